@@ -1,0 +1,226 @@
+"""The log port: what the realm asks of Kafka, SQLite or the simulated log, and all it may ask.
+
+A log holds named topics; a topic has a 16-byte id (a recreated topic has another one) and partitions; a partition is a
+rising, not dense, sequence of records. The port knows nothing of AMQP, queues, access or capacity: only records.
+
+Two kinds of call:
+
+* *data* calls (`append`, `transact`, `Reader.read`, `poll`) never block. They are made from the gateway's one thread;
+  what they started is answered by a completion out of `poll`.
+* *control* calls (everything else) block up to a deadline and may be made from any thread; they raise `LogError`.
+
+May import: the standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Cause = Literal[
+    "not-found",  # the topic (or partition) does not exist, after a metadata refresh
+    "too-large",  # this record can never be stored
+    "refused",  # the log's own access rules said no
+    "fenced",  # another process has claimed this shard since
+    "indeterminate",  # the deadline passed: it may or may not be stored
+    "retention",  # the position asked for lies below the first record that is kept
+    "unavailable",  # could not be reached inside the deadline; certainly not done
+    "unexpected",  # anything else; `detail` has the log's own words
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why something was not done: a value, not an exception (the world failed; the tables decide what follows)."""
+
+    cause: Cause
+    detail: str = ""
+    code: str = ""  # the log's own error code or name, for the error matrix
+
+
+class LogError(Exception):
+    """A control call failed; `failure` says how."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.cause}: {failure.detail}")
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic to create. `compacted` keeps the newest record of a key; otherwise nothing is ever deleted by the log
+    itself (`retention.ms=-1`): the realm trims."""
+
+    name: str
+    partitions: int = 1
+    compacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that exists."""
+
+    name: str
+    id: bytes  # 16 octets
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A run of records in offset order, as columns of equal length. `next` is where to read on: at least one past the
+    last offset, more where the log skips (control records, aborted records, gaps)."""
+
+    offsets: list[int]
+    timestamps_ms: list[int]
+    keys: list[bytes | None]
+    values: list[bytes | None]  # None is a tombstone
+    next: int
+
+
+@dataclass(slots=True)
+class Append:
+    """One batch for one partition, stored in order. The driver completes it in one or several `Appended`.
+
+    `keys` and `values` have equal length. `owner` is the caller's; no driver looks at it.
+    """
+
+    topic: str
+    partition: int
+    keys: list[bytes]
+    values: list[bytes]
+    owner: Any = None
+    offsets: list[int] = field(default_factory=list)  # the driver's scratch; read `Appended` instead
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Records `first .. first + len(offsets) - 1` of `batch` are stored (fsynced or acks=all), or failed.
+
+    Completions of one partition come in the order of their appends. On `failure`, `offsets` holds -1 for each record
+    it speaks of.
+    """
+
+    batch: Append
+    first: int
+    offsets: list[int]
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One record of a transaction."""
+
+    topic: str
+    partition: int
+    key: bytes | None
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Transacted:
+    """A transaction ended. `failure` None: all of it is stored, at `offsets` (one for each write). `indeterminate`: it may have
+    been; `claim` the shard again, then read the journal to learn. Any other cause: none of it is stored."""
+
+    owner: Any
+    offsets: list[int]
+    failure: Failure | None = None
+
+
+Completion = Appended | Transacted
+
+
+class Reader(Protocol):
+    """One position in one partition, reading forward, committed records only. Never blocks."""
+
+    @property
+    def position(self) -> int:
+        """The offset that `read` continues from."""
+        ...
+
+    def read(self, count_max: int) -> tuple[list[int], list[bytes], list[bytes | None]] | Failure | None:
+        """Offsets, values and keys of the next 1..count_max records that are already here; None if there are none at the
+        moment. Tombstones and records with a null value are passed over."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Log(Protocol):
+    """A driver. `kind` is what `serve` prints after `realm=`."""
+
+    kind: str
+    poll_interval_s: float  # while anything is in flight or a reader is open, call `poll` at least this often; 0: `wake` tells
+
+    # -- data: one thread, never blocks
+
+    def append(self, batch: Append) -> None:
+        """Store `batch`; completed by `Appended`."""
+        ...
+
+    def transact(self, shard: str, writes: Sequence[Write], owner: Any) -> None:
+        """Store `writes` all or none, fenced by the claim on `shard`; completed by `Transacted`. One at a time a shard."""
+        ...
+
+    def open_reader(self, topic: str, partition: int, start: int) -> Reader: ...
+
+    def poll(self) -> list[Completion]:
+        """What has completed since the last call, oldest first."""
+        ...
+
+    def on_ready(self, wake: Callable[[], None]) -> None:
+        """`wake` may be called from any thread when `poll` or a reader has something. Drivers with a poll interval need not."""
+        ...
+
+    # -- control: may block up to `deadline_s`; raises LogError
+
+    def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
+        """Create what does not exist; idempotent, in the order of `specs`."""
+        ...
+
+    def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
+        """The topics whose name begins with `prefix`, by name."""
+        ...
+
+    def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:
+        """Deleting a topic that does not exist is no error."""
+        ...
+
+    def bounds(self, topic: str, partition: int, deadline_s: float = 10.0) -> tuple[int, int]:
+        """The first offset that is kept, and the end: one past the last committed record (the last stable offset)."""
+        ...
+
+    def read_range(
+        self, topic: str, partition: int, start: int, count_max: int, deadline_s: float = 10.0
+    ) -> Records:
+        """Up to count_max committed records at or after `start`; fewer (with `next` == the end) only at the end. Tombstones
+        are included. Raises `retention` when `start` lies below the first kept record."""
+        ...
+
+    def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float = 10.0) -> int:
+        """Append one record to partition 0 outside any transaction and wait until it is stored: the command line's
+        and metadata's way. Returns its offset."""
+        ...
+
+    def claim(self, shard: str, deadline_s: float = 10.0) -> None:
+        """Become the only process that may `transact` for `shard`; an earlier holder is fenced (its next transaction fails with
+        `fenced`). Ends, one way or the other, any transaction that was left open."""
+        ...
+
+    def trim(self, topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
+        """Delete records below `before`."""
+        ...
+
+    def project(
+        self, group: str, positions: dict[tuple[str, int], tuple[int, str]], deadline_s: float = 10.0
+    ) -> None:
+        """Commit group offsets with metadata text (at most 4,000 characters), plainly."""
+        ...
+
+    def projected(self, group: str, deadline_s: float = 10.0) -> dict[tuple[str, int], tuple[int, str]]:
+        """The stored offsets of a group; empty when there are none."""
+        ...
+
+    def close(self, deadline_s: float = 3.0) -> None:
+        """Complete what can be completed, then let go of everything."""
+        ...

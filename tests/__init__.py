@@ -1,0 +1,1 @@
+"""realmgate tests."""
