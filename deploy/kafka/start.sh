@@ -1,0 +1,86 @@
+#!/bin/bash
+# Starts one real Kafka node on loopback and returns when it answers. Prints 127.0.0.1:PORT and nothing else on stdout.
+# Idempotent: a node that is up is left alone. KAFKA_DIR: its directory (default var/kafka). KAFKA_PORT: its port
+# (default: the port it had before, else 9092 when that is free, else any free one).
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+libs=$("$here/libs.sh")
+dir=${KAFKA_DIR:-$root/var/kafka}
+mkdir -p "$dir"
+dir=$(cd "$dir" && pwd)
+exec 8>"$dir/lock"
+flock 8 # two callers, one node
+
+is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+free_port() {
+  local port
+  while :; do # below the ephemeral range, so that no outgoing connection takes it between here and the bind
+    port=$((10000 + RANDOM % 20000))
+    if is_free "$port"; then echo "$port"; return; fi
+  done
+}
+answers() { # an ApiVersions request, and the length and correlation id of its response
+  local got
+  got=$({
+    exec 3<>"/dev/tcp/127.0.0.1/$1"
+    printf '\0\0\0\012\0\022\0\0\0\0\0\1\377\377' >&3
+    timeout 2 head -c 8 <&3 | tail -c 4 | od -An -tx1 | tr -d ' \n'
+  } 2>/dev/null) || true
+  [ "$got" = 00000001 ]
+}
+is_ours() { [ -n "$1" ] && tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" | grep -qF "kafka.Kafka $dir/server.properties"; }
+
+pid=$(cat "$dir/pid" 2>/dev/null || true)
+port=$(cat "$dir/port" 2>/dev/null || true)
+if is_ours "$pid" 2>/dev/null; then
+  if [ -n "${KAFKA_PORT:-}" ] && [ "$KAFKA_PORT" != "$port" ]; then
+    echo "kafka: the node in $dir is already up on port $port (KAFKA_PORT=$KAFKA_PORT asked): make kafka-stop first" >&2
+    exit 1
+  fi
+else
+  pid=
+  wanted=${KAFKA_PORT:-$port}
+  if [ -z "$wanted" ]; then
+    wanted=9092
+    is_free "$wanted" || wanted=$(free_port)
+  fi
+  port=$wanted
+  if ! is_free "$port"; then
+    echo "kafka: port $port is taken by another process; say KAFKA_PORT=N" >&2
+    exit 1
+  fi
+  # The controller's address is in the node's own log: it must stay what it was at the first start.
+  controller=$(cat "$dir/controller-port" 2>/dev/null || free_port)
+  echo "$port" >"$dir/port"
+  echo "$controller" >"$dir/controller-port"
+  {
+    cat "$here/server.properties"
+    echo "listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller"
+    echo "advertised.listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller"
+    echo "controller.quorum.bootstrap.servers=127.0.0.1:$controller"
+    echo "log.dirs=$dir/data"
+  } >"$dir/server.properties"
+  java=(java -cp "$libs/*" "-Dlog4j2.configurationFile=file:$here/log4j2.properties")
+  if [ ! -f "$dir/data/meta.properties" ]; then
+    cluster=K$(head -c 16 /dev/urandom | base64 | tr '+/' '-_' | cut -c 2-22)
+    "${java[@]}" -XX:TieredStopAtLevel=1 kafka.tools.StorageTool format -t "$cluster" -c "$dir/server.properties" \
+      --standalone >"$dir/format.log" 2>&1 8>&- || { cat "$dir/format.log" >&2; exit 1; }
+  fi
+  setsid "${java[@]}" -Xms1g -Xmx1g -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExplicitGCInvokesConcurrent \
+    kafka.Kafka "$dir/server.properties" >>"$dir/out.log" 2>&1 </dev/null 8>&- &
+  pid=$!
+  echo "$pid" >"$dir/pid"
+fi
+
+for _ in $(seq 300); do # 60 s
+  if answers "$port"; then
+    echo "127.0.0.1:$port"
+    exit 0
+  fi
+  sleep 0.2 # also the time that the child needs to become the node
+  is_ours "$pid" 2>/dev/null || break
+done
+echo "kafka: the node in $dir does not answer on port $port; the end of its log:" >&2
+tail -20 "$dir/out.log" >&2
+exit 1

@@ -1,0 +1,97 @@
+"""A real Kafka node for tests, in its own directory and on its own port, started by `deploy/kafka/start.sh`.
+
+Tests that only need a Kafka take the session fixture `kafka_bootstrap`; those that kill or restart one start their own:
+
+    broker = start_broker(tmp_path / "kafka")
+    broker.kill()      # SIGKILL
+    broker.restart()   # same directory, same port
+
+Errors: `RuntimeError` with the script's own words when the node does not come up. May import: the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+SCRIPTS = Path(__file__).parent.parent / "deploy" / "kafka"
+START_TIMEOUT_S = 300.0  # the first start on a machine downloads the class path
+
+
+@dataclass(slots=True)
+class Broker:
+    """A node that is, or was, up. `bootstrap` stays the same for its whole life."""
+
+    directory: Path
+    bootstrap: str
+    pid: int
+
+    def stop(self) -> None:
+        """Stop in order (SIGTERM, flushed logs). Stopping twice is no error."""
+        _run("stop.sh", self.directory, port=None)
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until the process is gone."""
+        os.kill(self.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 10.0
+        while _is_alive(self.pid):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"process {self.pid} is still there 10 s after SIGKILL")
+            time.sleep(0.01)
+
+    def restart(self) -> None:
+        """Start again after `stop` or `kill`: same data, same address."""
+        self._start(int(self.bootstrap.rpartition(":")[2]))
+
+    def _start(self, port: int) -> None:
+        self.bootstrap = _run("start.sh", self.directory, port)
+        self.pid = int((self.directory / "pid").read_text())
+
+
+def start_broker(directory: Path) -> Broker:
+    """Start a new node that keeps everything in `directory`, on a free port of loopback; returns when it answers."""
+    broker = Broker(directory, "", 0)
+    broker._start(free_port())
+    return broker
+
+
+def free_port() -> int:
+    """A port nobody listens on at the moment, below the range the kernel gives to outgoing connections: a client that
+    reconnects while the node is down must not take the node's port."""
+    while True:
+        port = random.randrange(10000, 30000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+
+
+def _run(script: str, directory: Path, port: int | None) -> str:
+    environment = {**os.environ, "KAFKA_DIR": str(directory)}
+    environment.pop("KAFKA_PORT", None)
+    if port is not None:
+        environment["KAFKA_PORT"] = str(port)
+    done = subprocess.run(
+        [SCRIPTS / script], env=environment, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{script} failed ({done.returncode}):\n{done.stderr}")
+    return done.stdout.strip()
+
+
+def _is_alive(pid: int) -> bool:
+    """A dead child that nobody has reaped (state Z) is not alive."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"

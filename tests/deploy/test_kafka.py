@@ -1,0 +1,96 @@
+"""`deploy/kafka/start.sh` and `stop.sh`: idempotent, quiet, quick to come back, and helpful when a tool is missing."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.broker import SCRIPTS, Broker, start_broker
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    broker = start_broker(tmp_path_factory.mktemp("kafka"))
+    yield broker
+    broker.stop()
+
+
+def start(broker: Broker, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Like a caller with a pipe on both outputs: it would hang here if the node held one of them."""
+    return subprocess.run(
+        [SCRIPTS / "start.sh"],
+        env={**os.environ, "KAFKA_DIR": str(broker.directory), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_prints_its_address_and_nothing_else(broker: Broker) -> None:
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", broker.bootstrap)
+
+
+def test_a_node_that_is_up_is_left_alone(broker: Broker) -> None:
+    again = start(broker)
+    assert (again.returncode, again.stdout, again.stderr) == (0, broker.bootstrap + "\n", "")
+    assert int((broker.directory / "pid").read_text()) == broker.pid
+
+
+def test_another_port_for_a_node_that_is_up_is_refused(broker: Broker) -> None:
+    refused = start(broker, KAFKA_PORT="1")
+    assert refused.returncode == 1
+    assert "already up" in refused.stderr
+
+
+def test_topics_survive_a_kill_and_the_node_is_back_within_15_s(broker: Broker) -> None:
+    client = AdminClient({"bootstrap.servers": broker.bootstrap})
+    client.create_topics([NewTopic("kept", 1)])["kept"].result(10)
+    address = broker.bootstrap
+    broker.kill()
+    begin = time.monotonic()
+    broker.restart()
+    assert time.monotonic() - begin < 15, "kafka.md 0-12: 6-7 s, once 12, with the short broker session"
+    assert broker.bootstrap == address
+    assert "kept" in AdminClient({"bootstrap.servers": address}).list_topics(timeout=10).topics
+
+
+def test_unknown_topics_are_not_created(broker: Broker) -> None:
+    metadata = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics("nobody-made-this", timeout=10)
+    assert metadata.topics["nobody-made-this"].error is not None
+
+
+def test_stopping_twice_is_no_error(tmp_path: Path) -> None:
+    for _ in range(2):
+        done = subprocess.run([SCRIPTS / "stop.sh"], env={**os.environ, "KAFKA_DIR": str(tmp_path)}, check=False)
+        assert done.returncode == 0
+
+
+def test_a_recycled_pid_is_not_killed(tmp_path: Path) -> None:
+    bystander = subprocess.Popen(["sleep", "60"])
+    try:
+        (tmp_path / "pid").write_text(str(bystander.pid))
+        subprocess.run([SCRIPTS / "stop.sh"], env={**os.environ, "KAFKA_DIR": str(tmp_path)}, check=True)
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_a_missing_tool_is_named_with_the_command_that_installs_it(tmp_path: Path) -> None:
+    for tool in ("bash", "dirname", "mkdir", "flock"):
+        (tmp_path / tool).symlink_to(Path("/usr/bin") / tool)
+    done = subprocess.run(
+        [SCRIPTS / "libs.sh"], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "'java' is missing" in done.stderr
+    assert "apt-get install" in done.stderr
