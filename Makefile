@@ -1,0 +1,79 @@
+# realmgate: `make help` says what there is. Nothing is done twice: what was made has a stamp in .cache/.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+REALM ?= embedded
+SEED ?= 1
+BENCH ?=
+PYTEST ?=
+BIN := .venv/bin
+ROOMS := gateway mappings native_backend reconciliation transformers
+CODE := $(ROOMS) bench deploy tests
+
+.PHONY: help setup demo test check run kafka kafka-stop bench simulate mappings-check lock clean prerequisites-test
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .cache/setup.stamp ## .venv with every dependency by hash, and .venv/bin/realmgate
+
+demo: setup ## the whole path once, explained (REALM=embedded or kafka)
+	@$(BIN)/python deploy/demo/demo.py --realm $(REALM)
+
+test: prerequisites-test check ## everything: check, then the suite with real Kafka, Spark and foreign clients (PYTEST=args)
+	@$(BIN)/python -m pytest $(PYTEST)
+
+check: setup ## format, lint, types, import rules, tables, tidiness; under a minute
+	@$(BIN)/ruff format --check --quiet $(CODE) || { echo "check: run .venv/bin/ruff format on the files above" >&2; exit 1; }
+	@$(BIN)/ruff check --quiet $(CODE)
+	@$(BIN)/mypy $(addprefix -p ,$(ROOMS) bench tests)
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/realmgate mappings check
+	@$(BIN)/python -m pytest tests/test_tidy.py
+
+run: setup ## serve on the embedded realm (deploy/embedded.yaml); says where
+	@$(BIN)/realmgate serve --config deploy/embedded.yaml
+
+kafka: ## a real single-node Kafka on loopback; prints its address (KAFKA_PORT, KAFKA_DIR)
+	@deploy/kafka/start.sh
+
+kafka-stop: ## stop it; its data stays in var/kafka
+	@deploy/kafka/stop.sh
+
+bench: setup ## measure against Artemis and a bare producer, in one run (BENCH=--quick)
+	@deploy/prerequisites.sh bench
+	@$(BIN)/python -m bench $(BENCH)
+
+simulate: setup ## one simulated world (SEED=n)
+	@$(BIN)/python -m tests.simulation --seed $(SEED)
+
+mappings-check: setup ## is every combination of every profile decided by exactly one rule?
+	@$(BIN)/realmgate mappings check
+
+lock: setup ## choose versions anew; then review the difference
+	@cd deploy/python && ../../$(BIN)/uv pip compile -q --no-header --no-annotate --generate-hashes --python-version 3.11 \
+	  --constraint ../../requirements.lock build.in -o build.lock
+	@$(BIN)/uv pip compile -q --no-header --no-annotate --generate-hashes --python-version 3.11 --extra dev \
+	  pyproject.toml -o requirements.lock
+
+clean: ## forget what was made: .venv, .cache (downloads included); var/ and its data stay
+	@rm -rf .venv .cache
+
+prerequisites-test:
+	@deploy/prerequisites.sh test
+
+# --no-build-isolation: the packages that come as source are built by the build tools locked in build.lock, not by
+# whatever is newest today.
+.cache/setup.stamp: pyproject.toml requirements.lock deploy/python/build.lock
+	@PYTHON=$(PYTHON) deploy/prerequisites.sh run
+	@mkdir -p .cache
+	@[ -x $(BIN)/python ] || { echo "setup: making .venv" >&2; $(PYTHON) -m venv .venv; }
+	@echo "setup: installing the locked dependencies (the first time: a download of about 600 MB)" >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r deploy/python/build.lock
+	@$(BIN)/uv pip install -q --python $(BIN)/python --no-build-isolation --require-hashes -r requirements.lock
+	@$(BIN)/uv pip install -q --python $(BIN)/python --no-build-isolation --no-deps --editable .
+	@touch $@

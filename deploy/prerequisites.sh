@@ -1,0 +1,60 @@
+#!/bin/bash
+# Names what the machine lacks, and the one command that installs it. Installs nothing.
+#   deploy/prerequisites.sh run|test|bench             exit 1 when something is missing
+#   deploy/prerequisites.sh --packages run|test|bench  prints the Debian packages that are missing, nothing when none
+# `run` is what the product needs, `test` adds the foreign clients, `bench` adds the peer's journal. PYTHON: the interpreter.
+set -euo pipefail
+list=no
+if [ "${1:-}" = --packages ]; then list=yes; shift; fi
+level=${1:-run}
+python=${PYTHON:-python3}
+whats=()
+packages=()
+
+need() { # WHAT PACKAGES COMMAND...: the command succeeds when it is there
+  local what=$1 debian=$2
+  shift 2
+  "$@" >/dev/null 2>&1 && return
+  whats+=("$what")
+  packages+=($debian) # several words: several packages
+}
+python_has() { "$python" -c "$1"; }
+at_least() { # MAJOR COMMAND...: the first number in what the command prints
+  local wanted=$1 found
+  shift
+  found=$("$@" 2>&1 | grep -oE '[0-9]+' | head -1)
+  [ "${found:-0}" -ge "$wanted" ]
+}
+header() { echo "#include <$1>" | cc -E -x c -; }
+
+need "Python 3.11 ($python)" "python3" python_has 'import sys; assert sys.version_info[:2] == (3, 11)'
+need "Python's venv" "python3-venv" python_has 'import ensurepip, venv'
+need "Python's headers" "python3-dev" python_has \
+  'import os, sysconfig; assert os.path.exists(sysconfig.get_path("include") + "/Python.h")'
+need "a C compiler (cc) with its headers" "build-essential" header stdio.h
+need "Java 17 or newer" "openjdk-17-jdk-headless" at_least 17 java -version
+need "Maven" "maven" mvn --version
+need "flock" "util-linux" command -v flock
+if [ "$level" != run ]; then
+  need "Java's compiler" "openjdk-17-jdk-headless" command -v javac
+  need "Node 18 or newer" "nodejs" at_least 18 node --version
+  need "npm" "npm" command -v npm
+  need "Qpid Proton's C headers, 0.37 or newer" "libqpid-proton11-dev" header proton/connection_driver.h
+fi
+if [ "$level" = bench ]; then
+  need "libaio (the peer's journal)" "libaio1" sh -c '/sbin/ldconfig -p | grep -q libaio.so.1'
+fi
+
+[ ${#whats[@]} -gt 0 ] || exit 0
+wanted=$(printf '%s\n' "${packages[@]}" | sort -u | tr '\n' ' ')
+if [ "$list" = yes ]; then
+  echo "$wanted"
+  exit 0
+fi
+{
+  echo "realmgate needs, and this machine lacks:"
+  printf '  * %s\n' "${whats[@]}"
+  echo "On Debian this installs it (as root):"
+  echo "  apt-get update && apt-get install -y $wanted"
+} >&2
+exit 1
