@@ -1,0 +1,37 @@
+"""AMQP message bytes to native events and back.
+
+`transformer(name)` gives the transformer that a configuration names; `redelivered_header` is the way back.
+Units: milliseconds, octets. Source: semantics 3.4. May import: the standard library, `mappings`.
+"""
+
+from typing import Protocol
+
+from transformers.basic import Basic
+from transformers.header import redelivered_header
+from transformers.none import Opaque
+
+
+class Transformer(Protocol):
+    """What makes events of messages."""
+
+    name: str
+
+    def transform_columns(
+        self, messages: list[bytes], key_prefix: bytes, first_seq: int
+    ) -> tuple[list[bytes | None], list[bytes | None]]:
+        """Keys and values for `messages`, which have the seqs first_seq, first_seq + 1, ...
+
+        `key_prefix` is `1;NAME;RUN;` (docs/records.md, *Event key*). A value is the message itself, the same object,
+        unless it carried delivery-annotations. None and None for a null event: the message is malformed, empty or has
+        no body (row P-A2)."""
+        ...
+
+
+def transformer(name: str) -> Transformer:
+    """The transformer called `name`: one of TRANSFORMERS. KeyError for another."""
+    return TRANSFORMERS[name]()
+
+
+TRANSFORMERS: dict[str, type[Transformer]] = {"none": Opaque, "basic": Basic}
+
+__all__ = ["TRANSFORMERS", "Basic", "Opaque", "Transformer", "redelivered_header", "transformer"]

@@ -1,0 +1,34 @@
+"""The transformer `none`: a message is one opaque value.
+
+Source: semantics 3.4 (0, no transformation); docs/records.md, *Event key*. Errors: none, a malformed message is a null
+event. May import: `transformers`.
+"""
+
+from __future__ import annotations
+
+from transformers.amqp_types import DecodeError
+from transformers.sections import section_offsets, without_delivery_annotations
+
+
+class Opaque:
+    """Keys end after the seq."""
+
+    name = "none"
+
+    def transform_columns(
+        self, messages: list[bytes], key_prefix: bytes, first_seq: int
+    ) -> tuple[list[bytes | None], list[bytes | None]]:
+        """Keys and values of a column of messages; see `transformers.Transformer`."""
+        template = key_prefix.replace(b"%", b"%%") + b"%d"
+        keys: list[bytes | None] = []
+        values: list[bytes | None] = []
+        for seq, message in enumerate(messages, first_seq):
+            try:
+                value, _ = without_delivery_annotations(message, section_offsets(message))
+            except DecodeError:
+                keys.append(None)
+                values.append(None)
+            else:
+                keys.append(template % seq)
+                values.append(value)
+        return keys, values
