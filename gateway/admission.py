@@ -1,0 +1,168 @@
+"""Admission: what becomes of an ATTACH. Read the terminus, look the node up in the realm's metadata (read to its end, so that a node
+made a moment ago is found and a deleted one is not), ask the tables, subscribe, and confirm or refuse.
+
+The link hears nothing until it is decided. Source: seed 000 rows S-A3, S-R1; seed 004 2.3.1 (O-1).
+May import: `gateway`, `mappings`, `native_backend`.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from gateway.consuming import ConsumingLink
+from gateway.engine_links import Incoming, Outgoing
+from gateway.outcomes import LinkFacts
+from gateway.publishing import PublishingLink
+from gateway.termini import read_terminus
+from mappings.compile import Decision
+from native_backend.answers import Answer, NodeFound, Subscribed, SubscriptionLost
+from native_backend.subscription import Subscribe
+
+if TYPE_CHECKING:
+    from gateway.connection import Connection
+    from native_backend.nodes import Node
+
+
+class Admission:
+    """One ATTACH on its way."""
+
+    def __init__(self, connection: Connection, link: Incoming | Outgoing) -> None:
+        self.connection = connection
+        self.link = link
+        self.terminus = read_terminus(link.attach)
+        self._house = connection.gateway
+        self._created = False
+        self._node: Node | None = None
+        link.owner = self
+
+    def begin(self) -> None:
+        """Look the node up; what names no node is decided at once."""
+        terminus = self.terminus
+        if terminus.address == "node" and len(terminus.node.encode()) <= self._house.limits.node_name_bytes:
+            self._house.realm.find_node(terminus.node, self)
+        else:
+            self._decide(None)
+
+    def answered(self, answer: Answer) -> None:
+        """The realm has answered; the link may have gone meanwhile."""
+        if isinstance(answer, NodeFound):
+            self._on_node(answer)
+        elif isinstance(answer, Subscribed):
+            self._on_subscribed(answer)
+        elif isinstance(answer, SubscriptionLost):
+            self._on_lost(answer)
+
+    def _on_node(self, found: NodeFound) -> None:
+        if not self.link.alive:
+            return
+        if found.answer not in ("ready", "not-found"):
+            self._refuse(self._attached(found.answer, "attach"), found.answer, found.native)
+        elif found.node is None and not self._created and self._may_create():
+            self._created = True
+            self._house.realm.create_node(self.terminus.node, self.terminus.wanted_kind, self)  # type: ignore[arg-type]
+        else:
+            self._decide(found.node)
+
+    def _may_create(self) -> bool:
+        patterns = self._house.settings.nodes.create_on_attach
+        return any(fnmatchcase(self.terminus.node, pattern) for pattern in patterns)
+
+    def _decide(self, node: Node | None) -> None:
+        terminus = self.terminus
+        known = terminus.address == "node" and node is not None
+        decision = self._house.tables["attach"].decide(
+            direction=terminus.direction,
+            address=terminus.address,
+            node_kind=node.kind if known and node else "unknown",
+            distribution_mode=terminus.distribution_mode,
+            source_durability=terminus.source_durability,
+            filter=terminus.filter,
+        )
+        then = decision.then
+        if then["attach"] == "refuse" or node is None:
+            self.link.refuse(then["condition"] or "amqp:internal-error", self._reason(decision))
+            self.connection.touch()
+        elif then["native"] == "subscribe":
+            self._subscribe(node, then["subscription"])
+        else:
+            self._on_published_to(node)
+
+    def _reason(self, decision: Decision) -> str:
+        node = f" {self.terminus.node[:200]!r}" if self.terminus.node else ""
+        return f"{self.terminus.direction}{node}: {decision.rule}"
+
+    def _subscribe(self, node: Node, mode: str) -> None:
+        self._node = node
+        durable = self._durable_name() if mode == "durable" else None
+        self._house.realm.subscribe(Subscribe(node, mode, durable, self.link), self)  # type: ignore[arg-type]
+
+    def _durable_name(self) -> str:
+        """`CONTAINER-ID:LINK-NAME`, without what Qpid JMS puts behind a bar to tell links of one shared subscription apart."""
+        return f"{self.connection.container}:{self.link.name.split('|')[0]}"
+
+    def _on_published_to(self, node: Node) -> None:
+        decision = self._attached("ready", "attach")
+        if decision.then["attach"] != "confirm":
+            self._refuse(decision, "ready", "")
+            return
+        self.link.confirm()
+        assert isinstance(self.link, Incoming)
+        self.link.owner = PublishingLink(self.connection, self.link, node, self._facts(node))
+        self.connection.touch()
+
+    def _on_subscribed(self, answer: Subscribed) -> None:
+        if not self.link.alive:
+            if answer.subscription is not None:
+                answer.subscription.close()
+            return
+        decision = self._attached(answer.answer, "attach")
+        if answer.subscription is None or decision.then["attach"] != "confirm":
+            if answer.subscription is not None:
+                answer.subscription.close()
+            self._refuse(decision, answer.answer, answer.native)
+            return
+        self.link.confirm()
+        assert isinstance(self.link, Outgoing) and self._node is not None
+        facts = self._facts(self._node, answer.subscription.durable)
+        self.link.owner = ConsumingLink(self.connection, self.link, self.terminus, answer.subscription, facts)
+        self.connection.consuming[self.link.owner] = None
+        self.connection.touch()
+
+    def _on_lost(self, answer: SubscriptionLost) -> None:
+        consuming = self.link.owner
+        if not self.link.alive or not isinstance(consuming, ConsumingLink):
+            return
+        decision = self._attached(answer.answer, "later")
+        consuming.failed_later(decision, answer.answer, answer.native)
+        self.connection.close_link(self.link, decision.then["condition"], f"{answer.answer}: {answer.native}")
+
+    def _attached(self, answer: str, moment: str) -> Decision:
+        table = self._house.tables["attached"]
+        return table.decide(direction=self.terminus.direction, answer=answer, moment=moment)
+
+    def _refuse(self, decision: Decision, answer: str, native: str) -> None:
+        detail = f"{self.terminus.direction} {self.terminus.node[:200]!r}: {answer} {native}".rstrip()
+        self.link.refuse(decision.then["condition"], detail)
+        self.connection.touch()
+
+    def _facts(self, node: Node, durable: str | None = None) -> LinkFacts:
+        return LinkFacts(
+            number=self._house.next_link_number(),
+            direction=self.terminus.direction,
+            name=self.link.name,
+            container=self.connection.container,
+            node=node.name,
+            store=node.store,
+            durable=durable if self.terminus.direction == "subscribe" else None,
+        )
+
+    def on_transfers(self, _: Any) -> None:
+        """Sent before the link was confirmed: there was no credit."""
+        self.connection.fault("over-credit", "sent before credit was given", self.link)
+
+    def on_partial(self) -> None:
+        self.on_transfers(None)
+
+    def ended(self, cause: str) -> None:
+        """The peer did not wait."""

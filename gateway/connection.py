@@ -1,0 +1,183 @@
+"""A connection: one peer's facts, turned into submissions in the order they came; and the end of its links, however they end.
+
+One call of `receive` is one turn. May import: `gateway`, `mappings`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gateway.admission import Admission
+from gateway.consuming import ConsumingLink
+from gateway.engine import Engine
+from gateway.engine_links import Link
+from gateway.facts import (
+    Attached,
+    Closed,
+    Detached,
+    Dispositions,
+    Fact,
+    Faulted,
+    Flowed,
+    Opened,
+    Partial,
+    Transfers,
+)
+
+if TYPE_CHECKING:
+    from gateway.gateway import Gateway
+
+_CONTAINER, _BEGIN_CHANNEL_MAX = 0, 65535
+
+
+class Connection:
+    """Sans-IO: `receive` takes bytes, `data_to_send` gives them. `touch` marks that there is something to send."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        limits = gateway.limits
+        self.gateway = gateway
+        self.engine = Engine(
+            container=gateway.container,
+            frame_size_max=limits.frame_size_bytes,
+            message_size_max=limits.message_size_bytes,
+            channel_max=limits.sessions_per_connection - 1,
+            idle_timeout_ms=limits.idle_timeout_ms,
+        )
+        self.container = ""
+        self.opened = False
+        self.closing = False
+        self.congested = False  # the peer does not read: nothing more is dispatched to it
+        self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
+        self._on = {
+            Transfers: self._on_transfers,
+            Dispositions: self._on_dispositions,
+            Flowed: self._on_flowed,
+            Partial: self._on_partial,
+            Opened: self._on_opened,
+            Attached: self._on_attached,
+            Detached: self._on_detached,
+            Closed: self._on_closed,
+            Faulted: self._on_faulted,
+        }
+
+    def receive(self, data: bytes) -> None:
+        """One turn."""
+        self.engine.receive(data)
+        self._carry_out(self.engine.take_facts())
+        self.touch()
+
+    def _carry_out(self, facts: list[Fact]) -> None:
+        on: Any = self._on
+        for fact in facts:
+            on[type(fact)](fact)
+
+    def touch(self) -> None:
+        self.gateway.touched[self] = None
+
+    def data_to_send(self) -> bytes | bytearray:
+        return self.engine.data_to_send()
+
+    # -- facts
+
+    def _on_opened(self, fact: Opened) -> None:
+        self.container = str(fact.frame.field(_CONTAINER) or "")
+        self.opened = True
+        self.engine.open()
+
+    def _on_attached(self, fact: Attached) -> None:
+        limits, gateway = self.gateway.limits, self.gateway
+        gateway.links += 1
+        on_session = sum(link.session == fact.link.session for link in self.engine.links())
+        if on_session > limits.links_per_session or gateway.links > limits.links:
+            self.fault("too-many-links", f"at most {limits.links_per_session} a session", fact.link)
+            return
+        Admission(self, fact.link).begin()
+
+    def _on_transfers(self, fact: Transfers) -> None:
+        if fact.link.alive:
+            fact.link.owner.on_transfers(fact)
+
+    def _on_partial(self, fact: Partial) -> None:
+        if fact.link.alive:
+            fact.link.owner.on_partial()
+
+    def _on_dispositions(self, fact: Dispositions) -> None:
+        if fact.link.alive:
+            fact.link.owner.on_dispositions(fact)
+
+    def _on_flowed(self, fact: Flowed) -> None:
+        if isinstance(fact.link.owner, ConsumingLink):
+            fact.link.owner.pump()
+
+    def _on_detached(self, fact: Detached) -> None:
+        link = fact.link
+        if not link.alive:
+            return
+        self._end_link(link, "lost")
+        if fact.closed:
+            link.close()
+        else:
+            link.detach()
+
+    def _on_closed(self, fact: Closed) -> None:
+        self.lose("lost")
+        self.closing = True
+        self.engine.close()
+
+    def _on_faulted(self, fact: Faulted) -> None:
+        self.fault(fact.fault.fault, fact.fault.detail, fact.link)
+
+    # -- ends
+
+    def fault(self, fault: str, detail: str, link: Link | None = None) -> None:
+        """The peer broke the protocol: the table says which scope closes, with what."""
+        then = self.gateway.tables["fault"].decide(fault=fault).then
+        self.gateway.count_fault(fault, detail)
+        if then["scope"] == "link" and link is not None:
+            self.close_link(link, then["condition"], detail)
+        elif then["scope"] == "session" and link is not None:
+            for gone in self.engine.end_session(link, then["condition"], detail):
+                self._end_link(gone, "lost")
+                gone.forget()
+        else:
+            self.close(then["condition"], detail)
+        self.touch()
+
+    def close_link(self, link: Link, condition: str, detail: str) -> None:
+        """Detach for good, with a reason. What the peer had not stated is lost to it."""
+        if link.alive:
+            self._end_link(link, "lost")
+            if link.owner is None or isinstance(link.owner, Admission):
+                link.refuse(condition, detail)
+            else:
+                link.close(condition, detail)
+            self.touch()
+
+    def _end_link(self, link: Link, cause: str) -> None:
+        self.gateway.links -= 1
+        owner = link.owner
+        if owner is not None:
+            self.consuming.pop(owner, None)
+            owner.ended(cause)
+
+    def lose(self, cause: str) -> None:
+        """Every link has gone with its connection."""
+        for link in self.engine.links():
+            if link.alive:
+                self._end_link(link, cause)
+                link.forget()
+
+    def close(self, condition: str | None, detail: str = "", cause: str = "lost") -> None:
+        """Close the connection from our side."""
+        if not self.closing:
+            self.lose(cause)
+            self.closing = True
+            self.engine.close(condition, detail)
+            self.touch()
+
+    def lost(self) -> None:
+        """The socket has gone."""
+        self.lose("lost")
+        self.closing = True
+        self.gateway.touched.pop(self, None)
+        self.engine.free()

@@ -1,0 +1,214 @@
+"""A link on which a peer consumes: events out within its credit, dispositions to native operations, their answers back.
+
+What a disposition means is said by the tables `default`, `settle` and `settled`; here it is only carried out.
+Source: seed 000, rows S-A1 to S-A7, S-R1, S-R2, S-REL, S-MOD.
+May import: `gateway`, `mappings`, `native_backend`, `transformers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.engine_links import Outgoing
+from gateway.facts import Dispositions
+from gateway.outcomes import LinkFacts, Verdict
+from gateway.termini import Terminus
+from mappings.compile import Decision
+from native_backend.answers import Settled
+from transformers.basic import redelivered_header
+
+if TYPE_CHECKING:
+    from gateway.connection import Connection
+    from native_backend.subscription import Delivered, Subscription
+
+_YES_NO = ("no", "yes")
+
+
+class ConsumingLink:
+    """The session's side of an `Outgoing` link that is confirmed."""
+
+    def __init__(
+        self, connection: Connection, link: Outgoing, terminus: Terminus, subscription: Subscription, facts: LinkFacts
+    ) -> None:
+        self.connection = connection
+        self.link = link
+        self.facts = facts
+        self.subscription = subscription
+        self._house = connection.gateway
+        tables = self._house.tables
+        self._settle = tables["settle"].slice(
+            subscription=subscription.mode,
+            source_durability=terminus.source_durability,
+            receiver_settle_mode=link.receiver_settle_mode,
+        )
+        self._default = tables["default"].slice(default_outcome=terminus.default_outcome)
+        self._settled = tables["settled"]
+        self._sends_settled = link.sender_settle_mode == "settled"
+        self._tag_prefix = b"%d:" % subscription.node.store
+        self._verdicts: dict[tuple[object, ...], Verdict] = {}
+        self._limits = self._house.limits
+
+    # -- out
+
+    def pump(self) -> bool:
+        """Send what there is within credit; True when something went out."""
+        link = self.link
+        credit = link.credit
+        room = min(credit, self._limits.unsettled_per_link - len(link.unsettled))
+        if room <= 0 or not link.alive or self.connection.congested:
+            return False
+        delivered = self.subscription.take(room, self._limits.take_bytes)
+        if delivered is None:
+            if link.draining:
+                link.drained()
+                self.connection.touch()
+            return False
+        self._send(delivered)
+        self.connection.touch()
+        return True
+
+    def _send(self, delivered: Delivered) -> None:
+        eids, values = delivered.eids, delivered.values
+        if delivered.failed is not None or delivered.again is not None:
+            failed = delivered.failed or [0] * len(eids)
+            again = delivered.again or [False] * len(eids)
+            values = [
+                redelivered_header(value, count, seen) if count or seen else value
+                for value, count, seen in zip(values, failed, again, strict=True)
+            ]
+        first_seq = self._house.outcomes.number(len(eids))
+        if self._sends_settled:
+            self.link.send_settled(self._tag_prefix, eids, values)
+            seqs = list(range(first_seq, first_seq + len(eids)))
+            self._carry_out("sent-settled", "sent-settled", True, seqs, eids)
+        else:
+            self.link.send(self._tag_prefix, first_seq, eids, values)
+
+    # -- dispositions
+
+    def on_dispositions(self, dispositions: Dispositions) -> None:
+        """Deliveries of one state."""
+        state, cause = dispositions.state, "disposition"
+        if dispositions.repeated:
+            self._apply(self._settle.decide(state=state, already_settled="yes"), dispositions.seqs)
+            return
+        if state == "received" and not dispositions.peer_settled:
+            self._apply(self._settle.decide(state=state, already_settled="no"), dispositions.seqs)
+            return
+        if state in ("unstated", "received"):  # settled, and no outcome named
+            state, cause = self._default.decide(cause="unstated").then["state"], "unstated"
+        self._carry_out(state, cause, dispositions.peer_settled, dispositions.seqs, dispositions.eids)
+
+    def _carry_out(self, state: str, cause: str, peer_settled: bool, seqs: list[int], eids: list[int]) -> None:
+        decision = self._settle.decide(state=state, already_settled="no")
+        then = decision.then
+        batch = _Batch(self, decision, cause, peer_settled, seqs, eids)
+        if then["native"] == "none":
+            self._conclude(batch, None, None)
+        else:
+            self.subscription.settle(
+                then["native"], eids, seqs, batch, failed=then["failed"], elsewhere=then["elsewhere"], cause=cause
+            )
+
+    def settled(self, batch: _Batch, answer: Settled) -> None:
+        """The realm has answered: the journal holds it, or does not."""
+        decision = self._settled.decide(
+            operation=batch.decision.then["native"],
+            answer=answer.answer,
+            peer_settled=_YES_NO[batch.peer_settled],
+        )
+        self._conclude(batch, decision, answer)
+
+    def _conclude(self, batch: _Batch, answer_rule: Decision | None, answer: Settled | None) -> None:
+        verdict = self._verdict(batch, answer_rule, answer)
+        self._house.outcomes.tell(verdict, batch.seqs, batch.eids)
+        if batch.cause in ("lost", "stopped"):
+            return  # nobody to tell
+        then = (answer_rule or batch.decision).then
+        detail = f"{answer.answer}: {answer.native}" if answer and answer.answer != "done" else str(then["condition"])
+        self.link.settle(batch.seqs, verdict.outcome, then["condition"], detail, then["settle"] or batch.peer_settled)
+        self.connection.touch()
+        if then["class"] == "fatal":
+            self.connection.close_link(self.link, then["condition"], detail)
+
+    def _apply(self, decision: Decision, seqs: Sequence[int]) -> None:
+        """A rule that speaks of deliveries without ending them."""
+        then = decision.then
+        if then["outcome"] != "none":
+            self.link.settle(seqs, then["outcome"], then["condition"], str(then["condition"]), then["settle"])
+            self.connection.touch()
+        if then["class"] == "fatal":
+            self.connection.close_link(self.link, then["condition"], str(then["condition"]))
+
+    def _verdict(self, batch: _Batch, answer_rule: Decision | None, answer: Settled | None) -> Verdict:
+        key = (id(batch.decision), id(answer_rule), batch.cause, batch.peer_settled, answer.native if answer else "")
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            asked, then = batch.decision.then, (answer_rule or batch.decision).then
+            verdict = self._verdicts[key] = Verdict(
+                link=self.facts,
+                rule=batch.decision,
+                answer_rule=answer_rule,
+                operation=asked["native"],
+                cause=batch.cause,
+                answer=answer.answer if answer else None,
+                native=(answer.native or None) if answer else None,
+                outcome=asked["outcome"] if then["outcome"] == "asked" else then["outcome"],
+                condition=then["condition"],
+                klass=then["class"],
+                presettled=batch.cause == "sent-settled",
+            )
+        return verdict
+
+    # -- the end
+
+    def ended(self, cause: str) -> None:
+        """The link, its session or its connection has gone (`lost`), or the gateway closes (`stopped`): what the peer never stated gets
+        the default outcome (G-3)."""
+        seqs, eids = self.link.lose()
+        if seqs:
+            state = self._default.decide(cause=cause).then["state"]
+            self._carry_out(state, cause, True, seqs, eids)
+        self.subscription.close()
+
+    def failed_later(self, decision: Decision, answer: str, native: str) -> None:
+        """The subscription failed (1.3-B): what is in flight gets the outcome that the table `attached` names, before the link is detached."""
+        outcome, condition = decision.then["in_flight"], decision.then["condition"]
+        stated = [(pointer, *numbers) for pointer, numbers in self.link.unsettled.items()]
+        for pointer, seq, _ in stated:
+            self.link.stated(pointer, seq, outcome, True)
+        seqs, eids = [seq for _, seq, _ in stated], [eid for _, _, eid in stated]
+        if seqs:
+            verdict = Verdict(
+                link=self.facts,
+                rule=decision,
+                answer_rule=None,
+                operation="none",
+                cause="lost",
+                answer=answer,
+                native=native or None,
+                outcome=outcome,
+                condition=condition,
+                klass=decision.then["class"],
+                presettled=False,
+            )
+            self._house.outcomes.tell(verdict, seqs, eids)
+            if outcome != "none":
+                self.link.settle(seqs, outcome, condition, "the subscription failed")
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """Deliveries of one link that met the same cell."""
+
+    link: ConsumingLink
+    decision: Decision
+    cause: str
+    peer_settled: bool
+    seqs: list[int]
+    eids: list[int]
+
+    def answered(self, answer: Settled) -> None:
+        self.link.settled(self, answer)

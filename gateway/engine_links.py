@@ -1,0 +1,223 @@
+"""The ends of links inside the fence: the only place, with `engine.py`, that holds pointers into proton.
+
+A delivery is a pointer here and a *seq* everywhere else. When a link is freed its pointers are forgotten first, so that a completion
+which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of the process).
+May import: `cproton`, `gateway.tap`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import cproton
+from cproton import ffi, lib
+
+from gateway.tap import Frame
+
+STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
+SENDER_SETTLE_MODES: Final = ("unsettled", "settled", "mixed")
+_ATTACH_NAME, _ATTACH_SND, _ATTACH_RCV, _ATTACH_SOURCE, _ATTACH_TARGET = 0, 3, 4, 5, 6
+
+_delivery, _send, _advance = lib.pn_delivery, lib.pn_link_send, lib.pn_link_advance
+_update, _settle = lib.pn_delivery_update, lib.pn_delivery_settle
+_from_buffer = ffi.from_buffer
+
+
+def set_condition(condition: Any, name: str, description: str) -> None:
+    """Fill a proton condition; descriptions are cut at 500 characters."""
+    lib.pn_condition_clear(condition)
+    cproton.pn_condition_set_name(condition, name)
+    if description:
+        cproton.pn_condition_set_description(condition, description[:500])
+
+
+class Link:
+    """What both directions share. `attach` is the peer's ATTACH as the tap decoded it; `session` identifies the peer's session."""
+
+    def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
+        self._pointer = pointer
+        self.attach = attach
+        self.session = session
+        self.name: str = str(attach.field(_ATTACH_NAME))
+        self.alive = True
+        self.owner: Any = None  # the session's link object
+        self._deliveries: dict[int, Any] = {}  # seq -> pointer, what is still to be settled by us
+
+    @property
+    def sender_settle_mode(self) -> str:
+        mode = self.attach.field(_ATTACH_SND)
+        return SENDER_SETTLE_MODES[mode] if mode in (0, 1, 2) else "mixed"
+
+    @property
+    def receiver_settle_mode(self) -> str:
+        return "second" if self.attach.field(_ATTACH_RCV) == 1 else "first"
+
+    def confirm(self) -> None:
+        """Answer the ATTACH with the termini as asked for."""
+        pointer = self._pointer
+        lib.pn_terminus_copy(lib.pn_link_source(pointer), lib.pn_link_remote_source(pointer))
+        lib.pn_terminus_copy(lib.pn_link_target(pointer), lib.pn_link_remote_target(pointer))
+        lib.pn_link_set_snd_settle_mode(pointer, lib.pn_link_remote_snd_settle_mode(pointer))
+        lib.pn_link_set_rcv_settle_mode(pointer, 0)
+        lib.pn_link_open(pointer)
+
+    def refuse(self, condition: str, description: str) -> None:
+        """Answer the ATTACH with a null terminus of ours, then a closing DETACH that says why (O-1)."""
+        pointer = self._pointer
+        lib.pn_terminus_copy(lib.pn_link_source(pointer), lib.pn_link_remote_source(pointer))
+        lib.pn_terminus_copy(lib.pn_link_target(pointer), lib.pn_link_remote_target(pointer))
+        ours = lib.pn_link_source(pointer) if lib.pn_link_is_sender(pointer) else lib.pn_link_target(pointer)
+        lib.pn_terminus_set_type(ours, lib.PN_UNSPECIFIED)
+        lib.pn_link_open(pointer)
+        self.close(condition, description)
+
+    def close(self, condition: str | None = None, description: str = "") -> None:
+        """Close for good; what was not settled is forgotten. A second close does nothing."""
+        if self.alive:
+            self.alive = False
+            self._deliveries.clear()
+            if condition:
+                set_condition(lib.pn_link_condition(self._pointer), condition, description)
+            lib.pn_link_close(self._pointer)
+
+    def detach(self) -> None:
+        """Answer a detach that was not for good."""
+        if self.alive:
+            self.alive = False
+            self._deliveries.clear()
+            lib.pn_link_detach(self._pointer)
+
+    def forget(self) -> None:
+        """The session or connection has gone: nothing may be touched any more."""
+        self.alive = False
+        self._deliveries.clear()
+
+    def free(self) -> None:
+        """Both ends are closed: give the engine's memory back."""
+        self.forget()
+        lib.pn_link_free(self._pointer)
+
+    def settle(
+        self, seqs: Sequence[int], outcome: str, condition: str | None = None, description: str = "", settle: bool = True
+    ) -> None:
+        """Give each delivery its outcome (`none` for no state) and settle it. Unknown seqs are passed over: their link has gone."""
+        find = self._deliveries.pop if settle else self._deliveries.get
+        code = STATES.get(outcome)
+        for seq in seqs:
+            pointer = find(seq, None)
+            if pointer is None:
+                continue
+            if code is not None:
+                if condition:
+                    set_condition(lib.pn_disposition_condition(lib.pn_delivery_local(pointer)), condition, description)
+                _update(pointer, code)
+            if settle:
+                _settle(pointer)
+
+
+class Incoming(Link):
+    """A link on which the peer publishes."""
+
+    reports_partial = False  # the session wants to know of a message in several frames before it is complete
+    partial_reported = False
+
+    def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
+        super().__init__(pointer, attach, session)
+        self.arrived: list[Any] = []  # pointers of deliveries that have no seq yet, in order
+
+    @property
+    def credit(self) -> int:
+        """What the peer may still send; negative when it sent more than it was given."""
+        return int(lib.pn_link_credit(self._pointer)) if self.alive else 0
+
+    def grant(self, count: int) -> None:
+        if self.alive:
+            lib.pn_link_flow(self._pointer, count)
+
+    def number(self, first_seq: int) -> None:
+        """Give the deliveries that have arrived their seqs, in order."""
+        arrived = self.arrived
+        if self.alive:
+            self._deliveries.update(zip(range(first_seq, first_seq + len(arrived)), arrived, strict=True))
+        self.arrived = []
+
+    def set_message_size_max(self, size_bytes: int) -> None:
+        lib.pn_link_set_max_message_size(self._pointer, size_bytes)
+
+    def forget(self) -> None:
+        super().forget()
+        self.arrived = []
+
+    def close(self, condition: str | None = None, description: str = "") -> None:
+        super().close(condition, description)
+        self.arrived = []
+
+
+class Outgoing(Link):
+    """A link on which the peer consumes."""
+
+    def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
+        super().__init__(pointer, attach, session)
+        self.unsettled: dict[Any, tuple[int, int]] = {}  # pointer -> (seq, EID), until the peer says what became of it
+        self.waiting: dict[Any, tuple[int, str]] = {}  # pointer -> (seq, state): stated but not settled by the peer, waits for us
+
+    @property
+    def credit(self) -> int:
+        """What the peer will still take."""
+        return int(lib.pn_link_credit(self._pointer)) if self.alive else 0
+
+    @property
+    def draining(self) -> bool:
+        return bool(self.alive and lib.pn_link_get_drain(self._pointer))
+
+    def drained(self) -> None:
+        """Nothing more is available: use the credit up and say so (U-4)."""
+        lib.pn_link_drained(self._pointer)
+
+    def send(self, tag_prefix: bytes, first_seq: int, eids: list[int], values: list[bytes]) -> None:
+        """Transfer the events unsettled, tagged `<storeid>:<eid>`; `tag_prefix` is `<storeid>:` (NF-1)."""
+        pointer, unsettled = self._pointer, self.unsettled
+        for seq, eid, value in zip(range(first_seq, first_seq + len(eids)), eids, values, strict=True):
+            tag = b"%b%d" % (tag_prefix, eid)
+            unsettled[_delivery(pointer, (len(tag), _from_buffer(tag)))] = (seq, eid)
+            _send(pointer, _from_buffer(value), len(value))
+            _advance(pointer)
+
+    def send_settled(self, tag_prefix: bytes, eids: list[int], values: list[bytes]) -> None:
+        """Transfer the events settled: the peer answers nothing."""
+        pointer = self._pointer
+        for eid, value in zip(eids, values, strict=True):
+            tag = b"%b%d" % (tag_prefix, eid)
+            delivery = _delivery(pointer, (len(tag), _from_buffer(tag)))
+            _send(pointer, _from_buffer(value), len(value))
+            _settle(delivery)  # settling the current delivery advances the link
+
+    def stated(self, pointer: Any, seq: int, state: str, peer_settled: bool) -> None:
+        """The peer has given this delivery a state: it waits for us now."""
+        del self.unsettled[pointer]
+        self._deliveries[seq] = pointer
+        if not peer_settled:
+            self.waiting[pointer] = (seq, state)
+
+    def settle(
+        self, seqs: Sequence[int], outcome: str, condition: str | None = None, description: str = "", settle: bool = True
+    ) -> None:
+        if self.waiting:
+            for seq in seqs:
+                self.waiting.pop(self._deliveries.get(seq), None)
+        super().settle(seqs, outcome, condition, description, settle)
+
+    def forget(self) -> None:
+        super().forget()
+        self.waiting = {}
+
+    def close(self, condition: str | None = None, description: str = "") -> None:
+        super().close(condition, description)
+        self.waiting = {}
+
+    def lose(self) -> tuple[list[int], list[int]]:
+        """Seqs and EIDs of what the peer never stated; the link knows them no more."""
+        lost = sorted(self.unsettled.values())
+        self.unsettled = {}
+        return [seq for seq, _ in lost], [eid for _, eid in lost]

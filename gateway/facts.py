@@ -1,0 +1,93 @@
+"""Facts: what the engine read from the peer, in the order it was read. Deliveries come as columns, one fact a run.
+
+A delivery is known by its *seq* (docs/records.md) once the session has given it one; no fact holds a pointer into the engine.
+May import: `gateway.tap`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gateway.tap import Fault, Frame
+
+if TYPE_CHECKING:
+    from gateway.engine_links import Incoming, Outgoing
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The peer's OPEN."""
+
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """The peer's ATTACH; the link answers nothing until it is confirmed or refused."""
+
+    link: Incoming | Outgoing
+
+
+@dataclass(slots=True)
+class Transfers:
+    """Complete messages on one link, in order: raw bytes, and whether each came settled. `transactional`: it carried a transactional
+    state; then it is alone."""
+
+    link: Incoming
+    messages: list[bytes] = field(default_factory=list)
+    presettled: list[int] = field(default_factory=list)
+    transactional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """The first frame of a message that comes in several, on a link that asked to be told."""
+
+    link: Incoming
+
+
+@dataclass(slots=True)
+class Dispositions:
+    """Deliveries of one link that got the same state. `state` is a value of the axis of the table `settle`, or `unstated`. `repeated`: the
+    peer had said so before, and the delivery waits for us."""
+
+    link: Outgoing
+    state: str
+    peer_settled: bool
+    seqs: list[int] = field(default_factory=list)
+    eids: list[int] = field(default_factory=list)
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flowed:
+    """The peer changed the credit of an outgoing link."""
+
+    link: Outgoing
+
+
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """The peer detached or closed a link, or ended its session; `closed` says whether for good."""
+
+    link: Incoming | Outgoing
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The peer closed the connection."""
+
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Faulted:
+    """The peer broke the protocol; the table `fault` says what follows. `link` where it concerns one."""
+
+    fault: Fault
+    link: Incoming | Outgoing | None = None
+
+
+Fact = Opened | Attached | Transfers | Partial | Dispositions | Flowed | Detached | Closed | Faulted

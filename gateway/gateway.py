@@ -1,0 +1,148 @@
+"""The gateway: what all connections share, and one turn of its clock. Sans-IO: the server gives it sockets, the simulation gives it a world.
+
+A turn (`poll`) takes the realm's answers in order, dispatches events to links that have credit, a fair share at a time, and closes the
+turn's evidence. What must be sent is in `touched`. May import: `gateway`, `mappings`, `native_backend`, `transformers`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gateway.connection import Connection
+from gateway.credit import CreditPool
+from gateway.outcomes import Outcomes
+from gateway.settings import Settings
+from mappings.compile import TableSet
+from native_backend.clock import Clock
+from native_backend.realm import Realm
+from transformers import transformer
+
+if TYPE_CHECKING:
+    from gateway.consuming import ConsumingLink
+
+log = logging.getLogger("realmgate.gateway")
+
+
+class Gateway:
+    """One process's gateway on one realm."""
+
+    def __init__(self, settings: Settings, realm: Realm, tables: TableSet, clock: Clock) -> None:
+        self.settings = settings
+        self.limits = settings.limits
+        self.realm = realm
+        self.tables = tables
+        self.clock = clock
+        self.container = f"realmgate-{realm.run}"
+        self.transformer = transformer(settings.transformer)
+        self.event_key_prefix = f"1;{settings.transformer};{realm.run};".encode()
+        self.credit = CreditPool(self.limits.in_flight, self.limits.credit_per_link)
+        self.outcomes = Outcomes(
+            realm.run,
+            tables.digest,
+            tables.profile,
+            lambda key, value: realm.append_evidence("outcomes", key, value),
+            clock.epoch_us,
+        )
+        self.connections: dict[Connection, None] = {}
+        self.touched: dict[Connection, None] = {}
+        self.links = 0
+        self.in_flight_bytes = 0
+        self.faults: Counter[str] = Counter()
+        self.stopping = False
+        self.on_pressure: Callable[[bool], None] = lambda _: None  # stop or go on reading sockets
+        self.on_broken: Callable[[Any], None] = lambda _: None
+        self._pressure = False
+        self._link_numbers = 0
+        self._turns = 0
+
+    # -- shared counts
+
+    def next_link_number(self) -> int:
+        self._link_numbers += 1
+        return self._link_numbers
+
+    def hold_bytes(self, count: int) -> None:
+        """Bytes of messages that wait for the realm. Above the limit nobody is read from (a publisher's credit counts messages, not bytes)."""
+        self.in_flight_bytes += count
+        if not self._pressure and self.in_flight_bytes > self.limits.in_flight_bytes:
+            self._pressure = True
+            self.on_pressure(True)
+
+    def release_bytes(self, count: int) -> None:
+        self.in_flight_bytes -= count
+        if self._pressure and self.in_flight_bytes < self.limits.in_flight_bytes // 2:
+            self._pressure = False
+            self.on_pressure(False)
+
+    def count_fault(self, fault: str, detail: str) -> None:
+        """Count, and log the first of each kind: a peer must not be able to fill the disk."""
+        self.faults[fault] += 1
+        if self.faults[fault] == 1:
+            log.warning("first peer fault of kind %s: %s", fault, detail[:200])
+
+    # -- connections
+
+    def connect(self) -> Connection:
+        connection = Connection(self)
+        self.connections[connection] = None
+        return connection
+
+    def disconnect(self, connection: Connection) -> None:
+        if connection in self.connections:
+            del self.connections[connection]
+            connection.lost()
+
+    # -- the turn
+
+    def poll(self) -> None:
+        """One turn."""
+        self._take_answers()
+        if not self.stopping:
+            self._dispatch()
+        self.outcomes.flush()
+
+    def _take_answers(self) -> None:
+        for answer in self.realm.poll():
+            try:
+                answer.owner.answered(answer)
+            except Exception:
+                # We are wrong: the connection it concerns closes, every other goes on.
+                self.count_fault("assertion", "an answer could not be carried out")
+                log.exception("an answer of the realm could not be carried out")
+                self.on_broken(answer.owner)
+
+    def _dispatch(self) -> None:
+        """Events to links with credit: a share each, round after round until nobody takes any. The first one changes every turn."""
+        links = [link for connection in self.connections for link in connection.consuming]
+        if not links:
+            return
+        self._turns += 1
+        start = self._turns % len(links)
+        hungry: list[ConsumingLink] = links[start:] + links[:start]
+        while hungry:
+            hungry = [link for link in hungry if link.pump()]
+
+    # -- the end
+
+    def stop(self) -> None:
+        """Grant no more credit, dispatch no more events."""
+        self.stopping = True
+        self.credit.stopped = True
+
+    @property
+    def drained(self) -> bool:
+        """Nothing that a peer sent waits for the realm any more."""
+        return self.in_flight_bytes <= 0
+
+    def close_connections(self) -> None:
+        """Say goodbye to every peer; what consumers had not stated becomes available again."""
+        for connection in list(self.connections):
+            connection.close("amqp:connection:forced", "the gateway is stopping", cause="stopped")
+
+    def close_evidence(self) -> None:
+        """The run's last record, marked as such when no delivery is left without an outcome."""
+        self._take_answers()
+        self.outcomes.flush(closed=self.outcomes.open == 0)

@@ -1,0 +1,159 @@
+"""The evidence: what the AMQP peers were told, one record a turn (docs/records.md "Outcomes").
+
+Every delivery gets its seq here, and leaves one entry here, when it has its outcome. Entries that agree in everything but seq and EID
+are one group, so that a turn costs a few groups of columns. A disposition never waits for its record.
+May import: `mappings`, `native_backend.intervals`; JSON by orjson.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from mappings.compile import Decision
+from native_backend.intervals import Intervals
+
+FORMAT = 1
+
+
+@dataclass(slots=True)
+class LinkFacts:
+    """What an outcome record says of a link. `number` is unique in a run."""
+
+    number: int
+    direction: str
+    name: str
+    container: str
+    node: str | None = None
+    store: int | None = None
+    durable: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """All that deliveries of one group share. Links keep theirs, so that a group is found by identity."""
+
+    link: LinkFacts
+    rule: Decision
+    answer_rule: Decision | None
+    operation: str
+    cause: str
+    answer: str | None
+    native: str | None
+    outcome: str
+    condition: str | None
+    klass: str | None
+    presettled: bool
+
+    def columns(self) -> dict[str, Any]:
+        link, answer = self.link, self.answer_rule
+        return {
+            "direction": link.direction,
+            "link": link.number,
+            "name": link.name,
+            "container": link.container,
+            "node": link.node,
+            "store": link.store,
+            "durable": link.durable,
+            "table": self.rule.table,
+            "cell": self.rule.cell,
+            "rule": self.rule.rule,
+            "answer_table": answer.table if answer else None,
+            "answer_cell": answer.cell if answer else None,
+            "answer_rule": answer.rule if answer else None,
+            "operation": self.operation,
+            "cause": self.cause,
+            "answer": self.answer,
+            "native": self.native,
+            "outcome": self.outcome,
+            "condition": self.condition,
+            "class": self.klass,
+            "presettled": int(self.presettled),
+        }
+
+
+@dataclass(slots=True)
+class _Group:
+    verdict: Verdict
+    seqs: list[int] = field(default_factory=list)
+    eids: list[int] = field(default_factory=list)
+
+
+class Outcomes:
+    """One run's evidence. `append(key, value)` hands a record to the log."""
+
+    def __init__(
+        self,
+        run: str,
+        digest: str,
+        profile: str,
+        append: Callable[[bytes, bytes], None],
+        epoch_us: Callable[[], int],
+    ) -> None:
+        self.run = run
+        self.digest = digest
+        self.profile = profile
+        self._append = append
+        self._epoch_us = epoch_us
+        self._records = 0
+        self._next_seq = 1
+        self._told = Intervals()
+        self._low = 1
+        self._groups: dict[int, _Group] = {}
+
+    def number(self, count: int) -> int:
+        """The first of `count` new seqs."""
+        first = self._next_seq
+        self._next_seq += count
+        return first
+
+    @property
+    def open(self) -> int:
+        """Deliveries that have a seq and no outcome yet: at most this many."""
+        return self._next_seq - self._low
+
+    def tell(self, verdict: Verdict, seqs: Sequence[int], eids: Sequence[int]) -> None:
+        """These deliveries have their outcome."""
+        group = self._groups.get(id(verdict))
+        if group is None:
+            group = self._groups[id(verdict)] = _Group(verdict)
+        group.seqs.extend(seqs)
+        group.eids.extend(eids)
+        self._count(seqs)
+
+    def _count(self, seqs: Sequence[int]) -> None:
+        first, last = seqs[0], seqs[-1]
+        told = self._told
+        if last - first + 1 == len(seqs) and (len(seqs) < 3 or sorted(seqs) == list(range(first, last + 1))):
+            told.add(first, last)
+        else:
+            for seq in seqs:
+                told.add(seq, seq)
+        if told.firsts[0] == self._low:
+            self._low = told.lasts[0] + 1
+            told.remove_below(self._low)
+
+    def flush(self, closed: bool = False) -> None:
+        """End of a turn: what was told since the last record becomes one."""
+        if not self._groups and not closed:
+            return
+        groups = [
+            {**group.verdict.columns(), "seq": group.seqs, "eid": group.eids} for group in self._groups.values()
+        ]
+        self._groups = {}
+        self._records += 1
+        record = {
+            "v": FORMAT,
+            "run": self.run,
+            "n": self._records,
+            "at": self._epoch_us(),
+            "low": self._low,
+            "digest": self.digest,
+            "profile": self.profile,
+            "closed": int(closed),
+            "groups": groups,
+        }
+        self._append(self.run.encode(), orjson.dumps(record))

@@ -1,0 +1,199 @@
+"""A link on which a peer publishes: transfers in, events to the realm, the realm's answers back as dispositions.
+
+What is done is said by the tables `publish` (a transfer is here) and `published` (the realm has answered); here it is only carried out.
+Source: seed 000, rows P-A1 to P-A5, P-R1, P-R2.
+May import: `gateway`, `mappings`, `native_backend`, `transformers`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.engine_links import Incoming
+from gateway.facts import Transfers
+from gateway.outcomes import LinkFacts, Verdict
+from mappings.compile import Decision
+from native_backend.answers import Published
+
+if TYPE_CHECKING:
+    from gateway.connection import Connection
+    from native_backend.nodes import Node
+
+_YES_NO = ("no", "yes")
+
+
+class PublishingLink:
+    """The session's side of an `Incoming` link that is confirmed."""
+
+    def __init__(self, connection: Connection, link: Incoming, node: Node, facts: LinkFacts) -> None:
+        self.connection = connection
+        self.link = link
+        self.node = node
+        self.facts = facts
+        house = connection.gateway
+        self._house = house
+        self._mode = link.sender_settle_mode
+        self._account = house.credit.open_account()
+        self._key_prefix = house.event_key_prefix
+        self._verdicts: dict[tuple[int, int, str, str], Verdict] = {}
+        tables = house.tables
+        # What a transfer meets depends on three bits once the link's mode is known; a peer that breaks its own mode is taken as mixed.
+        self._publish = {mode: tables["publish"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
+        self._published = {mode: tables["published"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
+        self._common = [self._decide("event", "no", presettled) for presettled in (0, 1)]
+        link.reports_partial = self._decide("null", "no", 0, "partial").then["native"] != "reassemble"
+        link.set_message_size_max(house.limits.message_size_bytes)
+        self.top_up()
+
+    def _decide(self, transformed: str, transactional: str, presettled: int, framing: str = "whole") -> Decision:
+        mode = self._mode_of(presettled)
+        return self._publish[mode].decide(
+            framing=framing, transformed=transformed, transactional=transactional, presettled=_YES_NO[presettled]
+        )
+
+    def _mode_of(self, presettled: int) -> str:
+        return "mixed" if self._mode == ("unsettled", "settled")[1 - presettled] else self._mode
+
+    def top_up(self) -> None:
+        count = self._account.top_up()
+        if count:
+            self.link.grant(count)
+
+    # -- transfers
+
+    def on_transfers(self, transfers: Transfers) -> None:
+        """One run of messages: transformed, decided, published as columns."""
+        link, house = self.link, self._house
+        if link.credit < 0:
+            self.connection.fault("over-credit", f"{-link.credit} more than granted", link)
+            return
+        messages = transfers.messages
+        first_seq = house.outcomes.number(len(messages))
+        link.number(first_seq)
+        size_bytes = sum(map(len, messages))
+        house.hold_bytes(size_bytes)
+        keys, values = house.transformer.transform_columns(messages, self._key_prefix, first_seq)
+        presettled = transfers.presettled
+        settled = sum(presettled)
+        if None in keys or transfers.transactional or 0 < settled < len(presettled):
+            self._one_by_one(keys, values, transfers, first_seq)
+            return
+        batch = _Batch(self, first_seq, int(settled > 0), self._common[settled > 0], len(messages), size_bytes)
+        self._carry_out(batch, keys, values)  # type: ignore[arg-type]
+
+    def _one_by_one(
+        self, keys: list[bytes | None], values: list[bytes | None], transfers: Transfers, first_seq: int
+    ) -> None:
+        """Messages that do not all meet the same cell: in order, in runs that do."""
+        transactional = _YES_NO[transfers.transactional]
+        batch: _Batch | None = None
+        run: tuple[list[bytes], list[bytes]] = ([], [])
+        for offset, (key, value, settled) in enumerate(zip(keys, values, transfers.presettled, strict=True)):
+            transformed = "null" if key is None else "event"
+            decision = self._decide(transformed, transactional, int(settled))
+            size = len(transfers.messages[offset])
+            if batch is not None and batch.decision is decision and batch.presettled == settled:
+                batch.size_bytes += size
+                batch.open += 1
+            else:
+                if batch is not None:
+                    self._carry_out(batch, *run)
+                batch, run = _Batch(self, first_seq + offset, int(settled), decision, 1, size), ([], [])
+            run[0].append(key or b"")
+            run[1].append(value or b"")
+        if batch is not None:
+            self._carry_out(batch, *run)
+
+    def _carry_out(self, batch: _Batch, keys: list[bytes], values: list[bytes]) -> None:
+        if batch.decision.then["native"] == "publish":
+            self._house.realm.publish(self.node, keys, values, batch)
+        else:
+            seqs = range(batch.first_seq, batch.first_seq + len(keys))
+            self._conclude(batch, batch.decision, None, seqs, [-1] * len(keys), None)
+
+    def on_partial(self) -> None:
+        """A message in several frames, and the tables do not reassemble."""
+        first_seq = self._house.outcomes.number(1)
+        self.link.number(first_seq)
+        batch = _Batch(self, first_seq, 0, self._decide("null", "no", 0, "partial"), 1, 0)
+        self._conclude(batch, batch.decision, None, range(first_seq, first_seq + 1), [-1], None)
+
+    # -- answers
+
+    def published(self, batch: _Batch, answer: Published) -> None:
+        """The realm has answered a part of a batch."""
+        first = batch.first_seq + answer.first
+        decision = self._published[self._mode_of(batch.presettled)].decide(
+            answer=answer.answer, presettled=_YES_NO[batch.presettled]
+        )
+        self._conclude(batch, batch.decision, decision, range(first, first + len(answer.eids)), answer.eids, answer)
+
+    def _conclude(
+        self,
+        batch: _Batch,
+        rule: Decision,
+        answer_rule: Decision | None,
+        seqs: range,
+        eids: list[int],
+        answer: Published | None,
+    ) -> None:
+        verdict = self._verdict(rule, answer_rule, batch.presettled, answer)
+        then = (answer_rule or rule).then
+        detail = f"{answer.answer}: {answer.native}" if answer and answer.answer != "stored" else str(then["condition"])
+        if batch.presettled:
+            self.link.settle(seqs, "none")  # no frame: the peer has settled it
+        else:
+            self.link.settle(seqs, then["outcome"], then["condition"], detail, then["settle"])
+        self._house.outcomes.tell(verdict, seqs, eids)
+        batch.open -= len(seqs)
+        if not batch.open:
+            self._house.release_bytes(batch.size_bytes)
+        self._account.complete(len(seqs))
+        self.connection.touch()
+        if then["class"] == "fatal":
+            self.connection.close_link(self.link, then["condition"], detail)
+        elif self.link.alive:
+            self.top_up()
+
+    def _verdict(
+        self, rule: Decision, answer_rule: Decision | None, presettled: int, answer: Published | None
+    ) -> Verdict:
+        native = answer.native if answer else ""
+        key = (id(rule), id(answer_rule), native, str(presettled))
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            then = (answer_rule or rule).then
+            verdict = self._verdicts[key] = Verdict(
+                link=self.facts,
+                rule=rule,
+                answer_rule=answer_rule,
+                operation="publish" if rule.then["native"] == "publish" else "none",
+                cause="transfer",
+                answer=answer.answer if answer else None,
+                native=native or None,
+                outcome=then["outcome"],
+                condition=then["condition"],
+                klass=then["class"],
+                presettled=bool(presettled),
+            )
+        return verdict
+
+    def ended(self, cause: str) -> None:
+        """The link has gone. What is in flight completes unheard, and leaves its records."""
+        self._house.credit.close_account(self._account)
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """One run of messages of one link that met the same cell."""
+
+    link: PublishingLink
+    first_seq: int
+    presettled: int
+    decision: Decision
+    open: int  # messages without an outcome
+    size_bytes: int
+
+    def answered(self, answer: Published) -> None:
+        self.link.published(self, answer)

@@ -1,0 +1,284 @@
+"""The server: sockets, signals and the clock, and nothing else. The only place with asyncio.
+
+May import: `gateway`, `mappings`, `native_backend`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import uvloop
+
+from gateway.connection import Connection
+from gateway.gateway import Gateway
+from gateway.sasl import SaslServer
+from gateway.settings import EmbeddedRealm, Settings
+from mappings.load import load_tables
+from native_backend.clock import SystemClock
+from native_backend.control import ThreadControl
+from native_backend.limits import RealmLimits
+from native_backend.log import Log, LogError
+from native_backend.logs import open_embedded, open_kafka
+from native_backend.realm import Realm
+
+log = logging.getLogger("realmgate.server")
+
+BUSY_INTERVAL_S = 0.001
+IDLE_INTERVAL_S = 0.02
+HOUSEKEEPING_INTERVAL_S = 1.0
+DRAIN_DEADLINE_S = 2.0
+CONSUMER_GRACE_S = 0.3
+CLOSE_DEADLINE_S = 1.0
+READ_BUFFER_BYTES = 262_144
+
+
+def serve(settings: Settings) -> int:
+    """Serve until SIGTERM or SIGINT; 0 when everything was closed in order. Raises LogError when the realm cannot be opened."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    clock = SystemClock()
+    tables = load_tables(settings.mappings.directory, settings.mappings.profile)
+    run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"
+    prefix = "um" if isinstance(settings.realm, EmbeddedRealm) else settings.realm.prefix
+    realm = Realm(open_log(settings), prefix, run, clock, ThreadControl(), RealmLimits())
+    realm.open()
+    gateway = Gateway(settings, realm, tables, clock)
+    document = {**tables.expanded(), "stored_us": clock.epoch_us()}
+    realm.append_evidence("tables", tables.digest.encode(), json.dumps(document, separators=(",", ":")).encode())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(Server(gateway).run())
+
+
+def open_log(settings: Settings) -> Log:
+    """The driver that the configuration names."""
+    realm = settings.realm
+    if isinstance(realm, EmbeddedRealm):
+        return open_embedded(realm.path)
+    return open_kafka(realm.bootstrap, realm.client)
+
+
+class Server:
+    """The loop around a gateway."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self.ports: dict[Connection, Port] = {}
+        self._loop: asyncio.AbstractEventLoop
+        self._timer: asyncio.TimerHandle | None = None
+        self._stop = asyncio.Event()
+        gateway.on_pressure = self._on_pressure
+        gateway.on_broken = self._on_broken
+
+    async def run(self) -> int:
+        self._loop = loop = asyncio.get_running_loop()
+        for name in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(name, self._stop.set)
+        self.gateway.realm.on_ready(lambda: loop.call_soon_threadsafe(self._wake))
+        listeners = []
+        for listen in self.gateway.settings.listen:
+            listeners.append(await loop.create_server(lambda: Port(self), listen.host, listen.port))
+        self._tick()
+        housekeeping = loop.create_task(self._keep_house())
+        for listener in listeners:
+            host, port = listener.sockets[0].getsockname()[:2]
+            sys.stdout.write(f"ready amqp://{host}:{port} realm={self.gateway.realm.kind}\n")
+        sys.stdout.flush()
+        await self._stop.wait()
+        for listener in listeners:
+            listener.close()
+        await self._shut_down()
+        housekeeping.cancel()
+        return 0
+
+    # -- the turn
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.turn()
+        self._schedule(BUSY_INTERVAL_S if self.gateway.realm.busy else IDLE_INTERVAL_S)
+
+    def _schedule(self, interval_s: float) -> None:
+        due = self._loop.time() + interval_s
+        if self._timer is not None:
+            if self._timer.when() <= due + BUSY_INTERVAL_S:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(due, self._tick)
+
+    def _wake(self) -> None:
+        self.turn()
+
+    def turn(self) -> None:
+        """One turn of the gateway, and one write for each connection that has something to say."""
+        self.gateway.poll()
+        self.flush()
+
+    def flush(self) -> None:
+        touched = self.gateway.touched
+        while touched:
+            connection, _ = touched.popitem()
+            port = self.ports.get(connection)
+            if port is not None:
+                port.send()
+
+    def soon(self) -> None:
+        """Something was submitted: look for its answer at the busy pace."""
+        self._schedule(BUSY_INTERVAL_S)
+
+    def _on_pressure(self, pressure: bool) -> None:
+        for port in self.ports.values():
+            port.pause(pressure)
+
+    def _on_broken(self, owner: Any) -> None:
+        """An answer's owner failed: `owner` is an admission, or a batch of a link."""
+        connection = getattr(owner, "connection", None) or getattr(getattr(owner, "link", None), "connection", None)
+        port = self.ports.get(connection) if connection is not None else None
+        if port is not None:
+            port.abort()
+
+    async def _keep_house(self) -> None:
+        while True:
+            await asyncio.sleep(HOUSEKEEPING_INTERVAL_S)
+            for port in list(self.ports.values()):
+                port.tick(self.gateway.clock.monotonic_s())
+            self.flush()
+
+    # -- the end
+
+    async def _shut_down(self) -> None:
+        """Drain, settle, close, free; inside five seconds whatever the peers do."""
+        gateway = self.gateway
+        gateway.stop()
+        await self._until(lambda: gateway.drained, DRAIN_DEADLINE_S)
+        await asyncio.sleep(CONSUMER_GRACE_S if self.ports else 0)
+        gateway.close_connections()
+        self.flush()
+        await self._until(lambda: not self.ports and gateway.outcomes.open == 0, CLOSE_DEADLINE_S)
+        for port in list(self.ports.values()):
+            port.abort()
+        gateway.close_evidence()
+        if self._timer is not None:
+            self._timer.cancel()
+        gateway.realm.close(CLOSE_DEADLINE_S)
+
+    async def _until(self, reached: object, deadline_s: float) -> None:
+        end = self._loop.time() + deadline_s
+        while not reached() and self._loop.time() < end:  # type: ignore[operator]
+            await asyncio.sleep(0.005)
+
+
+class Port(asyncio.Protocol):
+    """One socket: SASL first, then a connection of the gateway's."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._gateway = server.gateway
+        self._sasl: SaslServer | None = None
+        self._connection: Connection | None = None
+        self._transport: asyncio.Transport
+        self._since = self._gateway.clock.monotonic_s()
+        self._closing_since: float | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        limits = self._gateway.limits
+        transport.set_write_buffer_limits(high=limits.write_buffer_bytes)
+        if len(self._gateway.connections) >= limits.connections or self._gateway.stopping:
+            transport.abort()
+            return
+        security = self._gateway.settings.security
+        self._sasl = SaslServer(security.sasl, security.bare_amqp)
+        self._connection = self._gateway.connect()
+        self._server.ports[self._connection] = self
+
+    def data_received(self, data: bytes) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        if self._sasl is not None:
+            data = self._negotiate(data)
+            if not data:
+                return
+        try:
+            connection.receive(data)
+        except Exception:
+            # We are wrong, not the peer: this connection closes, every other goes on.
+            log.exception("a turn failed; its connection is closed")
+            self.abort()
+            return
+        self._server.flush()
+        self._server.soon()
+
+    def _negotiate(self, data: bytes) -> bytes:
+        assert self._sasl is not None
+        to_send, rest, state = self._sasl.receive(data)
+        if to_send:
+            self._transport.write(to_send)
+        if state == "refused":
+            self._gateway.count_fault("sasl", "refused")
+            self._transport.close()
+        elif state == "authenticated":
+            self._sasl = None
+            return rest
+        return b""
+
+    def send(self) -> None:
+        """Write what the connection has to say; close the socket behind its last word."""
+        connection = self._connection
+        if connection is None:
+            return
+        data = connection.data_to_send()
+        if data:
+            self._transport.write(data)
+        if connection.closing and connection.engine.finished:
+            self._transport.close()
+
+    def tick(self, now_s: float) -> None:
+        """Heartbeats; and peers that connected and said nothing."""
+        connection, limits = self._connection, self._gateway.limits
+        if connection is None:
+            return
+        if not connection.opened and now_s - self._since > limits.open_timeout_ms / 1000:
+            self.abort()
+            return
+        if connection.closing:
+            self._closing_since = self._closing_since or now_s
+            if now_s - self._closing_since > limits.close_timeout_ms / 1000:
+                self.abort()
+                return
+        connection.engine.tick(int(now_s * 1000) + 1)
+        connection.touch()
+
+    def pause(self, pressure: bool) -> None:
+        if pressure:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        if self._connection is not None:
+            self._connection.congested = True
+
+    def resume_writing(self) -> None:
+        if self._connection is not None:
+            self._connection.congested = False
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._server.ports.pop(connection, None)
+            try:
+                self._gateway.disconnect(connection)
+            except Exception:
+                log.exception("a connection could not be taken leave of")
+            self._server.soon()

@@ -1,0 +1,99 @@
+"""What an ATTACH asks for, in the words of the mapping tables. Read from the frame, not from proton: proton loses default-outcome,
+unknown distribution modes and what a null-address terminus says (`semantics.md` 4.1).
+
+May import: `gateway.tap`, `transformers.amqp_types`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.tap import Frame
+from transformers.amqp_types import AmqpMap, Array, Described
+
+_ROLE, _SOURCE, _TARGET = 2, 5, 6
+_ADDRESS, _DURABLE, _DYNAMIC, _MODE, _FILTER, _DEFAULT_OUTCOME, _SOURCE_CAPABILITIES = 0, 1, 4, 6, 7, 8, 10
+_TARGET_CAPABILITIES = 6
+_COORDINATOR: Final = 0x30
+_DURABILITY: Final = {0: "none", 1: "configuration", 2: "unsettled-state"}
+_OUTCOMES: Final = {0x24: "accepted", 0x25: "rejected", 0x26: "released", 0x27: "modified"}
+_KINDS: Final = {"queue": "queue", "topic": "channel", "temporary-queue": "queue", "temporary-topic": "channel"}
+
+
+@dataclass(frozen=True, slots=True)
+class Terminus:
+    """One side of a link that stands in the realm. Every word is a value of an axis of the table `attach`, but `node` and `wanted_kind`."""
+
+    direction: str  # publish, subscribe
+    address: str  # node, none, dynamic, coordinator
+    node: str
+    distribution_mode: str
+    source_durability: str
+    default_outcome: str
+    filter: str  # none, unsupported
+    wanted_kind: str  # of a node made on attach
+
+
+def read_terminus(attach: Frame) -> Terminus:
+    """The terminus that the realm is asked for: the target of a publisher, the source of a consumer."""
+    publishing = attach.field(_ROLE) is False  # the peer is the sender
+    terminus = attach.field(_TARGET if publishing else _SOURCE)
+    fields = _fields(terminus)
+    address = _at(fields, _ADDRESS)
+    source = [] if publishing else fields
+    capabilities = _at(fields, _TARGET_CAPABILITIES if publishing else _SOURCE_CAPABILITIES)
+    return Terminus(
+        direction="publish" if publishing else "subscribe",
+        address=_address_class(terminus, address, _at(fields, _DYNAMIC)),
+        node=address if isinstance(address, str) else "",
+        distribution_mode=_mode(_at(source, _MODE)),
+        source_durability=_DURABILITY.get(_at(source, _DURABLE) or 0, "none"),
+        default_outcome=_default_outcome(_at(source, _DEFAULT_OUTCOME)),
+        filter="unsupported" if _has_filter(_at(source, _FILTER)) else "none",
+        wanted_kind=_wanted_kind(capabilities),
+    )
+
+
+def _fields(terminus: Any) -> list[Any]:
+    value = terminus.value if isinstance(terminus, Described) else None
+    return value if isinstance(value, list) else []
+
+
+def _at(fields: list[Any], index: int) -> Any:
+    return fields[index] if index < len(fields) else None
+
+
+def _address_class(terminus: Any, address: Any, dynamic: Any) -> str:
+    if isinstance(terminus, Described) and terminus.descriptor == _COORDINATOR:
+        return "coordinator"
+    if dynamic is True:
+        return "dynamic"
+    return "node" if isinstance(address, str) and address else "none"
+
+
+def _mode(mode: Any) -> str:
+    if mode is None:
+        return "unset"
+    return str(mode) if str(mode) in ("move", "copy") else "other"
+
+
+def _default_outcome(outcome: Any) -> str:
+    if not isinstance(outcome, Described):
+        return "unset"
+    name = _OUTCOMES.get(outcome.descriptor, "unset") if isinstance(outcome.descriptor, int) else "unset"
+    if name != "modified":
+        return name
+    fields = outcome.value if isinstance(outcome.value, list) else []
+    failed = "-failed" if _at(fields, 0) is True else ""
+    return name + failed + ("-undeliverable" if _at(fields, 1) is True else "")
+
+
+def _has_filter(filters: Any) -> bool:
+    """A filter whose value is null is none (J-1)."""
+    return isinstance(filters, AmqpMap) and any(value is not None for _, value in filters.pairs)
+
+
+def _wanted_kind(capabilities: Any) -> str:
+    names = capabilities.items if isinstance(capabilities, Array) else [capabilities]
+    return next((_KINDS[str(name)] for name in names if str(name) in _KINDS), "queue")
