@@ -1,0 +1,14 @@
+"""Mapping tables: facts in, a decision out. The tables are YAML under `tables/`; this room loads, checks and compiles
+them.
+
+    from mappings import load_tables
+    tables = load_tables(profile="extended")
+    tables["published"].decide(answer="stored", sender_settle_mode="unsettled", presettled="no").then["outcome"]
+
+Imports nothing of ours but itself.
+"""
+
+from mappings.compile import Decision, ImpossibleFacts, Slice, Table
+from mappings.table_set import MappingProblems, TableSet, load_tables
+
+__all__ = ["Decision", "ImpossibleFacts", "MappingProblems", "Slice", "Table", "TableSet", "load_tables"]

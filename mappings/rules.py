@@ -1,0 +1,67 @@
+"""What a table file says, once read: rules with the lines that they were written on, not yet proven to fit together.
+
+May import: the standard library, `mappings.boxes`, `mappings.vocabulary`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mappings.boxes import Box
+from mappings.vocabulary import TableWords, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. `then` is complete: keys that were left out hold their defaults, in the vocabulary's order."""
+
+    id: str
+    box: Box
+    then: Mapping[str, Value]
+    because: str
+    sources: tuple[str, ...]
+    file: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """Combinations that cannot occur, and why."""
+
+    box: Box
+    because: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The rules that hold in one profile, inherited ones first."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableRules:
+    """One table file."""
+
+    words: TableWords
+    file: str
+    impossible: tuple[Impossible, ...]
+    profiles: Mapping[str, Profile]
+
+
+def facts_of(words: TableWords, positions: tuple[int, ...]) -> dict[str, str]:
+    """A combination by its words."""
+    return {axis: values[at] for (axis, values), at in zip(words.axes.items(), positions, strict=True)}
+
+
+def write_facts(facts: Mapping[str, str]) -> str:
+    """A combination as an operator types it: `state=accepted subscription=queue`."""
+    return " ".join(f"{axis}={value}" for axis, value in facts.items())
