@@ -1,0 +1,24 @@
+"""The drivers of the log port, and how to open one. Each is imported only when it is asked for: the embedded realm
+needs no Kafka client.
+
+May import: the standard library, `native_backend.log`, the drivers.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from native_backend.log import Log
+
+
+def open_embedded(path: Path) -> Log:
+    """The log in the directory `path`, made when it is not there. Raises `LogError` or `sqlite3.Error`."""
+    from native_backend.logs.sqlite.driver import SqliteLog
+
+    return SqliteLog(path, wall_ms)
+
+
+def wall_ms() -> int:
+    """Milliseconds since 1970: the edge where records get their time."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,56 @@
+"""A position in one partition of the simulated disk.
+
+May import: the standard library, `native_backend.log`, this driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from native_backend.log import Failure
+from native_backend.logs.simulated.disk import Partition
+
+Taken = tuple[list[int], list[bytes], list["bytes | None"]]
+
+
+class SimulatedReader:
+    """Reads up to the stable offset; `stalls` says whether this read finds nothing, whatever is there."""
+
+    def __init__(
+        self, partition: Partition | None, start: int, now_ms: Callable[[], int], stalls: Callable[[], bool]
+    ) -> None:
+        self._partition = partition
+        self._position = start
+        self._now_ms = now_ms
+        self._stalls = stalls
+
+    @property
+    def position(self) -> int:
+        return self._position
+
+    def read(self, count_max: int) -> Taken | Failure | None:
+        partition = self._partition
+        if partition is None or partition.gone:
+            return Failure("not-found", "the topic is gone")
+        if self._position < partition.first:
+            return Failure("retention", f"the partition begins at {partition.first}")
+        end = partition.stable_end(self._now_ms())
+        if self._position >= end or self._stalls():
+            return None
+        records = partition.records
+        offsets: list[int] = []
+        values: list[bytes] = []
+        keys: list[bytes | None] = []
+        for index in range(partition.index(self._position), len(records)):
+            record = records[index]
+            if record.offset >= end or len(offsets) == count_max:
+                break
+            self._position = record.offset + 1
+            if record.value is not None:
+                offsets.append(record.offset)
+                values.append(record.value)
+                keys.append(record.key)
+        return (offsets, values, keys) if offsets else None
+
+    def close(self) -> None:
+        self._partition = None

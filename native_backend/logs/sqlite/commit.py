@@ -1,0 +1,81 @@
+"""Group commit: many jobs, one transaction, one fsync. The writer thread's, and for single records the control calls'.
+
+May import: the standard library, `native_backend.log`, this driver.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from native_backend.log import Append, Appended, Cause, Completion, Failure, Transacted
+from native_backend.logs.sqlite.catalog import Catalog
+from native_backend.logs.sqlite.plan import Job, Plan
+from native_backend.logs.sqlite.schema import begin, connect
+
+INSERT = "INSERT INTO batches (partition, first, count, at_ms, key, data) VALUES (?, ?, ?, ?, ?, ?)"
+CERTAINLY_NOT_DONE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+
+
+class Committer:
+    """One writing connection. For one thread at a time."""
+
+    def __init__(self, directory: Path, record_bytes_max: int, now_ms: Callable[[], int]) -> None:
+        self.connection = connect(directory, busy_s=0.0)
+        self._catalog = Catalog(self.connection)
+        self._record_bytes_max = record_bytes_max
+        self._now_ms = now_ms
+
+    def commit(self, jobs: Sequence[Job], deadline: float) -> list[Completion]:
+        """Store what can be stored of `jobs` in one transaction; the completions, in the order of the jobs."""
+        try:
+            plan = self._store(jobs, deadline)
+        except sqlite3.Error as error:
+            self._roll_back()
+            return _failed(jobs, failure_of(error, "unavailable"))
+        try:
+            self.connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back()
+            certain = error.sqlite_errorcode in CERTAINLY_NOT_DONE
+            return _failed(jobs, failure_of(error, "unavailable" if certain else "indeterminate"))
+        for partition, end in plan.ends.items():
+            self._catalog.known[partition].next = end
+        return plan.completions
+
+    def _store(self, jobs: Sequence[Job], deadline: float) -> Plan:
+        """Plan and encode outside the lock, and again when somebody else has written meanwhile."""
+        self._catalog.refresh()
+        while True:
+            plan = Plan(self._catalog, self._record_bytes_max)
+            for job in jobs:
+                plan.add(job)
+            rows = plan.inserts(self._now_ms())
+            begin(self.connection, deadline)
+            if not self._catalog.refresh():
+                self.connection.executemany(INSERT, rows)
+                return plan
+            self.connection.execute("ROLLBACK")
+
+    def _roll_back(self) -> None:
+        self._catalog.forget()
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def failure_of(error: sqlite3.Error, cause: Cause) -> Failure:
+    """A failure with SQLite's own words."""
+    return Failure(cause, str(error), getattr(error, "sqlite_errorname", ""))
+
+
+def _failed(jobs: Sequence[Job], failure: Failure) -> list[Completion]:
+    return [
+        Appended(job, 0, [-1] * len(job.keys), failure)
+        if isinstance(job, Append)
+        else Transacted(job.owner, [-1] * len(job.writes), failure)
+        for job in jobs
+    ]

@@ -1,0 +1,170 @@
+"""The control calls on the file: topics, bounds, ranges, trimming, group offsets. Any thread, one at a time; short
+transactions, so that the command line may do the same beside a live gateway.
+
+May import: the standard library, `native_backend.log`, this driver.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from native_backend.log import Failure, LogError, Records, Topic, TopicSpec, Write
+from native_backend.logs.sqlite.columns import decode
+from native_backend.logs.sqlite.commit import Committer, failure_of
+from native_backend.logs.sqlite.plan import Transaction
+from native_backend.logs.sqlite.reader import ROWS
+from native_backend.logs.sqlite.schema import begin
+
+Positions = dict[tuple[str, int], tuple[int, str]]
+METADATA_CHARACTERS_MAX = 4000
+
+
+class Control:
+    """Its own connection, behind a lock."""
+
+    def __init__(self, directory: Path, record_bytes_max: int, now_ms: Callable[[], int]) -> None:
+        self._committer = Committer(directory, record_bytes_max, now_ms)
+        self._connection = self._committer.connection
+        self._lock = threading.Lock()
+
+    def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float) -> list[Topic]:
+        with self._write(deadline_s) as connection:
+            for spec in specs:
+                row = (spec.name, uuid.uuid4().bytes, spec.partitions, int(spec.compacted))
+                if connection.execute("INSERT OR IGNORE INTO topics VALUES (?, ?, ?, ?)", row).rowcount:
+                    connection.executemany(
+                        "INSERT INTO partitions (topic, number) VALUES (?, ?)",
+                        [(spec.name, number) for number in range(spec.partitions)],
+                    )
+            return [_topic(connection, spec.name) for spec in specs]
+
+    def topics(self, prefix: str, deadline_s: float) -> dict[str, Topic]:
+        with self._read(deadline_s) as connection:
+            rows = connection.execute(
+                "SELECT name, id, partitions FROM topics WHERE substr(name, 1, ?) = ? ORDER BY name",
+                (len(prefix), prefix),
+            )
+            return {name: Topic(name, id_, partitions) for name, id_, partitions in rows}
+
+    def delete_topic(self, name: str, deadline_s: float) -> None:
+        with self._write(deadline_s) as connection:
+            of_topic = "partition IN (SELECT id FROM partitions WHERE topic = ?)"
+            connection.execute(f"DELETE FROM batches WHERE {of_topic}", (name,))  # noqa: S608  # a constant
+            connection.execute("DELETE FROM partitions WHERE topic = ?", (name,))
+            connection.execute("DELETE FROM topics WHERE name = ?", (name,))
+            connection.execute("DELETE FROM positions WHERE topic = ?", (name,))
+
+    def bounds(self, topic: str, partition: int, deadline_s: float) -> tuple[int, int]:
+        with self._read(deadline_s) as connection:
+            _, first, end = _partition(connection, topic, partition)
+            return first, end
+
+    def read_range(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float) -> Records:
+        with self._read(deadline_s) as connection:
+            id_, first, end = _partition(connection, topic, partition)
+            if start < first:
+                raise LogError(Failure("retention", f"{topic}/{partition} begins at {first}"))
+            records = Records([], [], [], [], end)
+            with closing(connection.execute(ROWS, (id_, start))) as rows:
+                for row in rows:
+                    _extend(records, start, *row)
+                    if len(records.offsets) >= count_max:
+                        return _cut(records, count_max)
+            return Records(records.offsets, records.timestamps_ms, records.keys, records.values, max(end, start))
+
+    def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float) -> int:
+        deadline = time.monotonic() + deadline_s
+        with self._locked(deadline_s):
+            (answer,) = self._committer.commit([Transaction([Write(topic, 0, key, value)], None)], deadline)
+        if answer.failure is not None:
+            raise LogError(answer.failure)
+        return answer.offsets[0]
+
+    def trim(self, topic: str, partition: int, before: int, deadline_s: float) -> None:
+        with self._write(deadline_s) as connection:
+            id_, first, end = _partition(connection, topic, partition)
+            kept = min(max(before, first), end)
+            connection.execute("UPDATE partitions SET first = ? WHERE id = ?", (kept, id_))
+            connection.execute("DELETE FROM batches WHERE partition = ? AND first + count <= ?", (id_, kept))
+
+    def project(self, group: str, positions: Positions, deadline_s: float) -> None:
+        if any(len(metadata) > METADATA_CHARACTERS_MAX for _, metadata in positions.values()):
+            raise LogError(Failure("too-large", f"metadata of more than {METADATA_CHARACTERS_MAX} characters"))
+        with self._write(deadline_s) as connection:
+            for topic, number in positions:
+                _partition(connection, topic, number)
+            connection.executemany(
+                "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?, ?)",
+                [(group, *place, *position) for place, position in positions.items()],
+            )
+
+    def projected(self, group: str, deadline_s: float) -> Positions:
+        with self._read(deadline_s) as connection:
+            query = 'SELECT topic, partition, position, metadata FROM positions WHERE "group" = ?'
+            return {(t, p): (position, metadata) for t, p, position, metadata in connection.execute(query, (group,))}
+
+    def close(self) -> None:
+        with self._lock:
+            self._committer.close()
+
+    @contextmanager
+    def _locked(self, deadline_s: float) -> Iterator[None]:
+        if not self._lock.acquire(timeout=max(deadline_s, 0.0)):
+            raise LogError(Failure("unavailable", "another control call has not ended yet"))
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise LogError(failure_of(error, "unavailable")) from error
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._lock.release()
+
+    @contextmanager
+    def _read(self, deadline_s: float) -> Iterator[sqlite3.Connection]:
+        with self._locked(deadline_s):
+            self._connection.execute("BEGIN")
+            yield self._connection
+
+    @contextmanager
+    def _write(self, deadline_s: float) -> Iterator[sqlite3.Connection]:
+        deadline = time.monotonic() + deadline_s
+        with self._locked(deadline_s):
+            begin(self._connection, deadline)
+            yield self._connection
+            self._connection.execute("COMMIT")
+
+
+def _topic(connection: sqlite3.Connection, name: str) -> Topic:
+    id_, partitions = connection.execute("SELECT id, partitions FROM topics WHERE name = ?", (name,)).fetchone()
+    return Topic(name, id_, partitions)
+
+
+def _partition(connection: sqlite3.Connection, topic: str, number: int) -> tuple[int, int, int]:
+    query = "SELECT id, first, next FROM partitions WHERE topic = ? AND number = ?"
+    row: tuple[int, int, int] | None = connection.execute(query, (topic, number)).fetchone()
+    if row is None:
+        raise LogError(Failure("not-found", f"no {topic}/{number}"))
+    return row
+
+
+def _extend(records: Records, start: int, first: int, count: int, at_ms: int, data: bytes) -> None:
+    keys, values = decode(data, count)
+    skip = min(max(start - first, 0), count)
+    records.offsets.extend(range(first + skip, first + count))
+    records.timestamps_ms.extend([at_ms] * (count - skip))
+    records.keys.extend(keys[skip:])
+    records.values.extend(values[skip:])
+
+
+def _cut(records: Records, count: int) -> Records:
+    offsets = records.offsets[:count]
+    return Records(
+        offsets, records.timestamps_ms[:count], records.keys[:count], records.values[:count], offsets[-1] + 1
+    )

@@ -1,0 +1,97 @@
+"""`SqliteLog`: the log port on one SQLite file, the embedded default.
+
+Appends and transactions go to the writer thread; readers and control calls have connections of their own. What another
+process writes is seen at the next read, but does not call `wake`.
+May import: the standard library, `native_backend.log`, this driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from native_backend.log import Append, Completion, Failure, Reader, Records, Topic, TopicSpec, Transacted, Write
+from native_backend.logs.sqlite.catalog import Catalog
+from native_backend.logs.sqlite.claims import Claims
+from native_backend.logs.sqlite.commit import Committer
+from native_backend.logs.sqlite.control import Control, Positions
+from native_backend.logs.sqlite.plan import Transaction
+from native_backend.logs.sqlite.reader import SqliteReader
+from native_backend.logs.sqlite.schema import connect, create
+from native_backend.logs.sqlite.writer import Writer
+
+RECORD_BYTES_MAX = 16 << 20
+
+
+class SqliteLog:
+    """A driver of `native_backend.log.Log`."""
+
+    kind = "embedded"
+    poll_interval_s = 0.0
+
+    def __init__(self, directory: Path, now_ms: Callable[[], int], record_bytes_max: int = RECORD_BYTES_MAX) -> None:
+        create(directory)
+        self._claims = Claims(directory)
+        self._control = Control(directory, record_bytes_max, now_ms)
+        self._writer = Writer(Committer(directory, record_bytes_max, now_ms))
+        self._reading = connect(directory)
+        self._catalog = Catalog(self._reading)
+
+    def append(self, batch: Append) -> None:
+        self._writer.submit(batch)
+
+    def transact(self, shard: str, writes: Sequence[Write], owner: object) -> None:
+        if shard in self._claims:
+            self._writer.submit(Transaction(writes, owner))
+            return
+        failure = Failure("fenced", f"shard {shard} is not claimed")
+        self._writer.completions.append(Transacted(owner, [-1] * len(writes), failure))
+        self._writer.wake()
+
+    def open_reader(self, topic: str, partition: int, start: int) -> Reader:
+        return SqliteReader(self._catalog, self._reading, topic, partition, start)
+
+    def poll(self) -> list[Completion]:
+        completions = self._writer.completions
+        return [completions.popleft() for _ in range(len(completions))]
+
+    def on_ready(self, wake: Callable[[], None]) -> None:
+        self._writer.wake = wake
+
+    def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
+        return self._control.create_topics(specs, deadline_s)
+
+    def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
+        return self._control.topics(prefix, deadline_s)
+
+    def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:
+        self._control.delete_topic(name, deadline_s)
+
+    def bounds(self, topic: str, partition: int, deadline_s: float = 10.0) -> tuple[int, int]:
+        return self._control.bounds(topic, partition, deadline_s)
+
+    def read_range(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float = 10.0) -> Records:
+        return self._control.read_range(topic, partition, start, count_max, deadline_s)
+
+    def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float = 10.0) -> int:
+        offset = self._control.put(topic, key, value, deadline_s)
+        self._writer.wake()
+        return offset
+
+    def claim(self, shard: str, deadline_s: float = 10.0) -> None:
+        self._claims.claim(shard, deadline_s)
+
+    def trim(self, topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
+        self._control.trim(topic, partition, before, deadline_s)
+
+    def project(self, group: str, positions: Positions, deadline_s: float = 10.0) -> None:
+        self._control.project(group, positions, deadline_s)
+
+    def projected(self, group: str, deadline_s: float = 10.0) -> Positions:
+        return self._control.projected(group, deadline_s)
+
+    def close(self, deadline_s: float = 3.0) -> None:
+        self._writer.close(deadline_s)
+        self._control.close()
+        self._reading.close()
+        self._claims.close()

@@ -1,0 +1,83 @@
+"""The file `realm.sqlite`: its tables, and how to open a connection to it.
+
+A row of `batches` is a run of records with dense offsets (`columns.py`); between rows offsets are skipped, as Kafka's
+commit markers do. A compacted topic has one record a row, and its key beside it, so that the next record of the key
+takes the older one away. `partitions.next` is the end of a partition; the trigger keeps it true in the statement
+that stores. Times are milliseconds since 1970. Errors: `sqlite3.Error`, and `LogError` for a file that is not ours.
+May import: the standard library, `native_backend.log`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+from native_backend.log import Failure, LogError
+
+FILE = "realm.sqlite"
+VERSION = 1
+CACHE_KIB = 8192
+CHECKPOINT_PAGES = 4096  # 16 MiB of write-ahead log between two checkpoints
+BUSY_STEP_S = 0.001
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS topics (
+  name TEXT PRIMARY KEY, id BLOB NOT NULL, partitions INTEGER NOT NULL, compacted INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS partitions (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, topic TEXT NOT NULL, number INTEGER NOT NULL,
+  first INTEGER NOT NULL DEFAULT 0, next INTEGER NOT NULL DEFAULT 0, UNIQUE (topic, number));
+CREATE TABLE IF NOT EXISTS batches (
+  partition INTEGER NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL, at_ms INTEGER NOT NULL,
+  key BLOB, data BLOB NOT NULL, PRIMARY KEY (partition, first));
+CREATE INDEX IF NOT EXISTS newest ON batches (partition, key) WHERE key IS NOT NULL;
+CREATE TABLE IF NOT EXISTS positions (
+  "group" TEXT, topic TEXT, partition INTEGER, position INTEGER NOT NULL, metadata TEXT NOT NULL,
+  PRIMARY KEY ("group", topic, partition)) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS advance AFTER INSERT ON batches BEGIN
+  UPDATE partitions SET next = new.first + new.count + 1 WHERE id = new.partition;
+END;
+CREATE TRIGGER IF NOT EXISTS compact AFTER INSERT ON batches WHEN new.key IS NOT NULL BEGIN
+  DELETE FROM batches WHERE partition = new.partition AND key = new.key AND first < new.first;
+END;
+"""
+
+
+def connect(directory: Path, busy_s: float = 10.0) -> sqlite3.Connection:
+    """A connection for one thread at a time, outside any transaction."""
+    connection = sqlite3.connect(directory / FILE, timeout=busy_s, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    return connection
+
+
+def create(directory: Path) -> None:
+    """Make the file and its tables when they are not there; several processes may do so at once."""
+    directory.mkdir(parents=True, exist_ok=True)
+    connection = connect(directory)
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == VERSION:
+            return
+        if version != 0:
+            raise LogError(Failure("unexpected", f"{directory / FILE} has format {version}, this is format {VERSION}"))
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+    finally:
+        connection.close()
+
+
+def begin(connection: sqlite3.Connection, deadline: float) -> None:
+    """Take the write lock, asking every millisecond until `deadline` (monotonic seconds).
+
+    SQLite's own busy handler sleeps up to 100 ms between two tries and so loses against a busy writer.
+    """
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+        time.sleep(BUSY_STEP_S)

@@ -1,0 +1,192 @@
+"""The same ground for every driver of the log port: a log, its rivals, and time that passes.
+
+A world knows how its driver is opened; the tests know only the port.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Protocol
+
+from native_backend.log import Append, Appended, Completion, Failure, Log, Reader, Transacted, Write
+from native_backend.logs import wall_ms
+
+PATIENCE_S = 20.0
+RECORD_BYTES_MAX = 900_000
+
+
+class World(Protocol):
+    """Where a log lives. `open` gives another instance on the same ground, as another process would have it."""
+
+    name: str
+    gap_free: bool
+    rivals_are_refused: bool  # a second claim fails while the holder lives, instead of fencing it
+
+    def open(self) -> Log: ...
+    def pass_time(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class SqliteWorld:
+    name = "sqlite"
+    gap_free = False
+    rivals_are_refused = True
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._opened: list[Log] = []
+
+    def open(self) -> Log:
+        from native_backend.logs.sqlite.driver import SqliteLog
+
+        self._opened.append(SqliteLog(self._directory, wall_ms, RECORD_BYTES_MAX))
+        return self._opened[-1]
+
+    def pass_time(self) -> None:
+        time.sleep(0.001)
+
+    def close(self) -> None:
+        for log in self._opened:
+            log.close()
+
+
+class SimulatedWorld:
+    rivals_are_refused = False
+
+    def __init__(self, name: str, faults: object = None, seed: int = 1) -> None:
+        from native_backend.logs.simulated.disk import Disk
+        from native_backend.logs.simulated.faults import NONE, Faults
+
+        self.name = name
+        self.faults = faults if isinstance(faults, Faults) else NONE
+        self.gap_free = self.faults.gap == 0.0
+        self.disk = Disk()
+        self.random = Random(seed)
+        self._now_ms = 1_700_000_000_000
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def open(self) -> Log:
+        from native_backend.logs.simulated.driver import SimulatedLog
+
+        return SimulatedLog(self.disk, self.random, self.now_ms, self.faults, RECORD_BYTES_MAX)
+
+    def pass_time(self) -> None:
+        self._now_ms += 1
+
+    def close(self) -> None:
+        pass
+
+
+class KafkaWorld:
+    name = "kafka"
+    gap_free = False
+    rivals_are_refused = False
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._opened: list[Log] = []
+
+    def open(self) -> Log:
+        from native_backend.logs.kafka.driver import KafkaLog
+
+        self._opened.append(KafkaLog(self._bootstrap, {"message.max.bytes": RECORD_BYTES_MAX}))
+        return self._opened[-1]
+
+    def pass_time(self) -> None:
+        time.sleep(0.001)
+
+    def close(self) -> None:
+        for log in self._opened:
+            log.close()
+
+
+class Ground:
+    """A world with one log open in it and topics of its own, and the ways the tests use them."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.log = world.open()
+        self.prefix = f"c{uuid.uuid4().hex[:8]}"
+
+    def topic(self, name: str, *, partitions: int = 1, compacted: bool = False) -> str:
+        from native_backend.log import TopicSpec
+
+        full = f"{self.prefix}.{name}"
+        self.log.create_topics([TopicSpec(full, partitions, compacted)])
+        return full
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain for {what}"
+            self.world.pass_time()
+
+    def completions(self, count: int, log: Log | None = None) -> list[Completion]:
+        """The next completions that speak of `count` records or transactions in all."""
+        found: list[Completion] = []
+
+        def enough() -> bool:
+            found.extend((log or self.log).poll())
+            return sum(len(c.offsets) if isinstance(c, Appended) else 1 for c in found) >= count
+
+        self.until(enough, f"{count} completions")
+        return found
+
+    def store(self, topic: str, values: list[bytes], partition: int = 0) -> list[int]:
+        """Append one batch that succeeds; its offsets."""
+        self.log.append(Append(topic, partition, [b"k"] * len(values), values))
+        offsets: list[int] = []
+        for answer in self.completions(len(values)):
+            assert isinstance(answer, Appended)
+            assert answer.failure is None, answer.failure
+            assert answer.first == len(offsets)
+            offsets += answer.offsets
+        return offsets
+
+    def transact(self, shard: str, writes: list[Write], log: Log | None = None) -> Transacted:
+        (log or self.log).transact(shard, writes, "me")
+        (answer,) = self.completions(1, log)
+        assert isinstance(answer, Transacted)
+        assert answer.owner == "me"
+        return answer
+
+    def read(self, reader: Reader, count: int, at_a_time: int = 100) -> list[tuple[int, bytes, bytes | None]]:
+        """The next `count` records of a reader."""
+        found: list[tuple[int, bytes, bytes | None]] = []
+
+        def enough() -> bool:
+            taken = reader.read(at_a_time)
+            assert not isinstance(taken, Failure), taken
+            if taken is not None:
+                offsets, values, keys = taken
+                assert 1 <= len(offsets) == len(values) == len(keys) <= at_a_time
+                found.extend(zip(offsets, values, keys, strict=True))
+            return len(found) >= count
+
+        self.until(enough, f"{count} records")
+        return found
+
+    def failure_of(self, reader: Reader) -> Failure:
+        """The failure that a reader ends with."""
+        found: list[Failure] = []
+
+        def failed() -> bool:
+            taken = reader.read(10)
+            if isinstance(taken, Failure):
+                found.append(taken)
+            return bool(found)
+
+        self.until(failed, "a failure")
+        return found[0]
+
+    def quiet(self, reader: Reader, turns: int = 100) -> None:
+        """The reader finds nothing for a while."""
+        for _ in range(turns):
+            assert reader.read(10) is None
+            self.world.pass_time()
