@@ -133,7 +133,7 @@ class _Reader:
 def _wrapped(wrap: Callable[[Any], Any], raw: Any, offset: int) -> Any:
     try:
         return wrap(raw)
-    except (ValueError, OverflowError) as error:  # UnicodeDecodeError is a ValueError; chr() overflows above 2**31
+    except ValueError as error:  # so is UnicodeDecodeError
         raise DecodeError(offset, str(error)) from None
 
 

@@ -1,6 +1,6 @@
 """The format codes of AMQP 1.0: how wide each is, and what Python value its octets become.
 
-Errors: what wraps octets raises ValueError or OverflowError. Source: AMQP 1.0 part 1, sections 1.2 and 1.6.
+Errors: what wraps octets raises ValueError. Source: AMQP 1.0 part 1, sections 1.2 and 1.6.
 May import: `transformers.amqp_values`, the standard library.
 """
 
@@ -28,8 +28,8 @@ from transformers.amqp_values import (
 
 
 def _char(code_point: int) -> Char:
-    if 0xD800 <= code_point <= 0xDFFF:
-        raise ValueError("a surrogate is no character")
+    if 0xD800 <= code_point <= 0xDFFF or code_point > 0x10FFFF:
+        raise ValueError(f"U+{code_point:X} is no character")
     return Char(chr(code_point))
 
 
