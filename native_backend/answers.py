@@ -39,7 +39,8 @@ NodeKind = Literal["queue", "channel"]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Events `first .. first + len(eids) - 1` of the batch that `owner` handed in have this answer; eid -1 where not stored."""
+    """Events `first .. first + len(eids) - 1` of the batch that `owner` handed in have this answer; eid -1 where not
+    stored."""
 
     owner: Any
     first: int
@@ -70,8 +71,8 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionLost:
-    """A subscription failed later: its node was deleted (not-found), its shard was claimed by another gateway (in-use), ...
-    It gives no more events; what it has outstanding need not be settled."""
+    """A subscription failed later: its node was deleted (not-found), its shard was claimed by another gateway
+    (in-use), ... It gives no more events; what it has outstanding need not be settled."""
 
     owner: Any
     subscription: Subscription

@@ -119,8 +119,8 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Transacted:
-    """A transaction ended. `failure` None: all of it is stored, at `offsets` (one for each write). `indeterminate`: it may have
-    been; `claim` the shard again, then read the journal to learn. Any other cause: none of it is stored."""
+    """A transaction ended. `failure` None: all of it is stored, at `offsets` (one for each write). `indeterminate`:
+    it may have been; `claim` the shard again, then read the journal to learn. Any other cause: none of it is stored."""
 
     owner: Any
     offsets: list[int]
@@ -139,8 +139,8 @@ class Reader(Protocol):
         ...
 
     def read(self, count_max: int) -> tuple[list[int], list[bytes], list[bytes | None]] | Failure | None:
-        """Offsets, values and keys of the next 1..count_max records that are already here; None if there are none at the
-        moment. Tombstones and records with a null value are passed over."""
+        """Offsets, values and keys of the next 1..count_max records that are already here; None if there are none at
+        the moment. Tombstones and records with a null value are passed over."""
         ...
 
     def close(self) -> None: ...
@@ -150,7 +150,7 @@ class Log(Protocol):
     """A driver. `kind` is what `serve` prints after `realm=`."""
 
     kind: str
-    poll_interval_s: float  # while anything is in flight or a reader is open, call `poll` at least this often; 0: `wake` tells
+    poll_interval_s: float  # with anything in flight or a reader open, `poll` at least this often; 0: `wake` tells
 
     # -- data: one thread, never blocks
 
@@ -159,7 +159,8 @@ class Log(Protocol):
         ...
 
     def transact(self, shard: str, writes: Sequence[Write], owner: Any) -> None:
-        """Store `writes` all or none, fenced by the claim on `shard`; completed by `Transacted`. One at a time a shard."""
+        """Store `writes` all or none, fenced by the claim on `shard`; completed by `Transacted`. One at a time a
+        shard."""
         ...
 
     def open_reader(self, topic: str, partition: int, start: int) -> Reader: ...
@@ -169,7 +170,8 @@ class Log(Protocol):
         ...
 
     def on_ready(self, wake: Callable[[], None]) -> None:
-        """`wake` may be called from any thread when `poll` or a reader has something. Drivers with a poll interval need not."""
+        """`wake` may be called from any thread when `poll` or a reader has something. Drivers with a poll interval
+        need not."""
         ...
 
     # -- control: may block up to `deadline_s`; raises LogError
@@ -190,11 +192,9 @@ class Log(Protocol):
         """The first offset that is kept, and the end: one past the last committed record (the last stable offset)."""
         ...
 
-    def read_range(
-        self, topic: str, partition: int, start: int, count_max: int, deadline_s: float = 10.0
-    ) -> Records:
-        """Up to count_max committed records at or after `start`; fewer (with `next` == the end) only at the end. Tombstones
-        are included. Raises `retention` when `start` lies below the first kept record."""
+    def read_range(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float = 10.0) -> Records:
+        """Up to count_max committed records at or after `start`; fewer (with `next` == the end) only at the end.
+        Tombstones are included. Raises `retention` when `start` lies below the first kept record."""
         ...
 
     def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float = 10.0) -> int:
@@ -203,17 +203,15 @@ class Log(Protocol):
         ...
 
     def claim(self, shard: str, deadline_s: float = 10.0) -> None:
-        """Become the only process that may `transact` for `shard`; an earlier holder is fenced (its next transaction fails with
-        `fenced`). Ends, one way or the other, any transaction that was left open."""
+        """Become the only process that may `transact` for `shard`; an earlier holder is fenced (its next transaction
+        fails with `fenced`). Ends, one way or the other, any transaction that was left open."""
         ...
 
     def trim(self, topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
         """Delete records below `before`."""
         ...
 
-    def project(
-        self, group: str, positions: dict[tuple[str, int], tuple[int, str]], deadline_s: float = 10.0
-    ) -> None:
+    def project(self, group: str, positions: dict[tuple[str, int], tuple[int, str]], deadline_s: float = 10.0) -> None:
         """Commit group offsets with metadata text (at most 4,000 characters), plainly."""
         ...
 

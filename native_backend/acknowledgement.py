@@ -1,0 +1,106 @@
+"""The acknowledgement state of one durable (or queue): numbers only, no bytes of events, no links.
+
+`low`: every event below it is terminal. `acked`: terminal ranges above it. `position`: where first dispatch reads on.
+`returned`: given before, to be given again, lowest EID first. `failed`: attempts that counted, for EIDs that have any.
+`covers`: for an event given and not terminal whose predecessor lies more than one below, where the gap of non-events
+before it begins; an acknowledgement takes that gap along, so gaps never hold `low` back.
+
+The same `apply` serves live settlement and recovery. A run is [first EID, last EID, first seq, cover] (docs/records.md
+"Journal"). May import: the standard library, `native_backend.answers`, `native_backend.intervals`.
+"""
+
+from __future__ import annotations
+
+from native_backend.answers import Operation
+from native_backend.intervals import Intervals
+
+Run = tuple[int, int, int, int]
+
+
+class Acknowledgement:
+    """See the module's docstring."""
+
+    __slots__ = ("acked", "covers", "failed", "low", "position", "returned")
+
+    def __init__(self, low: int, position: int | None = None) -> None:
+        self.low = low
+        self.position = low if position is None else position
+        self.acked = Intervals()
+        self.returned = Intervals()
+        self.failed: dict[int, int] = {}
+        self.covers: dict[int, int] = {}
+
+    def runs(self, eids: list[int], seqs: list[int]) -> list[Run]:
+        """Columns of a settlement as runs. EIDs need no order; a run is dense in both."""
+        first, seq = eids[0], seqs[0]
+        covers = self.covers
+        last = first + len(eids) - 1
+        if eids[-1] == last and eids == [*range(first, last + 1)] and seqs == [*range(seq, seq + len(seqs))]:
+            return [(first, last, seq, covers.get(first, first))]
+        runs = []
+        last, last_seq = first - 1, seq - 1
+        for eid, number in zip(eids, seqs, strict=True):
+            if eid != last + 1 or number != last_seq + 1:
+                if last >= first:
+                    runs.append((first, last, seq, covers.get(first, first)))
+                first, seq = eid, number
+            last, last_seq = eid, number
+        runs.append((first, last, seq, covers.get(first, first)))
+        return runs
+
+    def apply(self, operation: Operation, failed: bool, runs: list[Run]) -> None:
+        """What the journal holds becomes true."""
+        for first, last, _, cover in runs:
+            if last >= self.position:
+                self.position = last + 1
+            if operation != "return":
+                self._terminal(first, last, cover)
+                continue
+            self.returned.add(first, last)
+            if failed:
+                for eid in range(first, last + 1):
+                    self.failed[eid] = self.failed.get(eid, 0) + 1
+
+    def cover(self, first: int, last: int) -> None:
+        """There is no event in [first, last]: nobody will ever settle it."""
+        if first <= self.low:
+            self.low = max(self.low, last + 1)
+        else:
+            self.acked.add(first, last)
+        acked = self.acked
+        if acked.firsts and acked.firsts[0] <= self.low:
+            self.low = max(self.low, acked.lasts[0] + 1)
+            acked.remove_below(self.low)
+
+    def _terminal(self, first: int, last: int, cover: int) -> None:
+        self.cover(cover, last)
+        if self.covers:
+            _forget(self.covers, first, last)
+        if self.failed:
+            _forget(self.failed, first, last)
+
+    def reopen(self) -> None:
+        """After recovery: whatever was given and is not terminal is to be given again. Its ranges may hold gaps."""
+        self.returned = Intervals(self.acked.holes(self.low, self.position))
+
+    def lose_below(self, kept: int) -> int:
+        """The store's first record is `kept`: nothing below can be given. `low` stays, for nobody acknowledged what
+        was lost (reconciliation names it, S1). Returns how many EIDs are not terminal and gone."""
+        lost = self.returned.remove_below(kept) + max(0, kept - self.position)
+        self.position = max(self.position, kept)
+        return lost
+
+    @property
+    def unsettled(self) -> int:
+        """EIDs (gaps included) below `position` that are not terminal."""
+        return self.position - self.low - self.acked.count()
+
+
+def _forget(counts: dict[int, int], first: int, last: int) -> None:
+    """Drop the keys in [first, last], walking the smaller side."""
+    if last - first < len(counts):
+        for eid in range(first, last + 1):
+            counts.pop(eid, None)
+        return
+    for eid in [eid for eid in counts if first <= eid <= last]:
+        del counts[eid]

@@ -1,0 +1,156 @@
+"""Creating, listing, showing and deleting nodes: by the command line beside a serving gateway, and by the realm itself.
+
+Everything blocks and raises `LogError`, or `NodeError` where what is asked contradicts what exists. Idempotent.
+May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from native_backend.answers import NodeKind
+from native_backend.clock import Clock
+from native_backend.durables import Durable, durable_key, encode_durable, queue_durable
+from native_backend.log import Failure, Log, LogError, TopicSpec
+from native_backend.metadata import Metadata, read_tail, realm_topic
+from native_backend.nodes import (
+    KINDS,
+    Node,
+    NodeError,
+    encode_node,
+    named_topic,
+    node_key,
+    plain_topic,
+    store_id,
+)
+
+_ATTEMPTS = 1000  # to see what was just written
+_PAUSE_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDurable:
+    """`low` as last projected (up to a second old); None before the first projection."""
+
+    name: str
+    group: str
+    start: int
+    low: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownNode:
+    """`events` is an upper bound: EIDs are not dense."""
+
+    node: Node
+    first: int
+    end: int
+    durables: tuple[ShownDurable, ...]
+
+    @property
+    def events(self) -> int:
+        return self.end - self.first
+
+
+def realm_metadata(log: Log, prefix: str) -> Metadata:
+    """Read to its end; empty for a realm that nobody has opened."""
+    metadata = Metadata()
+    try:
+        metadata.fold(read_tail(log, realm_topic(prefix), 0))
+    except LogError as error:
+        if error.failure.cause != "not-found":
+            raise
+    return metadata
+
+
+def create_node(log: Log, prefix: str, name: str, kind: NodeKind, clock: Clock) -> Node:
+    """The node of that name; created if there is none. Of two creators the first record wins for both."""
+    if not name or kind not in KINDS:
+        raise NodeError(f"a node needs a name and a kind ({' or '.join(KINDS)}): {name!r}, {kind!r}")
+    log.create_topics([TopicSpec(realm_topic(prefix), compacted=True)])
+    metadata = realm_metadata(log, prefix)
+    existing = metadata.nodes.get(name)
+    if existing is not None:
+        return _of_kind(existing, kind)
+    node = _new_node(log, prefix, name, kind, metadata)
+    now_us = clock.epoch_us()
+    if kind == "queue":  # before the node's own record: who sees the node sees its durable
+        durable = queue_durable(prefix, node, log.bounds(node.topic, 0)[0])
+        log.put(realm_topic(prefix), durable_key(name, durable.name), encode_durable(durable, now_us))
+    written = log.put(realm_topic(prefix), node_key(name), encode_node(node, now_us))
+    _read_through(log, prefix, metadata, written)
+    winner = metadata.nodes.get(name)
+    if winner is None:
+        raise NodeError(f"node {name!r} was deleted by somebody else while it was created")
+    if winner != node:  # compaction keeps the last record of a key: make that the winner's, too
+        log.put(realm_topic(prefix), node_key(name), encode_node(winner, now_us))
+    return _of_kind(winner, kind)
+
+
+def list_nodes(log: Log, prefix: str) -> list[Node]:
+    return sorted(realm_metadata(log, prefix).nodes.values(), key=lambda node: node.name)
+
+
+def show_node(log: Log, prefix: str, name: str) -> ShownNode | None:
+    metadata = realm_metadata(log, prefix)
+    node = metadata.nodes.get(name)
+    if node is None:
+        return None
+    first, end = log.bounds(node.topic, 0)
+    durables = [durable for durable in metadata.durables.values() if durable.store == node.store]
+    shown = tuple(_show_durable(log, node, durable) for durable in sorted(durables, key=lambda d: d.name))
+    return ShownNode(node, first, end, shown)
+
+
+def delete_node(log: Log, prefix: str, name: str) -> bool:
+    """False when there was none. The node disappears first, so that nobody is given a topic that is about to go."""
+    metadata = realm_metadata(log, prefix)
+    node = metadata.nodes.get(name)
+    if node is None:
+        return False
+    log.put(realm_topic(prefix), node_key(name), None)
+    for durable in [durable for durable in metadata.durables.values() if durable.node == name]:
+        log.put(realm_topic(prefix), durable_key(name, durable.name), None)
+    log.delete_topic(node.topic)
+    return True
+
+
+def _read_through(log: Log, prefix: str, metadata: Metadata, offset: int) -> None:
+    """Read on until the record at `offset` has been seen."""
+    for _ in range(_ATTEMPTS):
+        metadata.fold(read_tail(log, realm_topic(prefix), metadata.position))
+        if metadata.position > offset:
+            return
+        time.sleep(_PAUSE_S)
+    raise LogError(Failure("unavailable", f"{realm_topic(prefix)} cannot be read up to {offset}"))
+
+
+def _of_kind(node: Node, kind: NodeKind) -> Node:
+    if node.kind != kind:
+        raise NodeError(
+            f"node {node.name!r} exists as a {node.kind}, not a {kind}: delete it first, or use another name"
+        )
+    return node
+
+
+def _new_node(log: Log, prefix: str, name: str, kind: NodeKind, metadata: Metadata) -> Node:
+    [topic] = log.create_topics([TopicSpec(_free_topic(prefix, name, metadata))])
+    node = Node(name, kind, topic.name, topic.id, store_id(topic.id))
+    clash = metadata.stores.get(node.store)
+    if clash is not None:
+        log.delete_topic(topic.name)
+        raise NodeError(f"node {name!r} would have the store id of {clash.name!r} ({node.store}): try again")
+    return node
+
+
+def _free_topic(prefix: str, name: str, metadata: Metadata) -> str:
+    """Kafka takes `.` and `_` in topic names as equal and refuses the second one."""
+    plain = plain_topic(prefix, name)
+    taken = {node.topic.replace("_", ".") for node in metadata.nodes.values()}
+    return plain if plain and plain.replace("_", ".") not in taken else named_topic(prefix, name)
+
+
+def _show_durable(log: Log, node: Node, durable: Durable) -> ShownDurable:
+    position = log.projected(durable.group).get((node.topic, 0))
+    return ShownDurable(durable.name, durable.group, durable.start, position[0] if position else None)

@@ -1,0 +1,28 @@
+"""Clocks: intervals from the monotonic one, times of day only where a record carries one.
+
+Units: seconds for intervals, microseconds since 1970 (UTC) for times. The simulation passes its own `Clock`.
+May import: the standard library only.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """The only source of time below the gateway."""
+
+    def monotonic_s(self) -> float: ...
+
+    def epoch_us(self) -> int: ...
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+    def epoch_us(self) -> int:
+        return time.time_ns() // 1000

@@ -1,0 +1,154 @@
+"""Control work: calls to the log that may block, kept away from the gateway's one thread.
+
+A job runs elsewhere and gives a value or a `LogError`; its `done` runs on the thread that calls `completed`. Jobs run
+one at a time in the order they were submitted, so a later job sees what an earlier one wrote. An exception other than
+`LogError` is a fault of ours: it is raised again out of `completed`, not hidden.
+
+May import: the standard library, `native_backend.log`.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from native_backend.log import LogError
+
+T = TypeVar("T")
+Done = Callable[[T | LogError], None]
+
+
+class Control(Protocol):
+    """Where blocking work goes."""
+
+    def submit(self, job: Callable[[], T], done: Done[T]) -> None: ...
+
+    def completed(self) -> int:
+        """Run `done` of every job that has ended since; returns how many."""
+        ...
+
+    @property
+    def pending(self) -> int:
+        """Jobs whose `done` has not run yet."""
+        ...
+
+    def on_ready(self, wake: Callable[[], None]) -> None: ...
+
+    def pause(self, seconds: float) -> None:
+        """Let time pass while the realm closes; the only wait of the calling thread."""
+        ...
+
+    def close(self, deadline_s: float) -> None:
+        """No more jobs; wait for the running ones."""
+        ...
+
+
+def _attempt(job: Callable[[], Any]) -> Any:
+    try:
+        return job()
+    except LogError as error:
+        return error
+
+
+class ThreadControl:
+    """One worker thread. It also wakes the gateway `tick_s` after the last sign of life, so that timers are seen to
+    even over a log that has no poll interval."""
+
+    def __init__(self, tick_s: float = 0.25) -> None:
+        self._tick_s = tick_s
+        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Done[Any]] | None] = queue.SimpleQueue()
+        self._results: deque[tuple[Done[Any], Any, BaseException | None]] = deque()
+        self._wake: Callable[[], None] | None = None
+        self._pending = 0
+        self._thread = threading.Thread(target=self._work, name="realm-control", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Callable[[], T], done: Done[T]) -> None:
+        self._pending += 1
+        self._jobs.put((job, done))
+
+    def completed(self) -> int:
+        count = 0
+        while self._results:
+            done, value, fault = self._results.popleft()
+            self._pending -= 1
+            count += 1
+            if fault is not None:
+                raise fault
+            done(value)
+        return count
+
+    @property
+    def pending(self) -> int:
+        return self._pending
+
+    def on_ready(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def close(self, deadline_s: float) -> None:
+        self._wake = None
+        self._jobs.put(None)
+        self._thread.join(deadline_s)
+
+    def _work(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get(timeout=self._tick_s)
+            except queue.Empty:
+                self._ring()
+                continue
+            if job is None:
+                return
+            self._run(*job)
+            self._ring()
+
+    def _run(self, job: Callable[[], Any], done: Done[Any]) -> None:
+        try:
+            self._results.append((done, _attempt(job), None))
+        except BaseException as fault:  # carried to the thread that owns the realm, and raised there
+            self._results.append((done, None, fault))
+
+    def _ring(self) -> None:
+        wake = self._wake
+        if wake is not None:
+            wake()
+
+
+class InlineControl:
+    """Jobs run at once on the caller's thread; `done` waits for `completed`, as with a thread. For the simulation,
+    whose `pause` moves simulated time on."""
+
+    def __init__(self, pause: Callable[[float], None] = time.sleep) -> None:
+        self._results: deque[tuple[Done[Any], Any]] = deque()
+        self._pause = pause
+
+    def submit(self, job: Callable[[], T], done: Done[T]) -> None:
+        self._results.append((done, _attempt(job)))
+
+    def completed(self) -> int:
+        count = 0
+        while self._results:
+            done, value = self._results.popleft()
+            count += 1
+            done(value)
+        return count
+
+    @property
+    def pending(self) -> int:
+        return len(self._results)
+
+    def on_ready(self, wake: Callable[[], None]) -> None:
+        """Nothing completes by itself here."""
+
+    def pause(self, seconds: float) -> None:
+        self._pause(seconds)
+
+    def close(self, deadline_s: float) -> None:
+        """Nothing runs."""

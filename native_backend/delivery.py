@@ -1,0 +1,69 @@
+"""Events on their way to a link: columns, and how they are gathered within a link's credit and byte budget.
+
+May import: the standard library, `native_backend.feed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+
+from native_backend.feed import Chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Events for one link, as columns of equal length."""
+
+    eids: list[int]
+    values: list[bytes]
+    failed: list[int] | None  # failed attempts so far; None when all are 0
+    again: list[bool] | None  # was given to a link before (first-acquirer=false); None when all are False
+
+
+class Gathering:
+    """Fills up to `count` events and about `size` bytes; one event always fits, else a large one would never leave."""
+
+    __slots__ = ("eids", "repeated", "room", "size", "values")
+
+    def __init__(self, count: int, size: int) -> None:
+        self.eids: list[int] = []
+        self.values: list[bytes] = []
+        self.room = count
+        self.size = size
+        self.repeated = 0  # so many events from the beginning were given before
+
+    def add(self, chunk: Chunk, begin: int, end: int) -> list[int]:
+        """Take the chunk's events [begin, end) as far as there is room; returns their EIDs (good until the next
+        `add`)."""
+        end = min(end, begin + self.room)
+        values = chunk.values[begin:end]
+        size = sum(map(len, values))
+        if size > self.size:
+            fit = sum(total <= self.size for total in accumulate(map(len, values)))
+            if not fit and not self.eids:
+                fit = 1
+            values = values[:fit]
+            size = sum(map(len, values))
+            self.room = fit  # whatever is left is not for this take
+        eids = chunk.eids[begin : begin + len(values)]
+        self.room -= len(values)
+        self.size -= size
+        if self.eids:
+            self.eids += eids
+            self.values += values
+        else:
+            self.eids, self.values = eids, values
+        return eids
+
+    def delivered(self, failed: dict[int, int], again_below: int) -> Delivered | None:
+        """The columns, with what is known of earlier attempts."""
+        eids = self.eids
+        if not eids:
+            return None
+        counts = [failed.get(eid, 0) for eid in eids] if failed else None
+        again = None
+        repeated = self.repeated
+        if repeated or eids[-1] < again_below or eids[0] < again_below:
+            again = [True] * repeated + [eid < again_below for eid in eids[repeated:]]
+        return Delivered(eids, self.values, counts if counts and any(counts) else None, again)

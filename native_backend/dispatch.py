@@ -1,0 +1,286 @@
+"""One durable or queue at work: who has which event, who gets the next, what became of it.
+
+Competing links share one `Dispatch`; whoever asks gets. Returned events go first, lowest EID first. Those whose bytes
+have left the store's window are re-read on the control thread; only until they are here may new events overtake them.
+An event that a link wanted to go `elsewhere` is not offered to that link again while it lives.
+
+An EID is at any time in exactly one place: not given yet (at or above `position`), outstanding at a link, in the
+journal's hands, returned, or terminal. May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from native_backend.acknowledgement import Acknowledgement, Run
+from native_backend.answers import Operation, Settled, SubscribeAnswer
+from native_backend.delivery import Delivered, Gathering
+from native_backend.durables import Durable
+from native_backend.feed import Chunk, Cursor, Feed, chunk_of
+from native_backend.intervals import Intervals, dense_runs
+from native_backend.journal import Settlement
+from native_backend.log import Failure, LogError, Records
+from native_backend.nodes import Node
+from native_backend.services import Services, store_bounds, subscribe_answer
+
+_LOG = logging.getLogger(__name__)
+_LASTING = ("not-found", "refused")  # failures of a read that waiting does not mend
+
+
+class Link(Protocol):
+    """A consuming link, as its `Dispatch` knows it (`DurableSubscription`)."""
+
+    outstanding: Intervals
+    link: object
+
+    def lose(self, answer: SubscribeAnswer, native: str) -> None: ...
+
+
+class Dispatch:
+    """See the module's docstring."""
+
+    def __init__(
+        self, services: Services, node: Node, durable: Durable, state: Acknowledgement, again_below: int
+    ) -> None:
+        self.node = node
+        self.durable = durable
+        self.state = state
+        self.again_below = again_below  # EIDs below may have been given by a process that was killed
+        self.links: list[Link] = []
+        self._services = services
+        self._feed: Feed | None = None
+        self._cursor = Cursor(state.position)
+        self._fetched: Chunk | None = None
+        self._fetching = False
+        self._elsewhere: dict[int, set[object]] = {}
+
+    # -- links come and go
+
+    def enter(self, link: Link) -> None:
+        self.links.append(link)
+        if self._feed is None:
+            self._feed = self._services.feeds.feed(self.node)
+            self._cursor = self._feed.join(self.state.position)
+
+    def leave(self, link: Link) -> None:
+        """What the link has and did not settle is to be given again, not counted."""
+        for first, last in link.outstanding:
+            self.state.returned.add(first, last)
+        link.outstanding = Intervals()
+        self.links.remove(link)
+        for eid in [eid for eid, links in self._elsewhere.items() if link.link in links]:
+            self._elsewhere[eid].discard(link.link)
+            if not self._elsewhere[eid]:
+                del self._elsewhere[eid]
+        if not self.links:
+            self._rest()
+
+    def lose(self, answer: SubscribeAnswer, native: str = "") -> None:
+        """No link gets anything any more."""
+        for link in self.links[:]:
+            self.leave(link)
+            link.lose(answer, native)
+
+    def _rest(self) -> None:
+        if self._feed is not None:
+            self._feed.leave(self._cursor)
+            self._feed = None
+        self._fetched = None
+
+    # -- giving
+
+    def take(self, link: Link, count_max: int, bytes_max: int) -> Delivered | None:
+        gathering = Gathering(count_max, bytes_max)
+        if self.state.returned:
+            self._take_returned(link, gathering)
+            gathering.repeated = len(gathering.eids)
+        if gathering.room > 0:
+            self._take_new(link, gathering)
+        return gathering.delivered(self.state.failed, self.again_below)
+
+    def _take_new(self, link: Link, gathering: Gathering) -> None:
+        state, cursor = self.state, self._cursor
+        while gathering.room > 0 and self._feed is not None:
+            chunk = self._feed.next(cursor)
+            if chunk is None:
+                return
+            if isinstance(chunk, Failure):
+                self._unreadable(chunk)
+                return
+            begin = chunk.index(state.position)
+            eids = gathering.add(chunk, begin, len(chunk.eids))
+            if eids:
+                self._given(link, chunk, eids)
+                state.position = cursor.position = eids[-1] + 1
+
+    def _take_returned(self, link: Link, gathering: Gathering) -> None:
+        returned = self.state.returned
+        at = 0  # ranges that this link cannot have now
+        while gathering.room > 0 and at < min(len(returned), self._services.limits.returned_scan):
+            first, last = returned.firsts[at], returned.lasts[at]
+            chunk = self._readable(first)
+            if chunk is None:
+                self._fetch(first)
+                at += 1
+                continue
+            last = min(last, chunk.end - 1)
+            begin, end = chunk.index(first), chunk.index(last + 1)
+            if begin == end:  # nothing but gaps
+                returned.remove(first, last)
+                self.state.cover(first, last)
+                continue
+            if self._elsewhere:
+                begin, end, first, last, passed = self._allowed(link, chunk, begin, end, first, last)
+                at += passed
+                if begin == end:
+                    continue
+            eids = gathering.add(chunk, begin, end)
+            if not eids:
+                return
+            if len(eids) < end - begin:
+                last = eids[-1]
+            returned.remove(first, last)
+            if last > eids[-1]:
+                self.state.cover(eids[-1] + 1, last)
+            self._given(link, chunk, eids)
+
+    def _allowed(
+        self, link: Link, chunk: Chunk, begin: int, end: int, first: int, last: int
+    ) -> tuple[int, int, int, int, int]:
+        """The first stretch of the chunk's events [begin, end), EIDs [first, last], that this link did not send
+        elsewhere, and how many ranges of `returned` will lie before it."""
+        barred = [link.link in self._elsewhere.get(eid, ()) for eid in chunk.eids[begin:end]]
+        if not any(barred):
+            return begin, end, first, last, 0
+        if all(barred):
+            return begin, begin, first, last, 1
+        skipped = barred.index(False)
+        if skipped:
+            begin += skipped
+            first = chunk.eids[begin - 1] + 1
+        if True in barred[skipped:]:
+            end = begin - skipped + barred.index(True, skipped)
+            last = chunk.eids[end - 1]
+        return begin, end, first, last, 1 if skipped else 0
+
+    def _given(self, link: Link, chunk: Chunk, eids: list[int]) -> None:
+        runs = dense_runs(eids)
+        for first, last in runs:
+            link.outstanding.add(first, last)
+        if chunk.gaps:
+            for first, _ in runs:
+                cover = chunk.gaps.get(first)
+                if cover is not None:
+                    self.state.covers[first] = cover
+
+    # -- settling
+
+    def settle(
+        self,
+        link: Link,
+        operation: Operation,
+        eids: list[int],
+        seqs: list[int],
+        owner: object,
+        failed: bool,
+        elsewhere: bool,
+        cause: str,
+    ) -> None:
+        if not eids:
+            self._services.answer(Settled(owner, "done"))
+            return
+        runs = self.state.runs(eids, seqs)
+        if not _remove_all(link.outstanding, runs):
+            self._services.answer(Settled(owner, "not-found", "not outstanding"))
+            return
+        count = len(eids)
+        self._services.journal.add(Settlement(self, link, operation, failed, elsewhere, cause, runs, count, owner))
+
+    def keys(self) -> tuple[str, str, int]:
+        return self.node.name, self.durable.name, self.node.store
+
+    def settled(self, settlement: Settlement) -> None:
+        self.state.apply(settlement.operation, settlement.failed, settlement.runs)
+        if settlement.elsewhere and settlement.link in self.links:
+            for first, last, _, _ in settlement.runs:
+                for eid in range(first, last + 1):
+                    self._elsewhere.setdefault(eid, set()).add(settlement.link.link)
+        elif self._elsewhere and settlement.operation != "return":
+            for first, last, _, _ in settlement.runs:
+                for eid in range(first, last + 1):
+                    self._elsewhere.pop(eid, None)
+
+    def restore(self, settlement: Settlement) -> None:
+        live = settlement.link in self.links
+        place = settlement.link.outstanding if live else self.state.returned
+        for first, last, _, _ in settlement.runs:
+            place.add(first, last)
+
+    # -- reading again
+
+    def _readable(self, eid: int) -> Chunk | None:
+        fetched = self._fetched
+        if fetched is not None and fetched.start <= eid < fetched.end:
+            return fetched
+        return self._feed.held(eid) if self._feed is not None else None
+
+    def _fetch(self, start: int) -> None:
+        if self._fetching or self._feed is None:
+            return
+        self._fetching = True
+        log, topic, count = self._services.log, self.node.topic, self._feed.count
+        deadline_s = self._services.limits.control_deadline_s
+
+        def read() -> Records:
+            return log.read_range(topic, 0, start, count, deadline_s)
+
+        def done(records: Records | LogError) -> None:
+            self._fetching = False
+            if isinstance(records, LogError):
+                self._unreadable(records.failure)
+            elif self._feed is not None:
+                self._fetched = chunk_of(start, records)
+
+        self._services.control.submit(read, done)
+
+    def _unreadable(self, failure: Failure) -> None:
+        """A read failed: wait, give up, or go on where the log still has something."""
+        if failure.cause == "retention":
+            bounded(self._services, self.node, self._kept)
+        elif failure.cause in _LASTING:
+            self.lose(subscribe_answer(failure), failure.code or failure.cause)
+        else:
+            _LOG.warning("cannot read node %r now: %s", self.node.name, failure)
+
+    def _kept(self, first: int) -> None:
+        lost = self.state.lose_below(first)
+        self._cursor.position = self.state.position
+        if lost:
+            _LOG.error("node %r, durable %r: %d EIDs lost by retention", self.node.name, self.durable.name, lost)
+
+
+def bounded(services: Services, node: Node, done: Callable[[int], None]) -> None:
+    """Ask where the node's store begins now."""
+    log, deadline_s = services.log, services.limits.control_deadline_s
+
+    def look() -> int:
+        return store_bounds(log, node, deadline_s)[0]
+
+    def looked(first: int | LogError) -> None:
+        if isinstance(first, LogError):
+            _LOG.warning("cannot find where node %r begins: %s", node.name, first)
+        else:
+            done(first)
+
+    services.control.submit(look, looked)
+
+
+def _remove_all(outstanding: Intervals, runs: list[Run]) -> bool:
+    for at, (first, last, _, _) in enumerate(runs):
+        if not outstanding.remove(first, last):
+            for first, last, _, _ in runs[:at]:
+                outstanding.add(first, last)
+            return False
+    return True

@@ -1,0 +1,57 @@
+"""Durables: named subscriptions that outlive their links, as realm metadata knows them.
+
+The acknowledgement state of a queue is a durable too, named `queue`. Records: docs/records.md "Durable".
+May import: the standard library, orjson, `native_backend.nodes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from native_backend.nodes import Node
+
+QUEUE = "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """`start` is the EID it began at; `group` is the consumer group that shows it."""
+
+    node: str
+    name: str
+    store: int
+    group: str
+    start: int
+
+
+def queue_durable(prefix: str, node: Node, start: int) -> Durable:
+    return Durable(node.name, QUEUE, node.store, f"{prefix}.queue.{node.name}", start)
+
+
+def channel_durable(prefix: str, node: Node, name: str, start: int) -> Durable:
+    return Durable(node.name, name, node.store, f"{prefix}.durable.{node.name}.{name}", start)
+
+
+def durable_key(node: str, name: str) -> bytes:
+    return orjson.dumps(["durable", node, name])
+
+
+def encode_durable(durable: Durable, created_us: int) -> bytes:
+    return orjson.dumps(
+        {
+            "v": 1,
+            "node": durable.node,
+            "name": durable.name,
+            "store": durable.store,
+            "group": durable.group,
+            "start": durable.start,
+            "created_us": created_us,
+        }
+    )
+
+
+def decode_durable(record: dict[str, Any]) -> Durable:
+    return Durable(record["node"], record["name"], record["store"], record["group"], record["start"])

@@ -1,0 +1,238 @@
+"""The events of one store in memory: a window of chunks that all its subscriptions share.
+
+One leading reader fills the window at its end, only when somebody has taken what is there; the oldest chunks go when it
+exceeds its bytes. Whoever is below the window gets a reader of its own until it has caught up, out of a small number
+that is handed round. Events are columns; a slice costs no object per event.
+
+What a read finds missing is asked for once a turn (a turn is a `Realm.poll`). A `Failure` is a value: the caller
+decides. May import: the standard library, `native_backend.log`, `clock`, `limits`, `nodes`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+
+from native_backend.clock import Clock
+from native_backend.limits import RealmLimits
+from native_backend.log import Failure, Log, Reader, Records
+from native_backend.nodes import Node
+
+_FIRST_READ = 100  # events, before their size is known
+
+
+class Chunk:
+    """All events of [start, end), as columns. `gaps`: for an event with non-events before it, where they begin."""
+
+    __slots__ = ("eids", "end", "gaps", "size", "start", "values")
+
+    def __init__(self, start: int, end: int, eids: list[int], values: list[bytes]) -> None:
+        self.start = start
+        self.end = end
+        self.eids = eids
+        self.values = values
+        self.size = sum(map(len, values))
+        self.gaps: dict[int, int] = {}
+        if eids and eids[0] != start:
+            self.gaps[eids[0]] = start
+        if eids and eids[-1] - eids[0] != len(eids) - 1:
+            self.gaps.update((eid, before + 1) for before, eid in pairwise(eids) if eid != before + 1)
+
+    def index(self, eid: int) -> int:
+        """Of the first event at or above `eid`."""
+        return bisect_left(self.eids, eid)
+
+
+def chunk_of(start: int, records: Records) -> Chunk:
+    """What a range read found, without tombstones (they are no events)."""
+    eids, values = [], []
+    for eid, value in zip(records.offsets, records.values, strict=True):
+        if value is not None:
+            eids.append(eid)
+            values.append(value)
+    return Chunk(start, max(records.next, start), eids, values)
+
+
+class Cursor:
+    """One subscription's place in a store. `lag`: its own reader while it is below the window."""
+
+    __slots__ = ("lag", "position")
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.lag: _Stretch | None = None
+
+
+class _Stretch:
+    """A reader and what it read last."""
+
+    __slots__ = ("chunk", "end", "opened_s", "reader", "turn")
+
+    def __init__(self, reader: Reader, position: int, now_s: float) -> None:
+        self.reader = reader
+        self.end = position  # one past the last event read: gaps are told from here
+        self.chunk: Chunk | None = None
+        self.turn = -1  # the turn in which it had nothing
+        self.opened_s = now_s
+
+
+class Feed:
+    """The window of one store."""
+
+    def __init__(self, feeds: Feeds, node: Node) -> None:
+        self.node = node
+        self.count = _FIRST_READ  # events of the next read
+        self._feeds = feeds
+        self._cursors: list[Cursor] = []
+        self._chunks: list[Chunk] = []
+        self._ends: list[int] = []
+        self._bytes = 0
+        self._lead: _Stretch | None = None
+        self._retry_s = 0.0
+
+    def join(self, position: int) -> Cursor:
+        cursor = Cursor(position)
+        self._cursors.append(cursor)
+        return cursor
+
+    def leave(self, cursor: Cursor) -> None:
+        """The window goes with its last cursor."""
+        self._feeds.release(cursor)
+        self._cursors.remove(cursor)
+        if not self._cursors:
+            self._drop()
+            self._feeds.forget(self)
+
+    def held(self, eid: int) -> Chunk | None:
+        """The chunk of the window whose range has this EID."""
+        if not self._chunks or not self._chunks[0].start <= eid < self._ends[-1]:
+            return None
+        return self._chunks[bisect_right(self._ends, eid)]
+
+    def next(self, cursor: Cursor) -> Chunk | Failure | None:
+        """The chunk with the first event at or above the cursor; None when there is none at the moment."""
+        position = cursor.position
+        lag = cursor.lag
+        if lag is not None and lag.chunk is not None and lag.chunk.start <= position < lag.chunk.end:
+            return lag.chunk
+        held = self.held(position)
+        if held is not None:
+            self._feeds.release(cursor)
+            return held
+        lead = self._lead
+        if lead is None or position > lead.end or (position < lead.end and self._alone(cursor)):
+            lead = self._restart(position)
+        if lead is None:
+            return None
+        if position == lead.end:
+            self._feeds.release(cursor)
+            return self._read_lead(lead)
+        return self._read_lag(cursor)
+
+    def _alone(self, cursor: Cursor) -> bool:
+        """Nobody else is in the window or at its end."""
+        start = self._chunks[0].start if self._chunks else self._lead.end if self._lead else 0
+        return not any(other.position >= start for other in self._cursors if other is not cursor)
+
+    def _restart(self, position: int) -> _Stretch | None:
+        """Lead from somewhere else."""
+        now_s = self._feeds.clock.monotonic_s()
+        if now_s < self._retry_s:
+            return None
+        self._drop()
+        self._lead = _Stretch(self._feeds.log.open_reader(self.node.topic, 0, position), position, now_s)
+        return self._lead
+
+    def _read_lead(self, lead: _Stretch) -> Chunk | Failure | None:
+        chunk = self._read(lead)
+        if isinstance(chunk, Failure):
+            self._drop()
+        elif chunk is not None:
+            self._chunks.append(chunk)
+            self._ends.append(chunk.end)
+            self._bytes += chunk.size
+            while self._bytes > self._feeds.limits.window_bytes and len(self._chunks) > 1:
+                self._bytes -= self._chunks.pop(0).size
+                del self._ends[0]
+        return chunk
+
+    def _read_lag(self, cursor: Cursor) -> Chunk | Failure | None:
+        lag = cursor.lag
+        if lag is None or lag.end != cursor.position:  # none yet, or the cursor was moved
+            if self._feeds.clock.monotonic_s() < self._retry_s:
+                return None
+            lag = self._feeds.lend(self.node.topic, cursor)
+        if lag is None:
+            return None
+        lag.chunk = None
+        chunk = self._read(lag)
+        if isinstance(chunk, Failure):
+            self._feeds.release(cursor)
+        else:
+            lag.chunk = chunk
+        return chunk
+
+    def _read(self, stretch: _Stretch) -> Chunk | Failure | None:
+        if stretch.turn == self._feeds.turn:
+            return None
+        found = stretch.reader.read(self.count)
+        if found is None:
+            stretch.turn = self._feeds.turn
+            return None
+        if isinstance(found, Failure):
+            self._retry_s = self._feeds.clock.monotonic_s() + self._feeds.limits.retry_interval_s
+            return found
+        eids, values, _ = found
+        chunk = Chunk(stretch.end, eids[-1] + 1, eids, values)
+        stretch.end = chunk.end
+        limits = self._feeds.limits
+        self.count = max(1, min(limits.read_count, limits.chunk_bytes * len(eids) // max(1, chunk.size)))
+        return chunk
+
+    def _drop(self) -> None:
+        self._chunks.clear()
+        self._ends.clear()
+        self._bytes = 0
+        if self._lead is not None:
+            self._lead.reader.close()
+            self._lead = None
+
+
+class Feeds:
+    """All stores that are being read, and the readers lent to those that lag."""
+
+    def __init__(self, log: Log, clock: Clock, limits: RealmLimits) -> None:
+        self.log = log
+        self.clock = clock
+        self.limits = limits
+        self.turn = 0
+        self._feeds: dict[int, Feed] = {}
+        self._lagging: list[Cursor] = []  # oldest loan first
+
+    def feed(self, node: Node) -> Feed:
+        feed = self._feeds.get(node.store)
+        if feed is None:
+            feed = self._feeds[node.store] = Feed(self, node)
+        return feed
+
+    def forget(self, feed: Feed) -> None:
+        self._feeds.pop(feed.node.store, None)
+
+    def lend(self, topic: str, cursor: Cursor) -> _Stretch | None:
+        """A reader at the cursor; None when all are out and none has been so for a whole turn yet."""
+        self.release(cursor)
+        now_s = self.clock.monotonic_s()
+        if len(self._lagging) >= self.limits.readers:
+            oldest = self._lagging[0]
+            if oldest.lag is not None and now_s - oldest.lag.opened_s < self.limits.reader_turn_s:
+                return None
+            self.release(oldest)
+        cursor.lag = _Stretch(self.log.open_reader(topic, 0, cursor.position), cursor.position, now_s)
+        self._lagging.append(cursor)
+        return cursor.lag
+
+    def release(self, cursor: Cursor) -> None:
+        if cursor.lag is not None:
+            cursor.lag.reader.close()
+            cursor.lag = None
+            self._lagging.remove(cursor)

@@ -1,0 +1,46 @@
+"""The realm's limits: every one has a number, and this file says what it bounds.
+
+May import: the standard library only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RealmLimits:
+    """Bounds of one realm in one process. Bytes, seconds, counts."""
+
+    window_bytes: int = 16 * 1024 * 1024
+    """Raw events kept per store, shared by all its subscriptions; at least one chunk is kept whatever its size."""
+    chunk_bytes: int = 1024 * 1024
+    """What one read of events aims at; its count follows from the size of the events read before."""
+    read_count: int = 1000
+    """Events in one read, at most."""
+    readers: int = 16
+    """Readers of subscriptions that lag behind a store's window, for the whole realm."""
+    reader_turn_s: float = 0.5
+    """How long a lagging subscription keeps its reader when others wait for one."""
+    returned_scan: int = 64
+    """Ranges of returned events that one `take` looks at."""
+    journal_interval_s: float = 0.005
+    """From the beginning of one journal transaction to the next, on logs that are polled. A log that wakes us paces
+    itself."""
+    journal_events: int = 10_000
+    """With as many settlements waiting the next transaction does not wait for the interval."""
+    journal_runs: int = 8_000
+    """Runs in one journal record; keeps it below a log's record limit (a run takes at most 80 bytes)."""
+    snapshot_records: int = 10_000
+    """Journal records between two rounds of snapshots: bounds what recovery reads."""
+    snapshot_bytes: int = 900_000
+    """A larger snapshot is not written; recovery then reads more of the journal."""
+    projection_interval_s: float = 1.0
+    projection_groups: int = 200
+    """Group offsets projected in one round; the rest come in the next."""
+    metadata_interval_s: float = 1.0
+    """How often realm metadata is followed: when a deleted node is noticed at the latest."""
+    retry_interval_s: float = 0.1
+    """From a failed read, transaction or resolution to the next attempt."""
+    control_deadline_s: float = 10.0
+    """Deadline of one control call to the log."""

@@ -1,0 +1,63 @@
+"""Publishing: batches to the log, its completions as native answers; and the gateway's evidence, which nobody waits
+for.
+
+May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from native_backend.answers import PublishAnswer, Published
+from native_backend.log import Append, Appended, Cause
+from native_backend.metadata import Metadata
+from native_backend.nodes import Node
+from native_backend.services import Services
+
+_LOG = logging.getLogger(__name__)
+_ANSWERS: dict[Cause, PublishAnswer] = {
+    "not-found": "not-found",
+    "too-large": "too-large",
+    "refused": "access-denied",
+    "indeterminate": "indeterminate",
+    "unavailable": "unavailable",
+}
+_EVIDENCE = object()  # owner of what nobody waits for
+
+
+class Publisher:
+    """What was appended and is not stored yet."""
+
+    def __init__(self, services: Services, metadata: Metadata) -> None:
+        self.pending = 0  # events
+        self.evidence_pending = 0  # records
+        self.evidence_failed = 0  # records, ever
+        self._services = services
+        self._metadata = metadata
+
+    def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
+        if not self._metadata.alive(node):
+            self._services.answer(Published(owner, 0, [-1] * len(keys), "not-found", "deleted"))
+            return
+        self.pending += len(keys)
+        self._services.log.append(Append(node.topic, 0, keys, values, owner))
+
+    def append_evidence(self, topic: str, key: bytes, value: bytes) -> None:
+        self.evidence_pending += 1
+        self._services.log.append(Append(f"{self._services.prefix}.{topic}", 0, [key], [value], _EVIDENCE))
+
+    def completed(self, appended: Appended) -> None:
+        failure, count = appended.failure, len(appended.offsets)
+        if appended.batch.owner is _EVIDENCE:
+            self.evidence_pending -= count
+            if failure is not None:
+                self.evidence_failed += count
+                _LOG.error("%d records of %s were not stored: %s", count, appended.batch.topic, failure)
+            return
+        self.pending -= count
+        answer: PublishAnswer = "stored"
+        native = ""
+        if failure is not None:
+            answer = _ANSWERS.get(failure.cause, "unexpected")
+            native = failure.code or failure.cause
+        self._services.answer(Published(appended.batch.owner, appended.first, appended.offsets, answer, native))

@@ -1,0 +1,262 @@
+"""The realm, as the gateway calls it (docs/realm-interface.md): a thin facade over its parts.
+
+Called from one thread; nothing blocks but `open` and `close`. What was asked is answered out of `poll`.
+May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Literal
+
+from native_backend.admin import create_node
+from native_backend.answers import Answer, NodeFound, NodeKind, Subscribed
+from native_backend.clock import Clock
+from native_backend.control import Control
+from native_backend.delivery import Delivered
+from native_backend.dispatch import Dispatch
+from native_backend.durables import QUEUE
+from native_backend.feed import Feeds
+from native_backend.journal import Journal, journal_topic
+from native_backend.limits import RealmLimits
+from native_backend.log import Appended, Log, LogError, Records, TopicSpec
+from native_backend.metadata import Metadata, read_tail, realm_topic
+from native_backend.nodes import Node, NodeError
+from native_backend.publisher import Publisher
+from native_backend.services import Services, store_bounds, subscribe_answer
+from native_backend.shard import Shard
+from native_backend.snapshot import state_topic
+from native_backend.subscription import DurableSubscription, PlainSubscription, Subscribe, Subscription
+
+__all__ = ["Delivered", "Node", "Realm", "Subscribe", "Subscription"]
+_LOG = logging.getLogger(__name__)
+_PAUSE_S = 0.001  # between two polls while closing
+
+
+class Realm:
+    """One process's part of a realm; see docs/realm-interface.md."""
+
+    def __init__(
+        self, log: Log, prefix: str, run: str, clock: Clock, control: Control, limits: RealmLimits | None = None
+    ) -> None:
+        limits = limits or RealmLimits()
+        self.run = run
+        self.kind = log.kind
+        self.poll_interval_s = log.poll_interval_s
+        self._answers: list[Answer] = []
+        self._wake: Callable[[], None] = lambda: None
+        journal = Journal(log, prefix, run, clock, control, limits, self._answer)
+        feeds = Feeds(log, clock, limits)
+        self._services = Services(log, prefix, run, clock, control, limits, feeds, journal, self._answer)
+        self._log, self._clock, self._control, self._journal, self._feeds = log, clock, control, journal, feeds
+        self._metadata = Metadata()
+        self._shard = Shard(self._services, self._metadata)
+        self._publisher = Publisher(self._services, self._metadata)
+        self._subscriptions: set[Subscription] = set()
+        self._following = False
+        self._follow_s = 0.0
+
+    def open(self) -> None:
+        """Topics, metadata, claim, recovery. Blocks; raises LogError."""
+        prefix, deadline_s = self._services.prefix, self._services.limits.control_deadline_s
+        compacted = [realm_topic(prefix), state_topic(prefix), f"{prefix}.tables"]
+        specs = [TopicSpec(name, compacted=True) for name in compacted]
+        specs += [TopicSpec(journal_topic(prefix)), TopicSpec(f"{prefix}.outcomes")]
+        self._log.create_topics(specs, deadline_s)
+        self._metadata.fold(read_tail(self._log, realm_topic(prefix), 0))
+        self._shard.claim()
+
+    # -- nodes
+
+    def node(self, name: str) -> Node | None:
+        """From memory, at once."""
+        return self._metadata.nodes.get(name)
+
+    def find_node(self, name: str, owner: object) -> None:
+        """Answered by `NodeFound`, metadata read to its end first."""
+        self._follow(lambda: self._answer(NodeFound(owner, self.node(name), "ready")), owner)
+
+    def create_node(self, name: str, kind: NodeKind, owner: object) -> None:
+        """Answered by `NodeFound`. Idempotent."""
+        log, prefix, clock = self._log, self._services.prefix, self._clock
+
+        def job() -> Node | NodeError:
+            try:
+                return create_node(log, prefix, name, kind, clock)
+            except NodeError as error:
+                return error
+
+        def done(node: Node | NodeError | LogError) -> None:
+            if isinstance(node, NodeError):
+                self._answer(NodeFound(owner, None, "unexpected", str(node)))
+            elif isinstance(node, LogError):
+                self._answer(NodeFound(owner, None, subscribe_answer(node.failure), node.failure.code))
+            else:
+                self.find_node(name, owner)
+
+        self._control.submit(job, done)
+
+    # -- data
+
+    def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
+        """Answered by one or several `Published`."""
+        self._publisher.publish(node, keys, values, owner)
+
+    def append_evidence(self, topic: Literal["outcomes", "tables"], key: bytes, value: bytes) -> None:
+        """Not answered; failures are counted (`evidence_failed`) and logged."""
+        self._publisher.append_evidence(topic, key, value)
+
+    @property
+    def evidence_failed(self) -> int:
+        return self._publisher.evidence_failed
+
+    def subscribe(self, request: Subscribe, owner: object) -> None:
+        """Answered by `Subscribed`."""
+        if not self._metadata.alive(request.node):
+            self._answer(Subscribed(owner, None, "not-found"))
+        elif request.mode == "plain":
+            self._subscribe_plain(request, owner)
+        else:
+            self._subscribe_durable(request, owner)
+
+    def _subscribe_plain(self, request: Subscribe, owner: object) -> None:
+        log, deadline_s = self._log, self._services.limits.control_deadline_s
+
+        def done(bounds: tuple[int, int] | LogError) -> None:
+            if isinstance(bounds, LogError):
+                self._subscribed(owner, bounds)
+            elif not self._metadata.alive(request.node):
+                self._answer(Subscribed(owner, None, "not-found"))
+            else:
+                closed = self._subscriptions.discard
+                self._subscribed(owner, PlainSubscription(self._services, request, owner, closed, bounds[1]))
+
+        self._control.submit(lambda: store_bounds(log, request.node, deadline_s), done)
+
+    def _subscribe_durable(self, request: Subscribe, owner: object) -> None:
+        exclusive = request.mode == "durable"
+        name = request.durable if exclusive else QUEUE
+        if name is None or exclusive == (request.node.kind == "queue"):
+            detail = f"mode {request.mode} does not go with a {request.node.kind}, or names no durable"
+            self._answer(Subscribed(owner, None, "unexpected", detail))
+            return
+        if self._journal.fenced or (exclusive and self._in_use(request.node, name)):
+            self._answer(Subscribed(owner, None, "in-use"))
+            return
+
+        def done(dispatch: Dispatch | LogError) -> None:
+            if isinstance(dispatch, LogError):
+                self._subscribed(owner, dispatch)
+            elif self._journal.fenced:
+                self._answer(Subscribed(owner, None, "in-use"))
+            elif not self._metadata.alive(request.node):
+                self._answer(Subscribed(owner, None, "not-found"))
+            else:
+                closed = self._subscriptions.discard
+                self._subscribed(owner, DurableSubscription(self._services, request, owner, closed, dispatch))
+
+        self._shard.open(request.node, name, done)
+
+    def _in_use(self, node: Node, durable: str) -> bool:
+        dispatch = self._shard.opened(node, durable)
+        return self._shard.opening(node, durable) or (dispatch is not None and bool(dispatch.links))
+
+    def _subscribed(self, owner: object, result: Subscription | LogError) -> None:
+        if isinstance(result, LogError):
+            failure = result.failure
+            self._answer(Subscribed(owner, None, subscribe_answer(failure), failure.code or failure.cause))
+            return
+        self._subscriptions.add(result)
+        self._answer(Subscribed(owner, result, "ready"))
+
+    # -- turns
+
+    def poll(self) -> list[Answer]:
+        """What was answered since the last call, in order; also moves feeds, group commit and timers on."""
+        self._advance()
+        answers, self._answers[:] = self._answers[:], []
+        return answers
+
+    def on_ready(self, wake: Callable[[], None]) -> None:
+        """`wake` may be called from any thread when `poll` has something to do."""
+        self._wake = wake
+        self._log.on_ready(wake)
+        self._control.on_ready(wake)
+
+    @property
+    def busy(self) -> bool:
+        """Anything in flight, or a subscription open: poll at `poll_interval_s` (0: when woken)."""
+        publisher = self._publisher
+        return bool(
+            self._subscriptions
+            or publisher.pending
+            or publisher.evidence_pending
+            or self._journal.busy
+            or self._control.pending
+            or self._answers
+        )
+
+    def close(self, deadline_s: float) -> None:
+        """After the last settle: waits for journal and evidence, snapshots, projects, closes the log. Blocks."""
+        until_s = self._clock.monotonic_s() + deadline_s
+        for subscription in list(self._subscriptions):
+            subscription.close()
+        self._advance()
+        while self._unfinished and self._clock.monotonic_s() < until_s:
+            self._control.pause(_PAUSE_S)
+            self._advance()
+        if self._journal.busy:
+            _LOG.error("closing with settlements of unknown result")
+            self._journal.give_up("closing", "indeterminate")
+        self._control.close(max(0.0, until_s - self._clock.monotonic_s()))
+        self._shard.close()
+        self._log.close(max(0.5, until_s - self._clock.monotonic_s()))
+
+    @property
+    def _unfinished(self) -> bool:
+        publisher = self._publisher
+        return bool(self._journal.busy or publisher.pending or publisher.evidence_pending or self._control.pending)
+
+    def _advance(self) -> None:
+        self._feeds.turn += 1
+        self._control.completed()
+        for completion in self._log.poll():
+            if isinstance(completion, Appended):
+                self._publisher.completed(completion)
+            else:
+                self._journal.completed(completion)
+        self._journal.advance()
+        self._shard.advance()
+        if not self._following and self._clock.monotonic_s() >= self._follow_s:
+            self._following = True
+            self._follow(lambda: None, None)
+
+    def _answer(self, answer: Answer) -> None:
+        self._answers.append(answer)
+
+    # -- metadata
+
+    def _follow(self, then: Callable[[], None], owner: object | None) -> None:
+        """Read metadata to its end, lose what is no more, then go on."""
+        log, topic, metadata = self._log, realm_topic(self._services.prefix), self._metadata
+
+        def done(parts: list[Records] | LogError) -> None:
+            self._following = False
+            self._follow_s = self._clock.monotonic_s() + self._services.limits.metadata_interval_s
+            if not isinstance(parts, LogError):
+                for node in metadata.fold(parts):
+                    self._lose(node)
+                then()
+            elif owner is not None:
+                self._answer(NodeFound(owner, None, subscribe_answer(parts.failure), parts.failure.code))
+            else:
+                _LOG.warning("cannot follow realm metadata: %s", parts)
+
+        self._control.submit(lambda: read_tail(log, topic, metadata.position), done)
+
+    def _lose(self, node: Node) -> None:
+        self._shard.lose(node, "not-found", "deleted")
+        for subscription in list(self._subscriptions):
+            if subscription.mode == "plain" and subscription.node.store == node.store:
+                subscription.lose("not-found", "deleted")

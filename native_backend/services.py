@@ -1,0 +1,56 @@
+"""What every part of one realm shares: the log below, the clock beside, the answers above.
+
+May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from native_backend.answers import Answer, SubscribeAnswer
+from native_backend.clock import Clock
+from native_backend.control import Control
+from native_backend.feed import Feeds
+from native_backend.journal import Journal
+from native_backend.limits import RealmLimits
+from native_backend.log import Cause, Failure, Log, LogError
+from native_backend.nodes import Node
+
+_ANSWERS: dict[Cause, SubscribeAnswer] = {
+    "not-found": "not-found",
+    "refused": "access-denied",
+    "fenced": "in-use",
+    "indeterminate": "indeterminate",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One realm's, for its whole life."""
+
+    log: Log
+    prefix: str
+    run: str
+    clock: Clock
+    control: Control
+    limits: RealmLimits
+    feeds: Feeds
+    journal: Journal
+    answer: Callable[[Answer], None]
+
+
+def subscribe_answer(failure: Failure) -> SubscribeAnswer:
+    """A failure of the log as the mapping tables know it on the `attached` axis."""
+    return _ANSWERS.get(failure.cause, "unexpected")
+
+
+def store_bounds(log: Log, node: Node, deadline_s: float) -> tuple[int, int]:
+    """First kept EID and end, certain to be of this node's own topic. Blocks; raises LogError.
+
+    A log reads on in a recreated topic as if nothing had happened (Kafka does): only the id tells.
+    """
+    topic = log.topics(node.topic, deadline_s).get(node.topic)
+    if topic is None or topic.id != node.topic_id:
+        raise LogError(Failure("not-found", f"the topic of node {node.name!r} is gone or was recreated"))
+    return log.bounds(node.topic, 0, deadline_s)

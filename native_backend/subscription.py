@@ -1,0 +1,176 @@
+"""Subscriptions: what a consuming link holds of the realm.
+
+* queue: competing links share one acknowledgement state;
+* durable: exclusive, every event acknowledged by itself;
+* plain: from now on, no state: nothing is settled.
+
+`take` sees what had arrived at the last `Realm.poll`. May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from native_backend.answers import Operation, SettleAnswer, Settled, SubscribeAnswer, SubscriptionLost
+from native_backend.delivery import Delivered, Gathering
+from native_backend.dispatch import Dispatch, bounded
+from native_backend.intervals import Intervals
+from native_backend.log import Failure
+from native_backend.nodes import Node
+from native_backend.services import Services, subscribe_answer
+
+_LOG = logging.getLogger(__name__)
+Mode = Literal["queue", "plain", "durable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """What is asked for. `durable` is a name, for mode durable; `link` identifies the link, for `elsewhere`."""
+
+    node: Node
+    mode: Mode
+    durable: str | None
+    link: object
+
+
+class Subscription:
+    """Common to all modes. `close` may be called at any time, also after a loss, and more than once."""
+
+    def __init__(
+        self, services: Services, request: Subscribe, owner: object, closed: Callable[[Subscription], None]
+    ) -> None:
+        self.node = request.node
+        self.mode = request.mode
+        self.durable = request.durable
+        self.link = request.link
+        self.owner = owner
+        self.outstanding = Intervals()
+        self._lost: SubscribeAnswer | None = None
+        self._open = True
+        self._services = services
+        self._closed = closed
+
+    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
+        """Events for this link now, at most that many; None if there are none ready."""
+        raise NotImplementedError
+
+    def settle(
+        self,
+        operation: Operation,
+        eids: list[int],
+        seqs: list[int],
+        owner: object,
+        *,
+        failed: bool = False,
+        elsewhere: bool = False,
+        cause: str = "disposition",
+    ) -> None:
+        """Answered by `Settled` once the journal holds it. Only what `take` gave this link, and once."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            if self._lost is None:
+                self._leave()
+            self._closed(self)
+
+    def lose(self, answer: SubscribeAnswer, native: str) -> None:
+        """It gives nothing any more; its owner is told."""
+        self._lost = answer
+        self._services.answer(SubscriptionLost(self.owner, self, answer, native))
+
+    def _leave(self) -> None:
+        raise NotImplementedError
+
+
+class DurableSubscription(Subscription):
+    """A link of a queue, or the one link of a durable."""
+
+    def __init__(
+        self,
+        services: Services,
+        request: Subscribe,
+        owner: object,
+        closed: Callable[[Subscription], None],
+        dispatch: Dispatch,
+    ) -> None:
+        super().__init__(services, request, owner, closed)
+        self._dispatch = dispatch
+        dispatch.enter(self)
+
+    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
+        if not self._open or self._lost is not None or count_max <= 0 or bytes_max <= 0:
+            return None
+        return self._dispatch.take(self, count_max, bytes_max)
+
+    def settle(
+        self,
+        operation: Operation,
+        eids: list[int],
+        seqs: list[int],
+        owner: object,
+        *,
+        failed: bool = False,
+        elsewhere: bool = False,
+        cause: str = "disposition",
+    ) -> None:
+        if self._lost is not None:
+            answer: SettleAnswer = "not-found" if self._lost == "not-found" else "unexpected"
+            self._services.answer(Settled(owner, answer, self._lost))
+            return
+        self._dispatch.settle(self, operation, eids, seqs, owner, failed, elsewhere, cause)
+
+    def _leave(self) -> None:
+        self._dispatch.leave(self)
+
+
+class PlainSubscription(Subscription):
+    """From now on."""
+
+    def __init__(
+        self,
+        services: Services,
+        request: Subscribe,
+        owner: object,
+        closed: Callable[[Subscription], None],
+        position: int,
+    ) -> None:
+        super().__init__(services, request, owner, closed)
+        self._feed = services.feeds.feed(self.node)
+        self._cursor = self._feed.join(position)
+
+    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
+        gathering = Gathering(count_max, bytes_max)
+        while gathering.room > 0 and self._open and self._lost is None:
+            chunk = self._feed.next(self._cursor)
+            if chunk is None:
+                break
+            if isinstance(chunk, Failure):
+                self._unreadable(chunk)
+                break
+            eids = gathering.add(chunk, chunk.index(self._cursor.position), len(chunk.eids))
+            if eids:
+                self._cursor.position = eids[-1] + 1
+        return gathering.delivered({}, 0)
+
+    def lose(self, answer: SubscribeAnswer, native: str) -> None:
+        self._leave()
+        super().lose(answer, native)
+
+    def _unreadable(self, failure: Failure) -> None:
+        if failure.cause == "retention":
+            bounded(self._services, self.node, self._kept)
+        elif failure.cause in ("not-found", "refused"):
+            self.lose(subscribe_answer(failure), failure.code or failure.cause)
+        else:
+            _LOG.warning("cannot read node %r now: %s", self.node.name, failure)
+
+    def _kept(self, first: int) -> None:
+        self._cursor.position = max(self._cursor.position, first)
+
+    def _leave(self) -> None:
+        self._feed.leave(self._cursor)
