@@ -141,10 +141,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file that was read: `root` is its outermost value."""
+    """A file that was read: `root` is its outermost value. Not `readable` (its problems say why): `root` is empty."""
 
     file: str
     root: Node
+    readable: bool = True
 
 
 def load_document(path: Path) -> tuple[Document, list[Problem]]:
@@ -177,12 +178,14 @@ def refuse_unknown_keys(node: Node, known: Collection[str], problems: list[Probl
 
 def suggest(word: str, known: Collection[str]) -> str:
     """What to write instead of a word that is not known."""
+    if not known:
+        return "remove it"
     near = difflib.get_close_matches(word, list(known), 1)
     return f"write {near[0]}" if near else f"write one of {', '.join(known)}"
 
 
 def _nothing(file: str) -> Document:
-    return Document(file, Node(file, 1, {}))
+    return Document(file, Node(file, 1, {}), readable=False)
 
 
 class _Composer:
