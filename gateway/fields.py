@@ -1,0 +1,275 @@
+"""The keys of a configuration file: one table that drives reading, defaults and docs/configuration.md.
+
+A shape reads one value and names everything that is wrong with it; it gives None then. Source: the configuration of
+issue 3; nothing is guessed, a wrong value is refused with what to write instead.
+May import: `gateway.limits`, `gateway.sasl`, `mappings`, `transformers`, the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.limits import limit_fields
+from gateway.sasl import MECHANISMS
+from mappings.vocabulary import DEFAULT_PROFILE, PROFILES
+from mappings.yaml_lines import Node, Problem, suggest
+from transformers import TRANSFORMERS
+
+REQUIRED: Final = object()
+PORT_DEFAULT = 5672
+
+# Client settings that the realm's guarantees rest on: the driver sets them.
+RESERVED_CLIENT_KEYS = frozenset(
+    {
+        "acks",
+        "bootstrap.servers",
+        "enable.auto.commit",
+        "enable.idempotence",
+        "group.id",
+        "isolation.level",
+        "transactional.id",
+    }
+)
+_ADDRESS = re.compile(r"amqp://(?:\[([0-9a-fA-F:.]+)\]|([^\s:/\[\]@]+))(?::([0-9]+))?/?")
+_BROKER = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]@]+):([0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`what` it is, in words; `example` to write instead; `read` gives the value, or says what is wrong with it."""
+
+    what: str
+    example: str
+    read: Callable[[str, Node, list[Problem]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One key. `only` is the realm kind that it belongs to; empty for all."""
+
+    key: str
+    shape: Shape
+    default: Any
+    about: str
+    only: str = ""
+
+    @property
+    def section(self) -> str:
+        return self.key.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition(".")[2]
+
+
+def wrong(key: str, node: Node, shape: Shape) -> Problem:
+    return node.problem(
+        f"{key} must be {shape.what}, not {_words(node)}", f"write {key.rpartition('.')[2]}: {shape.example}"
+    )
+
+
+def _words(node: Node) -> str:
+    content = node.value
+    return f"{node.kind} {json.dumps(content)}" if not isinstance(content, dict | list | None) else node.kind
+
+
+def integer(low: int, high: int, example: int) -> Shape:
+    def read(key: str, node: Node, problems: list[Problem]) -> int | None:
+        content = node.value
+        if node.kind != "integer":
+            problems.append(wrong(key, node, shape))
+        elif low <= content <= high:
+            return int(content)
+        else:
+            problems.append(node.problem(f"{key} is {content}", f"write a number from {low} to {high}"))
+        return None
+
+    shape = Shape(f"a whole number from {low} to {high}", str(example), read)
+    return shape
+
+
+def boolean(example: bool) -> Shape:
+    def read(key: str, node: Node, problems: list[Problem]) -> bool | None:
+        if node.kind == "boolean":
+            return bool(node.value)
+        problems.append(wrong(key, node, shape))
+        return None
+
+    shape = Shape("true or false", json.dumps(example), read)
+    return shape
+
+
+def text(what: str, example: str, legal: Callable[[str], str | None] = lambda _: None) -> Shape:
+    """`legal` says what is wrong with a text and what to write, or None."""
+
+    def read(key: str, node: Node, problems: list[Problem]) -> str | None:
+        if node.kind != "text":
+            problems.append(wrong(key, node, shape))
+            return None
+        said = legal(node.value) if node.value else "is empty"
+        if said is not None:
+            problems.append(node.problem(f"{key}: {json.dumps(node.value)} {said}", f"write {example}"))
+            return None
+        return str(node.value)
+
+    shape = Shape(what, example, read)
+    return shape
+
+
+def choice(values: Collection[str]) -> Shape:
+    def read(key: str, node: Node, problems: list[Problem]) -> str | None:
+        if node.kind != "text":
+            problems.append(wrong(key, node, shape))
+        elif node.value in values:
+            return str(node.value)
+        else:
+            remedy = suggest(node.value, values)
+            problems.append(node.problem(f"{key}: there is no {json.dumps(node.value)}", remedy))
+        return None
+
+    shape = Shape(" or ".join(values), next(iter(values)), read)
+    return shape
+
+
+def sequence(item: Shape, what: str, example: str, least: int = 0) -> Shape:
+    def read(key: str, node: Node, problems: list[Problem]) -> list[Any] | None:
+        if not node.is_sequence:
+            problems.append(wrong(key, node, shape))
+            return None
+        count = len(problems)
+        items = []
+        for element in node.sequence():
+            content = item.read(key, element, problems)
+            if content is not None and content in items:
+                problems.append(element.problem(f"{key} names {json.dumps(element.value)} twice", "keep one"))
+            items.append(content)
+        if len(items) < least:
+            problems.append(node.problem(f"{key} is empty", f"write {example}"))
+        return None if len(problems) > count else items
+
+    shape = Shape(what, example, read)
+    return shape
+
+
+def _client(key: str, node: Node, problems: list[Problem]) -> dict[str, str | int | bool] | None:
+    if not node.is_mapping:
+        problems.append(wrong(key, node, CLIENT))
+        return None
+    count = len(problems)
+    for name, value in node.items():
+        if name in RESERVED_CLIENT_KEYS:
+            where = Problem(node.file, node.key_line(name), f"{key}.{name} is the gateway's to set", "remove it")
+            problems.append(where)
+        elif value.kind not in ("text", "integer", "boolean"):
+            problems.append(value.problem(f"{key}.{name} must be one value, not {value.kind}", 'write a text "..."'))
+    return None if len(problems) > count else node.value
+
+
+def _address(said: str) -> str | None:
+    match = _ADDRESS.fullmatch(said)
+    if match is None:
+        return "needs TLS, which this version does not speak" if said.startswith("amqps:") else "is no amqp:// address"
+    return _port(match[3])
+
+
+def _bootstrap(said: str) -> str | None:
+    for broker in said.split(","):
+        match = _BROKER.fullmatch(broker.strip())
+        if match is None:
+            return "is no list of HOST:PORT"
+        if (wrong_port := _port(match[1], least=1)) is not None:
+            return wrong_port
+    return None
+
+
+def _port(digits: str | None, least: int = 0) -> str | None:
+    if digits is None or least <= int(digits) <= 65_535:
+        return None
+    return f"has port {digits}, ports go from {least} to 65535"
+
+
+def _prefix(said: str) -> str | None:
+    if re.fullmatch(r"[a-zA-Z0-9._-]{1,60}", said) and said not in (".", ".."):
+        return None
+    return "is no prefix: 1 to 60 of a-z A-Z 0-9 . _ -"
+
+
+def host_port(address: str) -> tuple[str, int]:
+    """The parts of an address that was read as legal."""
+    match = _ADDRESS.fullmatch(address)
+    assert match is not None
+    return match[1] or match[2], int(match[3] or PORT_DEFAULT)
+
+
+CLIENT = Shape("a mapping", '{"security.protocol": SSL}', _client)
+LISTEN = f"amqp://127.0.0.1:{PORT_DEFAULT}"
+
+FIELDS: tuple[Field, ...] = (
+    Field(
+        "listen",
+        sequence(text("an address", f'"{LISTEN}"', _address), "a list of addresses", f'["{LISTEN}"]', least=1),
+        (LISTEN,),
+        "where to listen: `amqp://HOST:PORT`; port 0 picks a free one, without one it is 5672",
+    ),
+    Field("transformer", choice(TRANSFORMERS), "basic", "what makes native events of messages"),
+    Field("realm.kind", choice(("embedded", "kafka")), REQUIRED, "where the realm is kept"),
+    Field("realm.path", text("a path", "var/realm"), "var/realm", "its directory, relative to this file", "embedded"),
+    Field(
+        "realm.bootstrap",
+        text("a list of brokers", '"127.0.0.1:9092"', _bootstrap),
+        REQUIRED,
+        "brokers to begin with: `HOST:PORT`, several with commas",
+        "kafka",
+    ),
+    Field("realm.prefix", text("a prefix", "um", _prefix), "um", "what the realm's topics begin with", "kafka"),
+    Field("realm.client", CLIENT, {}, "more settings for the Kafka client, by librdkafka's names", "kafka"),
+    Field("mappings.profile", choice(PROFILES), DEFAULT_PROFILE, "which profile of the tables decides"),
+    Field(
+        "mappings.dir",
+        text("a path", "tables-of-ours"),
+        None,
+        "a directory with tables/, relative to this file; without it the shipped tables",
+    ),
+    Field(
+        "nodes.create_on_attach",
+        sequence(text("a pattern", '"orders.*"'), "a list of patterns", '["orders.*"]'),
+        (),
+        "whole-name patterns (`*`, `?`, `[...]`, case counts) of nodes that an attach creates; others must exist",
+    ),
+    Field(
+        "security.sasl",
+        sequence(choice(tuple(MECHANISMS)), "a list of mechanisms", "[ANONYMOUS]"),
+        ("ANONYMOUS",),
+        "SASL mechanisms that are offered",
+    ),
+    Field("security.bare_amqp", boolean(True), True, "take a peer that sends the AMQP header without SASL"),
+    *(
+        Field(
+            f"limits.{limit.name}",
+            integer(limit.metadata["low"], limit.metadata["high"], limit.default),
+            limit.default,
+            limit.metadata["about"],
+        )
+        for limit in limit_fields()
+        if isinstance(limit.default, int)
+    ),
+)
+
+
+def configuration_table() -> str:
+    """The table of docs/configuration.md."""
+    rows = ["| key | value | default | |", "|---|---|---|---|"]
+    for field in FIELDS:
+        about = f"{field.about} (kind {field.only})" if field.only else field.about
+        rows.append(f"| `{field.key}` | {field.shape.what} | {_default(field.default)} | {about} |")
+    return "\n".join(rows) + "\n"
+
+
+def _default(default: Any) -> str:
+    if default is REQUIRED:
+        return "none: required"
+    return "none" if default is None else f"`{json.dumps(default)}`"

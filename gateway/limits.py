@@ -1,0 +1,71 @@
+"""Every limit of a gateway: its number, its bounds, and what happens at it. `limits` in the configuration.
+
+Octets, milliseconds, counts. A limit of a peer closes the smallest scope; a limit of our own holds credit or reading
+back and closes nothing. May import: `native_backend.limits`, the standard library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from native_backend.limits import RealmLimits
+
+_REALM = RealmLimits()
+_MIB = 1024 * 1024
+_UINT_MAX = 2**32 - 1  # what a uint field of AMQP can carry
+
+
+def _limit(default: int, low: int, high: int, about: str) -> Any:
+    return field(default=default, metadata={"low": low, "high": high, "about": about})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The numbers of one gateway process."""
+
+    message_size_bytes: int = _limit(
+        1_000_000, 1, 1_000_000_000, "one message; announced as max-message-size, a larger one closes its link"
+    )
+    frame_size_bytes: int = _limit(65_536, 512, 16 * _MIB, "one frame; announced as max-frame-size")
+    connections: int = _limit(1_000, 1, 100_000, "connections; one more is closed at once")
+    sessions_per_connection: int = _limit(64, 1, 65_536, "sessions; announced as channel-max")
+    links_per_session: int = _limit(256, 1, _UINT_MAX, "links of one session; one more is refused")
+    links: int = _limit(5_000, 1, 1_000_000, "links of all connections; one more is refused")
+    credit_per_link: int = _limit(5_000, 1, _UINT_MAX, "deliveries that one publisher may have under way")
+    in_flight: int = _limit(50_000, 1, 10_000_000, "deliveries that all publishers together may have under way")
+    in_flight_bytes: int = _limit(
+        256 * _MIB, _MIB, 2**40, "octets of published messages that wait for the realm; at it reading pauses"
+    )
+    unsettled_per_link: int = _limit(
+        10_000, 1, 10_000_000, "deliveries that one consumer may leave unsettled; at it no more are sent"
+    )
+    take_bytes: int = _limit(_MIB, 1, 2**30, "octets of events that one consumer is given in one turn")
+    write_buffer_bytes: int = _limit(
+        4 * _MIB, 1024, 2**30, "octets that wait for a peer that does not read; at it no more is delivered to it"
+    )
+    idle_timeout_ms: int = _limit(
+        60_000, 0, 2**31 - 1, "silence of a peer until its connection is closed; 0 waits for ever"
+    )
+    open_timeout_ms: int = _limit(10_000, 1, 2**31 - 1, "from the socket to the peer's open frame")
+    close_timeout_ms: int = _limit(4_000, 1, 2**31 - 1, "from our close frame to the peer's")
+    node_name_bytes: int = _limit(1_024, 1, 65_536, "a node's name in UTF-8; a longer one is an unknown node")
+    link_name_bytes: int = _limit(1_024, 1, 65_536, "a link's name in UTF-8; a longer one is refused")
+    property_bytes: int = _limit(65_536, 1, 16 * _MIB, "the maps of one attach, encoded")
+    publish_deadline_ms: int = _limit(
+        30_000, 100, 2**31 - 1, "from a message's hand-over to Kafka to its answer; then the outcome is indeterminate"
+    )
+    window_bytes: int = _limit(
+        _REALM.window_bytes, _MIB, 2**40, "recent events kept in memory for each node, shared by its consumers"
+    )
+    readers: int = _limit(_REALM.readers, 1, 10_000, "consumers that read behind the window at one time")
+
+    @property
+    def realm(self) -> RealmLimits:
+        """The part of the limits that the realm keeps."""
+        return RealmLimits(window_bytes=self.window_bytes, readers=self.readers)
+
+
+def limit_fields() -> tuple[Field[int], ...]:
+    """Each limit with its default, and `low`, `high`, `about` in its metadata."""
+    return fields(Limits)

@@ -1,0 +1,187 @@
+"""A gateway's configuration: read once, checked whole, never changed.
+
+    settings = load_settings(Path("realmgate.yaml"))       # or SettingsProblems: all of them, each FILE:LINE: ...
+
+Paths in it are relative to the file. Errors: `SettingsProblems`. Keys, defaults, shapes: `gateway.fields`.
+May import: `gateway.fields`, `gateway.limits`, `mappings`, the standard library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gateway.fields import FIELDS, REQUIRED, Field, host_port
+from gateway.limits import Limits
+from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys
+
+EMBEDDED_PREFIX = "um"
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Where to listen; port 0 picks a free one."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedRealm:
+    """A realm in one directory; its prefix is EMBEDDED_PREFIX."""
+
+    path: Path
+    prefix: str = EMBEDDED_PREFIX
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaRealm:
+    """A realm on a Kafka cluster, under a prefix."""
+
+    bootstrap: str
+    prefix: str
+    client: Mapping[str, str | int | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class MappingSettings:
+    """Which tables decide; no directory: the shipped ones."""
+
+    profile: str
+    directory: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """Patterns of nodes that an attach creates (fnmatchcase, whole name)."""
+
+    create_on_attach: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """SASL mechanisms that are offered, and whether a peer may come without SASL."""
+
+    sasl: tuple[str, ...]
+    bare_amqp: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that a configuration file says, defaults filled in."""
+
+    listen: tuple[Listen, ...]
+    realm: EmbeddedRealm | KafkaRealm
+    mappings: MappingSettings
+    nodes: NodeSettings
+    security: Security
+    limits: Limits
+    transformer: str
+
+
+class SettingsProblems(Exception):
+    """A configuration that is refused, with everything that is wrong with it."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+def load_settings(path: Path) -> Settings:
+    """Read a configuration file."""
+    document, problems = load_document(path)
+    root = document.root
+    if not root.is_mapping:
+        problems.append(root.problem(f"the file is a {root.kind}", "write a mapping: listen, realm, ..."))
+    if not root.is_mapping or (problems and not root.content):
+        raise SettingsProblems(problems)  # could not be read: what is missing in it would be noise
+    values = _read(root, problems)
+    settings = None if problems else _settings(values, path.parent, root, problems)
+    if settings is None or problems:
+        raise SettingsProblems(sorted(problems, key=lambda problem: problem.line))
+    return settings
+
+
+def _read(root: Node, problems: list[Problem]) -> dict[str, Any]:
+    """By key; what is wrong has the value None."""
+    sections = {field.section for field in FIELDS} - {""}
+    refuse_unknown_keys(root, [f.name for f in FIELDS if not f.section] + sorted(sections), problems)
+    values = _read_section(root, [field for field in FIELDS if not field.section], problems)
+    for section in sorted(sections):
+        fields = [field for field in FIELDS if field.section == section]
+        node = root.get(section)
+        if node is not None and not node.is_mapping:
+            problems.append(node.problem(f"{section} must be a mapping, not {node.kind}", f"write {_example(fields)}"))
+        elif node is None and any(field.default is REQUIRED for field in fields):
+            problems.append(root.problem(f"{section} is missing", f"write {_example(fields)}"))
+        elif section == "realm" and node is not None:
+            values |= _read_realm(node, fields, problems)
+        else:
+            node = node or Node(root.file, root.line, {})
+            refuse_unknown_keys(node, [field.name for field in fields], problems)
+            values |= _read_section(node, fields, problems)
+    return values
+
+
+def _read_realm(node: Node, fields: list[Field], problems: list[Problem]) -> dict[str, Any]:
+    """The keys of a realm depend on its kind; of an unknown kind only the kind is judged, and what is no key of any."""
+    refuse_unknown_keys(node, [field.name for field in fields], problems)
+    values = _read_section(node, [field for field in fields if not field.only], problems)
+    kind = values["realm.kind"]
+    if kind is None:
+        return values
+    for field in fields:
+        if field.only not in ("", kind) and field.name in node:
+            message = f"{field.key} belongs to a realm of kind {field.only}"
+            problems.append(Problem(node.file, node.key_line(field.name), message, "remove it, or change realm.kind"))
+    return values | _read_section(node, [field for field in fields if field.only == kind], problems)
+
+
+def _read_section(node: Node, fields: list[Field], problems: list[Problem]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field in fields:
+        given = node.get(field.name)
+        if given is not None:
+            values[field.key] = field.shape.read(field.key, given, problems)
+        elif field.default is REQUIRED:
+            problems.append(node.problem(f"{field.key} is missing", f"write {field.name}: {field.shape.example}"))
+            values[field.key] = None
+        else:
+            values[field.key] = field.default
+    return values
+
+
+def _example(fields: list[Field]) -> str:
+    """A section in one line, with its first two keys."""
+    keys = ", ".join(f"{field.name}: {field.shape.example}" for field in fields[:2])
+    return f"{fields[0].section}: {{{keys}}}"
+
+
+def _settings(values: dict[str, Any], base: Path, root: Node, problems: list[Problem]) -> Settings:
+    directory = values["mappings.dir"]
+    if directory is not None:
+        directory = base / directory
+        if not (directory / "tables").is_dir():
+            node = root["mappings"]["dir"]
+            problems.append(node.problem(f"{directory} holds no tables/", "name a directory that does"))
+    if not values["security.sasl"] and not values["security.bare_amqp"]:
+        message = "security lets nobody in: no SASL mechanism, and no AMQP without SASL"
+        problems.append(root["security"].problem(message, "write sasl: [ANONYMOUS]"))
+    limits = {key.removeprefix("limits."): value for key, value in values.items() if key.startswith("limits.")}
+    return Settings(
+        listen=tuple(Listen(*host_port(address)) for address in values["listen"]),
+        realm=_realm(values, base),
+        mappings=MappingSettings(values["mappings.profile"], directory),
+        nodes=NodeSettings(tuple(values["nodes.create_on_attach"])),
+        security=Security(tuple(values["security.sasl"]), values["security.bare_amqp"]),
+        limits=Limits(**limits),
+        transformer=values["transformer"],
+    )
+
+
+def _realm(values: dict[str, Any], base: Path) -> EmbeddedRealm | KafkaRealm:
+    if values["realm.kind"] == "embedded":
+        return EmbeddedRealm(base / values["realm.path"])
+    return KafkaRealm(values["realm.bootstrap"], values["realm.prefix"], dict(values["realm.client"]))
