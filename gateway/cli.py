@@ -1,0 +1,169 @@
+"""`realmgate`: the command line. Reads the configuration, starts what is asked for, tells an operator what is wrong.
+
+Exit codes: 0 done, 1 what was asked for is not so (an unknown node; anomalies found; tables with problems), 2 it could
+not run. An operator's mistake is told in words on stderr, never by a traceback. What a command needs is imported when
+it runs, so that `node` commands take well below a second. May import: `gateway`, `native_backend`, `mappings`, the
+standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sqlite3
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from native_backend.log import LogError
+
+if TYPE_CHECKING:
+    from gateway.settings import Settings
+
+DONE, NOT_SO, COULD_NOT_RUN = 0, 1, 2
+_PASSED_ON = ("mappings", "reconcile")  # these read their own arguments
+
+
+def main() -> NoReturn:
+    """The entry point of `realmgate`."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: list[str]) -> int:
+    """One command; its exit code."""
+    try:
+        if argv and argv[0] in _PASSED_ON:
+            return _mappings(argv[1:]) if argv[0] == "mappings" else _reconcile(argv[1:])
+        arguments = _parser().parse_args(argv)
+        code = _configured(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # `realmgate node list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOT_SO
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="realmgate",
+        description="An AMQP 1.0 gateway onto a native messaging realm kept on Kafka.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which version this is")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="serve until SIGTERM", allow_abbrev=False)
+    _add_config(serve)
+    _add_node(commands.add_parser("node", help="create, list, show and delete nodes", allow_abbrev=False))
+    commands.add_parser("mappings", help="check, explain and expand mapping tables", add_help=False)
+    commands.add_parser("reconcile", help="say whether the realm holds what was told", add_help=False)
+    return parser
+
+
+def _add_node(node: argparse.ArgumentParser) -> None:
+    actions = node.add_subparsers(dest="action", required=True, metavar="ACTION")
+    create = actions.add_parser("create", help="create a node, or find it there", allow_abbrev=False)
+    create.add_argument("name", metavar="NAME", help="any characters")
+    create.add_argument("--kind", choices=("queue", "channel"), default="queue", help="default: queue")
+    listing = actions.add_parser("list", help="list nodes", allow_abbrev=False)
+    listing.add_argument("name", metavar="NAME", nargs="?", help="only nodes of this name; a pattern (*, ?) is welcome")
+    show = actions.add_parser("show", help="show a node and its durables", allow_abbrev=False)
+    show.add_argument("name", metavar="NAME")
+    delete = actions.add_parser("delete", help="delete a node with its events", allow_abbrev=False)
+    delete.add_argument("name", metavar="NAME")
+    delete.add_argument("--yes", action="store_true", help="do not ask (nobody is asked without a terminal)")
+    for action in (create, listing, show):
+        action.add_argument("--json", action="store_true", help="for programs")
+    for action in (create, listing, show, delete):
+        _add_config(action)
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="FILE", type=Path, required=True, help="see docs/configuration.md")
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        parser.exit(DONE, f"realmgate {version('realmgate')}\n")
+
+
+def _configured(arguments: argparse.Namespace) -> int:
+    """The commands that read a configuration."""
+    from gateway.settings import SettingsProblems, load_settings
+    from mappings import MappingProblems
+    from native_backend.nodes import NodeError
+
+    try:
+        settings = load_settings(arguments.config)
+    except SettingsProblems as error:
+        return _tell(error.problems)
+    try:
+        if arguments.command == "node":
+            from gateway import node_commands
+
+            return node_commands.run(arguments, settings, sys.stdout)
+        from gateway.server import serve
+
+        return serve(settings)
+    except MappingProblems as error:
+        return _tell(error.problems)
+    except NodeError as error:
+        sys.stderr.write(f"realmgate: {error}\n")
+        return NOT_SO
+    except LogError as error:
+        return _tell([f"realmgate: {_where(settings)}: {error}; {_remedy(error)}"])
+    except sqlite3.Error as error:
+        return _tell([f"realmgate: {_where(settings)}: {error}; may this user write there, and is the disk full?"])
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _tell([f"realmgate: {error.strerror or error}{f': {error.filename}' if error.filename else ''}"])
+
+
+def _tell(problems: Sequence[object]) -> int:
+    sys.stderr.write("".join(f"{problem}\n" for problem in problems))
+    return COULD_NOT_RUN
+
+
+def _where(settings: Settings) -> str:
+    from gateway.settings import EmbeddedRealm
+
+    realm = settings.realm
+    if isinstance(realm, EmbeddedRealm):
+        return f"the embedded realm in {realm.path}"
+    return f"the realm on Kafka at {realm.bootstrap}"
+
+
+def _remedy(error: LogError) -> str:
+    """What an operator does about it."""
+    cause = error.failure.cause
+    if cause == "fenced":
+        return "another gateway serves this realm: stop it, or give this one another realm"
+    if cause == "refused":
+        return "give this user the right to do so, or set realm.client to one that has it"
+    if cause in ("unavailable", "indeterminate"):
+        return "start it, or correct realm in the configuration; then try again"
+    return "these are the log's own words: mend what they name, then try again"
+
+
+def _mappings(argv: list[str]) -> int:
+    from mappings.commands import main as commands_main
+
+    return commands_main(argv, sys.stdout)
+
+
+def _reconcile(argv: list[str]) -> NoReturn:
+    """Becomes the job's process: its exit code, and the signals it is sent, are its own. -P: the installed job, not what
+    lies in the directory we happen to be in."""
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "reconciliation", *argv])  # noqa: S606
+
+
+if __name__ == "__main__":
+    main()

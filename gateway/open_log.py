@@ -1,0 +1,19 @@
+"""The log that a configuration names, opened. Raises `LogError` (or `sqlite3.Error` from the embedded one).
+
+May import: `gateway.settings`, `native_backend.log`, `native_backend.logs`.
+"""
+
+from __future__ import annotations
+
+from gateway.settings import EmbeddedRealm, Settings
+from native_backend.log import Log
+
+
+def open_log(settings: Settings) -> Log:
+    """Its driver is imported only now: the embedded realm needs no Kafka client."""
+    from native_backend import logs
+
+    realm = settings.realm
+    if isinstance(realm, EmbeddedRealm):
+        return logs.open_embedded(realm.path)
+    return logs.open_kafka(realm.bootstrap, dict(realm.client))
