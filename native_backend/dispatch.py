@@ -1,7 +1,8 @@
 """One durable or queue at work: who has which event, who gets the next, what became of it.
 
 Competing links share one `Dispatch`; whoever asks gets. Returned events go first, lowest EID first. Those whose bytes
-have left the store's window are re-read on the control thread; only until they are here may new events overtake them.
+have left the store's window are re-read on the control thread, and nothing new is given meanwhile; only when that fails
+may new events overtake them until the next attempt.
 An event that a link wanted to go `elsewhere` is not offered to that link again while it lives.
 
 An EID is at any time in exactly one place: not given yet (at or above `position`), outstanding at a link, in the
@@ -54,6 +55,7 @@ class Dispatch:
         self._cursor = Cursor(state.position)
         self._fetched: Chunk | None = None
         self._fetching = False
+        self._retry_s = 0.0  # no fetch before
         self._elsewhere: dict[int, set[object]] = {}
 
     # -- links come and go
@@ -96,7 +98,7 @@ class Dispatch:
         if self.state.returned:
             self._take_returned(link, gathering)
             gathering.repeated = len(gathering.eids)
-        if gathering.room > 0:
+        if gathering.room > 0 and not self._fetching:
             self._take_new(link, gathering)
         return gathering.delivered(self.state.failed, self.again_below)
 
@@ -120,6 +122,12 @@ class Dispatch:
         at = 0  # ranges that this link cannot have now
         while gathering.room > 0 and at < min(len(returned), self._services.limits.returned_scan):
             first, last = returned.firsts[at], returned.lasts[at]
+            if self._elsewhere:
+                allowed = self._allowed(link, first, last)
+                at += allowed[0] > first  # what comes before stays a range of its own
+                first, last = allowed
+                if first > last:
+                    continue
             chunk = self._readable(first)
             if chunk is None:
                 self._fetch(first)
@@ -127,43 +135,25 @@ class Dispatch:
                 continue
             last = min(last, chunk.end - 1)
             begin, end = chunk.index(first), chunk.index(last + 1)
-            if begin == end:  # nothing but gaps
-                returned.remove(first, last)
-                self.state.cover(first, last)
-                continue
-            if self._elsewhere:
-                begin, end, first, last, passed = self._allowed(link, chunk, begin, end, first, last)
-                at += passed
-                if begin == end:
-                    continue
             eids = gathering.add(chunk, begin, end)
-            if not eids:
-                return
-            if len(eids) < end - begin:
+            if len(eids) < end - begin:  # no room for all
+                if not eids:
+                    return
                 last = eids[-1]
             returned.remove(first, last)
-            if last > eids[-1]:
-                self.state.cover(eids[-1] + 1, last)
+            after = eids[-1] + 1 if eids else first
+            if after <= last:  # nothing but gaps
+                self.state.cover(after, last)
             self._given(link, chunk, eids)
 
-    def _allowed(
-        self, link: Link, chunk: Chunk, begin: int, end: int, first: int, last: int
-    ) -> tuple[int, int, int, int, int]:
-        """The first stretch of the chunk's events [begin, end), EIDs [first, last], that this link did not send
-        elsewhere, and how many ranges of `returned` will lie before it."""
-        barred = [link.link in self._elsewhere.get(eid, ()) for eid in chunk.eids[begin:end]]
-        if not any(barred):
-            return begin, end, first, last, 0
-        if all(barred):
-            return begin, begin, first, last, 1
-        skipped = barred.index(False)
-        if skipped:
-            begin += skipped
-            first = chunk.eids[begin - 1] + 1
-        if True in barred[skipped:]:
-            end = begin - skipped + barred.index(True, skipped)
-            last = chunk.eids[end - 1]
-        return begin, end, first, last, 1 if skipped else 0
+    def _allowed(self, link: Link, first: int, last: int) -> tuple[int, int]:
+        """The first stretch of [first, last] that this link did not send elsewhere; begins above `last` if none."""
+        barred = [eid for eid, links in self._elsewhere.items() if first <= eid <= last and link.link in links]
+        for eid in sorted(barred):
+            if eid > first:
+                return first, eid - 1
+            first += 1
+        return first, last
 
     def _given(self, link: Link, chunk: Chunk, eids: list[int]) -> None:
         runs = dense_runs(eids)
@@ -227,7 +217,7 @@ class Dispatch:
         return self._feed.held(eid) if self._feed is not None else None
 
     def _fetch(self, start: int) -> None:
-        if self._fetching or self._feed is None:
+        if self._fetching or self._feed is None or self._services.clock.monotonic_s() < self._retry_s:
             return
         self._fetching = True
         log, topic, count = self._services.log, self.node.topic, self._feed.count
@@ -239,6 +229,7 @@ class Dispatch:
         def done(records: Records | LogError) -> None:
             self._fetching = False
             if isinstance(records, LogError):
+                self._retry_s = self._services.clock.monotonic_s() + self._services.limits.retry_interval_s
                 self._unreadable(records.failure)
             elif self._feed is not None:
                 self._fetched = chunk_of(start, records)

@@ -1,0 +1,251 @@
+"""The contract of the realm, continued: what is written (docs/records.md), and what is true after a kill, a fence or a
+loss by retention."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from random import Random
+
+import orjson
+import pytest
+
+from native_backend import admin
+from native_backend.answers import Settled, SubscriptionLost
+from native_backend.journal import tail
+from native_backend.limits import RealmLimits
+from native_backend.log import Log, LogError
+from native_backend.projection import parse_projection
+from native_backend.snapshot import state_topic
+from tests.native_backend.gateway import Gateway
+from tests.native_backend.logs.worlds import World
+from tests.native_backend.realm_world import SMALL, Start, bodies, gateway, start, world
+
+__all__ = ["gateway", "start", "world"]  # fixtures
+
+# -- what is written
+
+
+def visible(log: Log, topic: str) -> bool:
+    return log.bounds(topic, 0)[1] > 0
+
+
+def test_the_journal_holds_every_settlement_with_its_seq_and_gap(gateway: Gateway) -> None:
+    node = gateway.create("orders")
+    eids: list[int] = []
+    for _ in range(6):
+        eids += gateway.publish(node, bodies(5))
+    consumer = gateway.consumer(node)
+    consumer.receive(30)
+    consumer.acknowledge(eids[:10])
+    assert consumer.settle("return", eids[10:12], failed=True, cause="lost") == "done"
+    assert consumer.settle("discard", [eids[20]], cause="unstated") == "done"
+    records = [record for _, record in tail(gateway.log, f"{gateway.prefix}.journal", 0)]
+    assert [record["n"] for record in records] == [*range(1, len(records) + 1)]
+    assert {record["run"] for record in records} == {gateway.run}
+    entries = [entry for record in records for entry in record["entries"]]
+    told = {
+        eid: (entry["operation"], entry["failed"], entry["cause"], seq + eid - first)
+        for entry in entries
+        for first, last, seq, _ in entry["runs"]
+        for eid in range(first, last + 1)
+    }
+    assert {eid: told[eid][3] for eid in told} == {eid: consumer.seqs[eid] for eid in told}
+    assert [told[eid][:3] for eid in (eids[0], eids[10], eids[20])] == [
+        ("acknowledge", 0, "disposition"),
+        ("return", 1, "lost"),
+        ("discard", 0, "unstated"),
+    ]
+    assert sorted(told) == [*eids[:12], eids[20]]
+    before = {eid: previous + 1 for previous, eid in pairwise(eids)} | {eids[0]: 0}
+    for entry in entries:
+        assert (entry["node"], entry["durable"], entry["store"]) == ("orders", "queue", node.store)
+        assert all(before[first] <= cover <= first for first, _, _, cover in entry["runs"])
+        assert all(cover == before[first] for first, _, _, cover in entry["runs"])
+
+
+def test_group_offsets_show_low_and_name_their_journal_position(start: Start) -> None:
+    gateway = start(RealmLimits(projection_interval_s=0.05))
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(10))
+    consumer = gateway.consumer(node)
+    consumer.receive(10)
+    consumer.acknowledge(eids[:7])
+    group = f"{gateway.prefix}.queue.orders"
+
+    def shown() -> bool:
+        position = gateway.log.projected(group).get((node.topic, 0))
+        return position is not None and position[0] == eids[6] + 1 and parse_projection(position) is not None
+
+    gateway.until(shown, "the group offset")
+    shown_node = admin.show_node(gateway.log, gateway.prefix, "orders")
+    assert shown_node is not None
+    assert [(durable.name, durable.low) for durable in shown_node.durables] == [("queue", eids[6] + 1)]
+
+
+def test_evidence_is_stored_and_asked_nothing(gateway: Gateway) -> None:
+    gateway.realm.append_evidence("outcomes", b"run", b'{"n":1}')
+    gateway.realm.append_evidence("tables", b"digest", b"{}")
+    gateway.until(lambda: not gateway.realm._publisher.evidence_pending, "evidence")
+    assert gateway.realm.evidence_failed == 0
+    for topic, key in (("outcomes", b"run"), ("tables", b"digest")):
+        name = f"{gateway.prefix}.{topic}"
+        gateway.until(partial(visible, gateway.log, name), topic)
+        assert gateway.log.read_range(name, 0, 0, 10).keys == [key]
+
+
+# -- killed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_kill_loses_nothing_and_repeats_nothing_that_was_answered(start: Start, seed: int) -> None:
+    random = Random(seed)
+    limits = RealmLimits(snapshot_records=random.choice([2, 1000]), journal_runs=random.choice([7, 8000]))
+    gateway = start(limits)
+    node = gateway.create("orders")
+    stored = gateway.publish(node, bodies(400))
+    done: set[int] = set()
+    for life in range(4):
+        consumer = gateway.consumer(node)
+        assert gateway.realm.node("orders") == node
+        eids = consumer.receive(60 + random.randrange(40))
+        assert not done & set(eids), "acknowledged, answered, and given again"
+        assert not any(consumer.failed.values()), "an attempt cut short is not counted"
+        owners = {}
+        for _ in range(random.randrange(8)):
+            some = random.sample(eids, k=min(len(eids), random.randrange(1, 15)))
+            eids = [eid for eid in eids if eid not in some]
+            owners[consumer.start("acknowledge", some)] = some
+            for _ in range(random.randrange(6)):
+                gateway.turn()
+        for answer in gateway.answers:
+            if isinstance(answer, Settled) and answer.answer == "done":
+                done |= set(owners[answer.owner])
+        gateway.kill()
+        gateway = start(limits)
+        if life == 1:
+            stored += gateway.publish(node, bodies(50))
+    rest = gateway.consumer(node).drain()
+    assert len(rest) == len(set(rest))
+    assert not done & set(rest)
+    acknowledged = journaled(gateway)
+    assert done <= acknowledged
+    assert sorted(rest) == sorted(set(stored) - acknowledged)
+
+
+def journaled(gateway: Gateway) -> set[int]:
+    """Every EID that the journal calls terminal."""
+    return {
+        eid
+        for _, record in tail(gateway.log, f"{gateway.prefix}.journal", 0)
+        for entry in record["entries"]
+        if entry["operation"] != "return"
+        for first, last, _, _ in entry["runs"]
+        for eid in range(first, last + 1)
+    }
+
+
+def test_counts_survive_a_kill(start: Start) -> None:
+    gateway = start()
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(3))
+    consumer = gateway.consumer(node)
+    for _ in range(3):
+        consumer.receive(3)
+        assert consumer.settle("return", [eids[1]], failed=True) == "done"
+        assert consumer.settle("return", [eids[0], eids[2]]) == "done"
+    gateway.kill()
+    again = start().consumer(node)
+    assert again.receive(3) == eids
+    assert [again.failed[eid] for eid in eids] == [0, 3, 0]
+    assert all(again.again.values())
+
+
+def test_after_a_kill_whatever_may_have_been_given_says_so(start: Start) -> None:
+    gateway = start()
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(10))
+    assert gateway.consumer(node).receive(10) == eids  # the journal knows nothing of it
+    gateway.kill()
+    later = start()
+    consumer = later.consumer(node)
+    assert consumer.receive(10) == eids
+    assert all(consumer.again.values())
+    more = later.publish(node, bodies(1))
+    assert consumer.receive(1) == more
+    assert not consumer.again[more[0]]
+
+
+def test_recovery_needs_only_the_journal_above_the_snapshots(start: Start) -> None:
+    gateway = start()
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(20))
+    consumer = gateway.consumer(node)
+    consumer.receive(20)
+    consumer.acknowledge(eids[5:15])
+    gateway.close()
+    later = start()
+    [snapshot] = [
+        orjson.loads(value) for value in later.log.read_range(state_topic(later.prefix), 0, 0, 100).values[-1:] if value
+    ]
+    assert snapshot["closed"] == 1
+    later.log.trim(f"{later.prefix}.journal", 0, snapshot["journal"])
+    later.kill()
+    last = start()
+    again = last.consumer(node)
+    assert again.receive(10) == eids[:5] + eids[15:]
+    assert again.drain() == []
+
+
+# -- fenced
+
+
+def test_a_fenced_gateway_says_so_and_writes_nothing_more(world: World, start: Start) -> None:
+    gateway = start()
+    queue, channel = gateway.create("orders"), gateway.create("news", "channel")
+    eids = gateway.publish(queue, bodies(10))
+    consumer, plain = gateway.consumer(queue), gateway.consumer(channel, "plain")
+    consumer.receive(10)
+    consumer.acknowledge(eids[:2])
+    if world.rivals_are_refused:
+        with pytest.raises(LogError) as refused:
+            start(RealmLimits(control_deadline_s=0.2))
+        assert refused.value.failure.cause == "fenced"
+        consumer.acknowledge(eids[2:3])
+        return
+    rival = start()
+    assert consumer.settle("acknowledge", [eids[2]]) == "unexpected"
+    lost = gateway.answer(SubscriptionLost)
+    assert (lost.subscription, lost.answer) == (consumer.subscription, "in-use")
+    assert consumer.settle("acknowledge", [eids[3]]) == "unexpected"
+    assert consumer.take() == []
+    assert gateway.subscribed(queue, "queue").answer == "in-use"
+    gateway.publish(channel, bodies(3))  # publishing needs no owner
+    plain.receive(3)
+    again = rival.consumer(queue)
+    assert again.receive(8) == eids[2:]
+    again.acknowledge(eids[2:])
+    gateway.close()
+    assert rival.state(queue).low == eids[-1] + 1
+
+
+# -- the log loses events
+
+
+def test_what_retention_took_is_skipped_and_stays_a_hole(start: Start) -> None:
+    gateway = start(SMALL)
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(100, 100))
+    consumer = gateway.consumer(node)
+    assert consumer.receive(10) == eids[:10]
+    gateway.until(lambda: gateway.log.bounds(node.topic, 0)[1] > eids[-1], "all visible")
+    gateway.log.trim(node.topic, 0, eids[60])
+    assert consumer.settle("return", eids[:5]) == "done"
+    received = consumer.drain()
+    assert received[-40:] == eids[60:]
+    assert len(received) == len(set(received))
+    consumer.acknowledge(eids[60:])
+    assert gateway.state(node).low <= eids[0]
+    gateway.close()
+    later = start(SMALL)
+    assert later.consumer(node).drain() == []

@@ -1,0 +1,210 @@
+"""A gateway for tests: one process's realm on a log, and the verbs that the tests are written in.
+
+Every verb waits for its answer. Seqs count the dispatched events of the run, as a gateway's do.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from native_backend.acknowledgement import Acknowledgement
+from native_backend.answers import Answer, NodeFound, NodeKind, Operation, Published, Settled, Subscribed
+from native_backend.clock import Clock, SystemClock
+from native_backend.control import Control, InlineControl, ThreadControl
+from native_backend.durables import QUEUE
+from native_backend.limits import RealmLimits
+from native_backend.log import Log
+from native_backend.nodes import Node
+from native_backend.realm import Realm, Subscribe
+from native_backend.subscription import Mode, Subscription
+from tests.native_backend.logs.worlds import PATIENCE_S, SimulatedWorld, World
+
+A = TypeVar("A")
+BYTES = 1 << 20
+
+
+class WorldClock:
+    """Simulated time: the world's."""
+
+    def __init__(self, world: SimulatedWorld) -> None:
+        self._world = world
+
+    def monotonic_s(self) -> float:
+        return self._world.now_ms() / 1000
+
+    def epoch_us(self) -> int:
+        return self._world.now_ms() * 1000
+
+
+@dataclass(slots=True, eq=False)
+class Consumer:
+    """A link: what it has and did not settle, with seqs and what was said of earlier attempts."""
+
+    gateway: Gateway
+    subscription: Subscription
+    seqs: dict[int, int] = field(default_factory=dict)
+    bodies: dict[int, bytes] = field(default_factory=dict)
+    failed: dict[int, int] = field(default_factory=dict)
+    again: dict[int, bool] = field(default_factory=dict)
+
+    def take(self, count: int = 1000, size: int = BYTES) -> list[int]:
+        """What there is now."""
+        delivered = self.subscription.take(count, size)
+        if delivered is None:
+            return []
+        assert 0 < len(delivered.eids) == len(delivered.values) <= count
+        for at, eid in enumerate(delivered.eids):
+            self.seqs[eid] = self.gateway.next_seq()
+            self.bodies[eid] = delivered.values[at]
+            self.failed[eid] = delivered.failed[at] if delivered.failed else 0
+            self.again[eid] = delivered.again[at] if delivered.again else False
+        return delivered.eids
+
+    def receive(self, count: int, size: int = BYTES) -> list[int]:
+        """Exactly so many, whenever they come."""
+        eids: list[int] = []
+
+        def enough() -> bool:
+            eids.extend(self.take(count - len(eids), size))
+            return len(eids) >= count
+
+        self.gateway.until(enough, f"{count} events")
+        return eids
+
+    def drain(self, turns: int = 150) -> list[int]:
+        """Whatever comes until nothing has come for a while."""
+        eids: list[int] = []
+        idle = 0
+        while idle < turns:
+            more = self.take()
+            eids += more
+            idle = 0 if more else idle + 1
+            self.gateway.turn()
+        return eids
+
+    def start(self, operation: Operation, eids: list[int], **how: Any) -> object:
+        """Settle without waiting; what the answer will be known by."""
+        owner = object()
+        self.subscription.settle(operation, eids, [self.seqs[eid] for eid in eids], owner, **how)
+        return owner
+
+    def settle(self, operation: Operation, eids: list[int], **how: Any) -> str:
+        owner = self.start(operation, eids, **how)
+        return self.gateway.settled(owner)
+
+    def acknowledge(self, eids: list[int]) -> None:
+        assert self.settle("acknowledge", eids) == "done"
+
+
+class Gateway:
+    """A realm, polled."""
+
+    def __init__(self, world: World, prefix: str, limits: RealmLimits | None = None) -> None:
+        self.world = world
+        self.prefix = prefix
+        self.log: Log = world.open()
+        self.control: Control
+        self.clock: Clock
+        if isinstance(world, SimulatedWorld):
+            self.control, self.clock = InlineControl(lambda _: world.pass_time()), WorldClock(world)
+        else:
+            self.control, self.clock = ThreadControl(), SystemClock()
+        self.run = f"run-{uuid.uuid4().hex[:6]}"
+        self.realm = Realm(self.log, prefix, self.run, self.clock, self.control, limits)
+        self.answers: list[Answer] = []
+        self._seq = 0
+        self.dead = False
+
+    def open(self) -> Gateway:
+        self.realm.open()
+        return self
+
+    def next_seq(self) -> int:
+        self._seq += 1
+        return self._seq
+
+    def turn(self) -> None:
+        self.answers += self.realm.poll()
+        self.world.pass_time()
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain for {what}"
+            self.turn()
+
+    def answer(self, kind: type[A], matches: Callable[[A], bool] = lambda _: True) -> A:
+        """The next answer of that kind; the others stay."""
+        found: list[A] = []
+
+        def there() -> bool:
+            for answer in self.answers:
+                if isinstance(answer, kind) and matches(answer):
+                    self.answers.remove(answer)
+                    found.append(answer)
+                    return True
+            return False
+
+        self.until(there, f"an answer {kind.__name__}")
+        return found[0]
+
+    def settled(self, owner: object) -> str:
+        return self.answer(Settled, lambda answer: answer.owner is owner).answer
+
+    def create(self, name: str, kind: NodeKind = "queue") -> Node:
+        owner = object()
+        self.realm.create_node(name, kind, owner)
+        found = self.answer(NodeFound, lambda answer: answer.owner is owner)
+        assert found.node is not None, found
+        return found.node
+
+    def find(self, name: str) -> Node | None:
+        owner = object()
+        self.realm.find_node(name, owner)
+        return self.answer(NodeFound, lambda answer: answer.owner is owner).node
+
+    def publish(self, node: Node, bodies: list[bytes]) -> list[int]:
+        """All stored; their EIDs."""
+        owner = object()
+        self.realm.publish(node, [b"key"] * len(bodies), bodies, owner)
+        eids: list[int] = []
+        while len(eids) < len(bodies):
+            published = self.answer(Published, lambda answer: answer.owner is owner)
+            assert published.answer == "stored", published
+            assert published.first == len(eids)
+            eids += published.eids
+        return eids
+
+    def subscribed(self, node: Node, mode: Mode, durable: str | None = None, link: object = None) -> Subscribed:
+        owner = object()
+        self.realm.subscribe(Subscribe(node, mode, durable, link or owner), owner)
+        return self.answer(Subscribed, lambda answer: answer.owner is owner)
+
+    def consumer(self, node: Node, mode: Mode = "queue", durable: str | None = None, link: object = None) -> Consumer:
+        subscribed = self.subscribed(node, mode, durable, link)
+        assert subscribed.subscription is not None, subscribed
+        return Consumer(self, subscribed.subscription)
+
+    def state(self, node: Node, durable: str = QUEUE) -> Acknowledgement:
+        dispatch = self.realm._shard.opened(node, durable)
+        assert dispatch is not None
+        return dispatch.state
+
+    def close(self) -> None:
+        if not self.dead:
+            self.dead = True
+            self.realm.close(5.0)
+
+    def kill(self) -> None:
+        """The process ends without a word. What its log had under way is stored or not."""
+        self.dead = True
+        self.control.close(5.0)
+        kill = getattr(self.log, "kill", None)
+        if kill is not None:
+            kill()
+        else:
+            self.log.close(5.0)  # lets go of the claim, as the death of the process would

@@ -1,0 +1,63 @@
+"""The ground of the realm's contract: every log, and gateways started on it. Test files import the fixtures by name.
+
+The simulated log runs twice: faultless, and with gaps, delays, split batches, a stable offset that lags and reads that
+find nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from native_backend.limits import RealmLimits
+from native_backend.logs.simulated.faults import Faults
+from tests.native_backend.gateway import Consumer, Gateway
+from tests.native_backend.logs.worlds import KafkaWorld, SimulatedWorld, SqliteWorld, World
+
+UNEVEN = Faults(gap=0.5, split=0.5, delay=0.5, delay_ms_max=20, lag=0.5, lag_ms_max=20, stall=0.2)
+SMALL = RealmLimits(window_bytes=2_000, chunk_bytes=500, read_count=20, readers=2, reader_turn_s=0.0)
+Start = Callable[..., Gateway]
+
+
+@pytest.fixture(params=["sqlite", "simulated", "uneven", "kafka"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    made: World
+    if request.param == "sqlite":
+        made = SqliteWorld(tmp_path / "realm")
+    elif request.param == "kafka":
+        made = KafkaWorld(request.getfixturevalue("kafka_bootstrap"))
+    else:
+        made = SimulatedWorld(request.param, UNEVEN if request.param == "uneven" else None)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def start(world: World) -> Iterator[Start]:
+    """Start a gateway on the world; each call is another process of the same realm."""
+    prefix = f"r{uuid.uuid4().hex[:8]}"
+    started: list[Gateway] = []
+
+    def gateway(limits: RealmLimits | None = None) -> Gateway:
+        started.append(Gateway(world, prefix, limits))
+        return started[-1].open()
+
+    yield gateway
+    for each in started:
+        each.close()
+
+
+@pytest.fixture
+def gateway(start: Start) -> Gateway:
+    return start()
+
+
+def bodies(count: int, size: int = 0) -> list[bytes]:
+    return [f"{at:08d}".encode().ljust(size, b".") for at in range(count)]
+
+
+def fold(consumer: Consumer, eids: list[int]) -> list[bytes]:
+    return [consumer.bodies[eid] for eid in eids]

@@ -1,0 +1,118 @@
+"""The realm over a log that can be told to fail: unknown results, refusals, rivals, and the answers they become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from native_backend.answers import Published, Settled, SubscriptionLost
+from native_backend.journal import tail
+from native_backend.logs.simulated.driver import SimulatedLog
+from native_backend.logs.simulated.faults import Faults
+from tests.native_backend.gateway import Gateway
+from tests.native_backend.logs.worlds import SimulatedWorld
+from tests.native_backend.realm_world import bodies
+
+# -- only where the log can be told to fail
+
+
+@pytest.fixture
+def simulated() -> Iterator[SimulatedWorld]:
+    yield SimulatedWorld("simulated", seed=7)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_transaction_of_unknown_result_is_resolved_before_anybody_is_told(seed: int) -> None:
+    world = SimulatedWorld("simulated", seed=seed)
+    gateway = Gateway(world, "u").open()
+    log = gateway.log
+    assert isinstance(log, SimulatedLog)
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(200))
+    consumer = gateway.consumer(node)
+    consumer.receive(200)
+    log.faults = replace(log.faults, unknown_commit=0.6, control=0.2, lag=0.5)
+    for at in range(0, 100, 5):
+        consumer.acknowledge(eids[at : at + 5])
+    for eid in eids[100:110]:
+        assert consumer.settle("return", [eid], failed=True) == "done"
+    log.faults = replace(log.faults, unknown_commit=0.0, control=0.0, lag=0.0)
+    records = [record for _, record in tail(log, "u.journal", 0)]
+    assert sorted({record["n"] for record in records}) == [*range(1, records[-1]["n"] + 1)]
+    gateway.kill()
+    later = Gateway(world, "u").open()
+    again = later.consumer(node)
+    assert again.receive(100) == eids[100:]
+    assert [again.failed[eid] for eid in eids[100:111]] == [1] * 10 + [0]
+
+
+def test_a_refused_transaction_is_answered_and_its_events_stay_outstanding(simulated: SimulatedWorld) -> None:
+    gateway = Gateway(simulated, "u").open()
+    log = gateway.log
+    assert isinstance(log, SimulatedLog)
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(4))
+    one = gateway.consumer(node)
+    one.receive(4)
+    for refusal, answer in (("refused", "access-denied"), ("unexpected", "unexpected"), ("not-found", "not-found")):
+        log.faults = Faults(refuse=1.0, refusals=(refusal,))  # type: ignore[arg-type]
+        assert one.settle("acknowledge", eids[:2]) == answer
+    owner = one.start("acknowledge", eids[:2])
+    log.faults = Faults()
+    assert gateway.settled(owner) == "done"
+    log.faults = Faults(refuse=1.0, refusals=("unavailable",))
+    owner = one.start("acknowledge", eids[2:3])
+    for _ in range(1000):
+        gateway.turn()
+    assert not [answer for answer in gateway.answers if isinstance(answer, Settled)]
+    log.faults = Faults()
+    assert gateway.settled(owner) == "done"
+    assert [record["n"] for _, record in tail(log, "u.journal", 0)] == [1, 2, 3]
+    one.subscription.close()
+    assert gateway.consumer(node).receive(1) == eids[3:]
+
+
+def test_a_rival_that_took_over_during_an_unknown_result_is_not_robbed(simulated: SimulatedWorld) -> None:
+    gateway = Gateway(simulated, "u").open()
+    log = gateway.log
+    assert isinstance(log, SimulatedLog)
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(4))
+    consumer = gateway.consumer(node)
+    consumer.receive(4)
+    log.faults = Faults(unknown_commit=1.0, control=1.0)  # unknown, and cannot be asked
+    owner = consumer.start("acknowledge", eids[:1])
+    for _ in range(300):
+        gateway.turn()
+    Gateway(simulated, "u").open()
+    log.faults = Faults()
+    assert gateway.settled(owner) == "unexpected"
+    assert gateway.answer(SubscriptionLost).answer == "in-use"
+
+
+@pytest.mark.parametrize(
+    ("cause", "answer"),
+    [
+        ("not-found", "not-found"),
+        ("too-large", "too-large"),
+        ("refused", "access-denied"),
+        ("indeterminate", "indeterminate"),
+        ("unavailable", "unavailable"),
+        ("fenced", "unexpected"),
+        ("unexpected", "unexpected"),
+    ],
+)
+def test_a_publish_that_fails_is_answered_by_its_cause(simulated: SimulatedWorld, cause: str, answer: str) -> None:
+    gateway = Gateway(simulated, "u").open()
+    log = gateway.log
+    assert isinstance(log, SimulatedLog)
+    node = gateway.create("orders")
+    log.faults = Faults(refuse=1.0, refusals=(cause,))  # type: ignore[arg-type]
+    gateway.realm.publish(node, [b"k"] * 3, bodies(3), "mine")
+    published = gateway.answer(Published)
+    assert (published.owner, published.first, published.eids) == ("mine", 0, [-1, -1, -1])
+    assert published.answer == answer
+    gateway.realm.append_evidence("outcomes", b"run", b"{}")
+    gateway.until(lambda: gateway.realm.evidence_failed == 1, "the failure of evidence")
