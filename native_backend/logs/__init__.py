@@ -7,6 +7,7 @@ May import: the standard library, `native_backend.log`, the drivers.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from native_backend.log import Log
@@ -22,3 +23,10 @@ def open_embedded(path: Path) -> Log:
 def wall_ms() -> int:
     """Milliseconds since 1970: the edge where records get their time."""
     return time.time_ns() // 1_000_000
+
+
+def open_kafka(bootstrap: str, client: Mapping[str, str | int | float | bool]) -> Log:
+    """The log on the Kafka at `bootstrap`; `client` overrides librdkafka's settings. Connects at the first call."""
+    from native_backend.logs.kafka.driver import KafkaLog
+
+    return KafkaLog(bootstrap, client)

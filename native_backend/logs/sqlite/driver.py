@@ -31,6 +31,7 @@ class SqliteLog:
 
     def __init__(self, directory: Path, now_ms: Callable[[], int], record_bytes_max: int = RECORD_BYTES_MAX) -> None:
         create(directory)
+        self._is_closed = False
         self._claims = Claims(directory)
         self._control = Control(directory, record_bytes_max, now_ms)
         self._writer = Writer(Committer(directory, record_bytes_max, now_ms))
@@ -91,6 +92,9 @@ class SqliteLog:
         return self._control.projected(group, deadline_s)
 
     def close(self, deadline_s: float = 3.0) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._writer.close(deadline_s)
         self._control.close()
         self._reading.close()

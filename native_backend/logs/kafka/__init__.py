@@ -1,0 +1,1 @@
+"""The log port on Kafka: confluent-kafka carries the data, kafka-python does the control."""

@@ -1,0 +1,174 @@
+"""Topics, trimming and group offsets, by kafka-python: an admin connection that shares no code with the data path.
+
+One worker thread makes the calls, one after another; the caller waits for it up to its own deadline, so that a call
+that overruns its time (it happens while Kafka is away) blocks nobody for longer. Transient errors are asked again.
+May import: the standard library, kafka-python, tenacity, `native_backend.log`, this driver.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as Overdue
+from typing import TypeVar
+
+from kafka import TopicPartition
+from kafka import errors as kafka_errors
+from kafka.admin import KafkaAdminClient
+from kafka.structs import OffsetAndMetadata
+from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_exponential
+
+from native_backend.log import Failure, LogError, Topic, TopicSpec
+from native_backend.logs.kafka.causes import control_failure_of, is_transient
+from native_backend.logs.kafka.settings import Config
+
+T = TypeVar("T")
+Positions = dict[tuple[str, int], tuple[int, str]]
+METADATA_CHARACTERS_MAX = 4000
+KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": "600000",  # only closed segments are cleaned
+    "min.cleanable.dirty.ratio": "0.1",
+    "max.compaction.lag.ms": "3600000",
+}
+
+
+class Control:
+    """Connects at the first call."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._admin: KafkaAdminClient | None = None
+        self._worker = ThreadPoolExecutor(1, "kafka-control")
+
+    def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float) -> list[Topic]:
+        wanted = {
+            spec.name: {
+                "num_partitions": spec.partitions,
+                "replication_factor": -1,
+                "configs": COMPACTED if spec.compacted else KEPT,
+            }
+            for spec in specs
+        }
+
+        def create(admin: KafkaAdminClient) -> list[Topic]:
+            missing = {name: wanted[name] for name in wanted.keys() - _describe(admin, list(wanted)).keys()}
+            if missing:
+                for answer in admin.create_topics(missing, raise_errors=False)["topics"]:
+                    if answer["error_code"] not in (0, kafka_errors.TopicAlreadyExistsError.errno):
+                        raise kafka_errors.for_code(answer["error_code"])(answer["error_message"])
+            return self._await_topics(admin, list(wanted))
+
+        found = {topic.name: topic for topic in self._call(create, deadline_s)}
+        return [found[spec.name] for spec in specs]
+
+    def describe(self, names: list[str], deadline_s: float) -> dict[str, Topic]:
+        """Those of the topics that exist."""
+        return self._call(lambda admin: _describe(admin, names), deadline_s)
+
+    def topics(self, prefix: str, deadline_s: float) -> dict[str, Topic]:
+        found = self._call(lambda admin: _describe(admin, None), deadline_s)
+        return {name: found[name] for name in sorted(found) if name.startswith(prefix)}
+
+    def delete_topic(self, name: str, deadline_s: float) -> None:
+        def delete(admin: KafkaAdminClient) -> None:
+            try:
+                admin.delete_topics([name])
+            except kafka_errors.UnknownTopicOrPartitionError:
+                return
+
+        self._call(delete, deadline_s)
+
+    def trim(self, topic: str, partition: int, before: int, deadline_s: float) -> None:
+        """Deleting beyond the end is an error to Kafka: then everything up to the end goes (-1)."""
+        place = TopicPartition(topic, partition)
+
+        def trim(admin: KafkaAdminClient) -> None:
+            try:
+                admin.delete_records({place: before})
+            except kafka_errors.OffsetOutOfRangeError:
+                admin.delete_records({place: -1})
+
+        self._call(trim, deadline_s)
+
+    def project(self, group: str, positions: Positions, deadline_s: float) -> None:
+        if any(len(metadata) > METADATA_CHARACTERS_MAX for _, metadata in positions.values()):
+            raise LogError(Failure("too-large", f"metadata of more than {METADATA_CHARACTERS_MAX} characters"))
+        offsets = {
+            TopicPartition(*place): OffsetAndMetadata(offset, metadata, -1)
+            for place, (offset, metadata) in positions.items()
+        }
+
+        def alter(admin: KafkaAdminClient) -> None:
+            for error in admin.alter_group_offsets(group, offsets).values():
+                if error is not kafka_errors.NoError:
+                    raise error()
+
+        self._call(alter, deadline_s)
+
+    def projected(self, group: str, deadline_s: float) -> Positions:
+        """confluent-kafka writes a trailing NUL into the metadata, whoever commits with it: it is no part of it."""
+        found = self._call(lambda admin: admin.list_group_offsets(group).get(group, {}), deadline_s)
+        return {
+            (place.topic, place.partition): (entry.offset, (entry.metadata or "").rstrip("\0"))
+            for place, entry in found.items()
+            if entry.offset >= 0
+        }
+
+    def close(self, deadline_s: float) -> None:
+        def close() -> None:
+            if self._admin is not None:
+                self._admin.close()
+
+        closing = self._worker.submit(close)
+        self._worker.shutdown(wait=False)
+        try:
+            closing.result(deadline_s)
+        except Overdue:  # the worker still hangs in an earlier call; it ends with the process
+            return
+
+    def _call(self, ask: Callable[[KafkaAdminClient], T], deadline_s: float) -> T:
+        deadline = time.monotonic() + deadline_s
+        asked = self._worker.submit(self._ask, ask, deadline)
+        try:
+            return asked.result(deadline_s + 0.1)
+        except Overdue as error:
+            asked.cancel()
+            raise LogError(Failure("unavailable", f"no answer within {deadline_s} s")) from error
+        except kafka_errors.KafkaError as error:
+            raise LogError(control_failure_of(error)) from error
+
+    def _ask(self, ask: Callable[[KafkaAdminClient], T], deadline: float) -> T:
+        attempts = Retrying(
+            retry=retry_if_exception(is_transient),
+            stop=stop_before_delay(max(deadline - time.monotonic(), 0.01)),
+            wait=wait_exponential(multiplier=0.02, max=0.5),
+            reraise=True,
+        )
+        return attempts(lambda: ask(self._connected()))
+
+    def _connected(self) -> KafkaAdminClient:
+        if self._admin is None:
+            self._admin = KafkaAdminClient(**self._config)
+        return self._admin
+
+    def _await_topics(self, admin: KafkaAdminClient, names: list[str]) -> list[Topic]:
+        """A topic that was created is told by metadata a moment later; until then, ask again."""
+        found = _describe(admin, names)
+        if len(found) < len(names):
+            raise kafka_errors.LeaderNotAvailableError("the topics are not in the metadata yet")
+        return list(found.values())
+
+
+def _describe(admin: KafkaAdminClient, names: list[str] | None) -> dict[str, Topic]:
+    """Topics that exist and have a leader in every partition."""
+    found = {}
+    for topic in admin.describe_topics(names):
+        partitions = topic["partitions"]
+        if topic["error_code"] == 0 and partitions and all(p["leader_id"] >= 0 for p in partitions):
+            id_ = uuid.UUID(str(topic["topic_id"])).bytes
+            found[topic["name"]] = Topic(topic["name"], id_, len(partitions))
+    return found

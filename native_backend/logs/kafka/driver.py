@@ -1,0 +1,130 @@
+"""`KafkaLog`: the log port on Kafka.
+
+Appends go out by one idempotent producer, transactions by a producer a shard on its own thread, readers are one
+consumer each; control calls by kafka-python. `poll` serves the callbacks and has to be called about every millisecond
+while anything is under way. May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from confluent_kafka import Consumer, KafkaError, Producer
+
+from native_backend.log import Append, Completion, Failure, Reader, Records, Topic, TopicSpec, Transacted, Write
+from native_backend.logs.kafka import settings
+from native_backend.logs.kafka.control import Control, Positions
+from native_backend.logs.kafka.publisher import Publisher
+from native_backend.logs.kafka.ranges import Putter, Ranges
+from native_backend.logs.kafka.reader import KafkaReader
+from native_backend.logs.kafka.slot import Slot, claim
+from native_backend.logs.kafka.watch import Watch
+
+WATCH_S = 5.0
+
+_LOG = logging.getLogger(__name__)
+
+
+class KafkaLog:
+    """A driver of `native_backend.log.Log`."""
+
+    kind = "kafka"
+    poll_interval_s = 0.001
+
+    def __init__(self, bootstrap: str, client: settings.Client) -> None:
+        self._bootstrap = bootstrap
+        self._client = client
+        self._is_closed = False
+        config = settings.publish(bootstrap, client, self._on_error)
+        in_flight_max, record_bytes_max = config["queue.buffering.max.messages"], config["message.max.bytes"]
+        self._publisher = Publisher(lambda: Producer(config), int(str(in_flight_max)), int(str(record_bytes_max)))
+        self._slots: dict[str, Slot] = {}
+        self._retired: list[Slot] = []
+        self._fenced: list[Completion] = []
+        self._control = Control(settings.admin(bootstrap, client))
+        self._ranges = Ranges(lambda: Consumer(settings.ranges(bootstrap, client, self._on_error)))
+        self._putter = Putter(lambda: Producer(settings.publish(bootstrap, client, self._on_error)))
+        self._watch = Watch(lambda names: self._control.describe(names, WATCH_S))
+
+    def append(self, batch: Append) -> None:
+        self._publisher.append(batch)
+
+    def transact(self, shard: str, writes: Sequence[Write], owner: object) -> None:
+        slot = self._slots.get(shard)
+        if slot is None:
+            failure = Failure("fenced", f"shard {shard} is not claimed")
+            self._fenced.append(Transacted(owner, [-1] * len(writes), failure))
+            return
+        slot.submit(writes, owner)
+
+    def open_reader(self, topic: str, partition: int, start: int) -> Reader:
+        config = settings.tail(self._bootstrap, self._client, self._on_error)
+        return KafkaReader(config, self._watch, topic, partition, start)
+
+    def poll(self) -> list[Completion]:
+        completions: list[Completion] = [*self._publisher.poll()]
+        for slot in [*self._retired, *self._slots.values()]:
+            completions += slot.poll()
+        if self._fenced:
+            completions += self._fenced
+            self._fenced = []
+        return completions
+
+    def on_ready(self, wake: Callable[[], None]) -> None:
+        """Not needed: this driver has a poll interval."""
+
+    def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
+        return self._control.create_topics(specs, deadline_s)
+
+    def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
+        return self._control.topics(prefix, deadline_s)
+
+    def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:
+        self._control.delete_topic(name, deadline_s)
+
+    def bounds(self, topic: str, partition: int, deadline_s: float = 10.0) -> tuple[int, int]:
+        return self._ranges.bounds(topic, partition, deadline_s)
+
+    def read_range(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float = 10.0) -> Records:
+        return self._ranges.read(topic, partition, start, count_max, deadline_s)
+
+    def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float = 10.0) -> int:
+        return self._putter.put(topic, key, value, deadline_s)
+
+    def claim(self, shard: str, deadline_s: float = 10.0) -> None:
+        deadline = time.monotonic() + deadline_s
+        held = self._slots.pop(shard, None)
+        if held is not None:
+            self._retired.append(held)
+            held.retire(deadline_s / 2)
+        producer = Producer(settings.transactional(self._bootstrap, self._client, shard, self._on_error))
+        self._slots[shard] = claim(shard, producer, max(deadline - time.monotonic(), 0.1))
+
+    def trim(self, topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
+        self._control.trim(topic, partition, before, deadline_s)
+
+    def project(self, group: str, positions: Positions, deadline_s: float = 10.0) -> None:
+        self._control.project(group, positions, deadline_s)
+
+    def projected(self, group: str, deadline_s: float = 10.0) -> Positions:
+        return self._control.projected(group, deadline_s)
+
+    def close(self, deadline_s: float = 3.0) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        deadline = time.monotonic() + deadline_s
+        while not self._publisher.is_idle and time.monotonic() < deadline:
+            self._publisher.poll(0.01)
+        self._publisher.close()
+        for slot in self._slots.values():
+            slot.retire(max(deadline - time.monotonic(), 0.1))
+        self._watch.stop(max(deadline - time.monotonic(), 0.1))
+        self._ranges.close()
+        self._control.close(max(deadline - time.monotonic(), 0.1))
+
+    def _on_error(self, error: KafkaError) -> None:
+        """Called from `poll` of any client. What fails is told by completions; this is for the operator's log."""
+        _LOG.warning("kafka: %s: %s", error.name(), error.str())

@@ -1,0 +1,92 @@
+"""A part of a batch on its way through the producer, and the column that its delivery callbacks fill.
+
+The callback runs inside `Producer.poll`, where an exception may be pending: it only appends. Errors are read later.
+May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from confluent_kafka import KafkaError, Message
+
+from native_backend.log import Append, Appended, Failure
+from native_backend.logs.kafka.causes import failure_of
+
+Delivered = Callable[[KafkaError | None, Message], None]
+
+
+class Flight:
+    """Records `start .. end - 1` of `batch`. `refusals` are what the producer would not take: they get no callback."""
+
+    __slots__ = ("batch", "end", "errors", "offsets", "refreshed", "refusals", "size", "start", "taken")
+
+    def __init__(self, batch: Append, start: int, end: int, refusals: dict[int, Failure] | None = None) -> None:
+        self.batch = batch
+        self.start = start
+        self.end = end
+        self.size = sum(map(len, batch.values[start:end]))
+        self.refusals = refusals or {}
+        self.refreshed = False  # the topic's metadata was read anew for this flight
+        self.offsets: list[int] = []
+        self.errors: list[tuple[int, KafkaError]] = []
+        self.taken = 0
+
+    @property
+    def count(self) -> int:
+        """How many callbacks this flight gets in all."""
+        return self.end - self.start - len(self.refusals)
+
+    def callback(self) -> Delivered:
+        offsets, errors = self.offsets, self.errors
+        append = offsets.append
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                append(message.offset())  # type: ignore[arg-type]  # never None without an error
+            else:
+                errors.append((len(offsets), error))
+                append(-1)
+
+        return delivered
+
+    def messages(self) -> list[dict[str, bytes]]:
+        keys, values = self.batch.keys, self.batch.values
+        if len(keys) != self.end - self.start:
+            keys, values = keys[self.start : self.end], values[self.start : self.end]
+        return [{"key": key, "value": value} for key, value in zip(keys, values, strict=True)]
+
+    def land(self) -> Iterator[Appended]:
+        """What has been delivered since the last call, as completions."""
+        if self.refusals or self.errors:
+            yield from self._land_unevenly()
+            return
+        taken, self.taken = self.taken, len(self.offsets)
+        if self.taken > taken or self.start == self.end:
+            yield Appended(self.batch, self.start + taken, self.offsets[taken : self.taken])
+
+    @property
+    def is_down(self) -> bool:
+        return len(self.offsets) >= self.count
+
+    def give_up(self, failure: Failure) -> Iterator[Appended]:
+        """Whatever has not been told yet, told as failed."""
+        first = self.start + self.taken
+        if first < self.end:
+            yield Appended(self.batch, first, [-1] * (self.end - first), failure)
+
+    def _land_unevenly(self) -> Iterator[Appended]:
+        """With failures among them: all together, once all are down, in runs of one answer each."""
+        if not self.is_down:
+            return
+        failures = {**self.refusals}
+        delivered = iter(self.offsets)
+        offsets = [-1 if index in failures else next(delivered) for index in range(self.end - self.start)]
+        places = [index for index in range(len(offsets)) if index not in self.refusals]
+        failures.update({places[place]: failure_of(error) for place, error in self.errors})
+        start = self.taken
+        self.taken = len(offsets)
+        for index in range(start + 1, len(offsets) + 1):
+            if index == len(offsets) or failures.get(index) != failures.get(start):
+                yield Appended(self.batch, self.start + start, offsets[start:index], failures.get(start))
+                start = index

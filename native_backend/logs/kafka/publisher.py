@@ -1,0 +1,179 @@
+"""Appends: one `produce_batch` a batch, completions sliced out of its callbacks' column.
+
+The producer's queue never overflows: what exceeds `in_flight_max` waits here, in order, partition by partition. A
+topic that the producer does not know is looked up once by a thread (the producer would go on refusing a topic that was
+deleted and made again), and what is appended to it meanwhile waits behind.
+May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from native_backend.log import Append, Appended, Failure
+from native_backend.logs.kafka.causes import failure_in, failure_of
+from native_backend.logs.kafka.flight import Flight
+
+LOOK_UP_S = 5.0
+IN_FLIGHT_BYTES_MAX = 512 << 20  # half of queue.buffering.max.kbytes
+RECORD_OVERHEAD_BYTES = 96  # librdkafka counts headers of batch and record towards message.max.bytes
+UNKNOWN = {KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
+
+
+class Lane:
+    """One partition: flights in the producer, flights that wait, and a look-up that holds them back."""
+
+    __slots__ = ("flying", "look_up", "waiting")
+
+    def __init__(self) -> None:
+        self.flying: deque[Flight] = deque()
+        self.waiting: deque[Flight] = deque()
+        self.look_up: Future[object] | None = None
+
+
+class Publisher:
+    """Used by the gateway's one thread."""
+
+    def __init__(self, make: Callable[[], Producer], in_flight_max: int, record_bytes_max: int) -> None:
+        self._make = make
+        self._producer = make()
+        self._in_flight_max = in_flight_max
+        self._record_bytes_max = record_bytes_max - RECORD_OVERHEAD_BYTES
+        self._lanes: dict[tuple[str, int], Lane] = {}
+        self._count = 0
+        self._bytes = 0
+        self._look_ups = ThreadPoolExecutor(1, "kafka-look-up")
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._lanes
+
+    def append(self, batch: Append) -> None:
+        lane = self._lanes.setdefault((batch.topic, batch.partition), Lane())
+        lane.waiting.extend(self._flights(batch))
+        self._launch(lane)
+
+    def poll(self, timeout_s: float = 0.0) -> list[Appended]:
+        """Serve the callbacks; what has landed, in order for each partition."""
+        landed: list[Appended] = []
+        try:
+            self._producer.poll(timeout_s)
+        except (KafkaException, SystemError) as error:  # a fatal error comes out of poll
+            return self._start_anew(error)
+        for place, lane in list(self._lanes.items()):
+            self._land(lane, landed)
+            self._launch(lane)
+            if not lane.flying and not lane.waiting:
+                del self._lanes[place]
+        return landed
+
+    def close(self) -> None:
+        """Let go of what is still on its way."""
+        self._producer.purge()
+        self._look_ups.shutdown(wait=False, cancel_futures=True)
+
+    def _flights(self, batch: Append) -> Iterator[Flight]:
+        keys, values = batch.keys, batch.values
+        limit, count = self._record_bytes_max, len(batch.keys)
+        largest = max(map(len, keys), default=0) + max(map(len, values), default=0)
+        step = self._in_flight_max
+        if largest <= limit and count <= step:
+            yield Flight(batch, 0, count)
+            return
+        start = 0
+        for index in range(count):
+            if len(keys[index]) + len(values[index]) > limit:
+                if start < index:
+                    yield Flight(batch, start, index)
+                yield Flight(batch, index, index + 1, {0: Failure("too-large", f"more than {limit} bytes")})
+                start = index + 1
+            elif index + 1 - start == step:
+                yield Flight(batch, start, index + 1)
+                start = index + 1
+        if start < count:
+            yield Flight(batch, start, count)
+
+    def _launch(self, lane: Lane) -> None:
+        """Give the producer what waits, as far as there is room."""
+        while lane.waiting:
+            if lane.look_up is not None and not lane.look_up.done():
+                return
+            flight = lane.waiting[0]
+            if flight.count:
+                is_full = (
+                    self._count + flight.count > self._in_flight_max or self._bytes + flight.size > IN_FLIGHT_BYTES_MAX
+                )
+                if is_full and self._count:
+                    return
+                if not self._produce(lane, flight):
+                    return
+                self._count += flight.count
+                self._bytes += flight.size
+            lane.flying.append(lane.waiting.popleft())
+
+    def _produce(self, lane: Lane, flight: Flight) -> bool:
+        """Hand a flight over; False when its topic has to be looked up first."""
+        messages = flight.messages()
+        batch = flight.batch
+        accepted = self._producer.produce_batch(
+            batch.topic, messages, partition=batch.partition, on_delivery=flight.callback()
+        )
+        if accepted == len(messages):
+            return True
+        errors: dict[int, KafkaError] = {
+            index: message["_error"]  # type: ignore[misc]  # put there by confluent-kafka
+            for index, message in enumerate(messages)
+            if "_error" in message
+        }
+        if not accepted and not flight.refreshed and all(error.code() in UNKNOWN for error in errors.values()):
+            flight.refreshed = True
+            lane.look_up = self._look_ups.submit(_look_up, self._producer, batch.topic)
+            return False
+        flight.refusals = {index: failure_of(error) for index, error in errors.items()}
+        return True
+
+    def _land(self, lane: Lane, landed: list[Appended]) -> None:
+        while lane.flying:
+            flight = lane.flying[0]
+            landed.extend(flight.land())
+            if not flight.is_down:
+                return
+            lane.flying.popleft()
+            self._count -= flight.count
+            self._bytes -= flight.size if flight.count else 0
+
+    def _start_anew(self, error: BaseException) -> list[Appended]:
+        """The producer is dead. What it had is stored or not, nobody knows; what waited goes to a new one."""
+        words = failure_in(error) if isinstance(error, KafkaException) else Failure("unexpected", str(error))
+        failure = Failure("indeterminate", words.detail, words.code)
+        given_up = [
+            answer for lane in self._lanes.values() for flight in lane.flying for answer in flight.give_up(failure)
+        ]
+        for lane in self._lanes.values():
+            lane.flying.clear()
+            lane.look_up = None
+        self._count = self._bytes = 0
+        self._look_ups.submit(_bury, self._producer)
+        self._producer = self._make()
+        return given_up
+
+
+def _look_up(producer: Producer, topic: str) -> None:
+    """Make the producer read the topic's metadata anew; whether it is there, the next attempt tells."""
+    try:
+        producer.list_topics(topic, LOOK_UP_S)
+    except KafkaException:
+        return
+
+
+def _bury(producer: Producer) -> None:
+    """Throw away what a dead producer still holds. Its callbacks fill columns that nobody reads."""
+    producer.purge()
+    try:
+        producer.flush(1.0)
+    except (KafkaException, SystemError):
+        return

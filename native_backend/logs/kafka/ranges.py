@@ -1,0 +1,163 @@
+"""Bounds and ranges of a partition, and single records put into it: the blocking calls that go over librdkafka.
+
+May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from native_backend.log import Failure, LogError, Records
+from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
+from native_backend.logs.kafka.publisher import UNKNOWN
+
+CONSUME_MAX = 5000
+
+
+class Ranges:
+    """One consumer, assigned anew for every range; one caller at a time."""
+
+    def __init__(self, make: Callable[[], Consumer]) -> None:
+        self._make = make
+        self._consumer: Consumer | None = None
+        self._lock = threading.Lock()
+
+    def bounds(self, topic: str, partition: int, deadline_s: float) -> tuple[int, int]:
+        """Of a read-committed consumer, the high watermark is the last stable offset."""
+        deadline = time.monotonic() + deadline_s
+        with self._taken(deadline_s) as consumer:
+            return _bounds(consumer, topic, partition, deadline)
+
+    def read(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float) -> Records:
+        deadline = time.monotonic() + deadline_s
+        with self._taken(deadline_s) as consumer:
+            first, end = _bounds(consumer, topic, partition, deadline)
+            if start < first:
+                raise LogError(Failure("retention", f"{topic}/{partition} begins at {first}"))
+            if start >= end:
+                return Records([], [], [], [], start)
+            consumer.assign([TopicPartition(topic, partition, start)])
+            try:
+                return _read(consumer, end, count_max, deadline)
+            finally:
+                consumer.unassign()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._consumer is not None:
+                self._consumer.close()
+                self._consumer = None
+
+    @contextmanager
+    def _taken(self, deadline_s: float) -> Iterator[Consumer]:
+        if not self._lock.acquire(timeout=max(deadline_s, 0.0)):
+            raise LogError(Failure("unavailable", "another read has not ended yet"))
+        try:
+            if self._consumer is None:
+                self._consumer = self._make()
+            yield self._consumer
+        except KafkaException as error:
+            raise LogError(_unavailable_if_overdue(failure_in(error))) from error
+        finally:
+            self._lock.release()
+
+
+class Putter:
+    """An idempotent producer for single records, one caller at a time."""
+
+    def __init__(self, make: Callable[[], Producer]) -> None:
+        self._make = make
+        self._producer: Producer | None = None
+        self._lock = threading.Lock()
+
+    def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float) -> int:
+        deadline = time.monotonic() + deadline_s
+        if not self._lock.acquire(timeout=max(deadline_s, 0.0)):
+            raise LogError(Failure("unavailable", "another put has not ended yet"))
+        try:
+            return self._put(topic, key, value, deadline)
+        except KafkaException as error:
+            raise LogError(failure_in(error)) from error
+        finally:
+            self._lock.release()
+
+    def _put(self, topic: str, key: bytes, value: bytes | None, deadline: float) -> int:
+        if self._producer is None:
+            self._producer = self._make()
+        answers: list[tuple[KafkaError | None, Message]] = []
+        for may_look_up in (True, False):
+            try:
+                self._producer.produce(topic, value, key, 0, on_delivery=lambda *answer: answers.append(answer))
+                break
+            except KafkaException as error:
+                if not may_look_up or error.args[0].code() not in UNKNOWN:
+                    raise
+                self._producer.list_topics(topic, max(deadline - time.monotonic(), 0.1))
+        while not answers and (left := deadline - time.monotonic()) > 0:
+            self._producer.poll(left)
+        if not answers:
+            self._producer.purge()
+            self._producer = None
+            raise LogError(Failure("indeterminate", "not acknowledged in time"))
+        refused, message = answers[0]
+        if refused is not None:
+            raise LogError(failure_of(refused))
+        return _offset(message)
+
+
+def _bounds(consumer: Consumer, topic: str, partition: int, deadline: float) -> tuple[int, int]:
+    place = TopicPartition(topic, partition)
+    while True:
+        try:
+            found: tuple[int, int] = consumer.get_watermark_offsets(place, max(deadline - time.monotonic(), 0.1))
+            return found
+        except KafkaException as error:
+            if error.args[0].code() not in TRANSIENT or time.monotonic() >= deadline:
+                raise
+        time.sleep(0.02)
+
+
+def _read(consumer: Consumer, end: int, count_max: int, deadline: float) -> Records:
+    records = Records([], [], [], [], end)
+    while (left := deadline - time.monotonic()) > 0:
+        wanted = min(count_max - len(records.offsets), CONSUME_MAX)
+        for message in consumer.consume(wanted, min(left, 0.05)):
+            error = message.error()
+            if error is None:
+                if _offset(message) >= end:
+                    return records
+                _add(records, message)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                return records
+            elif error.code() not in TRANSIENT:
+                raise LogError(failure_of(error))
+        if len(records.offsets) >= count_max:
+            return Records(
+                records.offsets, records.timestamps_ms, records.keys, records.values, records.offsets[-1] + 1
+            )
+        if records.offsets and records.offsets[-1] + 1 >= end:
+            return records
+    raise LogError(Failure("unavailable", "the range was not read in time"))
+
+
+def _add(records: Records, message: Message) -> None:
+    records.offsets.append(_offset(message))
+    records.timestamps_ms.append(message.timestamp()[1])
+    records.keys.append(message.key())
+    records.values.append(message.value())
+
+
+def _offset(message: Message) -> int:
+    offset = message.offset()
+    assert offset is not None, "only an error has no offset"
+    return offset
+
+
+def _unavailable_if_overdue(failure: Failure) -> Failure:
+    """A read that was not answered has changed nothing."""
+    return Failure("unavailable", failure.detail, failure.code) if failure.cause == "indeterminate" else failure

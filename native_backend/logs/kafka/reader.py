@@ -1,0 +1,76 @@
+"""A tail reader: one consumer assigned to one partition; `consume(n, 0)` takes what librdkafka has fetched already.
+
+The consumer notices neither that its topic was deleted nor that it was made again (it reads on in the new one), so
+every read looks at what the watch (`watch.py`) has seen.
+May import: confluent-kafka, `native_backend.log`, this driver.
+"""
+
+from __future__ import annotations
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
+from native_backend.log import Failure
+from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
+from native_backend.logs.kafka.settings import Config
+from native_backend.logs.kafka.watch import Sight, Watch
+
+Taken = tuple[list[int], list[bytes], list["bytes | None"]]
+
+
+class KafkaReader:
+    """Reads committed records forward."""
+
+    def __init__(self, config: Config, watch: Watch, topic: str, partition: int, start: int) -> None:
+        self._position = start
+        self._watch = watch
+        self._sight: Sight = watch.open(topic, partition)
+        self._consumer = Consumer(config)
+        self._consumer.assign([TopicPartition(topic, partition, start)])
+
+    @property
+    def position(self) -> int:
+        return self._position
+
+    def read(self, count_max: int) -> Taken | Failure | None:
+        if self._sight.failure is not None:
+            return self._sight.failure
+        try:
+            messages = self._consumer.consume(count_max, 0)
+        except KafkaException as error:
+            return failure_in(error)
+        if not messages:
+            return None
+        keys: list[bytes | None] = [message.key() for message in messages]
+        values: list[bytes | None] = [message.value() for message in messages]
+        if None in keys or None in values:  # an error has no key: only then is it worth asking each
+            return self._sort_out(messages)
+        offsets: list[int] = [message.offset() for message in messages]  # type: ignore[misc]  # an error's may be None
+        self._position = offsets[-1] + 1
+        return offsets, values, keys  # type: ignore[return-value]  # no None among the values
+
+    def close(self) -> None:
+        self._watch.close(self._sight)
+        self._consumer.close()
+
+    def _sort_out(self, messages: list[Message]) -> Taken | Failure | None:
+        """Records up to the first error; the error itself when it comes first."""
+        offsets: list[int] = []
+        values: list[bytes] = []
+        keys: list[bytes | None] = []
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                if error.code() in TRANSIENT or error.retriable():
+                    continue
+                self._sight.failure = failure_of(error)
+                break
+            offset, value = message.offset(), message.value()
+            assert offset is not None
+            self._position = offset + 1
+            if value is not None:
+                offsets.append(offset)
+                values.append(value)
+                keys.append(message.key())
+        if offsets:
+            return offsets, values, keys
+        return self._sight.failure

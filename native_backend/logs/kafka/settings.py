@@ -1,0 +1,136 @@
+"""What every Kafka client of the gateway is configured with: one function a role. Times are milliseconds.
+
+Source: kafka.md section 12. `client` is what the operator wrote under `realm.client`; it overrides, but for what a role
+cannot do without, and each role takes only what concerns it. May import: the standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Setting = str | int | float | bool
+Client = Mapping[str, Setting]
+Config = dict[str, object]
+OnError = Callable[[Any], None]  # takes the client's own error
+
+RECORD_BYTES_MAX = 1_000_000  # librdkafka's message.max.bytes; the broker's default is 48,588 more
+IN_FLIGHT_MAX = 1_000_000
+DELIVERY_TIMEOUT_MS = 60_000
+TRANSACTION_TIMEOUT_MS = 10_000
+
+PRODUCER_ONLY = (
+    "acks",
+    "batch.",
+    "compression.",
+    "delivery.",
+    "enable.idempotence",
+    "linger.",
+    "max.in.flight",
+    "message.max.bytes",
+    "message.send",
+    "queue.buffering.",
+    "request.required.acks",
+    "sticky.",
+    "transactional.",
+    "transaction.",
+)
+CONSUMER_ONLY = ("fetch.", "queued.", "max.partition.fetch", "auto.offset", "isolation.", "check.crcs", "max.poll")
+KAFKA_PYTHON = {
+    "security.protocol": "security_protocol",
+    "sasl.mechanism": "sasl_mechanism",
+    "sasl.mechanisms": "sasl_mechanism",
+    "sasl.username": "sasl_plain_username",
+    "sasl.password": "sasl_plain_password",
+    "ssl.ca.location": "ssl_cafile",
+    "ssl.certificate.location": "ssl_certfile",
+    "ssl.key.location": "ssl_keyfile",
+    "ssl.key.password": "ssl_password",
+    "client.id": "client_id",
+}
+
+
+def publish(bootstrap: str, client: Client, on_error: OnError) -> Config:
+    """The producer of events and evidence."""
+    return {
+        **_common(bootstrap),
+        "linger.ms": 1,
+        "delivery.timeout.ms": DELIVERY_TIMEOUT_MS,
+        "queue.buffering.max.messages": IN_FLIGHT_MAX,
+        "message.max.bytes": RECORD_BYTES_MAX,
+        **_without(client, CONSUMER_ONLY),
+        "enable.idempotence": True,
+        "acks": "all",
+        "error_cb": on_error,
+    }
+
+
+def transactional(bootstrap: str, client: Client, shard: str, on_error: OnError) -> Config:
+    """The producer of one shard. `retry.backoff.ms` is 1: after a commit the first request is refused once."""
+    return {
+        **publish(bootstrap, client, on_error),
+        "transactional.id": shard,
+        "linger.ms": 0,
+        "retry.backoff.ms": 1,
+        "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+        "delivery.timeout.ms": TRANSACTION_TIMEOUT_MS,
+        "socket.timeout.ms": 10_000,
+    }
+
+
+def tail(bootstrap: str, client: Client, on_error: OnError) -> Config:
+    """A reader that waits at the end. No end-of-partition messages: what has no key is an error or a foreigner's."""
+    return {
+        **_consumer(bootstrap, on_error),
+        "fetch.queue.backoff.ms": 5,
+        "queued.min.messages": 10_000,
+        **_without(client, PRODUCER_ONLY),
+        "enable.partition.eof": False,
+    }
+
+
+def ranges(bootstrap: str, client: Client, on_error: OnError) -> Config:
+    """A reader of ranges: told when the end is reached, and it does not fetch far ahead of one record."""
+    return {
+        **_consumer(bootstrap, on_error),
+        "fetch.queue.backoff.ms": 1,
+        "queued.min.messages": 1000,
+        "fetch.wait.max.ms": 100,
+        **_without(client, PRODUCER_ONLY),
+        "enable.partition.eof": True,
+    }
+
+
+def admin(bootstrap: str, client: Client) -> Config:
+    """kafka-python's names for the same things."""
+    return {
+        "bootstrap_servers": bootstrap.split(","),
+        "request_timeout_ms": 10_000,
+        "reconnect_backoff_max_ms": 500,
+        **{KAFKA_PYTHON[name]: value for name, value in client.items() if name in KAFKA_PYTHON},
+    }
+
+
+def _common(bootstrap: str) -> Config:
+    return {
+        "bootstrap.servers": bootstrap,
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 500,
+        "topic.metadata.propagation.max.ms": 500,
+    }
+
+
+def _consumer(bootstrap: str, on_error: OnError) -> Config:
+    return {
+        **_common(bootstrap),
+        "group.id": "realmgate-reader",  # never joined, never committed: readers are assigned
+        "isolation.level": "read_committed",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "error_cb": on_error,
+    }
+
+
+def _without(client: Client, prefixes: tuple[str, ...]) -> Config:
+    return {name: value for name, value in client.items() if not name.startswith(prefixes)}

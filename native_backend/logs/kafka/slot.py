@@ -1,0 +1,191 @@
+"""One shard's transactions: a transactional producer on a thread of its own, because its calls block, now and then far
+beyond the time they were given (kafka.md, surprise 5).
+
+A transaction that was not asked to commit is certainly not stored. One that was, and got no answer, is in doubt: the
+slot is then broken, and only a new claim (a new producer under the same id, which ends the old transaction) makes
+another. May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from native_backend.log import Failure, LogError, Transacted, Write
+from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
+from native_backend.logs.kafka.publisher import UNKNOWN
+
+TRANSACTION_S = 5.0
+ABORT_S = 2.0
+GRACE_S = 3.0  # a call may overrun its own time; after this nobody waits for it
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """A transaction on its way. `is_answered` guards the one answer that it gets."""
+
+    writes: Sequence[Write]
+    owner: object
+    overdue_at: float
+    offsets: list[int] = field(default_factory=list)
+    errors: list[KafkaError] = field(default_factory=list)
+    is_answered: bool = False
+
+    def delivered(self, index: int, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self.offsets[index] = message.offset()  # type: ignore[assignment]  # never None without an error
+        else:
+            self.errors.append(error)
+
+
+class Slot:
+    """Made by `claim`, replaced by the next claim of the same shard."""
+
+    def __init__(self, shard: str, producer: Producer) -> None:
+        self._shard = shard
+        self._producer = producer
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._under_way: deque[Job] = deque()
+        self._answers: deque[Transacted] = deque()
+        self._lock = threading.Lock()
+        self._broken: Failure | None = None
+        self._thread = threading.Thread(target=self._run, name=f"kafka-slot-{shard}", daemon=True)
+        self._thread.start()
+
+    def submit(self, writes: Sequence[Write], owner: object) -> None:
+        budget = TRANSACTION_S + ABORT_S + GRACE_S
+        job = Job(writes, owner, time.monotonic() + budget * (1 + len(self._under_way)), [-1] * len(writes))
+        self._under_way.append(job)
+        self._jobs.put(job)
+
+    def poll(self) -> list[Transacted]:
+        """Answers since the last call; a transaction that is overdue is answered here, as in doubt."""
+        now = time.monotonic()
+        while self._under_way and (self._under_way[0].is_answered or self._under_way[0].overdue_at < now):
+            job = self._under_way.popleft()
+            if not job.is_answered:
+                doubt = Failure("indeterminate", "the transaction's thread does not answer")
+                self._broken = Failure("unavailable", f"shard {self._shard} has a transaction in doubt: claim it again")
+                self._answer(job, doubt)
+        answers = self._answers
+        return [answers.popleft() for _ in range(len(answers))]
+
+    def retire(self, deadline_s: float) -> None:
+        """No more jobs; waits for the one under way."""
+        self._jobs.put(None)
+        self._thread.join(deadline_s)
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            self._answer(job, self._broken or self._carry_out(job))
+
+    def _answer(self, job: Job, failure: Failure | None) -> None:
+        with self._lock:
+            if job.is_answered:
+                return
+            job.is_answered = True
+            offsets = job.offsets if failure is None else [-1] * len(job.writes)
+            self._answers.append(Transacted(job.owner, offsets, failure))
+
+    def _carry_out(self, job: Job) -> Failure | None:
+        deadline = time.monotonic() + TRANSACTION_S
+        try:
+            self._producer.begin_transaction()
+            failure = self._send(job, deadline)
+        except (KafkaException, SystemError) as error:
+            failure = _failure(error)
+        if failure is None:
+            return self._commit(deadline)
+        self._abort()
+        # The commit was never asked for: what could not be told in time is certainly not stored.
+        return Failure("unavailable", failure.detail, failure.code) if failure.cause == "indeterminate" else failure
+
+    def _send(self, job: Job, deadline: float) -> Failure | None:
+        for index, write in enumerate(job.writes):
+            if (failure := self._produce(job, index, write, deadline)) is not None:
+                return failure
+        left = self._producer.flush(max(deadline - time.monotonic(), 0.0))
+        if job.errors:
+            return failure_of(job.errors[0])
+        return Failure("unavailable", "the records were not stored in time") if left else None
+
+    def _produce(self, job: Job, index: int, write: Write, deadline: float) -> Failure | None:
+        looked_up = False
+        while True:
+            try:
+                self._producer.produce(
+                    write.topic,
+                    write.value,
+                    write.key,
+                    write.partition,
+                    on_delivery=lambda error, message: job.delivered(index, error, message),
+                )
+                return None
+            except BufferError:
+                if time.monotonic() >= deadline:
+                    return Failure("unavailable", "the producer's queue is full")
+                self._producer.poll(0.01)
+            except KafkaException as error:
+                if looked_up or error.args[0].code() not in UNKNOWN:
+                    return failure_in(error)
+                looked_up = True
+                self._producer.list_topics(write.topic, max(deadline - time.monotonic(), 0.1))
+
+    def _commit(self, deadline: float) -> Failure | None:
+        try:
+            self._producer.commit_transaction(max(deadline - time.monotonic(), 0.1))
+        except (KafkaException, SystemError) as error:
+            failure = _failure(error)
+            known = error.args[0] if isinstance(error, KafkaException) else None
+            if known is not None and known.txn_requires_abort():
+                self._abort()
+                certain = failure.cause == "indeterminate"
+                return Failure("unavailable", failure.detail, failure.code) if certain else failure
+            self._break()
+            if known is not None and known.fatal():
+                return failure
+            return Failure("indeterminate", failure.detail, failure.code)
+        return None
+
+    def _abort(self) -> None:
+        """End the transaction; when even that fails, the next claim does it."""
+        try:
+            self._producer.purge()
+            self._producer.flush(ABORT_S)
+            self._producer.abort_transaction(ABORT_S)
+        except (KafkaException, SystemError) as error:
+            self._break(_failure(error))
+
+    def _break(self, failure: Failure | None = None) -> None:
+        if failure is not None and failure.cause == "fenced":
+            self._broken = failure
+        else:
+            self._broken = Failure("unavailable", f"shard {self._shard} has a transaction in doubt: claim it again")
+
+
+def claim(shard: str, producer: Producer, deadline_s: float) -> Slot:
+    """Fence whoever had the shard, and end what it left open. Raises `LogError`."""
+    deadline = time.monotonic() + deadline_s
+    while True:
+        try:
+            producer.init_transactions(max(deadline - time.monotonic(), 0.1))
+            return Slot(shard, producer)
+        except KafkaException as error:
+            known = error.args[0]
+            is_transient = known.retriable() or known.code() in TRANSIENT
+            if known.fatal() or not is_transient or time.monotonic() >= deadline:
+                failure = failure_in(error)
+                timed_out = failure.cause == "indeterminate"
+                raise LogError(
+                    Failure("unavailable", failure.detail, failure.code) if timed_out else failure
+                ) from error
+
+
+def _failure(error: BaseException) -> Failure:
+    return failure_in(error) if isinstance(error, KafkaException) else Failure("unexpected", str(error))

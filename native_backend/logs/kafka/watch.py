@@ -1,0 +1,85 @@
+"""Looks once a second at the topics that readers are open on, and tells the readers when theirs is gone.
+
+Kafka's clients do not: a reader of a deleted topic waits for ever, and reads on, at the same offset, in a topic of
+the same name that is made later. Topic ids tell. May import: the standard library, `native_backend.log`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from native_backend.log import Failure, LogError, Topic
+
+INTERVAL_S = 1.0
+FIRST_S = 0.05  # a reader that was just opened wants to know soon
+
+Describe = Callable[[list[str]], dict[str, Topic]]
+
+
+@dataclass(eq=False, slots=True)
+class Sight:
+    """What is known of one reader's topic. Once `failure` is set it stays."""
+
+    topic: str
+    partition: int
+    id: bytes | None = None
+    failure: Failure | None = None
+
+
+class Watch:
+    """One daemon thread, started by the first reader."""
+
+    def __init__(self, describe: Describe) -> None:
+        self._describe = describe
+        self._sights: set[Sight] = set()
+        self._lock = threading.Lock()
+        self._changed = threading.Event()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def open(self, topic: str, partition: int) -> Sight:
+        sight = Sight(topic, partition)
+        with self._lock:
+            self._sights.add(sight)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="kafka-watch", daemon=True)
+                self._thread.start()
+        self._changed.set()
+        return sight
+
+    def close(self, sight: Sight) -> None:
+        with self._lock:
+            self._sights.discard(sight)
+
+    def stop(self, deadline_s: float) -> None:
+        self._closing = True
+        self._changed.set()
+        if self._thread is not None:
+            self._thread.join(deadline_s)
+
+    def _run(self) -> None:
+        while not self._closing:
+            if self._changed.wait(INTERVAL_S):
+                self._changed.clear()
+                time.sleep(FIRST_S)  # several readers are often opened together
+            with self._lock:
+                sights = list(self._sights)
+            if sights and not self._closing:
+                self._look(sights)
+
+    def _look(self, sights: list[Sight]) -> None:
+        try:
+            topics = self._describe(sorted({sight.topic for sight in sights}))
+        except LogError:  # Kafka is not to be reached: nothing is known, the next look tells
+            return
+        for sight in sights:
+            topic = topics.get(sight.topic)
+            if topic is None or sight.partition >= topic.partitions:
+                sight.failure = Failure("not-found", f"no {sight.topic}/{sight.partition}")
+            elif sight.id is not None and sight.id != topic.id:
+                sight.failure = Failure("not-found", f"{sight.topic} was deleted and made again")
+            else:
+                sight.id = topic.id
