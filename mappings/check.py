@@ -42,7 +42,8 @@ def _check_impossible(table: TableRules) -> list[Problem]:
             problems.append(Problem(table.file, item.line, message, "remove it"))
         left = subtract_all(left, [item.box])
     if not left:
-        problems.append(Problem(table.file, 1, "every combination is declared impossible", "allow some"))
+        line = table.impossible[-1].line
+        problems.append(Problem(table.file, line, "every combination is declared impossible", "allow some"))
     return problems
 
 

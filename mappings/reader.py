@@ -50,8 +50,11 @@ class Reader:
     def word(self, key: str, word: Word, node: Node) -> Value:
         content: Value = node.content if node.kind in ("text", "boolean", "null") else None
         if node.kind not in ("text", "boolean", "null") or not contains(word.values, content):
-            remedy = f"write {choices(word)}"
-            self.refuse(node, f"{key} cannot be {written_in(node)}", remedy)
+            quoted = node.kind == "text" and content in [shown(value) for value in word.values]
+            wrote = f'"{content}"' if quoted else written_in(node)
+            self.refuse(
+                node, f"{key} cannot be {wrote}", f"write {choices(word)}{', without quotes' if quoted else ''}"
+            )
         return content
 
     # -- plain shapes
@@ -97,8 +100,11 @@ def contains(values: Iterable[Value], value: Value) -> bool:
     return any(value is other or (isinstance(value, str) and value == other) for other in values)
 
 
-def shown(value: Value) -> str:
-    return {None: "null", True: "true", False: "false"}.get(value, str(value)) if not isinstance(value, str) else value
+def shown(value: Value | int) -> str:
+    """A value as YAML writes it."""
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def choices(word: Word) -> str:

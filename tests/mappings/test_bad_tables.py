@@ -1,0 +1,48 @@
+"""Every file under `bad/` is named after its one mistake and says by `# expect LINE: TEXT` what must be told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mappings.check import check_table
+from mappings.load import load_table
+from mappings.vocabulary import TABLES
+from mappings.yaml_lines import Problem
+
+BAD = sorted((Path(__file__).parent / "bad").glob("*.yaml"))
+EXPECT = re.compile(r"^# expect (\d+): (.*)$", re.MULTILINE)
+
+
+def problems_of(path: Path) -> list[Problem]:
+    named = re.search(r"^table: (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    words = TABLES.get(named[1], TABLES["default"]) if named else TABLES["default"]
+    problems: list[Problem] = []
+    table = load_table(path, words, problems)
+    return problems if table is None else check_table(table)
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_the_mistake_is_told_on_its_line(path: Path) -> None:
+    expected = [(int(line), text) for line, text in EXPECT.findall(path.read_text(encoding="utf-8"))]
+    problems = problems_of(path)
+    assert expected, "a bad file says what it expects"
+    for line, text in expected:
+        told = [f"{problem.message}; {problem.remedy}" for problem in problems if problem.line == line]
+        assert any(_speaks_of(said, text) for said in told), (line, text, [str(problem) for problem in problems])
+    expected_lines = {line for line, _ in expected}
+    assert {problem.line for problem in problems} == expected_lines, [str(problem) for problem in problems]
+
+
+def test_every_problem_names_file_line_and_remedy() -> None:
+    for path in BAD:
+        for problem in problems_of(path):
+            assert str(problem).startswith(f"{path}:{problem.line}: {problem.message}; "), problem
+            assert problem.remedy, problem
+
+
+def _speaks_of(said: str, text: str) -> bool:
+    """Each clause of the expected text is in what was said; places (FILE:LINE) between them may differ."""
+    return all(part in said for part in text.split("; "))

@@ -1,0 +1,225 @@
+"""`check`, `explain` and `expand`, as an operator runs them, on the shipped directory and on spoilt copies of it."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from mappings.commands import main
+from mappings.vocabulary import TABLES
+
+
+def run(*argv: str | Path) -> tuple[int, str]:
+    out = io.StringIO()
+    return main([str(word) for word in argv], out), out.getvalue()
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+# -- check
+
+
+def test_the_shipped_directory_is_sound() -> None:
+    code, said = run("check")
+    assert code == 0
+    for name in TABLES:
+        assert re.search(rf"^{name} +um-9\.12 \d+ rules, extended \d+ rules, .* \d+ scenarios$", said, re.MULTILINE)
+
+
+def test_a_copy_is_as_sound_as_the_original(directory: Path) -> None:
+    assert run("check", directory) == run("check")
+
+
+def test_check_tells_every_problem_and_how_many(directory: Path) -> None:
+    edit(directory / "tables" / "fault.yaml", "scope: link", "scope: lnk")
+    edit(directory / "tables" / "settled.yaml", "when: {answer: done}", "when: {answer: [done, unexpected]}")
+    code, said = run("check", directory)
+    assert code == 1
+    assert f"{directory}/tables/fault.yaml:" in said
+    assert f"{directory}/tables/settled.yaml:" in said
+    assert said.endswith("2 problems\n")
+
+
+def test_a_changed_rule_fails_its_scenario_and_its_expanded_table(directory: Path) -> None:
+    edit(directory / "tables" / "fault.yaml", '"amqp:not-allowed"', '"amqp:illegal-state"')
+    code, said = run("check", directory)
+    assert code == 1
+    wrong = "rule outcome-not-agreed: condition is amqp:illegal-state, expected amqp:not-allowed"
+    assert f"extended decides fault=outcome-not-agreed by {wrong}" in said
+    assert f"{directory}/expanded/extended.fault.tsv:11: the expanded table is out of date" in said
+
+
+def test_a_rule_without_a_scenario_is_told(directory: Path) -> None:
+    path = directory / "scenarios" / "fault_test.yaml"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:-3]), encoding="utf-8")
+    code, said = run("check", directory)
+    assert code == 1
+    assert "no scenario reaches rule idle in um-9.12; write one in" in said
+    assert "no scenario reaches rule idle in extended; write one in" in said
+    assert said.endswith("2 problems\n")
+
+
+IDLE = "given: {fault: idle}"
+STOLEN = 'expect: {then: {scope: link, condition: "amqp:link:stolen"}}'
+BAD_SCENARIOS = {
+    "wrong-rule": (f"{IDLE}\n    expect: {{", f"{IDLE}\n    expect: {{rule: framing, ", "expected rule framing"),
+    "unknown-fact": (IDLE, "given: {fault: idel}", "fault has no value idel; write idle"),
+    "unknown-axis": (IDLE, "given: {fualt: idle}", "unknown key fualt; write fault"),
+    "unknown-then-key": (STOLEN, "expect: {then: {scpe: link}}", "unknown key scpe; write scope"),
+    "expects-nothing": (STOLEN, "expect: {then: {}}", "then expects nothing"),
+    "no-expectation": (f"    {STOLEN}\n", "", "expect is missing"),
+    "unknown-profile": (IDLE, f"profiles: [um]\n    {IDLE}", "there is no profile um; write"),
+    "no-profile": (IDLE, f"profiles: []\n    {IDLE}", "profiles names no profile"),
+    "wrong-table": ("table: fault", "table: default", "default is not fault; write fault"),
+    "duplicate-key": ("table: fault", "table: fault\ntable: fault", "key table is written twice"),
+}
+
+
+@pytest.mark.parametrize("mistake", BAD_SCENARIOS)
+def test_a_mistake_in_a_scenario_is_told(directory: Path, mistake: str) -> None:
+    old, new, message = BAD_SCENARIOS[mistake]
+    edit(directory / "scenarios" / "fault_test.yaml", old, new)
+    code, said = run("check", directory)
+    assert code == 1
+    line = next(line for line in said.splitlines() if message in line)
+    assert re.match(rf"{re.escape(str(directory))}/scenarios/fault_test\.yaml:\d+: ", line)
+
+
+def test_a_scenario_that_cannot_happen_is_told(directory: Path) -> None:
+    edit(
+        directory / "scenarios" / "published_test.yaml",
+        'given: {answer: stored, presettled: "no"}',
+        'given: {answer: stored, presettled: "no", sender_settle_mode: settled}',
+    )
+    code, said = run("check", directory)
+    assert code == 1
+    assert "every combination given is declared impossible" in said
+
+
+def test_scenarios_of_no_table_and_missing_scenarios_are_told(directory: Path) -> None:
+    (directory / "scenarios" / "fault_test.yaml").rename(directory / "scenarios" / "faults_test.yaml")
+    code, said = run("check", directory)
+    assert code == 1
+    assert "faults_test names no scenarios of a table; write fault_test" in said
+    assert "no scenario reaches rule framing" in said
+    for path in (directory / "scenarios").iterdir():
+        path.unlink()
+    (directory / "scenarios").rmdir()
+    assert "scenarios:1: is no directory" in run("check", directory)[1]
+
+
+# -- expand
+
+
+def test_expand_writes_what_check_compares(directory: Path) -> None:
+    assert run("expand", directory, "--check") == (0, "")
+    edit(directory / "tables" / "fault.yaml", '"amqp:not-allowed"', '"amqp:illegal-state"')
+    (directory / "expanded" / "um-9.9.fault.tsv").write_text("cell\n")
+    code, said = run("expand", "--check", directory)
+    assert code == 1
+    assert "extended.fault.tsv:11: the expanded table is out of date from this line on; run realmgate" in said
+    assert "um-9.9.fault.tsv:1: is of no table and profile; remove it" in said
+    code, said = run("expand", directory)
+    assert code == 0
+    assert said.endswith("3 of 16 expanded tables changed\n")
+    assert run("expand", directory, "--check") == (0, "")
+    assert "condition=amqp:illegal-state" in (directory / "expanded" / "extended.fault.tsv").read_text()
+
+
+def test_a_missing_expanded_table_is_told_and_written(directory: Path) -> None:
+    path = directory / "expanded" / "extended.settle.tsv"
+    kept = path.read_text(encoding="utf-8")
+    path.unlink()
+    assert "extended.settle.tsv:1: the expanded table is missing" in run("check", directory)[1]
+    assert run("expand", directory)[0] == 0
+    assert path.read_text(encoding="utf-8") == kept
+
+
+def test_expanded_lines_hold_every_possible_combination(directory: Path) -> None:
+    lines = (directory / "expanded" / "um-9.12.publish.tsv").read_text().splitlines()
+    assert lines[0].split("\t") == ["cell", *TABLES["publish"].axes, "rule", "then"]
+    assert len(lines) == 1 + 24
+    assert lines[1] == "0\twhole\tevent\tno\tunsettled\tno\tpublish-unsettled\tnative=publish outcome=none settle=false"
+
+
+def test_nothing_is_expanded_from_rules_with_problems(directory: Path) -> None:
+    edit(directory / "tables" / "fault.yaml", "scope: link", "scope: lnk")
+    before = {path: path.read_text() for path in (directory / "expanded").iterdir()}
+    assert run("expand", directory)[0] == 1
+    assert {path: path.read_text() for path in (directory / "expanded").iterdir()} == before
+
+
+# -- explain
+
+FACTS = ("state=accepted", "already_settled=no", "subscription=durable", "source_durability=configuration")
+
+
+def test_explain_names_rule_place_reason_and_source(directory: Path) -> None:
+    code, said = run("explain", directory, "settle", *FACTS, "receiver_settle_mode=first")
+    assert code == 0
+    place = rf"{re.escape(str(directory))}/tables/settle\.yaml:\d+"
+    assert re.search(rf"^rule accepted-durable-acknowledges \({place}\)$", said, re.MULTILINE)
+    assert "then     native=acknowledge failed=false elsewhere=false outcome=accepted settle=true" in said
+    assert "because  A durable subscriber acknowledges one event at its store" in said
+    assert "source   S-A5, S-A7" in said
+
+
+def test_explain_asks_the_profile_and_directory_that_are_named(directory: Path) -> None:
+    facts = ("operation=return", "answer=indeterminate", "peer_settled=no")
+    assert "rule indeterminate-untold" in run("explain", "settled", *facts)[1]
+    assert "rule indeterminate-rejected" in run("explain", "settled", *facts, "--profile", "um-9.12")[1]
+    edit(directory / "tables" / "settled.yaml", "It may be done or not", "Who can say")
+    assert "Who can say" in run("explain", "--dir", directory, "settled", *facts)[1]
+
+
+def test_explain_lists_what_open_values_decide() -> None:
+    code, said = run("explain", "settle", "subscription=plain", "state=accepted", "already_settled=no")
+    assert code == 0
+    assert re.search(r"^source_durability\n  none +accepted-plain\n", said, re.MULTILINE)
+    assert re.search(r"^rules\n  accepted-plain +native=none .*settle=true$", said, re.MULTILINE)
+    assert "accepted-durable-acknowledges" not in said
+    code, said = run("explain", "published", "presettled=yes")
+    assert re.search(r"^  unsettled +impossible$", said, re.MULTILINE)
+
+
+def test_explain_says_why_something_is_impossible() -> None:
+    code, said = run("explain", "published", "answer=stored", "sender_settle_mode=settled", "presettled=no")
+    assert code == 0
+    assert re.search(r"impossible \(.*published\.yaml:\d+\)\n  because  A sender that agreed to settle all", said)
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (("setle",), "there is no table setle; write settle"),
+        (("settle", "sate=accepted"), "there is no axis sate; write state"),
+        (("settle", "state=acepted"), "there is no state acepted; write accepted"),
+        (("settle", "accepted"), "accepted is not AXIS=VALUE; write one of state, "),
+        (("settle", "state=accepted", "state=rejected"), "state is given twice; keep one"),
+    ],
+)
+def test_explain_names_the_word_that_is_wrong(argv: tuple[str, ...], told: str) -> None:
+    code, said = run("explain", *argv)
+    assert code == 2
+    assert told in said
+
+
+def test_explain_refuses_rules_with_problems(directory: Path) -> None:
+    edit(directory / "tables" / "fault.yaml", "scope: link", "scope: lnk")
+    code, said = run("explain", directory, "fault", "fault=idle")
+    assert code == 1
+    assert "scope cannot be lnk" in said
+
+
+def test_a_wrong_command_line_leaves_with_2() -> None:
+    with pytest.raises(SystemExit) as left:
+        run("explode")
+    assert left.value.code == 2

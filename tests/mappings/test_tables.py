@@ -1,0 +1,168 @@
+"""The shipped tables, exhaustively: a slice, a table and a scan of the rules decide every combination alike."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations, product
+from pathlib import Path
+
+import pytest
+
+from mappings import Decision, ImpossibleFacts, MappingProblems, Slice, Table, TableSet, load_tables
+from mappings.rules import TableRules
+from mappings.table_set import digest_of, load_rules
+from mappings.vocabulary import PROFILES, TABLES
+
+
+@pytest.fixture(scope="module", params=PROFILES)
+def tables(request: pytest.FixtureRequest) -> TableSet:
+    return load_tables(profile=request.param)
+
+
+def scan(rules: TableRules, profile: str, facts: dict[str, str]) -> str | None:
+    """The decision by reading the rules from top to bottom, as a person would; None where it is impossible."""
+    at = [values.index(facts[axis]) for axis, values in rules.words.axes.items()]
+
+    def holds(box: tuple[int, ...]) -> bool:
+        return all(mask >> position & 1 for mask, position in zip(box, at, strict=True))
+
+    if any(holds(item.box) for item in rules.impossible):
+        return None
+    hits = [rule.id for rule in rules.profiles[profile].rules if holds(rule.box)]
+    assert len(hits) == 1, (facts, hits)
+    return hits[0]
+
+
+def decide(table: Slice, facts: dict[str, str]) -> Decision | None:
+    try:
+        return table.decide(**facts)
+    except ImpossibleFacts:
+        return None
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_table_and_scan_decide_alike(tables: TableSet, name: str) -> None:
+    rules, _ = load_rules()
+    table = tables[name]
+    for cell, values in enumerate(product(*table.axes.values())):
+        facts = dict(zip(table.axes, values, strict=True))
+        decision = decide(table, facts)
+        assert table.index(**facts) == cell
+        assert table.facts(cell) == facts
+        assert (decision.rule if decision else None) == scan(rules[name], tables.profile, facts)
+        assert decision is table.cells[cell]
+        if decision is not None:
+            assert (decision.table, decision.cell) == (name, cell)
+            assert list(decision.then) == list(TABLES[name].then)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_slice_is_the_same_decision_object(tables: TableSet, name: str) -> None:
+    table = tables[name]
+    names = list(table.axes)
+    for count in range(len(names) + 1):
+        for fixed in combinations(names, count):
+            _compare_slices(table, fixed)
+
+
+def _compare_slices(table: Table, fixed: tuple[str, ...]) -> None:
+    for constants in product(*(table.axes[axis] for axis in fixed)):
+        given = dict(zip(fixed, constants, strict=True))
+        part = table.slice(**given)
+        assert list(part.axes) == [axis for axis in table.axes if axis not in fixed]
+        for at, values in enumerate(product(*part.axes.values())):
+            facts = dict(zip(part.axes, values, strict=True))
+            whole = table.cells[table.index(**given, **facts)]
+            assert part.cells[at] is whole
+            assert part.index(**facts) == at
+            assert sum(part.positions[axis][value] * part.strides[axis] for axis, value in facts.items()) == at
+
+
+def test_wrong_facts_are_named(tables: TableSet) -> None:
+    table = tables["published"]
+    good = {"answer": "stored", "sender_settle_mode": "unsettled", "presettled": "no"}
+    with pytest.raises(KeyError, match="axis presettled is missing"):
+        table.decide(answer="stored", sender_settle_mode="unsettled")
+    with pytest.raises(KeyError, match="axis colour"):
+        table.decide(**good, colour="red")
+    with pytest.raises(ValueError, match="answer has no value 'storred'"):
+        table.decide(**{**good, "answer": "storred"})
+    with pytest.raises(ImpossibleFacts, match="sender_settle_mode=unsettled presettled=yes"):
+        table.decide(**{**good, "presettled": "yes"})
+    with pytest.raises(KeyError, match="no axis colour"):
+        table.slice(colour="red")
+    with pytest.raises(ValueError, match="presettled has no value 'maybe'"):
+        table.slice(presettled="maybe")
+    with pytest.raises(ImpossibleFacts, match="presettled=yes"):
+        table.slice(presettled="yes").decide(answer="stored", sender_settle_mode="unsettled")
+    with pytest.raises(KeyError, match="axis presettled is not one that is open"):
+        table.slice(presettled="yes").decide(answer="stored", sender_settle_mode="settled", presettled="yes")
+
+
+def test_a_decision_cannot_be_changed(tables: TableSet) -> None:
+    decision = tables["fault"].decide(fault="idle")
+    with pytest.raises(TypeError):
+        decision.then["scope"] = "link"  # type: ignore[index]
+
+
+def test_the_expanded_document_carries_its_digest(tables: TableSet) -> None:
+    document = tables.expanded()
+    assert document["digest"] == tables.digest == digest_of(document | {"stored_us": 1})
+    assert len(bytes.fromhex(tables.digest)) == 16
+    assert document["v"] == 1
+    assert document["profile"] == tables.profile
+    assert list(document["tables"]) == list(TABLES)
+    again = json.loads(json.dumps(document))
+    for name, words in TABLES.items():
+        written = again["tables"][name]
+        assert written["axes"] == {axis: list(values) for axis, values in words.axes.items()}
+        assert written["cells"] == [None if cell is None else cell.rule for cell in tables[name].cells]
+        assert set(filter(None, written["cells"])) == written["rules"].keys()
+    document["tables"].clear()
+    assert tables.expanded()["tables"], "the caller's copy is its own"
+
+
+def test_the_digest_follows_what_is_decided(tmp_path: Path) -> None:
+    shipped = load_tables()
+    assert load_tables().digest == shipped.digest
+    assert load_tables(profile="um-9.12").digest != shipped.digest
+    copy = _copy(tmp_path)
+    assert load_tables(copy).digest == shipped.digest
+    fault = copy / "tables" / "fault.yaml"
+    fault.write_text(fault.read_text().replace('"amqp:not-allowed"', '"amqp:illegal-state"'))
+    assert load_tables(copy).digest != shipped.digest
+    assert load_tables(copy)["fault"].decide(fault="outcome-not-agreed").then["condition"] == "amqp:illegal-state"
+
+
+def test_all_problems_of_all_files_are_raised_together(tmp_path: Path) -> None:
+    copy = _copy(tmp_path)
+    for name, old, new in (
+        ("fault", "scope: link", "scope: lnk"),
+        ("settled", "when: {answer: done}", "when: {answer: finished}"),
+        ("default", "when: {cause: stopped}", "when: {cause: stopped, default_outcome: unset}"),
+    ):
+        path = copy / "tables" / f"{name}.yaml"
+        path.write_text(path.read_text().replace(old, new))
+    (copy / "tables" / "attach.yaml").unlink()
+    (copy / "tables" / "extra.yaml").write_text("table: extra\n")
+    with pytest.raises(MappingProblems) as raised:
+        load_tables(copy)
+    told = str(raised.value)
+    for part in ("scope cannot be lnk", "answer has no value finished", "table default has a gap", "attach is missing"):
+        assert part in told
+    assert "there is no table extra" in told
+    assert told.count("\n") == len(raised.value.problems) - 1
+
+
+def test_an_unknown_profile_or_directory_is_a_problem(tmp_path: Path) -> None:
+    with pytest.raises(MappingProblems, match=r"there is no profile um-9\.10; write um-9\.12 or extended"):
+        load_tables(profile="um-9.10")
+    with pytest.raises(MappingProblems, match="is no directory"):
+        load_tables(tmp_path / "nowhere")
+
+
+def _copy(tmp_path: Path) -> Path:
+    (tmp_path / "tables").mkdir()
+    for path in (Path(load_tables.__code__.co_filename).parent / "tables").glob("*.yaml"):
+        (tmp_path / "tables" / path.name).write_text(path.read_text())
+    return tmp_path
