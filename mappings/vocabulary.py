@@ -102,7 +102,6 @@ _CLASS_LAWS = (
     Law("a fatal answer closes the link with a condition", {"class": ("fatal",)}, {"condition": CONDITIONS}),
     Law("a condition needs a class", {"condition": CONDITIONS}, {"class": ("fatal", "transient")}),
 )
-_REJECTED_LAW = Law("rejected carries a condition", {"outcome": ("rejected",)}, {"condition": CONDITIONS})
 
 ATTACH = TableWords(
     "attach",
@@ -218,7 +217,6 @@ PUBLISH = TableWords(
             {"native": ("publish", "reassemble")},
             {"outcome": ("none",), "settle": (False,), "condition": _NOTHING, "class": _NOTHING},
         ),
-        Law("what is not handed on needs a class", {"native": ("none",)}, {"class": ("fatal", "transient")}),
         Law(
             "only a whole event can be published",
             {"native": ("publish",)},
@@ -232,7 +230,6 @@ PUBLISH = TableWords(
             {},
             {"presettled": ("no",)},
         ),
-        _REJECTED_LAW,
         *_CLASS_LAWS,
     ),
 )
@@ -272,7 +269,6 @@ PUBLISHED = TableWords(
             {},
             {"presettled": ("no",)},
         ),
-        _REJECTED_LAW,
         *_CLASS_LAWS,
     ),
 )
@@ -337,7 +333,6 @@ SETTLED = TableWords(
             {"condition": _NOTHING, "class": _NOTHING},
             {"answer": ("done",)},
         ),
-        _REJECTED_LAW,
         *_CLASS_LAWS,
     ),
 )
