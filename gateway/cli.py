@@ -90,7 +90,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version
 
-        parser.exit(DONE, f"realmgate {version('realmgate')}\n")
+        sys.stdout.write(f"realmgate {version('realmgate')}\n")
+        parser.exit(DONE)
 
 
 def _configured(arguments: argparse.Namespace) -> int:
@@ -159,8 +160,8 @@ def _mappings(argv: list[str]) -> int:
 
 
 def _reconcile(argv: list[str]) -> NoReturn:
-    """Becomes the job's process: its exit code, and the signals it is sent, are its own. -P: the installed job, not what
-    lies in the directory we happen to be in."""
+    """Becomes the job's process: its exit code, and the signals it is sent, are its own. -P: the installed job, not
+    what lies in the directory we happen to be in."""
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-P", "-m", "reconciliation", *argv])  # noqa: S606
 

@@ -293,9 +293,8 @@ def as_proton(value: Any) -> Any:
     if isinstance(value, list):
         return [as_proton(item) for item in value]
     if isinstance(value, Described):
-        descriptor = value.descriptor
-        kind = proton.symbol(descriptor) if isinstance(descriptor, Symbol) else proton.ulong(descriptor)
-        return proton.Described(kind, as_proton(value.value))
+        assert not isinstance(value.descriptor, Symbol)
+        return proton.Described(proton.ulong(value.descriptor), as_proton(value.value))
     kind = _PROTON.get(type(value))
     return value if kind is None else kind(value)
 

@@ -1,0 +1,253 @@
+"""The command line as an operator meets it: what it prints, where, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gateway import cli
+from native_backend.log import Failure, LogError
+
+EXECUTABLE = Path(sys.executable).with_name("realmgate")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "gateway.yaml"
+    path.write_text("realm: {kind: embedded, path: realm}\n", encoding="utf-8")
+    return path
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(config: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """One command in this process: its exit code, what it printed, what it complained of."""
+
+    def once(*words: str, configured: bool = True) -> tuple[int, str, str]:
+        try:
+            place = 2 if words[:1] == ("node",) else 1  # before a -- that a name may need
+            given = ("--config", str(config)) if configured else ()
+            code = cli.run([*words[:place], *given, *words[place:]])
+        except SystemExit as leave:
+            code = int(leave.code or 0)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return once
+
+
+def test_the_life_of_a_node(run: Run) -> None:
+    code, out, err = run("node", "create", "orders")
+    assert (code, err) == (0, "")
+    assert out.startswith("queue orders is there: store ")
+    assert out.rstrip().endswith("topic um.node.orders")
+    assert run("node", "create", "orders", "--kind", "queue")[1] == out, "idempotent"
+    assert run("node", "create", "news", "--kind", "channel")[0] == 0
+    code, out, _ = run("node", "list")
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert [line[:2] for line in lines] == [["NAME", "KIND"], ["news", "channel"], ["orders", "queue"]]
+    assert len({line.index("um.node") for line in out.splitlines()[1:]}) == 1, "aligned"
+    assert run("node", "delete", "news", "--yes")[:2] == (0, "channel news is deleted\n")
+    assert "news" not in run("node", "list")[1]
+
+
+def test_json(run: Run) -> None:
+    created = json.loads(run("node", "create", "orders", "--json")[1])
+    assert created["name"] == "orders"
+    assert json.loads(run("node", "list", "--json")[1]) == [created]
+    shown = json.loads(run("node", "show", "orders", "--json")[1])
+    assert {key: shown[key] for key in created} == created
+    assert (shown["first"], shown["end"]) == (0, 0)
+    assert [durable["name"] for durable in shown["durables"]] == ["queue"]
+
+
+def test_show_for_people(run: Run) -> None:
+    run("node", "create", "orders")
+    code, out, _ = run("node", "show", "orders")
+    assert code == 0
+    assert out.startswith("queue orders\n  store ")
+    assert "DURABLE" in out
+    assert "um.queue.orders" in out
+
+
+def test_list_takes_a_pattern(run: Run) -> None:
+    for name in ("a.1", "a.2", "b.1"):
+        run("node", "create", name)
+    assert [node["name"] for node in json.loads(run("node", "list", "a.*", "--json")[1])] == ["a.1", "a.2"]
+    assert [node["name"] for node in json.loads(run("node", "list", "b.1", "--json")[1])] == ["b.1"]
+
+
+def test_an_unknown_node(run: Run) -> None:
+    for action in ("show", "delete"):
+        code, out, err = run("node", action, "nowhere")
+        assert (code, out) == (1, "")
+        assert "there is no node nowhere" in err
+
+
+def test_another_kind_under_that_name(run: Run) -> None:
+    run("node", "create", "orders")
+    code, _, err = run("node", "create", "orders", "--kind", "channel")
+    assert code == 1
+    assert "exists as a queue" in err
+
+
+@pytest.mark.parametrize("name", ["a b", "ü/€", "x\ny", "\x1b[31m", '"', "-dash", "*", "日本語" * 50])
+def test_any_name(run: Run, name: str) -> None:
+    code, out, _ = run("node", "create", "--json", "--", name)
+    assert code == 0
+    assert json.loads(out)["name"] == name
+    listed = run("node", "list")[1]
+    assert len(listed.splitlines()) == 2, "one line for one node"
+    assert "\x1b" not in listed
+    assert run("node", "delete", "--", name)[0] == 0
+
+
+@pytest.mark.parametrize(("name", "says"), [("", "not empty"), ("x" * 1025, "1025 octets"), ("\udcff", "not UTF-8")])
+def test_a_name_that_cannot_be(run: Run, name: str, says: str) -> None:
+    code, _, err = run("node", "create", name)
+    assert code == 1
+    assert says in err
+
+
+def test_a_wrong_configuration_is_told_whole(run: Run, config: Path) -> None:
+    config.write_text("realm: {kind: nowhere}\nlisten: 5\n", encoding="utf-8")
+    for words in (("serve",), ("node", "list")):
+        code, out, err = run(*words)
+        assert (code, out) == (2, "")
+        assert [line.split(";")[0] for line in err.splitlines()] == [
+            f'{config}:1: realm.kind: there is no "nowhere"',
+            f"{config}:2: listen must be a list of addresses, not integer 5",
+        ]
+
+
+def test_tables_that_do_not_load_are_told(run: Run, config: Path, tmp_path: Path) -> None:
+    (tmp_path / "ours/tables").mkdir(parents=True)
+    config.write_text("realm: {kind: embedded, path: realm}\nmappings: {dir: ours}\n", encoding="utf-8")
+    code, out, err = run("serve")
+    assert (code, out) == (2, "")
+    assert "ours/tables" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("cause", "remedy"),
+    [
+        ("unavailable", "start it"),
+        ("fenced", "another gateway serves this realm"),
+        ("refused", "give this user the right"),
+        ("unexpected", "log's own words"),
+    ],
+)
+def test_a_realm_that_fails_is_told_with_what_to_do(
+    run: Run, monkeypatch: pytest.MonkeyPatch, cause: str, remedy: str, tmp_path: Path
+) -> None:
+    def fails(_: object) -> None:
+        raise LogError(Failure(cause, "no broker answered"))  # type: ignore[arg-type]
+
+    monkeypatch.setattr("gateway.node_commands.open_log", fails)
+    code, out, err = run("node", "list")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"realmgate: the embedded realm in {tmp_path}/realm: {cause}: no broker answered; ")
+    assert remedy in err
+
+
+def test_a_realm_that_cannot_be_written(run: Run, config: Path, tmp_path: Path) -> None:
+    (tmp_path / "realm").write_text("a file is in the way", encoding="utf-8")
+    code, out, err = run("node", "list")
+    assert (code, out) == (2, "")
+    assert err.startswith("realmgate: ")
+    assert "realm" in err
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["node"], ["node", "create"], ["nod"], ["node", "list"], ["node", "create", "x", "--kind", "topic"]]
+)
+def test_a_wrong_command_line(run: Run, words: list[str]) -> None:
+    code, out, err = run(*words, configured=False)
+    assert (code, out) == (2, "")
+    assert "usage: realmgate" in err
+
+
+def test_version(run: Run) -> None:
+    code, out, _ = run("--version", configured=False)
+    assert code == 0
+    assert out.startswith("realmgate 0.")
+
+
+def test_mappings_are_passed_on(run: Run) -> None:
+    code, out, _ = run("mappings", "explain", "published", "answer=stored", configured=False)
+    assert code == 0
+    assert "accepted" in out
+    assert run("mappings", "explain", "nothing", configured=False)[0] == 2
+
+
+def command(*words: str, **more: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([EXECUTABLE, *words], capture_output=True, text=True, timeout=60, **more)  # type: ignore[call-overload, no-any-return]
+
+
+def test_reconcile_is_a_process_whose_exit_code_is_passed_on(tmp_path: Path) -> None:
+    job = tmp_path / "reconciliation"
+    job.mkdir()
+    (job / "__main__.py").write_text("import sys; print(sys.argv[1:]); sys.exit(7)")
+    told = command("reconcile", "--out", "x", "--help", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert (told.returncode, told.stdout, told.stderr) == (7, "['--out', 'x', '--help']\n", "")
+
+
+def test_reconcile_does_not_take_what_lies_around(tmp_path: Path) -> None:
+    (tmp_path / "reconciliation.py").write_text("raise SystemExit(99)")
+    assert command("reconcile", "--help", cwd=tmp_path).returncode != 99
+
+
+def test_node_commands_take_less_than_a_second(config: Path) -> None:
+    durations = []
+    for words in (("create", "orders"), ("list",), ("show", "orders"), ("list",), ("delete", "orders")):
+        begin = time.monotonic()
+        told = command("node", *words, "--config", str(config), stdin=subprocess.DEVNULL)
+        durations.append(time.monotonic() - begin)
+        assert (told.returncode, told.stderr) == (0, ""), "nobody is asked without a terminal"
+    assert statistics.median(durations) < 1.0
+
+
+def test_a_node_command_loads_neither_proton_nor_kafka_nor_spark(config: Path) -> None:
+    program = (
+        "import sys; from gateway.cli import run; code = run(sys.argv[1:]);"
+        "heavy = {'proton', 'cproton', 'kafka', 'confluent_kafka', 'pyspark', 'uvloop', 'asyncio'} & set(sys.modules);"
+        "sys.exit(code or (f'loaded {heavy}' if heavy else 0))"
+    )
+    words = ["node", "create", "x", "--config", str(config)]
+    told = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=60)
+    assert (told.returncode, told.stderr) == (0, "")
+
+
+def test_a_reader_that_leaves_is_no_error(config: Path) -> None:
+    shell = f"{EXECUTABLE} node list --config {config} | true; exit ${{PIPESTATUS[0]}}"
+    told = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=60)
+    assert told.stderr == ""
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [(b"n\n", 1, 1), (b"\n", 1, 1), (b"y\n", 0, 0)])
+def test_on_a_terminal_delete_asks(config: Path, answer: bytes, code: int, left: int) -> None:
+    assert command("node", "create", "orders", "--config", str(config)).returncode == 0
+    ours, theirs = pty.openpty()
+    words = [str(EXECUTABLE), "node", "delete", "orders", "--config", str(config)]
+    with subprocess.Popen(words, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        os.close(theirs)
+        os.write(ours, answer)
+        out, err = process.communicate(timeout=60)
+    os.close(ours)
+    assert (process.returncode, err) == (code, b"")
+    assert out.startswith(b"Delete queue orders and its events (at most 0)? [y/N] ")
+    listed = command("node", "list", "--json", "--config", str(config))
+    assert len(json.loads(listed.stdout)) == left

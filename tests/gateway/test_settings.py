@@ -1,0 +1,206 @@
+"""The configuration: what it means, and that everything wrong with it is said at once, with its line."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from gateway.fields import FIELDS, REQUIRED, RESERVED_CLIENT_KEYS, configuration_table
+from gateway.limits import Limits, limit_fields
+from gateway.settings import EmbeddedRealm, KafkaRealm, Listen, Security, Settings, SettingsProblems, load_settings
+
+ROOT = Path(__file__).parents[2]
+REALM = "realm: {kind: embedded, path: realm}\n"
+
+
+def load(directory: Path, text: str) -> Settings:
+    path = directory / "gateway.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_settings(path)
+
+
+def problems(directory: Path, text: str) -> list[str]:
+    """Without the directory, so that they can be compared."""
+    with pytest.raises(SettingsProblems) as raised:
+        load(directory, text)
+    return [str(problem).replace(f"{directory}/", "") for problem in raised.value.problems]
+
+
+def test_defaults(tmp_path: Path) -> None:
+    settings = load(tmp_path, "realm: {kind: embedded}\n")
+    assert settings.listen == (Listen("127.0.0.1", 5672),)
+    assert settings.realm == EmbeddedRealm(tmp_path / "var/realm", "um")
+    assert (settings.mappings.profile, settings.mappings.directory) == ("extended", None)
+    assert settings.nodes.create_on_attach == ()
+    assert settings.security == Security(("ANONYMOUS",), True)
+    assert settings.limits == Limits()
+    assert settings.transformer == "basic"
+
+
+def test_everything_written_out(tmp_path: Path) -> None:
+    (tmp_path / "ours/tables").mkdir(parents=True)
+    settings = load(
+        tmp_path,
+        'listen: ["amqp://0.0.0.0:0", "amqp://[::1]:5673", "amqp://host.example"]\n'
+        'realm: {kind: kafka, bootstrap: "a:9092, b:9093", prefix: p.q_r-s,'
+        " client: {client.id: x, linger.ms: 2, debug: true}}\n"
+        "mappings: {profile: um-9.12, dir: ours}\n"
+        'nodes: {create_on_attach: ["orders.*", "?"]}\n'
+        "security: {sasl: [], bare_amqp: true}\n"
+        "limits: {connections: 7, idle_timeout_ms: 0, window_bytes: 2097152, readers: 3}\n"
+        "transformer: none\n",
+    )
+    assert settings.listen == (Listen("0.0.0.0", 0), Listen("::1", 5673), Listen("host.example", 5672))
+    assert settings.realm == KafkaRealm("a:9092, b:9093", "p.q_r-s", {"client.id": "x", "linger.ms": 2, "debug": True})
+    assert (settings.mappings.profile, settings.mappings.directory) == ("um-9.12", tmp_path / "ours")
+    assert settings.nodes.create_on_attach == ("orders.*", "?")
+    assert settings.security == Security((), True)
+    assert settings.limits == dataclasses.replace(
+        Limits(), connections=7, idle_timeout_ms=0, window_bytes=2097152, readers=3
+    )
+    assert (settings.limits.realm.window_bytes, settings.limits.realm.readers) == (2097152, 3)
+    assert settings.transformer == "none"
+
+
+def test_an_absolute_path_stays(tmp_path: Path) -> None:
+    assert load(tmp_path, f"realm: {{kind: embedded, path: {tmp_path}/x}}\n").realm == EmbeddedRealm(tmp_path / "x")
+
+
+def test_all_problems_at_once_in_order_of_lines(tmp_path: Path) -> None:
+    said = problems(
+        tmp_path,
+        'listen: ["amqp://127.0.0.1:70000", "localhost:5672"]\n'
+        "realm: {kind: embeded, path: 5}\n"
+        "mapings: {profile: extended}\n"
+        "security:\n"
+        "  sasl: [PLAIN]\n"
+        "  bare_amqp: on\n"
+        "limits: {connections: 0, conections: 5}\n"
+        "nodes: {create_on_attach: orders}\n"
+        "nodes: {}\n"
+        "transformer: 9.10\n",
+    )
+    lines = [int(problem.split(":")[1]) for problem in said]
+    assert lines == sorted(lines)
+    expected = [
+        'gateway.yaml:1: listen: "amqp://127.0.0.1:70000" has port 70000, ports go from 0 to 65535; write',
+        'gateway.yaml:1: listen: "localhost:5672" is no amqp:// address; write "amqp://127.0.0.1:5672"',
+        'gateway.yaml:2: realm.kind: there is no "embeded"; write embedded',
+        "gateway.yaml:3: unknown key mapings; write mappings",
+        'gateway.yaml:5: security.sasl: there is no "PLAIN"; write one of ANONYMOUS',
+        "gateway.yaml:6: bare on is ambiguous; write true",
+        "gateway.yaml:7: unknown key conections; write connections",
+        "gateway.yaml:7: limits.connections is 0; write a number from 1 to 100000",
+        'gateway.yaml:8: nodes.create_on_attach must be a list of patterns, not text "orders"; write create',
+        "gateway.yaml:9: key nodes is written twice (first on line 8); keep one",
+        'gateway.yaml:10: bare 9.10 is no whole number; write "9.10" in quotes',
+    ]
+    for beginning in expected:
+        assert any(problem.startswith(beginning) for problem in said), (beginning, said)
+
+
+REFUSED = [
+    ("listen: []\n" + REALM, "1: listen is empty; write"),
+    ("listen: amqp://a:1\n" + REALM, "1: listen must be a list of addresses, not text"),
+    ('listen: ["amqps://a:1"]\n' + REALM, "needs TLS"),
+    ('listen: ["amqp://a:1", "amqp://a:1"]\n' + REALM, "twice; keep one"),
+    ("listen: [5672]\n" + REALM, "1: listen must be an address, not integer 5672"),
+    ("realm: {}\n", "1: realm.kind is missing; write kind: embedded"),
+    ("realm: embedded\n", "1: realm must be a mapping, not text; write realm: {kind: embedded, path: var/realm}"),
+    ("transformer: basic\n", "1: realm is missing; write realm: {kind: embedded"),
+    ("realm: {kind: kafka}\n", '1: realm.bootstrap is missing; write bootstrap: "127.0.0.1:9092"'),
+    ('realm: {kind: kafka, bootstrap: "a"}\n', "is no list of HOST:PORT"),
+    ('realm: {kind: kafka, bootstrap: "a:0"}\n', "ports go from 1 to 65535"),
+    ('realm: {kind: kafka, bootstrap: "a:1", prefix: "a b"}\n', "is no prefix"),
+    (
+        'realm: {kind: kafka, bootstrap: "a:1", path: x}\n',
+        "1: realm.path belongs to a realm of kind embedded; remove it",
+    ),
+    ("realm: {kind: embedded, prefix: x}\n", "1: realm.prefix belongs to a realm of kind kafka"),
+    (
+        'realm: {kind: kafka, bootstrap: "a:1", client: {acks: 0}}\n',
+        "realm.client.acks is the gateway's to set; remove it",
+    ),
+    ('realm: {kind: kafka, bootstrap: "a:1", client: {x: [1]}}\n', "realm.client.x must be one value, not sequence"),
+    ('realm: {kind: kafka, bootstrap: "a:1", client: x}\n', "realm.client must be a mapping"),
+    ('realm: {kind: embedded, path: ""}\n', '1: realm.path: "" is empty; write var/realm'),
+    (REALM + "mappings: {profile: um-9.1}\n", '2: mappings.profile: there is no "um-9.1"; write um-9.12'),
+    (REALM + "mappings: {dir: nowhere}\n", "holds no tables/"),
+    (REALM + "security: {sasl: [], bare_amqp: false}\n", "2: security lets nobody in"),
+    (REALM + 'security: {bare_amqp: "true"}\n', '2: security.bare_amqp must be true or false, not text "true"'),
+    (REALM + "limits: {frame_size_bytes: 511}\n", "2: limits.frame_size_bytes is 511; write a number from 512 to"),
+    (
+        REALM + 'limits: {links: "5"}\n',
+        'limits.links must be a whole number from 1 to 1000000, not text "5"; write links: 5000',
+    ),
+    (REALM + "limits: {links: true}\n", "not boolean true"),
+    (REALM + "limits: null\n", "2: limits must be a mapping, not null"),
+    (REALM + "transformer: complete\n", '2: transformer: there is no "complete"'),
+    (REALM + "nodes: {create_on_attach: [3]}\n", "2: nodes.create_on_attach must be a pattern, not integer 3"),
+    ("- listen\n", "1: the file is a sequence"),
+    ("", "1: the file is empty"),
+    ("listen: [\n", "is not YAML"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), REFUSED, ids=[expected for _, expected in REFUSED])
+def test_refused(tmp_path: Path, text: str, expected: str) -> None:
+    said = problems(tmp_path, text)
+    assert len(said) == 1, said
+    assert expected in said[0]
+    assert said[0].startswith("gateway.yaml:")
+    assert "; " in said[0], "it says what to write instead"
+
+
+def test_a_bare_9_10(tmp_path: Path) -> None:
+    said = problems(tmp_path, REALM + "mappings: {profile: 9.10}\n")
+    assert said[0].startswith('gateway.yaml:2: bare 9.10 is no whole number; write "9.10" in quotes')
+    assert said[1:] == ['gateway.yaml:2: mappings.profile: there is no "9.10"; write one of um-9.12, extended']
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SettingsProblems, match="cannot be read"):
+        load_settings(tmp_path / "nothing.yaml")
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED_CLIENT_KEYS))
+def test_the_client_settings_that_guarantees_rest_on(tmp_path: Path, name: str) -> None:
+    said = problems(tmp_path, f'realm: {{kind: kafka, bootstrap: "a:1", client: {{{name}: "x"}}}}\n')
+    assert said == [f"gateway.yaml:1: realm.client.{name} is the gateway's to set; remove it"]
+
+
+def test_every_limit_can_be_set_and_is_bounded(tmp_path: Path) -> None:
+    for limit in limit_fields():
+        low, high = limit.metadata["low"], limit.metadata["high"]
+        for value in (low, high):
+            assert getattr(load(tmp_path, REALM + f"limits: {{{limit.name}: {value}}}\n").limits, limit.name) == value
+        for value in (low - 1, high + 1):
+            assert (
+                f"limits.{limit.name} is {value}"
+                in problems(tmp_path, REALM + f"limits: {{{limit.name}: {value}}}\n")[0]
+            )
+        assert low <= limit.default <= high
+        assert limit.metadata["about"]
+
+
+def test_the_documentation_is_the_table() -> None:
+    assert configuration_table() in (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+
+
+def test_the_table_names_every_key_with_its_default() -> None:
+    table = configuration_table()
+    for field in FIELDS:
+        [row] = [line for line in table.splitlines() if line.startswith(f"| `{field.key}` |")]
+        assert ("none: required" in row) == (field.default is REQUIRED)
+
+
+def test_the_examples_of_the_documentation_are_legal(tmp_path: Path) -> None:
+    text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    assert load(tmp_path, text.split("```yaml\n")[1].split("```")[0]).limits.connections == 100
+
+
+@pytest.mark.parametrize("name", ["embedded.yaml", "kafka.yaml"])
+def test_the_shipped_configurations_are_legal(name: str) -> None:
+    assert load_settings(ROOT / "deploy" / name).listen == (Listen("127.0.0.1", 5672),)
