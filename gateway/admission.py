@@ -15,7 +15,7 @@ from gateway.engine_links import Incoming, Outgoing
 from gateway.outcomes import LinkFacts
 from gateway.publishing import PublishingLink
 from gateway.termini import read_terminus
-from mappings.compile import Decision
+from mappings import Decision
 from native_backend.answers import Answer, NodeFound, Subscribed, SubscriptionLost
 from native_backend.subscription import Subscribe
 
@@ -77,7 +77,7 @@ class Admission:
             node_kind=node.kind if known and node else "unknown",
             distribution_mode=terminus.distribution_mode,
             source_durability=terminus.source_durability,
-            filter=terminus.filter,
+            **({"filter": terminus.filter} if "filter" in self._house.tables["attach"].axes else {}),
         )
         then = decision.then
         if then["attach"] == "refuse" or node is None:

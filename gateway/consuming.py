@@ -15,9 +15,9 @@ from gateway.engine_links import Outgoing
 from gateway.facts import Dispositions
 from gateway.outcomes import LinkFacts, Verdict
 from gateway.termini import Terminus
-from mappings.compile import Decision
+from mappings import Decision
 from native_backend.answers import Settled
-from transformers.basic import redelivered_header
+from transformers import redelivered_header
 
 if TYPE_CHECKING:
     from gateway.connection import Connection

@@ -15,7 +15,7 @@ from gateway.connection import Connection
 from gateway.credit import CreditPool
 from gateway.outcomes import Outcomes
 from gateway.settings import Settings
-from mappings.compile import TableSet
+from mappings import TableSet
 from native_backend.clock import Clock
 from native_backend.realm import Realm
 from transformers import transformer

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from mappings.compile import Decision
+from mappings import Decision
 from native_backend.intervals import Intervals
 
 FORMAT = 1

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gateway.engine_links import Incoming
 from gateway.facts import Transfers
 from gateway.outcomes import LinkFacts, Verdict
-from mappings.compile import Decision
+from mappings import Decision
 from native_backend.answers import Published
 
 if TYPE_CHECKING:

@@ -12,20 +12,18 @@ import os
 import signal
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 import uvloop
 
 from gateway.connection import Connection
 from gateway.gateway import Gateway
+from gateway.open_log import open_log
 from gateway.sasl import SaslServer
-from gateway.settings import EmbeddedRealm, Settings
-from mappings.load import load_tables
+from gateway.settings import Settings
+from mappings import load_tables
 from native_backend.clock import SystemClock
 from native_backend.control import ThreadControl
-from native_backend.limits import RealmLimits
-from native_backend.log import Log, LogError
-from native_backend.logs import open_embedded, open_kafka
 from native_backend.realm import Realm
 
 log = logging.getLogger("realmgate.server")
@@ -45,22 +43,13 @@ def serve(settings: Settings) -> int:
     clock = SystemClock()
     tables = load_tables(settings.mappings.directory, settings.mappings.profile)
     run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"
-    prefix = "um" if isinstance(settings.realm, EmbeddedRealm) else settings.realm.prefix
-    realm = Realm(open_log(settings), prefix, run, clock, ThreadControl(), RealmLimits())
+    realm = Realm(open_log(settings), settings.realm.prefix, run, clock, ThreadControl(), settings.limits.realm)
     realm.open()
     gateway = Gateway(settings, realm, tables, clock)
     document = {**tables.expanded(), "stored_us": clock.epoch_us()}
     realm.append_evidence("tables", tables.digest.encode(), json.dumps(document, separators=(",", ":")).encode())
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(Server(gateway).run())
-
-
-def open_log(settings: Settings) -> Log:
-    """The driver that the configuration names."""
-    realm = settings.realm
-    if isinstance(realm, EmbeddedRealm):
-        return open_embedded(realm.path)
-    return open_kafka(realm.bootstrap, realm.client)
 
 
 class Server:
@@ -186,8 +175,8 @@ class Port(asyncio.Protocol):
         self._closing_since: float | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
+        transport = self._transport
         limits = self._gateway.limits
         transport.set_write_buffer_limits(high=limits.write_buffer_bytes)
         if len(self._gateway.connections) >= limits.connections or self._gateway.stopping:
