@@ -111,6 +111,7 @@ ATTACH = TableWords(
         "node_kind": ("queue", "channel", "unknown"),
         "distribution_mode": ("unset", "move", "copy", "other"),
         "source_durability": _DURABILITY,
+        "filter": ("none", "unsupported"),
     },
     {
         "native": Word(("none", "publish", "subscribe")),
