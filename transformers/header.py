@@ -86,6 +86,8 @@ def _inserted(failed: int) -> bytes:
 @functools.lru_cache(maxsize=1024)  # the messages of a link share few headers
 def _rewritten(section: bytes, failed: int, again: bool) -> bytes:
     header = read_header(section)
+    if not failed and not header.first_acquirer:
+        return section
     count = min(header.delivery_count + failed, _DELIVERY_COUNT_MAX)
     start = skip(section, 1)  # past the descriptor, which stays as it is written
     fields = _raw_fields(section, start)

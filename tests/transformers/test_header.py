@@ -98,6 +98,12 @@ def test_first_acquirer_alone() -> None:
     assert fields_of(redelivered_header(header(None, None, None, True) + DATA, 1, False))[3] is True
 
 
+def test_what_is_false_anyhow_is_not_written() -> None:
+    assert fields_of(redelivered_header(header(True) + DATA, 1, True))[3] is None
+    for section in (header(True), header(True, None, None, False), header()):
+        assert redelivered_header(section + DATA, 0, True) == section + DATA
+
+
 def test_kept_fields_keep_their_octets() -> None:
     odd = b"\x00\x80\0\0\0\0\0\0\0\x70" + b"\xd0\0\0\0\x0d\0\0\0\x03" + b"\x56\x01" + b"\x50\x04" + b"\x70\0\0\0\x05"
     again = redelivered_header(odd + DATA, 1, False)
