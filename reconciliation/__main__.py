@@ -1,0 +1,7 @@
+"""`python -m reconciliation`: what `realmgate reconcile` starts as a process of its own."""
+
+import sys
+
+from reconciliation.commands import main
+
+sys.exit(main(sys.argv[1:]))

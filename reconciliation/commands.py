@@ -1,0 +1,91 @@
+"""`realmgate reconcile --config FILE --out DIR [--from ISO --to ISO]`: the judgement over everything that happened.
+
+Exit code: 0 clean, 1 at least one anomaly of severity m or worse (or the books do not close), 2 could not run. Progress goes to
+standard error, the summary to `out`. Runs beside a live gateway. May import: `reconciliation`, the standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TextIO
+
+from pyspark.sql import SparkSession
+
+from reconciliation import balance, landing, page, report, spark, summary
+from reconciliation.errors import SetupError, SourceError
+from reconciliation.jobs.reconcile import judge
+from reconciliation.settings import Realm, SettingsError, load_realm
+from reconciliation.window import BEGINNING, END, Window, parse
+
+CLEAN, ANOMALIES, COULD_NOT_RUN = 0, 1, 2
+
+
+def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
+    arguments = _parser().parse_args(argv)
+    try:
+        realm = load_realm(arguments.config)
+        window = Window(arguments.since, arguments.until)
+        if window.since >= window.until:
+            raise SettingsError("--from must be before --to")
+        spark.check_java()
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        session = spark.start(arguments.out / "scratch", kafka=realm.kind == "kafka")
+        try:
+            return run(session, realm, window, arguments.out, out)
+        finally:
+            session.stop()
+            shutil.rmtree(arguments.out / "scratch", ignore_errors=True)
+    except (SettingsError, SourceError, SetupError, OSError) as error:
+        sys.stderr.write(f"reconcile: {error}\n")
+        return COULD_NOT_RUN
+
+
+def run(session: SparkSession, realm: Realm, window: Window, directory: Path, out: TextIO) -> int:
+    """With a session that is there: land, judge, report."""
+    began = time.monotonic()
+
+    def tell(step: str) -> None:
+        sys.stderr.write(f"reconcile: {time.monotonic() - began:5.1f} s  {step}\n")
+        sys.stderr.flush()
+
+    (directory / report.MANIFEST).unlink(missing_ok=True)
+    making = directory / "making"
+    shutil.rmtree(making, ignore_errors=True)
+    tell("landing the realm's records")
+    landed = landing.land(realm, session, directory / "landed")
+    judgement = judge(session, landed, realm, window, making, tell)
+    report.add_findings(making, judgement.findings)
+    findings = report.condense(making, window)
+    sheet = balance.balance(judgement, findings.totals)
+    report.publish(making, directory, window)
+    text = summary.write(realm, window, landed, judgement, findings, sheet)
+    (directory / "summary.txt").write_text(text)
+    (directory / "index.html").write_text(page.render(realm, window, landed, judgement, findings, sheet))
+    report.write_manifest(directory, window, landed, judgement, findings, sheet, versions())
+    out.write(text)
+    out.write(f"\nPage: {directory / 'index.html'}\n")
+    tell("done")
+    return CLEAN if findings.anomalies == 0 and sheet.difference == 0 else ANOMALIES
+
+
+def versions() -> dict[str, str]:
+    return {name: version(name) for name in ("realmgate", "pyspark")} | {"connector": spark.CONNECTOR}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="realmgate reconcile", description="Judge everything that happened in a realm."
+    )
+    parser.add_argument("--config", type=Path, required=True, help="the gateway's configuration file")
+    parser.add_argument("--out", type=Path, required=True, help="directory for the report")
+    parser.add_argument(
+        "--from", dest="since", type=parse, default=BEGINNING, help="report from this ISO time on (UTC)"
+    )
+    parser.add_argument("--to", dest="until", type=parse, default=END, help="report what is before this ISO time (UTC)")
+    return parser

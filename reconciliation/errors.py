@@ -1,0 +1,12 @@
+"""What keeps a reconciliation from running at all: exit code 2, with a text that says what to do.
+
+May import: nothing.
+"""
+
+
+class SourceError(Exception):
+    """The realm cannot be read; the text is for the operator."""
+
+
+class SetupError(Exception):
+    """Something this machine lacks; the text names the command that installs it."""

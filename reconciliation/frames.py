@@ -1,0 +1,99 @@
+"""The DataFrames of one reconciliation: landed Parquet and the catalog's small tables.
+
+Rows of records and groups are kept once decoded; deliveries are unfolded from them on the way.
+May import: pyspark, `reconciliation`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from reconciliation import schemas
+from reconciliation.catalog import Catalog
+from reconciliation.landing import Landed
+from reconciliation.ranges import Kind
+from reconciliation.runs import Run
+from reconciliation.transforms import claims, decode
+
+
+def landed_records(spark: SparkSession, landed: Landed, kind: Kind) -> DataFrame:
+    files = landed.files(kind)
+    if files is None:
+        return spark.createDataFrame([], schemas.RECORD_DDL)
+    return spark.read.schema(schemas.RECORD_DDL).parquet(str(files))
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Decoded records of the two accounts, cached."""
+
+    outcomes: DataFrame
+    journal: DataFrame
+
+
+def records(spark: SparkSession, landed: Landed) -> Records:
+    return Records(
+        decode.outcome_records(landed_records(spark, landed, "outcomes")).persist(),
+        decode.journal_records(landed_records(spark, landed, "journal")).persist(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """What fits on the driver, as DataFrames to broadcast."""
+
+    nodes: DataFrame
+    durables: DataFrame
+    ranges: DataFrame
+    runs: DataFrame
+    cells: DataFrame
+
+
+def small(spark: SparkSession, catalog: Catalog, runs: list[Run]) -> Small:
+    kept = catalog.first_kept
+    nodes = [(store, node.name, node.topic, kept[store]) for store, node in catalog.nodes.items()]
+    durables = [
+        (s.durable.store, s.durable.node, s.durable.name, s.durable.start, s.mark, kept[s.durable.store])
+        for s in catalog.durables
+    ]
+    return Small(
+        spark.createDataFrame(nodes, schemas.NODES),
+        spark.createDataFrame(durables, schemas.DURABLES),
+        spark.createDataFrame(_terminal_ranges(catalog), schemas.RANGES),
+        spark.createDataFrame([(run.name, run.low, run.state) for run in runs], schemas.RUNS),
+        spark.createDataFrame(catalog.cells, schemas.CELLS),
+    )
+
+
+def _terminal_ranges(catalog: Catalog) -> list[tuple[int, str, int, int]]:
+    """What snapshots say is terminal. While the whole journal is there, it has to say so itself below `low`."""
+    ranges = []
+    for state in catalog.durables:
+        if state.snapshot is None:
+            continue
+        store, name = state.durable.store, state.durable.name
+        ranges += [(store, name, first, last) for first, last in state.snapshot.acked]
+        if catalog.journal_first > 0 and state.snapshot.low > state.durable.start:
+            ranges.append((store, name, state.durable.start, state.snapshot.low - 1))
+    return ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """The same deliveries as told, as stored and as ended."""
+
+    claims: DataFrame
+    events: DataFrame
+    terminals: DataFrame
+    all: DataFrame
+
+
+def accounts(spark: SparkSession, landed: Landed, of: Records, tables: Small) -> Accounts:
+    groups = decode.outcome_groups(of.outcomes)
+    told = claims.claims(decode.deliveries(groups), tables.nodes)
+    events = decode.events(landed_records(spark, landed, "events"), tables.nodes).persist()
+    terminals = decode.terminals(decode.settlements(of.journal))
+    together = told.unionByName(claims.stored_events(events)).unionByName(claims.ended(terminals))
+    return Accounts(told, events, terminals, together)

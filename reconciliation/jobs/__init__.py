@@ -1,0 +1,1 @@
+"""Jobs: read, transform, write."""

@@ -1,0 +1,76 @@
+"""Landing: the records of a range, once, as Parquet in a directory named by the range.
+
+A landing is complete when its `extent.json` is there: it is written last. A range that is landed is not read again; older
+landings are removed. Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json.
+May import: `reconciliation`, the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from reconciliation import export, offsets, sources
+from reconciliation.errors import SourceError
+from reconciliation.ranges import Extent, Kind, name_of
+from reconciliation.settings import Realm
+
+COMPLETE = "extent.json"
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """Records that are here."""
+
+    directory: Path
+    extent: Extent
+    reused: bool
+
+    def files(self, kind: Kind) -> Path | None:
+        """The Parquet directory of a kind; None when it has no records."""
+        path = self.directory / f"kind={kind}"
+        return path if path.exists() else None
+
+
+def land(realm: Realm, spark: SparkSession, directory: Path) -> Landed:
+    """Make the realm as it is now available as Parquet below `directory`."""
+    for attempt in range(1, TRIES + 1):
+        extent = _extent(realm)
+        target = directory / name_of(extent)
+        if (target / COMPLETE).exists():
+            return Landed(target, extent, True)
+        try:
+            return _fill(realm, spark, extent, directory)
+        except SourceError:
+            # A trim may have overtaken the offsets: ask again. What fails the same way twice is told.
+            if attempt == TRIES or _extent(realm).ranges == extent.ranges:
+                raise
+    raise AssertionError("the loop returns or raises")
+
+
+def _extent(realm: Realm) -> Extent:
+    if realm.path is not None:
+        return export.extent_of(realm.path, realm.prefix)
+    return offsets.extent_of(realm.bootstrap, realm.prefix, realm.client)
+
+
+def _fill(realm: Realm, spark: SparkSession, extent: Extent, directory: Path) -> Landed:
+    making = directory / "making"
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir(parents=True)
+    if realm.path is not None:
+        extent = export.export(realm.path, realm.prefix, extent, making)
+    else:
+        sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, extent, making)
+    target = directory / name_of(extent)
+    for old in directory.iterdir():
+        if old != making:
+            shutil.rmtree(old)
+    making.rename(target)
+    (target / COMPLETE).write_text(json.dumps(extent.as_json(), indent=1))
+    return Landed(target, extent, False)

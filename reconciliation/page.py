@@ -1,0 +1,5 @@
+"""stub"""
+
+
+def render(*a: object) -> str:
+    return ""

@@ -1,0 +1,95 @@
+"""The gateway's runs, on the driver: which are closed, killed or live, and what is wrong with their numbering (Q1).
+
+A run that has not closed is live when it is the latest, else killed. Neither is judged above its last `low`.
+May import: pyspark rows, `reconciliation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+State = Literal["closed", "killed", "live"]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """How the records of one run in one topic are numbered."""
+
+    source: Literal["outcomes", "journal"]
+    run: str | None
+    records: int
+    n_first: int | None
+    n_last: int | None
+    n_distinct: int
+    at_first: int | None
+    at_last: int | None
+    low: int | None
+    closed: int | None
+    digests: tuple[str, ...]
+
+    @classmethod
+    def of(cls, row: Any) -> Numbering:
+        values = row.asDict()
+        return cls(**{**values, "digests": tuple(sorted(values["digests"]))})
+
+    @property
+    def has_holes(self) -> bool:
+        if self.n_first is None or self.n_last is None:
+            return False
+        return self.n_distinct < self.n_last - (self.n_first if self.source == "journal" else 1) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One life of one gateway process, as its outcome records tell it."""
+
+    name: str
+    low: int
+    state: State
+    at_first: int
+    at_last: int
+
+
+def began_ms(run: str) -> int:
+    """A run's name begins with its time, in hex."""
+    return int(run.partition("-")[0], 16)
+
+
+def runs_of(numberings: Iterable[Numbering]) -> list[Run]:
+    known = [one for one in numberings if one.run is not None]
+    latest = max((began_ms(one.run) for one in known if one.run), default=0)
+    found = []
+    for one in known:
+        if one.source == "outcomes" and one.run is not None:
+            open_state: State = "live" if began_ms(one.run) == latest else "killed"
+            state: State = "closed" if one.closed else open_state
+            found.append(Run(one.run, one.low or 1, state, one.at_first or 0, one.at_last or 0))
+    return sorted(found, key=lambda run: (began_ms(run.name), run.name))
+
+
+def numbering_findings(numberings: Iterable[Numbering], digests: frozenset[str]) -> list[dict[str, Any]]:
+    """Unreadable records, doubled records, tables that are not stored. Holes need a second look at the records."""
+    found = []
+    for one in numberings:
+        if one.run is None:
+            found.append(_q1(None, one.records, None, f"{one.records} {one.source} records cannot be read"))
+            continue
+        doubled = one.records - one.n_distinct
+        if doubled:
+            text = f"{doubled} {one.source} records are there twice (same run, same n)"
+            found.append(_q1(one.run, doubled, one.at_last, text))
+        missing = [digest for digest in one.digests if digest not in digests]
+        found += [_q1(one.run, 1, one.at_first, f"no expanded tables under digest {digest}") for digest in missing]
+    return found
+
+
+def hole_finding(source: str, run: str, first: int, last: int, at: int | None) -> dict[str, Any]:
+    count = last - first + 1
+    numbers = f"n {first}" if count == 1 else f"n {first} to {last}"
+    return _q1(run, count, at, f"{count} {source} record{'s' if count > 1 else ''} missing: {numbers}")
+
+
+def _q1(run: str | None, count: int, at: int | None, detail: str) -> dict[str, Any]:
+    return {"class": "Q1", "run": run, "count": count, "at": at, "detail": detail}

@@ -1,0 +1,66 @@
+"""The shapes of what is read, as Spark DDL and as Arrow schemas.
+
+Times: `at` and `*_us` are microseconds since 1970, `timestamp` of a record is milliseconds since 1970.
+Source: docs/records.md. May import: pyarrow, the standard library.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+RECORD = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+    ]
+)
+"""A landed record. Events are landed without their value: nothing is judged by it."""
+
+OUTCOMES = """
+v int, run string, n bigint, at bigint, low bigint, digest string, profile string, closed int,
+groups array<struct<
+  direction string, link bigint, name string, container string, node string, store bigint, durable string,
+  `table` string, cell int, rule string, answer_table string, answer_cell int, answer_rule string,
+  operation string, cause string, answer string, native string, outcome string, condition string, class string,
+  presettled int, seq array<bigint>, eid array<bigint>>>
+"""
+
+JOURNAL = """
+v int, run string, n bigint, at bigint,
+entries array<struct<
+  node string, durable string, store bigint, operation string, failed int, cause string, runs array<array<bigint>>>>
+"""
+
+RECORD_DDL = "topic string, partition int, offset bigint, timestamp bigint, key binary, value binary"
+NODES = "store bigint, node string, topic string, first_kept bigint"
+DURABLES = "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint"
+RANGES = "store bigint, durable string, first bigint, last bigint"
+RUNS = "run string, low bigint, state string"
+CELLS = """
+digest string, `table` string, cell int, expected_rule string, then_operation string, then_outcome string,
+then_condition string, then_class string
+"""
+
+FINDING = pa.schema(
+    [
+        ("class", pa.string()),
+        ("node", pa.string()),
+        ("durable", pa.string()),
+        ("store", pa.int64()),
+        ("eid", pa.int64()),
+        ("run", pa.string()),
+        ("seq", pa.int64()),
+        ("link", pa.string()),
+        ("container", pa.string()),
+        ("rule", pa.string()),
+        ("count", pa.int64()),
+        ("at", pa.int64()),
+        ("detail", pa.string()),
+    ]
+)
+"""One finding: a delivery, or a group of deliveries that share what is wrong (`count`), with the first as example."""
+FINDING_COLUMNS = tuple(FINDING.names)

@@ -1,0 +1,105 @@
+"""Where records come from: a realm on Kafka through the Spark connector, or the snapshot of an embedded one.
+
+Both ways give the same landed Parquet, one directory `kind=...` for each kind of topic.
+Errors: `SourceError`. May import: pyspark, `reconciliation`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from reconciliation.errors import SourceError
+from reconciliation.ranges import SINGLE, Extent, Range
+
+_SAME_NAME = {"security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm"}
+
+
+def land_kafka(
+    spark: SparkSession, bootstrap: str, prefix: str, client: Mapping[str, str], extent: Extent, target: Path
+) -> None:
+    """Read the ranges of `extent`, committed records only, and write them below `target`, in one job."""
+    ranges = [one for one in extent.ranges if one.first < one.end]
+    if not ranges:
+        return
+    records = (
+        spark.read.format("kafka")
+        .options(**{"kafka.bootstrap.servers": bootstrap, "kafka.isolation.level": "read_committed"})
+        .options(**java_settings(client))
+        .options(assign=_assign(ranges), failOnDataLoss="true")
+        .options(startingOffsets=_by_partition(ranges, lambda one: one.first))
+        .options(endingOffsets=_by_partition(ranges, lambda one: one.end))
+        .load()
+    )
+    try:
+        _landed(records, prefix).write.partitionBy("kind").parquet(str(target), mode="overwrite")
+    except PySparkException as error:
+        raise SourceError(f"Spark could not read Kafka at {bootstrap}: {_first_line(error)}") from error
+
+
+def _landed(records: DataFrame, prefix: str) -> DataFrame:
+    kind = _kind(prefix)
+    return records.select(
+        "topic",
+        "partition",
+        "offset",
+        F.unix_millis("timestamp").alias("timestamp"),
+        "key",
+        F.when(kind != "events", F.col("value")).alias("value"),
+        kind.alias("kind"),
+    )
+
+
+def _kind(prefix: str) -> Column:
+    kind = F.when(F.col("topic") == f"{prefix}.{SINGLE[0]}", F.lit(SINGLE[0]))
+    for single in SINGLE[1:]:
+        kind = kind.when(F.col("topic") == f"{prefix}.{single}", F.lit(single))
+    return kind.otherwise(F.lit("events"))  # no other topic is in the ranges
+
+
+def _assign(ranges: list[Range]) -> str:
+    topics: dict[str, list[int]] = {}
+    for one in ranges:
+        topics.setdefault(one.topic, []).append(one.partition)
+    return json.dumps(topics)
+
+
+def _by_partition(ranges: list[Range], offset: Callable[[Range], int]) -> str:
+    offsets: dict[str, dict[str, int]] = {}
+    for one in ranges:
+        offsets.setdefault(one.topic, {})[str(one.partition)] = offset(one)
+    return json.dumps(offsets)
+
+
+def java_settings(client: Mapping[str, str]) -> dict[str, str]:
+    """The gateway's librdkafka settings in the Java client's words, as far as they say how to get in."""
+    settings = {f"kafka.{name}": value for name, value in client.items() if name in _SAME_NAME}
+    if "security.protocol" in client:
+        settings["kafka.security.protocol"] = client["security.protocol"].upper()
+    if "sasl.mechanisms" in client:
+        settings["kafka.sasl.mechanism"] = client["sasl.mechanisms"]
+    if "sasl.username" in client:
+        mechanism = settings.get("kafka.sasl.mechanism", "PLAIN")
+        module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+        settings["kafka.sasl.jaas.config"] = (
+            f"org.apache.kafka.common.security.{module} required "
+            f"username={_quoted(client['sasl.username'])} password={_quoted(client.get('sasl.password', ''))};"
+        )
+    if "ssl.ca.location" in client:
+        settings |= {"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": client["ssl.ca.location"]}
+    return settings
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _first_line(error: Any) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,143 @@
+"""The result in plain words, for a terminal. May import: `reconciliation`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciliation.balance import Balance, DurableBalance, NodeBalance
+from reconciliation.classes import CLASSES, SEVERITY_WORDS, is_anomaly
+from reconciliation.jobs.reconcile import Judgement
+from reconciliation.landing import Landed
+from reconciliation.report import ClassReport, Findings
+from reconciliation.settings import Realm
+from reconciliation.window import BEGINNING, END, Window, readable
+
+_SHOWN = 3
+
+
+def write(
+    realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, sheet: Balance
+) -> str:
+    lines = [
+        f"Verdict: {verdict(findings, sheet)}",
+        "",
+        f"Realm: {place(realm)}. Window: {window_words(window)}. {evidence_words(judgement, landed)}",
+        "",
+        *_balance(sheet),
+        "",
+        *_classes(findings),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def verdict(findings: Findings, sheet: Balance) -> str:
+    bad = [one for one in findings.classes if is_anomaly(one.code)]
+    if not bad and sheet.difference:
+        return f"NOT CLEAN. The balance does not close: {sheet.difference:,} events are unaccounted for."
+    if not bad:
+        return "CLEAN. Everything that was told agrees with what the log holds, and the balance closes."
+    named = ", ".join(f"{one.count:,} {CLASSES[one.code].name} ({one.code})" for one in bad)
+    return f"NOT CLEAN. {named}."
+
+
+def place(realm: Realm) -> str:
+    return f"embedded in {realm.path}" if realm.path else f"Kafka at {realm.bootstrap}, prefix {realm.prefix}"
+
+
+def window_words(window: Window) -> str:
+    if window == Window():
+        return "everything that is kept"
+    since = readable(window.since) if window.since != BEGINNING else "the beginning"
+    return f"{since} to {readable(window.until) if window.until != END else 'now'}"
+
+
+def evidence_words(judgement: Judgement, landed: Landed) -> str:
+    told = sum(one.count for one in judgement.tallies)
+    states = [run.state for run in judgement.runs]
+    runs = ", ".join(f"{states.count(state)} {state}" for state in ("closed", "killed", "live") if state in states)
+    stored = sum(count.get("events", 0) for (_, durable), count in judgement.counts.items() if durable is None)
+    return f"Evidence: {told:,} outcomes of {len(states)} gateway runs ({runs or 'none'}), {stored:,} events in the stores."
+
+
+def _balance(sheet: Balance) -> Iterator[str]:
+    yield "Balance by node (told = stored)"
+    yield from _table(_node_row(one) for one in sheet.nodes) if sheet.nodes else ["  (no nodes)"]
+    if sheet.durables:
+        yield ""
+        yield "Balance by queue and durable (entitled = what became of it)"
+        yield from _table(_durable_row(one) for one in sheet.durables)
+    if sheet.deleted:
+        yield f"  {sheet.deleted:,} more publishes were accepted in nodes that have been deleted since."
+    yield ""
+    yield f"Difference: {sheet.difference:,}{'' if sheet.difference else ' - every event is accounted for.'}"
+
+
+def _node_row(one: NodeBalance) -> dict[str, str | int]:
+    return {
+        "node": one.node,
+        "kind": one.kind,
+        "accepted": one.accepted,
+        "+indeterminate": one.indeterminate,
+        "+in flight": one.in_flight,
+        "+anomalies": one.anomalies,
+        "=stored": one.stored,
+        "+retained out": one.retained_out,
+        "difference": one.difference,
+    }
+
+
+def _durable_row(one: DurableBalance) -> dict[str, str | int]:
+    return {
+        "node": one.node,
+        "durable": one.durable,
+        "entitled": one.entitled,
+        "=acknowledged": one.acknowledged,
+        "+discarded": one.discarded,
+        "+available": one.available,
+        "+skipped": one.skipped,
+        "+lost by retention": one.retained_out,
+        "difference": one.difference,
+    }
+
+
+def _table(rows: Iterator[dict[str, str | int]]) -> Iterator[str]:
+    table = list(rows)
+    cells = [[f"{value:,}" if isinstance(value, int) else _short(value) for value in row.values()] for row in table]
+    header = list(table[0])
+    widths = [max(len(header[i]), *(len(row[i]) for row in cells)) for i in range(len(header))]
+    for row, first in ((header, header), *((row, table[0].values()) for row in cells)):
+        aligned = (
+            text.ljust(width) if isinstance(kind, str) and index < 2 else text.rjust(width)
+            for index, (text, width, kind) in enumerate(zip(row, widths, first, strict=True))
+        )
+        yield ("  " + "  ".join(aligned)).rstrip()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 32 else text[:29] + "..."
+
+
+def _classes(findings: Findings) -> Iterator[str]:
+    if not findings.classes:
+        return
+    yield "Findings"
+    for one in findings.classes:
+        yield from _class(one)
+
+
+def _class(one: ClassReport) -> Iterator[str]:
+    kind = CLASSES[one.code]
+    nodes = ", ".join(_short(name) for name in sorted(one.nodes)[:_SHOWN])
+    yield f"  {one.code} {kind.name}: {one.count:,} ({SEVERITY_WORDS[kind.severity]}){' on ' + nodes if nodes else ''}"
+    for row in one.examples[:_SHOWN]:
+        yield f"      {example_words(row)}"
+    if is_anomaly(one.code):
+        yield f"      What to do: {kind.action}"
+
+
+def example_words(row: dict[str, object]) -> str:
+    """One finding on one line: where it is, and what is wrong."""
+    parts = [f"tag {row['tag']}" if row["tag"] else "", f"run {row['run']} seq {row['seq']}" if row["seq"] else ""]
+    parts += [f"link {row['link']} of {row['container']}" if row["link"] else ""]
+    where = ", ".join(part for part in parts if part) or (f"run {row['run']}" if row["run"] else "the realm")
+    return f"{where}: {row['detail']}"

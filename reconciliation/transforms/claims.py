@@ -1,0 +1,91 @@
+"""Three accounts of the same deliveries, each as rows (run, seq, what, ...): what the gateway told its peers (*claims*), what
+is in the stores (*events*), what the journal ended (*terminals*).
+
+`what` of a claim: `stored`, `trimmed` (stored, and below the store's first kept EID by now), `gone` (stored in a node that was
+deleted), `refused`, `publish-unknown`; `acknowledge`, `discard`, `settle-unknown`; `other` for the rest.
+May import: pyspark.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+UNKNOWN_PUBLISH = ("indeterminate", "unavailable")
+UNKNOWN_SETTLE = ("indeterminate", "unexpected", "unavailable")
+TERMINAL = ("acknowledge", "discard")
+QUEUE = "queue"
+FOREIGN = "foreign"
+"""Stands for the run of an event whose key no gateway wrote; followed by its store, so that EIDs do not meet."""
+
+COLUMNS = ("run", "seq", "what", "node", "durable", "store", "eid", "at", "link", "container", "rule")
+
+
+def claims(deliveries: DataFrame, nodes: DataFrame) -> DataFrame:
+    """`nodes`: the stores that exist, with their first kept EID."""
+    placed = deliveries.join(F.broadcast(nodes.select("store", "first_kept")), "store", "left")
+    return placed.select(
+        "run",
+        "seq",
+        _claim().alias("what"),
+        "node",
+        _durable().alias("durable"),
+        "store",
+        "eid",
+        "at",
+        F.col("name").alias("link"),
+        "container",
+        F.coalesce("answer_rule", "rule").alias("rule"),
+    )
+
+
+def _claim() -> Column:
+    publish = F.col("direction") == "publish"
+    stored = publish & (F.col("answer") == "stored")
+    ends = F.col("operation").isin(*TERMINAL)
+    return (
+        F.when(stored & F.col("first_kept").isNull(), F.lit("gone"))
+        .when(stored & (F.col("eid") < F.col("first_kept")), F.lit("trimmed"))
+        .when(stored, F.lit("stored"))
+        .when(publish & F.col("answer").isin(*UNKNOWN_PUBLISH), F.lit("publish-unknown"))
+        .when(publish, F.lit("refused"))
+        .when(ends & (F.col("answer") == "done"), F.col("operation"))
+        .when(ends & F.col("answer").isin(*UNKNOWN_SETTLE), F.lit("settle-unknown"))
+        .otherwise(F.lit("other"))
+    )
+
+
+def _durable() -> Column:
+    """A queue's consumers name no durable; its acknowledgement state is the durable `queue`."""
+    settles = (F.col("direction") == "subscribe") & F.col("operation").isin(*TERMINAL)
+    return F.when(settles, F.coalesce("durable", F.lit(QUEUE))).otherwise(F.col("durable"))
+
+
+def stored_events(events: DataFrame) -> DataFrame:
+    foreign = F.concat_ws(" ", F.lit(FOREIGN), "store")
+    run = F.coalesce("run", foreign)
+    seq = F.when(F.col("run").isNull(), F.col("eid")).otherwise(F.col("seq"))
+    return _account(events, run, seq, F.lit("event"), F.lit(None))
+
+
+def ended(terminals: DataFrame) -> DataFrame:
+    return _account(
+        terminals, F.col("run"), F.col("seq"), F.concat_ws(" ", F.lit("journal"), "operation"), F.col("durable")
+    )
+
+
+def _account(rows: DataFrame, run: Column, seq: Column, what: Column, durable: Column) -> DataFrame:
+    nothing = F.lit(None).cast("string")
+    return rows.select(
+        run.alias("run"),
+        seq.alias("seq"),
+        what.alias("what"),
+        "node",
+        durable.cast("string").alias("durable"),
+        "store",
+        "eid",
+        "at",
+        nothing.alias("link"),
+        nothing.alias("container"),
+        nothing.alias("rule"),
+    )

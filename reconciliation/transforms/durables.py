@@ -1,0 +1,181 @@
+"""How far every durable is: each event it is entitled to is acknowledged, discarded, available, skipped or lost.
+
+Per (store, block of 4,096 EIDs) events and journal ends are compared by count and xor; a block that is all ended or not touched at
+all above the mark is settled by its counts, any other is folded event by event. Classes A5 and S1.
+May import: pyspark, `reconciliation.transforms`.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from reconciliation.transforms.blocks import BITS
+
+_PLACE = ("store", "durable", "block")
+
+
+def _block() -> Column:
+    return F.shiftright("eid", BITS).alias("block")
+
+
+def event_blocks(events: DataFrame) -> DataFrame:
+    return events.groupBy("store", _block()).agg(
+        F.count("*").alias("events"), F.bit_xor(F.xxhash64("eid")).alias("events_xor")
+    )
+
+
+def durable_blocks(event_blocks: DataFrame, terminals: DataFrame, durables: DataFrame) -> DataFrame:
+    """One row per (store, durable, block) with a `kind`: ended, untouched or suspect."""
+    entitled = event_blocks.join(F.broadcast(durables), "store", "inner").where(
+        F.shiftleft(F.col("block") + 1, BITS) > F.col("start")
+    )
+    ends = terminals.groupBy("store", "durable", _block()).agg(
+        F.count("*").alias("ends"),
+        F.bit_xor(F.xxhash64("eid")).alias("ends_xor"),
+        F.count_if(F.col("operation") == "acknowledge").alias("acknowledged"),
+    )
+    known = ends.join(F.broadcast(durables.select("store", "durable", "start", "mark")), ["store", "durable"], "inner")
+    both = entitled.select(*_PLACE, "start", "mark", "events", "events_xor").join(
+        known.withColumnRenamed("start", "s").withColumnRenamed("mark", "m"), [*_PLACE], "full_outer"
+    )
+    whole = both.withColumns({"start": F.coalesce("start", "s"), "mark": F.coalesce("mark", "m")}).drop("s", "m")
+    return whole.withColumn("kind", _kind()).na.fill(0, ["events", "ends", "acknowledged"])
+
+
+def _kind() -> Column:
+    first = F.shiftleft("block", BITS)
+    from_start = first >= F.col("start")
+    ended = (F.col("events") == F.col("ends")) & (F.col("events_xor") == F.col("ends_xor"))
+    untouched = F.col("ends").isNull() & (first >= F.col("mark"))
+    return (
+        F.when(from_start & ended, F.lit("ended"))
+        .when(from_start & untouched, F.lit("untouched"))
+        .otherwise(F.lit("suspect"))
+    )
+
+
+def fold(
+    blocks: DataFrame, events: DataFrame, terminals: DataFrame, durables: DataFrame, ranges: DataFrame
+) -> DataFrame:
+    """One row per (store, durable, EID) of suspect blocks with its `fate`. `ranges`: what snapshots say is terminal."""
+    suspect = blocks.where(F.col("kind") == "suspect").select("store", "durable", "block")
+    stored = events.select("store", "node", "eid", "at", "run", "seq").withColumn("block", _block())
+    entitled = stored.join(suspect, ["store", "block"], "inner").select(
+        "store",
+        "durable",
+        "eid",
+        "node",
+        "at",
+        "run",
+        "seq",
+        F.lit(1).alias("event"),
+        F.lit(None).cast("string").alias("op"),
+    )
+    ends = terminals.withColumn("block", _block()).join(suspect, [*_PLACE], "left_semi")
+    ended = ends.select(
+        "store", "durable", "eid", "node", "at", "run", "seq", F.lit(0).alias("event"), F.col("operation").alias("op")
+    )
+    merged = (
+        entitled.unionByName(ended)
+        .groupBy("store", "durable", "eid")
+        .agg(
+            F.max("event").alias("event"),
+            F.min("op").alias("op"),
+            F.min(F.when(F.col("event") == 1, F.struct("node", "at", "run", "seq"))).alias("of"),
+        )
+    )
+    placed = merged.join(F.broadcast(durables.drop("node")), ["store", "durable"], "inner")
+    return _with_snapshots(placed, ranges).withColumn("fate", _fate())
+
+
+def _with_snapshots(placed: DataFrame, ranges: DataFrame) -> DataFrame:
+    within = F.col("eid").between(F.col("first"), F.col("last"))
+    same = (F.col("store") == F.col("of_store")) & (F.col("durable") == F.col("of_durable"))
+    named = ranges.select(F.col("store").alias("of_store"), F.col("durable").alias("of_durable"), "first", "last")
+    return placed.join(F.broadcast(named), same & within, "left").drop("of_store", "of_durable", "last")
+
+
+def _fate() -> Column:
+    present = F.col("event") == 1
+    return (
+        F.when(F.col("eid") < F.col("start"), F.lit("before"))
+        .when(~present & (F.col("eid") >= F.col("first_kept")), F.lit("absent"))  # ended, and no longer there
+        .when(F.col("op").isNotNull(), F.col("op"))
+        .when(F.col("first").isNotNull(), F.lit("acknowledge"))  # the snapshot alone says so
+        .when(F.col("eid") < F.col("mark"), F.lit("skipped"))
+        .otherwise(F.lit("available"))
+    )
+
+
+def counts(event_blocks: DataFrame, blocks: DataFrame, folded: DataFrame) -> DataFrame:
+    """(store, durable, fate, count). Fate `events` is what a store holds (durable null), and what of it lies in the blocks that a
+    durable looks at: the other fates of the durable must add up to it."""
+    stored = event_blocks.groupBy("store").agg(F.sum("events").alias("count"))
+    fates = F.when(F.col("kind") == "untouched", F.array(_fate_count("available", F.col("events")))).otherwise(
+        F.array(
+            _fate_count("acknowledge", F.col("acknowledged")),
+            _fate_count("discard", F.col("ends") - F.col("acknowledged")),
+        )
+    )
+    settled = blocks.where(F.col("kind") != "suspect").select("store", "durable", F.explode(fates).alias("f"))
+    whole = settled.select("store", "durable", "f.fate", "f.count").unionByName(
+        folded.select("store", "durable", "fate", F.lit(1).cast("bigint").alias("count"))
+    )
+    due = blocks.select("store", "durable", F.lit("events").alias("fate"), F.col("events").alias("count"))
+    whole = whole.unionByName(due)
+    per_durable = whole.groupBy("store", "durable", "fate").agg(F.sum("count").alias("count"))
+    return per_durable.unionByName(
+        stored.select("store", F.lit(None).cast("string").alias("durable"), F.lit("events").alias("fate"), "count")
+    )
+
+
+def _fate_count(fate: str, count: Column) -> Column:
+    return F.struct(F.lit(fate).alias("fate"), count.cast("bigint").alias("count"))
+
+
+def skipped(folded: DataFrame, claims: DataFrame) -> DataFrame:
+    """A5. What a consumer was told is acknowledged is A1, not A5."""
+    told = claims.where(F.col("what").isin("acknowledge", "discard")).select("store", "durable", "eid")
+    open_below = folded.where(F.col("fate") == "skipped").join(told, ["store", "durable", "eid"], "left_anti")
+    detail = F.concat(F.lit("below the mark "), F.col("mark").cast("string"), F.lit(", and never ended in the journal"))
+    return _findings(open_below, "A5", detail, "of.node", "of.at", "of.run", "of.seq")
+
+
+def lost(claims: DataFrame, terminals: DataFrame, durables: DataFrame, ranges: DataFrame) -> DataFrame:
+    """S1: stored, below the first kept EID by now, and never ended for a durable that began before it."""
+    trimmed = claims.where(F.col("what") == "trimmed").drop("durable")
+    due = trimmed.join(F.broadcast(durables.drop("node")), "store", "inner").where(F.col("eid") >= F.col("start"))
+    open_ = due.join(terminals.select("store", "durable", "eid"), ["store", "durable", "eid"], "left_anti")
+    unknown = _with_snapshots(open_, ranges).where(F.col("first").isNull())
+    detail = F.concat(F.lit("the store begins at "), F.col("first_kept").cast("string"))
+    return _findings(unknown, "S1", detail, "node", "at", "run", "seq")
+
+
+def trimmed(claims: DataFrame, durables: DataFrame) -> DataFrame:
+    """(store, durable, count) of publishes below the first kept EID: since the durable's start; durable null for all of the store."""
+    below = claims.where(F.col("what") == "trimmed").select("store", "eid")
+    due = below.join(F.broadcast(durables.select("store", "durable", "start")), "store", "inner")
+    each = due.where(F.col("eid") >= F.col("start")).select("store", "durable")
+    whole = below.select("store", F.lit(None).cast("string").alias("durable"))
+    return each.unionByName(whole).groupBy("store", "durable").count()
+
+
+def _findings(rows: DataFrame, code: str, detail: Column, node: str, at: str, run: str, seq: str) -> DataFrame:
+    has_link = "link" in rows.columns
+    nothing = F.lit(None).cast("string")
+    return rows.select(
+        F.lit(code).alias("class"),
+        F.col(node).alias("node"),
+        "durable",
+        "store",
+        "eid",
+        F.col(run).alias("run"),
+        F.col(seq).alias("seq"),
+        (F.col("link") if has_link else nothing).alias("link"),
+        (F.col("container") if has_link else nothing).alias("container"),
+        (F.col("rule") if has_link else nothing).alias("rule"),
+        F.lit(1).cast("bigint").alias("count"),
+        F.col(at).alias("at"),
+        detail.alias("detail"),
+    )

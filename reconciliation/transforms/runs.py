@@ -1,0 +1,49 @@
+"""Gateway runs as the evidence shows them: record numbers without holes, the last `low`, whether a run closed in order.
+
+May import: pyspark.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+
+def numbering(outcomes: DataFrame, journal: DataFrame) -> DataFrame:
+    """One row per (source, run): how its records are numbered. A null run counts unreadable records."""
+    turns = outcomes.select(F.lit("outcomes").alias("source"), "run", "n", "at", "low", "closed", "digest")
+    commits = journal.select(
+        F.lit("journal").alias("source"),
+        "run",
+        "n",
+        "at",
+        F.lit(None).cast("bigint").alias("low"),
+        F.lit(None).cast("int").alias("closed"),
+        F.lit(None).cast("string").alias("digest"),
+    )
+    return (
+        turns.unionByName(commits)
+        .groupBy("source", "run")
+        .agg(
+            F.count("*").alias("records"),
+            F.min("n").alias("n_first"),
+            F.max("n").alias("n_last"),
+            F.count_distinct("n").alias("n_distinct"),
+            F.min("at").alias("at_first"),
+            F.max("at").alias("at_last"),
+            F.max("low").alias("low"),
+            F.max("closed").alias("closed"),
+            F.collect_set("digest").alias("digests"),
+        )
+    )
+
+
+def missing_numbers(records: DataFrame, runs: list[str], first: int | None) -> DataFrame:
+    """The numbers that are not there, for the few runs that miss some: (run, from, to) for each hole."""
+    of_runs = records.where(F.col("run").isin(runs))
+    present = of_runs.groupBy("run").agg(F.array_sort(F.collect_set("n")).alias("n"))
+    start = F.lit(first) if first is not None else F.array_min("n")
+    neighbours = F.arrays_zip(F.concat(F.array(start - 1), "n").alias("left"), F.col("n").alias("right"))
+    pairs = present.select("run", F.explode(F.filter(neighbours, lambda p: p["right"].isNotNull())).alias("pair"))
+    holes = pairs.where(F.col("pair.right") > F.col("pair.left") + 1)
+    return holes.select("run", (F.col("pair.left") + 1).alias("first"), (F.col("pair.right") - 1).alias("last"))

@@ -1,0 +1,234 @@
+"""A small world of records, made through the log port: what a gateway would have left, exactly, without a gateway.
+
+    world = World(open_embedded(path), "um")
+    orders = world.queue("orders")
+    run = world.run()
+    eids = run.publish(orders, 5)
+    run.settle(orders, eids[:3], "accepted")
+    run.close()
+
+Every outcome's rule and cell come from the shipped tables. What a test plants, it plants afterwards, in the realm.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mappings import Decision, load_tables
+from native_backend.admin import create_node
+from native_backend.durables import Durable, channel_durable, durable_key, encode_durable, queue_durable
+from native_backend.log import Append, Appended, Log, TopicSpec, Transacted, Write
+from native_backend.nodes import Node
+from native_backend.projection import projection
+
+START_US = 1_790_000_000_000_000
+TABLES = load_tables(profile="extended")
+LINK = {"link": 1, "name": "sender-1", "container": "app-1"}
+
+
+class SteppingClock:
+    """A second a step, so that times tell the order."""
+
+    def __init__(self) -> None:
+        self.now_us = START_US
+
+    def monotonic_s(self) -> float:
+        return self.now_us / 1e6
+
+    def epoch_us(self) -> int:
+        self.now_us += 1_000_000
+        return self.now_us
+
+
+@dataclass(slots=True)
+class Sent:
+    """One delivery that a run numbered: its seq and where its event is."""
+
+    seq: int
+    eid: int
+
+
+@dataclass(slots=True)
+class World:
+    log: Log
+    prefix: str
+    clock: SteppingClock = field(default_factory=SteppingClock)
+    runs: int = 0
+    shard: str = ""
+
+    def __post_init__(self) -> None:
+        single = [f"{self.prefix}.{name}" for name in ("journal", "outcomes")]
+        compacted = [f"{self.prefix}.{name}" for name in ("realm", "state", "tables")]
+        specs = [TopicSpec(name) for name in single] + [TopicSpec(name, compacted=True) for name in compacted]
+        self.log.create_topics(specs)
+        self.shard = f"{self.prefix}.shard.0"
+        self.log.claim(self.shard)
+        document = {**TABLES.expanded(), "stored_us": self.clock.epoch_us()}
+        self.log.put(f"{self.prefix}.tables", TABLES.digest.encode(), json.dumps(document).encode())
+
+    def queue(self, name: str) -> Node:
+        return create_node(self.log, self.prefix, name, "queue", self.clock)
+
+    def channel(self, name: str) -> Node:
+        return create_node(self.log, self.prefix, name, "channel", self.clock)
+
+    def durable(self, node: Node, name: str, start: int) -> Durable:
+        durable = channel_durable(self.prefix, node, name, start)
+        self.log.put(
+            f"{self.prefix}.realm", durable_key(node.name, name), encode_durable(durable, self.clock.epoch_us())
+        )
+        return durable
+
+    def project(self, node: Node, durable: Durable | None, low: int) -> None:
+        of = durable or queue_durable(self.prefix, node, 0)
+        self.log.project(of.group, {(node.topic, 0): projection(low, 1)})
+
+    def snapshot(self, node: Node, durable: str, low: int, acked: list[list[int]], journal: int) -> None:
+        value = {"v": 1, "node": node.name, "durable": durable, "store": node.store, "journal": journal, "low": low,
+                 "acked": acked, "failed": [], "position": low}  # fmt: skip
+        self.log.put(f"{self.prefix}.state", json.dumps([node.store, durable]).encode(), json.dumps(value).encode())
+
+    def run(self) -> GatewayRun:
+        self.runs += 1
+        return GatewayRun(self, f"{START_US // 1000 + self.runs:x}-{self.runs:04x}")
+
+    def append(self, topic: str, keys: list[bytes], values: list[bytes]) -> list[int]:
+        """Blocks until stored."""
+        batch = Append(topic, 0, keys, values)
+        self.log.append(batch)
+        offsets: list[int] = []
+        while len(offsets) < len(keys):
+            for done in self.log.poll():
+                assert isinstance(done, Appended) and done.failure is None, done
+                offsets += done.offsets
+        return offsets
+
+    def commit(self, run: str, value: dict[str, Any]) -> int:
+        """One journal record in one transaction."""
+        self.log.transact(
+            self.shard, [Write(f"{self.prefix}.journal", 0, run.encode(), json.dumps(value).encode())], None
+        )
+        while True:
+            for done in self.log.poll():
+                assert isinstance(done, Transacted) and done.failure is None, done
+                return done.offsets[0]
+
+
+class GatewayRun:
+    """One life of a gateway. `turn` writes the outcome record of what was told since the last one."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world, self.name = world, name
+        self.next_seq, self.records, self.commits = 1, 0, 0
+        self.groups: list[dict[str, Any]] = []
+        self.told: set[int] = set()
+
+    def number(self, count: int) -> list[int]:
+        first, self.next_seq = self.next_seq, self.next_seq + count
+        return list(range(first, first + count))
+
+    # -- publishing
+
+    def store(self, node: Node, seqs: Sequence[int]) -> list[int]:
+        """Events in the store, nobody told."""
+        keys = [f"1;basic;{self.name};{seq};1;4;;0;;0".encode() for seq in seqs]
+        return self.world.append(node.topic, keys, [b"body %d" % seq for seq in seqs])
+
+    def publish(self, node: Node, count: int, *, presettled: bool = False) -> list[Sent]:
+        seqs = self.number(count)
+        eids = self.store(node, seqs)
+        self.tell_publish(node, seqs, eids, "stored", presettled=presettled)
+        return [Sent(seq, eid) for seq, eid in zip(seqs, eids, strict=True)]
+
+    def tell_publish(
+        self, node: Node, seqs: list[int], eids: list[int], answer: str, *, presettled: bool = False
+    ) -> dict[str, Any]:
+        mode = "mixed" if presettled else "unsettled"
+        settled = "yes" if presettled else "no"
+        rule = TABLES["publish"].decide(
+            framing="whole", transformed="event", transactional="no", sender_settle_mode=mode, presettled=settled
+        )
+        answered = TABLES["published"].decide(answer=answer, sender_settle_mode=mode, presettled=settled)
+        return self._tell(
+            node,
+            None,
+            "publish",
+            rule,
+            answered,
+            answered.then,
+            answer,
+            seqs,
+            eids,
+            cause="transfer",
+            presettled=presettled,
+        )
+
+    # -- consuming
+
+    def settle(
+        self, node: Node, sent: Sequence[Sent], state: str, durable: str | None = None, *, tell: bool = True, answer: str = "done",
+        journal: bool = True, cause: str = "disposition",
+    ) -> list[int]:  # fmt: skip
+        """Dispatch these events, and settle them: journal first, then the outcome. Returns the seqs."""
+        seqs, eids = self.number(len(sent)), [one.eid for one in sent]
+        rule = TABLES["settle"].decide(
+            state=state, already_settled="no", subscription="durable" if durable else "queue",
+            source_durability="unsettled-state" if durable else "none", receiver_settle_mode="first",
+        )  # fmt: skip
+        if journal:
+            self.journal(node, durable or "queue", rule.then["native"], eids, seqs, bool(rule.then["failed"]), cause)
+        answered = TABLES["settled"].decide(operation=rule.then["native"], answer=answer, peer_settled="no")
+        then = {**answered.then}
+        if then["outcome"] == "asked":
+            then["outcome"] = rule.then["outcome"]
+        if tell:
+            self._tell(
+                node, durable, "subscribe", rule, answered, then, answer, seqs, eids, cause=cause,
+                presettled=cause == "sent-settled",
+            )  # fmt: skip
+        return seqs
+
+    def journal(
+        self, node: Node, durable: str, operation: str, eids: list[int], seqs: list[int], failed: bool, cause: str
+    ) -> None:
+        self.commits += 1
+        runs = [[eid, eid, seq, eid] for eid, seq in zip(eids, seqs, strict=True)]
+        entry = {"node": node.name, "durable": durable, "store": node.store, "operation": operation,
+                 "failed": int(failed), "cause": cause, "runs": runs}  # fmt: skip
+        value = {"v": 1, "run": self.name, "n": self.commits, "at": self.world.clock.epoch_us(), "entries": [entry]}
+        self.world.commit(self.name, value)
+
+    # -- evidence
+
+    def _tell(
+        self, node: Node, durable: str | None, direction: str, rule: Decision, answered: Decision | None, then: Any,
+        answer: str | None, seqs: list[int], eids: list[int], *, cause: str, presettled: bool,
+    ) -> dict[str, Any]:  # fmt: skip
+        group = {
+            **LINK, "direction": direction, "node": node.name, "store": node.store, "durable": durable,
+            "table": rule.table, "cell": rule.cell, "rule": rule.rule,
+            "answer_table": answered.table if answered else None, "answer_cell": answered.cell if answered else None,
+            "answer_rule": answered.rule if answered else None, "operation": rule.then["native"], "cause": cause,
+            "answer": answer, "native": None, "outcome": then["outcome"], "condition": then["condition"],
+            "class": then["class"], "presettled": int(presettled), "seq": seqs, "eid": eids,
+        }  # fmt: skip
+        self.groups.append(group)
+        self.told.update(seqs)
+        return group
+
+    @property
+    def low(self) -> int:
+        return next(seq for seq in range(1, self.next_seq + 1) if seq not in self.told)
+
+    def turn(self, *, closed: bool = False) -> None:
+        self.records += 1
+        record = {"v": 1, "run": self.name, "n": self.records, "at": self.world.clock.epoch_us(), "low": self.low,
+                  "digest": TABLES.digest, "profile": "extended", "closed": int(closed), "groups": self.groups}  # fmt: skip
+        self.groups = []
+        self.world.append(f"{self.world.prefix}.outcomes", [self.name.encode()], [json.dumps(record).encode()])
+
+    def close(self) -> None:
+        self.turn(closed=True)
