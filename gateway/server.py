@@ -40,6 +40,7 @@ READ_BUFFER_BYTES = 262_144
 def serve(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT; 0 when everything was closed in order. Raises LogError when the realm cannot be opened."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every socket
     clock = SystemClock()
     tables = load_tables(settings.mappings.directory, settings.mappings.profile)
     run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"

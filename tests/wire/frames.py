@@ -1,0 +1,156 @@
+"""Frames by hand: what a peer of ours sends and reads in the wire tests, with nothing of proton in it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from transformers.amqp_types import Described, Symbol, UByte, UInt, ULong, decode, encode
+
+AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
+OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
+NAMES = {
+    OPEN: "open",
+    BEGIN: "begin",
+    ATTACH: "attach",
+    FLOW: "flow",
+    TRANSFER: "transfer",
+    DISPOSITION: "disposition",
+    DETACH: "detach",
+    END: "end",
+    CLOSE: "close",
+}
+STATES = {"received": 0x23, "accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A frame that the gateway sent."""
+
+    channel: int
+    name: str
+    fields: list[Any]
+    payload: bytes
+
+    def field(self, index: int) -> Any:
+        return self.fields[index] if index < len(self.fields) else None
+
+    @property
+    def condition(self) -> str | None:
+        """The error condition of a detach, end or close."""
+        error = self.field({"detach": 2, "end": 0, "close": 0}[self.name])
+        return str(error.value[0]) if isinstance(error, Described) else None
+
+    @property
+    def state(self) -> str | None:
+        """The outcome in a disposition, with its condition behind a colon where it has one."""
+        state = self.field(4)
+        if not isinstance(state, Described):
+            return None
+        name = next(name for name, code in STATES.items() if code == state.descriptor)
+        error = state.value[0] if name == "rejected" and state.value else None
+        return f"{name}:{error.value[0]}" if isinstance(error, Described) else name
+
+    def comparable(self) -> tuple[Any, ...]:
+        """Everything a peer can act on; descriptions are words for people."""
+        return (self.name, repr([_without_words(field) for field in self.fields]), self.payload)
+
+
+def _without_words(value: Any) -> Any:
+    if isinstance(value, Described) and value.descriptor == 0x1D:
+        return value.value[:1]
+    if isinstance(value, Described):
+        return (value.descriptor, [_without_words(item) for item in value.value] if isinstance(value.value, list) else value.value)
+    return value
+
+
+def frame(code: int, fields: list[Any], payload: bytes = b"", channel: int = 0) -> bytes:
+    body = encode(Described(ULong(code), fields)) + payload
+    return struct.pack(">IBBH", len(body) + 8, 2, 0, channel) + body
+
+
+def open_(container: str = "peer") -> bytes:
+    return frame(OPEN, [container, "host"])
+
+
+def begin(channel: int = 0) -> bytes:
+    return frame(BEGIN, [None, UInt(0), UInt(2048), UInt(2048)], channel=channel)
+
+
+def source(address: str | None, durable: int = 0, mode: str | None = None, filters: Any = None, default: Any = None,
+           dynamic: bool | None = None) -> Described:
+    mode_symbol = Symbol(mode) if mode else None
+    return Described(ULong(0x28), [address, UInt(durable), None, None, dynamic, None, mode_symbol, filters, default])
+
+
+def target(address: str | None, dynamic: bool | None = None) -> Described:
+    return Described(ULong(0x29), [address, UInt(0), None, None, dynamic])
+
+
+def attach_sender(address: Any, handle: int = 0, name: str = "pub", mode: int = 2, channel: int = 0) -> bytes:
+    """The peer publishes to `address` (a string, None or a terminus). mode: 0 unsettled, 1 settled, 2 mixed."""
+    to = address if isinstance(address, Described) else target(address)
+    return frame(ATTACH, [name, UInt(handle), False, UByte(mode), UByte(0), source(None), to, None, None, UInt(0)], channel=channel)
+
+
+def attach_receiver(where: Any, handle: int = 1, name: str = "sub", mode: int = 2, rcv: int = 0, channel: int = 0) -> bytes:
+    """The peer consumes from `where` (a string or a source)."""
+    origin = where if isinstance(where, Described) else source(where)
+    return frame(ATTACH, [name, UInt(handle), True, UByte(mode), UByte(rcv), origin, target(None)], channel=channel)
+
+
+def flow(handle: int, credit: int, delivery_count: int = 0, drain: bool = False, properties: Any = None, channel: int = 0) -> bytes:
+    tail: list[Any] = [drain] if properties is None else [drain, False, properties]
+    fields = [UInt(0), UInt(2048), UInt(0), UInt(2048), UInt(handle), UInt(delivery_count), UInt(credit), None, *tail]
+    return frame(FLOW, fields, channel=channel)
+
+
+def transfer(delivery: int, payload: bytes, handle: int = 0, settled: bool = False, more: bool = False, state: Any = None,
+             channel: int = 0) -> bytes:
+    fields = [UInt(handle), UInt(delivery), b"%d" % delivery, UInt(0), settled, more]
+    if state is not None:
+        fields += [None, state]
+    return frame(TRANSFER, fields, payload, channel)
+
+
+def state(name: str, *fields: Any) -> Described:
+    return Described(ULong(STATES[name]), list(fields))
+
+
+def disposition(first: int, last: int, outcome: Described | None, settled: bool = True, channel: int = 0) -> bytes:
+    return frame(DISPOSITION, [True, UInt(first), UInt(last), settled, outcome], channel=channel)
+
+
+def detach(handle: int, closed: bool = True, channel: int = 0) -> bytes:
+    return frame(DETACH, [UInt(handle), closed], channel=channel)
+
+
+def end(channel: int = 0) -> bytes:
+    return frame(END, [], channel=channel)
+
+
+def close() -> bytes:
+    return frame(CLOSE, [])
+
+
+def message(body: bytes = b"body", header: bytes = b"") -> bytes:
+    """A data section, behind an optional header section."""
+    return header + encode(Described(ULong(0x75), body))
+
+
+def parse(data: bytes) -> Iterator[tuple[Seen, int]]:
+    """Every whole frame of `data` and where the next one begins. Heartbeats and protocol headers are passed over."""
+    position = 0
+    while len(data) - position >= 8:
+        if data[position : position + 4] == b"AMQP":
+            position += 8
+            continue
+        size, doff, _, channel = struct.unpack_from(">IBBH", data, position)
+        if len(data) - position < size:
+            return
+        start, position = position + doff * 4, position + size
+        if start < position:
+            value, end_of_performative = decode(data, start)
+            yield Seen(channel, NAMES[value.descriptor], value.value, data[end_of_performative:position]), position
