@@ -11,9 +11,20 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
-from native_backend.log import Append, Completion, Failure, Reader, Records, Topic, TopicSpec, Transacted, Write
+from native_backend.log import (
+    Append,
+    Completion,
+    Failure,
+    LogError,
+    Reader,
+    Records,
+    Topic,
+    TopicSpec,
+    Transacted,
+    Write,
+)
 from native_backend.logs.kafka import settings
 from native_backend.logs.kafka.control import Control, Positions
 from native_backend.logs.kafka.publisher import Publisher
@@ -39,13 +50,16 @@ class KafkaLog:
         self._is_closed = False
         config = settings.publish(bootstrap, client, self._on_error)
         in_flight_max, record_bytes_max = config["queue.buffering.max.messages"], config["message.max.bytes"]
-        self._publisher = Publisher(lambda: Producer(config), int(str(in_flight_max)), int(str(record_bytes_max)))
+        try:
+            self._publisher = Publisher(lambda: Producer(config), int(str(in_flight_max)), int(str(record_bytes_max)))
+        except (KafkaException, ValueError) as error:
+            raise LogError(Failure("unexpected", f"realm.client: {error}")) from error
         self._slots: dict[str, Slot] = {}
         self._retired: list[Slot] = []
         self._fenced: list[Completion] = []
         self._control = Control(settings.admin(bootstrap, client))
         self._ranges = Ranges(lambda: Consumer(settings.ranges(bootstrap, client, self._on_error)))
-        self._putter = Putter(lambda: Producer(settings.publish(bootstrap, client, self._on_error)))
+        self._putter = Putter(lambda: Producer({**config, "linger.ms": 0}))
         self._watch = Watch(lambda names: self._control.describe(names, WATCH_S))
 
     def append(self, batch: Append) -> None:
@@ -123,6 +137,7 @@ class KafkaLog:
             slot.retire(max(deadline - time.monotonic(), 0.1))
         self._watch.stop(max(deadline - time.monotonic(), 0.1))
         self._ranges.close()
+        self._putter.close()
         self._control.close(max(deadline - time.monotonic(), 0.1))
 
     def _on_error(self, error: KafkaError) -> None:

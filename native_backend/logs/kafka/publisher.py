@@ -72,9 +72,9 @@ class Publisher:
         return landed
 
     def close(self) -> None:
-        """Let go of what is still on its way."""
-        self._producer.purge()
+        """Let go of what is still on its way, and of the connections."""
         self._look_ups.shutdown(wait=False, cancel_futures=True)
+        bury(self._producer)
 
     def _flights(self, batch: Append) -> Iterator[Flight]:
         keys, values = batch.keys, batch.values
@@ -157,7 +157,7 @@ class Publisher:
             lane.flying.clear()
             lane.look_up = None
         self._count = self._bytes = 0
-        self._look_ups.submit(_bury, self._producer)
+        self._look_ups.submit(bury, self._producer)
         self._producer = self._make()
         return given_up
 
@@ -170,10 +170,10 @@ def _look_up(producer: Producer, topic: str) -> None:
         return
 
 
-def _bury(producer: Producer) -> None:
-    """Throw away what a dead producer still holds. Its callbacks fill columns that nobody reads."""
-    producer.purge()
+def bury(producer: Producer) -> None:
+    """Throw away what a producer still holds, and close it. Its callbacks fill columns that nobody reads."""
     try:
-        producer.flush(1.0)
-    except (KafkaException, SystemError):
+        producer.purge()
+        producer.close()
+    except (KafkaException, SystemError):  # of a producer with a fatal error
         return

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from native_backend.log import Failure, LogError, Records
 from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
-from native_backend.logs.kafka.publisher import UNKNOWN
+from native_backend.logs.kafka.publisher import UNKNOWN, bury
 
 CONSUME_MAX = 5000
 
@@ -86,6 +86,12 @@ class Putter:
         finally:
             self._lock.release()
 
+    def close(self) -> None:
+        with self._lock:
+            if self._producer is not None:
+                bury(self._producer)
+                self._producer = None
+
     def _put(self, topic: str, key: bytes, value: bytes | None, deadline: float) -> int:
         if self._producer is None:
             self._producer = self._make()
@@ -101,7 +107,7 @@ class Putter:
         while not answers and (left := deadline - time.monotonic()) > 0:
             self._producer.poll(left)
         if not answers:
-            self._producer.purge()
+            bury(self._producer)
             self._producer = None
             raise LogError(Failure("indeterminate", "not acknowledged in time"))
         refused, message = answers[0]

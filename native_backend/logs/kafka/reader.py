@@ -7,7 +7,7 @@ May import: confluent-kafka, `native_backend.log`, this driver.
 
 from __future__ import annotations
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from native_backend.log import Failure
 from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
@@ -52,6 +52,13 @@ class KafkaReader:
         self._watch.close(self._sight)
         self._consumer.close()
 
+    def _fail(self, error: KafkaError) -> None:
+        failure = failure_of(error)
+        if failure.cause == "retention":
+            self._watch.suspect(self._sight, failure)
+        else:
+            self._sight.failure = failure
+
     def _sort_out(self, messages: list[Message]) -> Taken | Failure | None:
         """Records up to the first error; the error itself when it comes first."""
         offsets: list[int] = []
@@ -62,7 +69,7 @@ class KafkaReader:
             if error is not None:
                 if error.code() in TRANSIENT or error.retriable():
                     continue
-                self._sight.failure = failure_of(error)
+                self._fail(error)
                 break
             offset, value = message.offset(), message.value()
             assert offset is not None

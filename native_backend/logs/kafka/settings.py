@@ -1,11 +1,12 @@
 """What every Kafka client of the gateway is configured with: one function a role. Times are milliseconds.
 
 Source: kafka.md section 12. `client` is what the operator wrote under `realm.client`; it overrides, but for what a role
-cannot do without, and each role takes only what concerns it. May import: the standard library only.
+cannot do without, and each role takes only what concerns it. May import: the standard library.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -62,6 +63,7 @@ def publish(bootstrap: str, client: Client, on_error: OnError) -> Config:
         "enable.idempotence": True,
         "acks": "all",
         "error_cb": on_error,
+        "logger": logging.getLogger("librdkafka"),
     }
 
 
@@ -129,6 +131,7 @@ def _consumer(bootstrap: str, on_error: OnError) -> Config:
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",
         "error_cb": on_error,
+        "log_level": 2,  # a lost connection is told by error_cb
     }
 
 

@@ -19,7 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from native_backend.log import Failure, LogError, Transacted, Write
 from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
-from native_backend.logs.kafka.publisher import UNKNOWN
+from native_backend.logs.kafka.publisher import UNKNOWN, bury
 
 TRANSACTION_S = 5.0
 ABORT_S = 2.0
@@ -84,6 +84,8 @@ class Slot:
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
             self._answer(job, self._broken or self._carry_out(job))
+        if self._broken is None:  # a broken producer only warns that it cannot abort
+            bury(self._producer)
 
     def _answer(self, job: Job, failure: Failure | None) -> None:
         with self._lock:

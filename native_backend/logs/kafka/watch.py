@@ -21,12 +21,14 @@ Describe = Callable[[list[str]], dict[str, Topic]]
 
 @dataclass(eq=False, slots=True)
 class Sight:
-    """What is known of one reader's topic. Once `failure` is set it stays."""
+    """What is known of one reader's topic. Once `failure` is set it stays. `suspicion` is what the reader's failure is
+    if the topic is still the same one."""
 
     topic: str
     partition: int
     id: bytes | None = None
     failure: Failure | None = None
+    suspicion: Failure | None = None
 
 
 class Watch:
@@ -49,6 +51,11 @@ class Watch:
                 self._thread.start()
         self._changed.set()
         return sight
+
+    def suspect(self, sight: Sight, failure: Failure) -> None:
+        """The reader's offset is out of range: because records were trimmed, or because this is another topic?"""
+        sight.suspicion = failure
+        self._changed.set()
 
     def close(self, sight: Sight) -> None:
         with self._lock:
@@ -83,3 +90,4 @@ class Watch:
                 sight.failure = Failure("not-found", f"{sight.topic} was deleted and made again")
             else:
                 sight.id = topic.id
+                sight.failure = sight.suspicion

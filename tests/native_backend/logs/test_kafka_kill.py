@@ -1,0 +1,134 @@
+"""The broker is killed while it is written to: nothing acknowledged is lost, nothing is there twice, order is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from native_backend.log import Append, Appended, Log, LogError, TopicSpec, Transacted, Write
+from native_backend.logs import open_kafka
+from tests.broker import Broker, start_broker
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning"),
+]
+BATCH = 100
+SHARD = "kill/journal"
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    broker = start_broker(tmp_path / "kafka")
+    yield broker
+    broker.stop()
+
+
+class Load:
+    """Appends numbered records, at most 5,000 in flight, and transactions beside them; remembers what was told."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.sent = 0
+        self.told: list[tuple[int, int]] = []  # number, offset
+        self.transactions = 0
+        self.kept: list[int] = []
+        self.doubtful: list[int] = []
+        self.is_transacting = False
+        self.is_claimed = True
+
+    def turn(self, more: bool) -> None:
+        while more and self.sent - len(self.told) < 5000:
+            values = [b"%d" % number for number in range(self.sent, self.sent + BATCH)]
+            self.log.append(Append("events", 0, [b"k"] * BATCH, values, self.sent))
+            self.sent += BATCH
+        if more and self.is_claimed and not self.is_transacting:
+            self.is_transacting = True
+            self.log.transact(SHARD, [Write("journal", 0, b"k", b"%d" % self.transactions)], self.transactions)
+            self.transactions += 1
+        for answer in self.log.poll():
+            self.note(answer)
+        time.sleep(0.001)
+
+    def note(self, answer: Appended | Transacted) -> None:
+        if isinstance(answer, Appended):
+            assert answer.failure is None, answer.failure
+            start = answer.batch.owner + answer.first
+            self.told += zip(range(start, start + len(answer.offsets)), answer.offsets, strict=True)
+            return
+        self.is_transacting = False
+        if answer.failure is None:
+            self.kept.append(answer.owner)
+        else:
+            self.is_claimed = False
+            if answer.failure.cause == "indeterminate":
+                self.doubtful.append(answer.owner)
+            else:
+                assert answer.failure.cause == "unavailable", answer.failure
+
+
+def test_kill_9_of_the_broker_loses_nothing_that_was_acknowledged(broker: Broker) -> None:
+    log = open_kafka(broker.bootstrap, {})
+    log.create_topics([TopicSpec("events"), TopicSpec("journal")])
+    log.claim(SHARD, 30.0)
+    load = Load(log)
+    run_for(load, 1.0)
+    assert len(load.told) > BATCH
+    assert load.kept
+
+    before = len(load.told)
+    broker.kill()
+    run_for(load, 0.5)
+    broker.restart()
+    deadline = time.monotonic() + 60.0
+    while len(load.told) <= before + 20_000:
+        load.turn(more=True)
+        assert time.monotonic() < deadline, "no record is acknowledged after the restart"
+    while len(load.told) < load.sent or load.is_transacting:
+        load.turn(more=False)
+        assert time.monotonic() < deadline, "not everything was answered"
+
+    assert [number for number, _ in load.told] == list(range(load.sent))
+    stored = read_all(log, "events")
+    assert stored == [(offset, number) for number, offset in load.told]
+
+    claim_again(log)
+    log.transact(SHARD, [Write("journal", 0, b"k", b"-1")], -1)
+    load.is_transacting = True
+    while load.is_transacting:
+        load.turn(more=False)
+        assert time.monotonic() < deadline, "no transaction after the restart"
+    journal = [number for _, number in read_all(log, "journal")]
+    assert journal == [*sorted(set(journal) - {-1}), -1]
+    assert set(load.kept) <= set(journal)
+    assert set(journal) <= set(load.kept) | set(load.doubtful)
+    log.close()
+
+
+def run_for(load: Load, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        load.turn(more=True)
+
+
+def claim_again(log: Log) -> None:
+    deadline = time.monotonic() + 30.0
+    while True:
+        try:
+            log.claim(SHARD, 10.0)
+            return
+        except LogError as error:
+            assert error.failure.cause == "unavailable", error
+            assert time.monotonic() < deadline
+
+
+def read_all(log: Log, topic: str) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    start, end = log.bounds(topic, 0)
+    while start < end:
+        records = log.read_range(topic, 0, start, 10_000)
+        found += [(offset, int(value or b"")) for offset, value in zip(records.offsets, records.values, strict=True)]
+        start = records.next
+    return found

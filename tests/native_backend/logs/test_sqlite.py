@@ -1,0 +1,292 @@
+"""What the SQLite driver promises beyond the port: kill -9, several processes on one file, snapshots, a full disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from native_backend.log import Append, Appended, Log, LogError, TopicSpec, Write
+from native_backend.logs import open_embedded, wall_ms
+from native_backend.logs.sqlite import columns, snapshot
+from native_backend.logs.sqlite.commit import Committer
+from native_backend.logs.sqlite.schema import FILE
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from native_backend.log import Append, TopicSpec
+from native_backend.logs import open_embedded
+log = open_embedded(Path(sys.argv[1]))
+log.create_topics([TopicSpec("t")])
+sent = told = 0
+while True:
+    while sent - told < 2000:
+        log.append(Append("t", 0, [b"k"] * 100, [b"%d" % n for n in range(sent, sent + 100)], sent))
+        sent += 100
+    for answer in log.poll():
+        assert answer.failure is None
+        told += len(answer.offsets)
+        print(told, answer.offsets[-1], flush=True)
+    time.sleep(0.001)
+"""
+HOLDER = """
+import sys
+from pathlib import Path
+from native_backend.logs import open_embedded
+log = open_embedded(Path(sys.argv[1]))
+log.claim("journal")
+print("held", flush=True)
+sys.stdin.read()
+"""
+PUTTER = """
+import sys, time
+from pathlib import Path
+from native_backend.log import TopicSpec
+from native_backend.logs import open_embedded
+log = open_embedded(Path(sys.argv[1]))
+slowest = 0.0
+for number in range(10):
+    started = time.monotonic()
+    log.create_topics([TopicSpec("made.%d" % number)])
+    log.put("meta", b"%d" % number, b"v")
+    slowest = max(slowest, time.monotonic() - started)
+print(slowest)
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    log = open_embedded(tmp_path)
+    yield log
+    log.close()
+
+
+def start(script: str, directory: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", script, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+def completed(log: Log, count: int) -> list[Appended]:
+    answers: list[Appended] = []
+    deadline = time.monotonic() + 20.0
+    while sum(len(answer.offsets) for answer in answers) < count:
+        answers += [answer for answer in log.poll() if isinstance(answer, Appended)]
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    return answers
+
+
+def test_what_was_completed_survives_kill_9_of_the_writer(tmp_path: Path) -> None:
+    process = start(WRITER, tmp_path)
+    assert process.stdout is not None
+    told = last_offset = 0
+    for line in process.stdout:
+        told, last_offset = map(int, line.split())
+        if told >= 20_000:
+            process.send_signal(signal.SIGKILL)
+            break
+    for line in process.stdout:  # what it had said before it died
+        if line.endswith("\n"):
+            told, last_offset = map(int, line.split())
+    process.communicate()
+
+    log = open_embedded(tmp_path)
+    start_at, found = 0, []
+    while (records := log.read_range("t", 0, start_at, 10_000)).offsets:
+        found += list(zip(records.offsets, records.values, strict=True))
+        start_at = records.next
+    log.close()
+    assert len(found) >= told >= 20_000
+    assert found[told - 1][0] == last_offset
+    assert [value for _, value in found] == [b"%d" % number for number in range(len(found))]
+
+
+def test_a_second_process_cannot_claim_and_learns_who_holds(log: Log, tmp_path: Path) -> None:
+    holder = start(HOLDER, tmp_path)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(LogError, match=rf"held by process {holder.pid}\b") as raised:
+        log.claim("journal", 0.05)
+    assert raised.value.failure.cause == "fenced"
+
+    os.kill(holder.pid, signal.SIGKILL)
+    log.claim("journal", 5.0)
+    holder.communicate()
+
+
+def test_another_process_writes_beside_a_saturated_writer(log: Log, tmp_path: Path) -> None:
+    log.create_topics([TopicSpec("t"), TopicSpec("meta", compacted=True)])
+    reader = log.open_reader("meta", 0, 0)
+    assert reader.read(10) is None
+    other = start(PUTTER, tmp_path)
+    batch = Append("t", 0, [b"k"] * 500, [b"v" * 100] * 500)
+    in_flight = 0
+    seen: list[bytes | None] = []
+    while other.poll() is None or in_flight:
+        while other.poll() is None and in_flight < 20_000:
+            log.append(Append("t", 0, batch.keys, batch.values))
+            in_flight += 500
+        in_flight -= sum(len(answer.offsets) for answer in log.poll() if isinstance(answer, Appended))
+        time.sleep(0.0005)
+    while (taken := reader.read(10)) is not None:
+        assert isinstance(taken, tuple)
+        seen += taken[2]
+    slowest, _ = other.communicate()
+    assert other.returncode == 0
+    assert seen == [b"%d" % number for number in range(10)]
+    assert len(log.topics("made.")) == 10
+    assert float(slowest) < 1.0
+
+
+def test_a_write_of_another_process_is_seen_at_the_next_read(log: Log, tmp_path: Path) -> None:
+    log.create_topics([TopicSpec("t")])
+    reader = log.open_reader("t", 0, 0)
+    assert reader.read(10) is None
+    other = open_embedded(tmp_path)
+    offset = other.put("t", b"k", b"v")
+    assert reader.read(10) == ([offset], [b"v"], [b"k"])
+    other.close()
+
+
+def test_wake_is_called_when_something_has_completed(log: Log) -> None:
+    log.create_topics([TopicSpec("t")])
+    woken: list[int] = []
+    log.on_ready(lambda: woken.append(1))
+    log.append(Append("t", 0, [b"k"], [b"v"]))
+    deadline = time.monotonic() + 10.0
+    while not woken:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    assert len(log.poll()) == 1
+
+
+def test_a_snapshot_tells_every_kept_record_and_who_the_topics_are(log: Log, tmp_path: Path) -> None:
+    made = log.create_topics([TopicSpec("um.node.a"), TopicSpec("um.node.b", 2), TopicSpec("other")])
+    log.append(Append("um.node.a", 0, [b"k"] * 5, [b"%d" % n for n in range(5)]))
+    log.append(Append("um.node.b", 1, [b"k"], [b"b"]))
+    log.append(Append("other", 0, [b"k"], [b"no"]))
+    offsets = completed(log, 7)[0].offsets
+    log.trim("um.node.a", 0, offsets[2])
+    log.put("um.node.b", b"gone", None)
+    log.project("group", {("um.node.a", 0): (offsets[3], "realmgate1;7;0")})
+
+    found = list(snapshot.rows(tmp_path, "um.node."))
+    assert [(topic, number, value) for topic, number, _, _, _, value in found] == [
+        ("um.node.a", 0, b"2"),
+        ("um.node.a", 0, b"3"),
+        ("um.node.a", 0, b"4"),
+        ("um.node.b", 0, None),
+        ("um.node.b", 1, b"b"),
+    ]
+    assert [offset for _, _, offset, _, _, _ in found[:3]] == offsets[2:]
+    assert all(abs(wall_ms() - at_ms) < 60_000 for _, _, _, at_ms, _, _ in found)
+    since = {("um.node.a", 0): offsets[4], ("um.node.b", 0): 100}
+    assert [row[5] for row in snapshot.rows(tmp_path, "um.node.", since)] == [b"4", b"b"]
+    assert snapshot.topic_ids(tmp_path) == {topic.name: topic.id for topic in made}
+    assert snapshot.ends(tmp_path)["um.node.a", 0] == log.bounds("um.node.a", 0)
+    assert list(snapshot.group_positions(tmp_path)) == [("group", "um.node.a", 0, offsets[3], "realmgate1;7;0")]
+
+
+def test_a_snapshot_is_one_moment_beside_a_live_writer(log: Log, tmp_path: Path) -> None:
+    log.create_topics([TopicSpec("t")])
+    for number in range(3):
+        log.put("t", b"k", b"%d" % number)
+    rows = snapshot.rows(tmp_path, "t")
+    first = next(rows)
+    log.put("t", b"k", b"later")
+    assert [row[5] for row in [first, *rows]] == [b"0", b"1", b"2"]
+
+
+def test_a_snapshot_of_no_realm_makes_none(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no realm"):
+        snapshot.topic_ids(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_unavailable_until_there_is_room(log: Log, tmp_path: Path) -> None:
+    log.create_topics([TopicSpec("t")])
+    committer = Committer(tmp_path, 1 << 20, wall_ms)
+    (pages,) = committer.connection.execute("PRAGMA page_count").fetchone()
+    committer.connection.execute(f"PRAGMA max_page_count = {pages}")
+    jobs = [Append("t", 0, [b"k"], [b"x" * 100_000])]
+    (answer,) = committer.commit(jobs, time.monotonic() + 1.0)
+    assert answer.failure is not None
+    assert (answer.failure.cause, answer.failure.code, answer.offsets) == ("unavailable", "SQLITE_FULL", [-1])
+    committer.connection.execute("PRAGMA max_page_count = 1073741823")
+    (answer,) = committer.commit(jobs, time.monotonic() + 1.0)
+    assert answer.failure is None
+    assert log.read_range("t", 0, 0, 10).offsets == answer.offsets
+    committer.close()
+
+
+def test_a_lock_that_is_never_let_go_is_unavailable_at_the_deadline(log: Log, tmp_path: Path) -> None:
+    log.create_topics([TopicSpec("t")])
+    hog = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    hog.execute("BEGIN IMMEDIATE")
+    started = time.monotonic()
+    with pytest.raises(LogError) as raised:
+        log.put("t", b"k", b"v", deadline_s=0.1)
+    assert raised.value.failure.cause == "unavailable"
+    assert time.monotonic() - started < 5.0
+    hog.execute("ROLLBACK")
+    hog.close()
+    log.put("t", b"k", b"v")
+
+
+def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
+    open_embedded(tmp_path).close()
+    connection = sqlite3.connect(tmp_path / FILE)
+    connection.execute("PRAGMA user_version = 9")
+    connection.close()
+    with pytest.raises(LogError, match="has format 9"):
+        open_embedded(tmp_path)
+
+
+def test_offsets_skip_within_a_long_batch(log: Log) -> None:
+    log.create_topics([TopicSpec("t")])
+    log.append(Append("t", 0, [b"k"] * 3000, [b"v"] * 3000))
+    (answer,) = completed(log, 3000)
+    assert answer.offsets == sorted(set(answer.offsets))
+    assert answer.offsets[-1] - answer.offsets[0] > 2999
+
+
+def test_transactions_and_appends_to_one_partition_share_its_offsets(log: Log) -> None:
+    log.create_topics([TopicSpec("t")])
+    log.claim("s")
+    for number in range(20):
+        log.append(Append("t", 0, [b"k"], [b"a%d" % number]))
+        log.transact("s", [Write("t", 0, b"k", b"t%d" % number)], number)
+    deadline = time.monotonic() + 10.0
+    count = 0
+    while count < 40:
+        count += len(log.poll())
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    values = log.read_range("t", 0, 0, 100).values
+    assert values == [item for number in range(20) for item in (b"a%d" % number, b"t%d" % number)]
+
+
+def test_the_embedded_realm_needs_no_kafka_client(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from native_backend.logs import open_embedded;"
+        "open_embedded(Path(sys.argv[1])).close();"
+        "assert not {'confluent_kafka', 'kafka'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+
+
+@given(st.lists(st.tuples(st.none() | st.binary(max_size=20), st.none() | st.binary(max_size=300)), max_size=50))
+def test_columns_come_back_as_they_went(records: list[tuple[bytes | None, bytes | None]]) -> None:
+    keys, values = [key for key, _ in records], [value for _, value in records]
+    assert columns.decode(columns.encode(keys, values), len(records)) == (keys, values)
