@@ -1,12 +1,18 @@
-"""Fixtures of the whole suite. A real Kafka starts when the first test asks for it, and is stopped by its pid at the end."""
+"""Fixtures of the whole suite: one real Kafka, started when the first test asks for it; gateways on either realm."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.broker import start_broker
+from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, start_gateway
+
+StartGateway = Callable[..., GatewayProcess]
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +21,24 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     broker = start_broker(tmp_path_factory.mktemp("kafka-session"))
     yield broker.bootstrap
     broker.stop()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StartGateway]:
+    """`gateway("embedded")`, `gateway("kafka", limits={...})`: a real gateway process on a realm of its own, ready.
+    It is stopped at the end of the test, and must end in order: exit code 0."""
+    started: list[GatewayProcess] = []
+
+    def start(realm_kind: str, **settings: Any) -> GatewayProcess:
+        directory = tmp_path / f"gateway-{len(started)}"
+        if realm_kind == "kafka":
+            realm = kafka_realm(request.getfixturevalue("kafka_bootstrap"), f"t{uuid.uuid4().hex[:8]}")
+        else:
+            realm = embedded_realm(directory)
+        started.append(start_gateway(directory, realm, **settings))
+        return started[-1]
+
+    yield start
+    ends = [(one.stop(), one.log()) for one in started]
+    for code, log in ends:
+        assert code == 0, f"a gateway ended with {code}:\n{log}"

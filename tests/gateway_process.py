@@ -1,0 +1,140 @@
+"""A real gateway process for tests: `realmgate serve` on a configuration of its own, on a port of its own.
+
+    gateway = start_gateway(tmp_path, embedded_realm(tmp_path))
+    gateway.kill(); gateway.restart()      # same configuration, same port
+
+The process's own words are in `log_path`. Errors: `RuntimeError` with the end of that log when it does not get ready
+or does not end. May import: the standard library, PyYAML.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+READY = re.compile(r"ready amqp://(?P<host>[^ ]+):(?P<port>\d+) realm=(?P<kind>\w+)\n")
+READY_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 10.0
+REALMGATE = Path(sys.executable).with_name("realmgate")
+
+
+def embedded_realm(directory: Path) -> dict[str, Any]:
+    return {"kind": "embedded", "path": str(directory / "realm")}
+
+
+def kafka_realm(bootstrap: str, prefix: str) -> dict[str, Any]:
+    return {"kind": "kafka", "bootstrap": bootstrap, "prefix": prefix}
+
+
+@dataclass(slots=True)
+class GatewayProcess:
+    """A gateway that is, or was, up. `port` stays the same from its first start on."""
+
+    config_path: Path
+    log_path: Path
+    process: subprocess.Popen[str] | None = None
+    port: int = 0
+    realm_kind: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None, "the gateway is not running"
+        return self.process.pid
+
+    def start(self) -> None:
+        """Start, and return when it says that it is ready."""
+        assert self.process is None, "the gateway is running already"
+        self.settings["listen"] = [f"amqp://127.0.0.1:{self.port}"]
+        self.config_path.write_text(yaml.safe_dump(self.settings, default_flow_style=None))
+        with self.log_path.open("a") as log:
+            self.process = subprocess.Popen(
+                [REALMGATE, "serve", "--config", self.config_path], stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        ready = READY.fullmatch(self._first_line())
+        if ready is None:
+            self.kill()
+            raise RuntimeError(f"the gateway did not get ready:\n{self.log()}")
+        self.port, self.realm_kind = int(ready["port"]), ready["kind"]
+
+    def stop(self) -> int:
+        """SIGTERM; returns the exit code. Stopping what is not running returns 0."""
+        return self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone."""
+        self._end(signal.SIGKILL)
+
+    def restart(self) -> None:
+        """Start again, same configuration and port, after `stop` or `kill`; stops it first if need be."""
+        self.stop()
+        self.start()
+
+    def command(self, *arguments: str) -> str:
+        """`realmgate ARGUMENTS --config ...` beside the gateway; returns what it prints."""
+        done = subprocess.run(
+            [REALMGATE, *arguments, "--config", self.config_path],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"realmgate {' '.join(arguments)} failed ({done.returncode}): {done.stderr}")
+        return done.stdout
+
+    def log(self) -> str:
+        """The end of what the process wrote on stderr."""
+        return self.log_path.read_text()[-4000:]
+
+    def rss_bytes(self) -> int:
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def _first_line(self) -> str:
+        assert self.process is not None and self.process.stdout is not None
+        readable, _, _ = select.select([self.process.stdout], [], [], READY_TIMEOUT_S)
+        return self.process.stdout.readline() if readable else ""
+
+    def _end(self, how: signal.Signals) -> int:
+        process, self.process = self.process, None
+        if process is None:
+            return 0
+        process.send_signal(how)
+        begin = time.monotonic()
+        try:
+            code = process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise RuntimeError(
+                f"still running {time.monotonic() - begin:.0f} s after {how.name}:\n{self.log()}"
+            ) from None
+        finally:
+            if process.stdout is not None:
+                process.stdout.close()
+        return code
+
+
+def start_gateway(directory: Path, realm: dict[str, Any], **settings: Any) -> GatewayProcess:
+    """Start a gateway that keeps its configuration and log in `directory`. Every node is created on attach unless
+    `nodes` says otherwise; `settings` are further top-level keys of the configuration."""
+    directory.mkdir(parents=True, exist_ok=True)
+    everything: dict[str, Any] = {"realm": realm, "nodes": {"create_on_attach": ["*"]}, **settings}
+    gateway = GatewayProcess(directory / "gateway.yaml", directory / "gateway.log", settings=everything)
+    gateway.start()
+    return gateway

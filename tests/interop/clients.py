@@ -1,0 +1,128 @@
+"""The foreign clients: built once into `.cache/`, run as processes.
+
+* Qpid JMS (`jms/`): class path by Maven, compiled by javac;
+* rhea (`rhea/`): by npm from its lock file;
+* the C load client (`tests/load/`): by make, on Debian's libqpid-proton11-dev.
+
+All three number their messages. Body of message i from JMS and rhea: the text `message i` and three characters beyond
+ASCII when i is even; `i % 257` bytes rising from i when odd. Each client knows this and compares. Errors: `RuntimeError` with
+the client's own words. May import: the standard library.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+CACHE = ROOT / ".cache"
+RUN_TIMEOUT_S = 100.0
+BUILD_TIMEOUT_S = 300.0
+
+
+def jms(*arguments: str) -> str:
+    """Qpid JMS; see `Client.java` for the commands. Returns what it prints."""
+    built = _jms()
+    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]  # it lives for seconds
+    return _run(["java", *quick, "-cp", f"{built / 'classes'}:{built / 'libs'}/*", "Client", *arguments])
+
+
+def rhea(mode: str, port: int, node: str, count: int) -> dict[str, Any]:
+    """rhea; `mode` is send or receive. Returns its report."""
+    script = HERE / "rhea" / "client.js"
+    out = _run(
+        ["node", str(script), mode, "127.0.0.1", str(port), node, str(count)], NODE_PATH=_rhea() / "node_modules"
+    )
+    return _report(out)
+
+
+def load(mode: str, address: str, node: str, *options: str) -> dict[str, Any]:
+    """The C load client; `mode` is send or receive. Returns its report."""
+    return _report(_run([str(load_client()), mode, "--address", address, "--node", node, *options]))
+
+
+@cache
+def load_client() -> Path:
+    """The C load client's path, built if need be."""
+    with _lock("load"):
+        _call(["make", "-s", "-C", str(ROOT / "tests" / "load")])
+    return CACHE / "load" / "load"
+
+
+@cache
+def _jms() -> Path:
+    sources = [HERE / "jms" / "pom.xml", HERE / "jms" / "src" / "main" / "java" / "Client.java"]
+
+    def build(into: Path) -> None:
+        maven = ["mvn", "-q", "-B", "-f", str(sources[0]), f"-DbuildDirectory={into / 'target'}"]
+        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={into / 'libs'}"]
+        _call([*maven, *copy])
+        compile_ = ["javac", "-encoding", "UTF-8", "-cp", f"{into / 'libs'}/*", "-d", str(into / "classes")]
+        _call([*compile_, str(sources[1])])
+
+    return _built("jms", sources, build)
+
+
+@cache
+def _rhea() -> Path:
+    sources = [HERE / "rhea" / name for name in ("package.json", "package-lock.json", ".npmrc")]
+
+    def build(into: Path) -> None:
+        for source in sources:
+            shutil.copy(source, into)
+        _call(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(into)], cwd=into)
+
+    return _built("rhea", sources, build)
+
+
+def _built(name: str, sources: list[Path], build: Callable[[Path], None]) -> Path:
+    """`.cache/interop/NAME`, built anew only when a source has changed."""
+    directory = CACHE / "interop" / name
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    stamp = directory / "sources.sha256"
+    with _lock(f"interop-{name}"):
+        if not stamp.exists() or stamp.read_text() != digest:
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir(parents=True)
+            build(directory)
+            stamp.write_text(digest)
+    return directory
+
+
+@contextmanager
+def _lock(name: str) -> Iterator[None]:
+    """Two test runs may want to build the same."""
+    CACHE.mkdir(exist_ok=True)
+    with (CACHE / f"{name}.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _call(command: list[str], cwd: Path | None = None) -> None:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
+
+
+def _run(command: list[str], **environment: Path) -> str:
+    environ = {**os.environ, **{name: str(value) for name, value in environment.items()}}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{Path(command[0]).name} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
+    return done.stdout.strip()
+
+
+def _report(line: str) -> dict[str, Any]:
+    report = json.loads(line)
+    assert isinstance(report, dict)
+    return report
