@@ -60,9 +60,12 @@ def failure_of(error: KafkaError) -> Failure:
     return Failure(CAUSES.get(error.code(), "unexpected"), error.str(), error.name())
 
 
-def failure_in(exception: KafkaException) -> Failure:
-    """The failure that an exception of confluent-kafka carries."""
-    error = exception.args[0]
+def failure_in(exception: BaseException) -> Failure:
+    """The failure that an exception of confluent-kafka carries. A fatal error that was raised while callbacks still ran
+    comes wrapped in a SystemError, as its cause."""
+    if isinstance(exception, SystemError) and exception.__cause__ is not None:
+        return failure_in(exception.__cause__)
+    error = exception.args[0] if isinstance(exception, KafkaException) else None
     return failure_of(error) if isinstance(error, KafkaError) else Failure("unexpected", str(exception))
 
 

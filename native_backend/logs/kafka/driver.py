@@ -81,6 +81,8 @@ class KafkaLog:
         completions: list[Completion] = [*self._publisher.poll()]
         for slot in [*self._retired, *self._slots.values()]:
             completions += slot.poll()
+        if self._retired:
+            self._retired = [slot for slot in self._retired if not slot.is_done]
         if self._fenced:
             completions += self._fenced
             self._fenced = []

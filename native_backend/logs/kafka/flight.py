@@ -37,6 +37,11 @@ class Flight:
         """How many callbacks this flight gets in all."""
         return self.end - self.start - len(self.refusals)
 
+    @property
+    def weight(self) -> int:
+        """Bytes of values that it has in the producer's queue."""
+        return self.size if self.count else 0
+
     def callback(self) -> Delivered:
         offsets, errors = self.offsets, self.errors
         append = offsets.append

@@ -112,7 +112,7 @@ class Publisher:
                 if not self._produce(lane, flight):
                     return
                 self._count += flight.count
-                self._bytes += flight.size
+                self._bytes += flight.weight
             lane.flying.append(lane.waiting.popleft())
 
     def _produce(self, lane: Lane, flight: Flight) -> bool:
@@ -133,7 +133,7 @@ class Publisher:
             flight.refreshed = True
             lane.look_up = self._look_ups.submit(_look_up, self._producer, batch.topic)
             return False
-        flight.refusals = {index: failure_of(error) for index, error in errors.items()}
+        flight.refusals = {index: _not_taken(error) for index, error in errors.items()}
         return True
 
     def _land(self, lane: Lane, landed: list[Appended]) -> None:
@@ -144,11 +144,11 @@ class Publisher:
                 return
             lane.flying.popleft()
             self._count -= flight.count
-            self._bytes -= flight.size if flight.count else 0
+            self._bytes -= flight.weight
 
     def _start_anew(self, error: BaseException) -> list[Appended]:
         """The producer is dead. What it had is stored or not, nobody knows; what waited goes to a new one."""
-        words = failure_in(error) if isinstance(error, KafkaException) else Failure("unexpected", str(error))
+        words = failure_in(error)
         failure = Failure("indeterminate", words.detail, words.code)
         given_up = [
             answer for lane in self._lanes.values() for flight in lane.flying for answer in flight.give_up(failure)
@@ -160,6 +160,12 @@ class Publisher:
         self._look_ups.submit(bury, self._producer)
         self._producer = self._make()
         return given_up
+
+
+def _not_taken(error: KafkaError) -> Failure:
+    """What the producer would not take is certainly not stored, whatever the error says of others."""
+    failure = failure_of(error)
+    return Failure("unavailable", failure.detail, failure.code) if failure.cause == "indeterminate" else failure
 
 
 def _look_up(producer: Producer, topic: str) -> None:

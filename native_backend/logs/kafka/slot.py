@@ -71,10 +71,15 @@ class Slot:
             job = self._under_way.popleft()
             if not job.is_answered:
                 doubt = Failure("indeterminate", "the transaction's thread does not answer")
-                self._broken = Failure("unavailable", f"shard {self._shard} has a transaction in doubt: claim it again")
+                self._break(doubt)
                 self._answer(job, doubt)
         answers = self._answers
         return [answers.popleft() for _ in range(len(answers))]
+
+    @property
+    def is_done(self) -> bool:
+        """Everything that was submitted has been answered, and the answers were taken."""
+        return not self._under_way and not self._answers
 
     def retire(self, deadline_s: float) -> None:
         """No more jobs; waits for the one under way."""
@@ -101,10 +106,12 @@ class Slot:
             self._producer.begin_transaction()
             failure = self._send(job, deadline)
         except (KafkaException, SystemError) as error:
-            failure = _failure(error)
+            failure = failure_in(error)
         if failure is None:
             return self._commit(deadline)
         self._abort()
+        if self._broken is not None and self._broken.cause == "fenced":
+            return self._broken
         # The commit was never asked for: what could not be told in time is certainly not stored.
         return Failure("unavailable", failure.detail, failure.code) if failure.cause == "indeterminate" else failure
 
@@ -143,14 +150,14 @@ class Slot:
         try:
             self._producer.commit_transaction(max(deadline - time.monotonic(), 0.1))
         except (KafkaException, SystemError) as error:
-            failure = _failure(error)
+            failure = failure_in(error)
             known = error.args[0] if isinstance(error, KafkaException) else None
             if known is not None and known.txn_requires_abort():
                 self._abort()
                 certain = failure.cause == "indeterminate"
                 return Failure("unavailable", failure.detail, failure.code) if certain else failure
-            self._break()
-            if known is not None and known.fatal():
+            self._break(failure)
+            if known is not None and known.fatal() and failure.cause != "indeterminate":
                 return failure
             return Failure("indeterminate", failure.detail, failure.code)
         return None
@@ -162,13 +169,12 @@ class Slot:
             self._producer.flush(ABORT_S)
             self._producer.abort_transaction(ABORT_S)
         except (KafkaException, SystemError) as error:
-            self._break(_failure(error))
+            self._break(failure_in(error))
 
-    def _break(self, failure: Failure | None = None) -> None:
-        if failure is not None and failure.cause == "fenced":
-            self._broken = failure
-        else:
-            self._broken = Failure("unavailable", f"shard {self._shard} has a transaction in doubt: claim it again")
+    def _break(self, failure: Failure) -> None:
+        """Nothing more goes through this slot: fenced for good, or in doubt until the shard is claimed again."""
+        doubt = Failure("unavailable", f"shard {self._shard} has a transaction in doubt: claim it again")
+        self._broken = failure if failure.cause == "fenced" else doubt
 
 
 def claim(shard: str, producer: Producer, deadline_s: float) -> Slot:
@@ -187,7 +193,3 @@ def claim(shard: str, producer: Producer, deadline_s: float) -> Slot:
                 raise LogError(
                     Failure("unavailable", failure.detail, failure.code) if timed_out else failure
                 ) from error
-
-
-def _failure(error: BaseException) -> Failure:
-    return failure_in(error) if isinstance(error, KafkaException) else Failure("unexpected", str(error))

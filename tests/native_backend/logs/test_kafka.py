@@ -1,0 +1,391 @@
+"""What the Kafka driver promises beyond the port, on a real broker; what no broker does on demand, on a stand-in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from native_backend.log import Append, Appended, Completion, Log, LogError, TopicSpec, Transacted, Write
+from native_backend.logs import open_kafka
+from tests.broker import free_port
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning"),
+]
+RIVAL = """
+import sys, time
+from native_backend.log import Write
+from native_backend.logs import open_kafka
+log = open_kafka(sys.argv[1], {})
+shard, topic = sys.argv[2:]
+def transact(value):
+    log.transact(shard, [Write(topic, 0, b"k", value)], None)
+    while not (answers := log.poll()):
+        time.sleep(0.001)
+    return answers[0].failure.cause if answers[0].failure else "stored"
+log.claim(shard, 30.0)
+print(transact(b"first"), flush=True)
+sys.stdin.readline()
+print(transact(b"fenced"), flush=True)
+log.close()
+"""
+
+
+@pytest.fixture
+def log(kafka_bootstrap: str) -> Iterator[Log]:
+    log = open_kafka(kafka_bootstrap, {})
+    yield log
+    log.close()
+
+
+@pytest.fixture
+def topic(log: Log) -> str:
+    name = f"k{uuid.uuid4().hex[:8]}"
+    log.create_topics([TopicSpec(name)])
+    return name
+
+
+def answered(log: Log, count: int) -> list[Completion]:
+    answers: list[Completion] = []
+    deadline = time.monotonic() + 20.0
+    while sum(len(answer.offsets) for answer in answers) < count:
+        answers += log.poll()
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    return answers
+
+
+def test_a_claim_of_another_process_is_fenced_by_ours(log: Log, topic: str, kafka_bootstrap: str) -> None:
+    shard = f"{topic}/journal"
+    rival = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", RIVAL, kafka_bootstrap, shard, topic],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert rival.stdout is not None
+    assert rival.stdout.readline() == "stored\n"
+    log.claim(shard)
+    said, _ = rival.communicate("now\n", timeout=30.0)
+    assert said == "fenced\n"
+    log.transact(shard, [Write(topic, 0, b"k", b"ours")], None)
+    (answer,) = answered(log, 1)
+    assert answer.failure is None
+    assert log.read_range(topic, 0, 0, 10).values == [b"first", b"ours"]
+
+
+def test_more_than_the_clients_queue_holds_waits_in_order(topic: str, kafka_bootstrap: str) -> None:
+    log = open_kafka(kafka_bootstrap, {"queue.buffering.max.messages": 1000})
+    for start in range(0, 30_000, 3000):
+        log.append(Append(topic, 0, [b"k"] * 3000, [b"%d" % number for number in range(start, start + 3000)]))
+    answers = answered(log, 30_000)
+    assert all(answer.failure is None for answer in answers)
+    found = log.read_range(topic, 0, 0, 40_000)
+    assert found.values == [b"%d" % number for number in range(30_000)]
+    assert found.offsets == [offset for answer in answers for offset in answer.offsets]
+    log.close()
+
+
+def test_a_foreign_commit_is_read_without_its_trailing_nul(log: Log, topic: str, kafka_bootstrap: str) -> None:
+    from confluent_kafka import Consumer, TopicPartition
+
+    group = f"{topic}.group"
+    consumer = Consumer({"bootstrap.servers": kafka_bootstrap, "group.id": group})
+    consumer.commit(offsets=[TopicPartition(topic, 0, 7, metadata="foreign")], asynchronous=False)
+    consumer.close()
+    assert log.projected(group) == {(topic, 0): (7, "foreign")}
+
+
+def test_event_topics_are_kept_for_ever_and_compacted_ones_compacted(
+    log: Log, topic: str, kafka_bootstrap: str
+) -> None:
+    from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
+
+    log.create_topics([TopicSpec(f"{topic}.c", compacted=True)])
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    wanted = [ConfigResource(ResourceType.TOPIC, name) for name in (topic, f"{topic}.c")]
+    found = {resource.name: future.result(10.0) for resource, future in admin.describe_configs(wanted).items()}
+    assert found[topic]["retention.ms"].value == "-1"
+    assert found[topic]["cleanup.policy"].value == "delete"
+    assert found[f"{topic}.c"]["cleanup.policy"].value == "compact"
+
+
+def test_an_aborted_transaction_leaves_a_gap_and_no_record(log: Log, topic: str) -> None:
+    shard = f"{topic}/journal"
+    log.claim(shard)
+    log.transact(shard, [Write(topic, 0, b"k", b"lost"), Write(f"{topic}.never", 0, b"k", b"v")], None)
+    (answer,) = answered(log, 2)
+    assert answer.failure is not None
+    assert answer.failure.cause == "not-found"
+    log.transact(shard, [Write(topic, 0, b"k", b"kept")], None)
+    (answer,) = answered(log, 1)
+    found = log.read_range(topic, 0, 0, 10)
+    assert found.values == [b"kept"]
+    assert found.offsets == answer.offsets
+    assert found.offsets[0] > 0
+    assert found.next == log.bounds(topic, 0)[1]
+
+
+def test_without_a_broker_control_calls_are_unavailable_at_their_deadline() -> None:
+    log = open_kafka(f"127.0.0.1:{free_port()}", {})
+    calls: list[Callable[[], object]] = [
+        lambda: log.topics("x", 0.5),
+        lambda: log.create_topics([TopicSpec("x")], 0.5),
+        lambda: log.bounds("x", 0, 0.5),
+        lambda: log.claim("s", 0.5),
+    ]
+    for call in calls:
+        started = time.monotonic()
+        with pytest.raises(LogError) as raised:
+            call()
+        assert raised.value.failure.cause == "unavailable"
+        assert time.monotonic() - started < 2.0
+    with pytest.raises(LogError) as raised:
+        log.put("x", b"k", b"v", 0.5)
+    assert raised.value.failure.cause == "indeterminate"
+    log.close(0.5)
+
+
+def test_an_append_that_is_not_acknowledged_in_time_is_in_doubt() -> None:
+    log = open_kafka(f"127.0.0.1:{free_port()}", {"delivery.timeout.ms": 300})
+    log.append(Append("x", 0, [b"k"] * 3, [b"v"] * 3))
+    (answer,) = answered(log, 3)
+    assert isinstance(answer, Appended)
+    assert answer.failure is not None
+    assert (answer.failure.cause, answer.offsets) == ("indeterminate", [-1, -1, -1])
+    assert answer.failure.code == "_MSG_TIMED_OUT"
+    log.close(0.5)
+
+
+def test_a_client_setting_that_does_not_exist_is_told_at_once() -> None:
+    with pytest.raises(LogError, match=r"realm\.client.*no\.such\.setting"):
+        open_kafka("127.0.0.1:1", {"no.such.setting": 1})
+
+
+# -- on a stand-in: what a broker does not do on demand
+
+
+class FakeMessage:
+    def __init__(self, offset: int) -> None:
+        self._offset = offset
+
+    def offset(self) -> int:
+        return self._offset
+
+
+class FakeProducer:
+    """Takes what it is given; `script` says what the next polls do."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[tuple[Callable[[Any, Any], None], int]] = []
+        self.refuse: dict[int, Any] = {}
+        self.raises: BaseException | None = None
+        self.is_closed = False
+        self.looked_up: list[str] = []
+
+    def list_topics(self, topic: str, _timeout: float) -> None:
+        self.looked_up.append(topic)
+
+    def produce_batch(self, _topic: str, messages: list[dict[str, Any]], *, partition: int, on_delivery: Any) -> int:
+        assert partition == 0
+        for index, error in self.refuse.items():
+            messages[index]["_error"] = error
+        taken = len(messages) - len(self.refuse)
+        self.callbacks.append((on_delivery, taken))
+        return taken
+
+    def poll(self, _timeout: float) -> int:
+        if self.raises is not None:
+            raise self.raises
+        return 0
+
+    def purge(self) -> None: ...
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def publisher(producers: list[FakeProducer]) -> Any:
+    from native_backend.logs.kafka.publisher import Publisher
+
+    def make() -> Any:
+        producers.append(FakeProducer())
+        return producers[-1]
+
+    return Publisher(make, 10_000, 1_000_000)
+
+
+def told(answers: list[Appended]) -> list[tuple[int, list[int], str]]:
+    return [(a.first, a.offsets, a.failure.cause if a.failure else "") for a in answers]
+
+
+def test_completions_are_sliced_as_the_callbacks_come() -> None:
+    producers: list[FakeProducer] = []
+    subject = publisher(producers)
+    for _ in range(2):
+        subject.append(Append("t", 0, [b"k"] * 3, [b"v"] * 3))
+    (first, _), (second, _) = producers[0].callbacks
+    first(None, FakeMessage(10))
+    assert told(subject.poll()) == [(0, [10], "")]
+    assert told(subject.poll()) == []
+    for callback, offset in ((first, 11), (first, 12), (second, 20)):
+        callback(None, FakeMessage(offset))
+    assert told(subject.poll()) == [(1, [11, 12], ""), (0, [20], "")]
+    assert not subject.is_idle
+    second(None, FakeMessage(21))
+    second(None, FakeMessage(22))
+    assert told(subject.poll()) == [(1, [21, 22], "")]
+    assert subject.is_idle
+
+
+def test_what_the_producer_refuses_at_once_is_told_in_its_place() -> None:
+    from confluent_kafka import KafkaError
+
+    producers: list[FakeProducer] = []
+    subject = publisher(producers)
+    producers[0].refuse = {1: KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)}
+    subject.append(Append("t", 0, [b"k"] * 4, [b"v"] * 4))
+    ((callback, count),) = producers[0].callbacks
+    assert count == 3
+    callback(None, FakeMessage(5))
+    assert told(subject.poll()) == []
+    callback(None, FakeMessage(6))
+    callback(KafkaError(KafkaError._MSG_TIMED_OUT), FakeMessage(-1))
+    expected = [(0, [5], ""), (1, [-1], "too-large"), (2, [6], ""), (3, [-1], "indeterminate")]
+    assert told(subject.poll()) == expected
+    assert subject.is_idle
+
+
+@pytest.mark.parametrize("is_system_error", [False, True])
+def test_a_fatal_error_leaves_what_was_in_flight_in_doubt_and_a_new_producer_goes_on(is_system_error: bool) -> None:
+    from confluent_kafka import KafkaError, KafkaException
+
+    producers: list[FakeProducer] = []
+    subject = publisher(producers)
+    subject.append(Append("t", 0, [b"k"] * 3, [b"v"] * 3))
+    ((callback, _),) = producers[0].callbacks
+    callback(None, FakeMessage(10))
+    assert told(subject.poll()) == [(0, [10], "")]
+    fatal: BaseException = KafkaException(KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER))
+    producers[0].raises = SystemError("an exception was pending") if is_system_error else fatal
+    assert told(subject.poll()) == [(1, [-1, -1], "indeterminate")]
+    subject.append(Append("t", 0, [b"k"], [b"v"]))
+    ((callback, _),) = producers[1].callbacks
+    callback(None, FakeMessage(30))
+    assert told(subject.poll()) == [(0, [30], "")]
+    subject.close()
+    assert producers[0].is_closed
+
+
+class SlowProducer:
+    """A transactional producer whose commit ends as it is told, or not before it is let go."""
+
+    def __init__(self, ending: BaseException | None) -> None:
+        self._ending = ending
+        self.aborted = 0
+
+    def begin_transaction(self) -> None: ...
+    def purge(self) -> None: ...
+    def close(self) -> None: ...
+
+    def produce(self, *_args: object, on_delivery: Callable[[Any, Any], None]) -> None:
+        on_delivery(None, FakeMessage(3))
+
+    def flush(self, _timeout: float) -> int:
+        return 0
+
+    def commit_transaction(self, _timeout: float) -> None:
+        if self._ending is not None:
+            raise self._ending
+
+    def abort_transaction(self, _timeout: float) -> None:
+        self.aborted += 1
+
+
+def outcome(slot: Any) -> Transacted:
+    slot.submit([Write("t", 0, b"k", b"v")], "me")
+    deadline = time.monotonic() + 10.0
+    while not (answers := slot.poll()):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    answer: Transacted = answers[0]
+    return answer
+
+
+def test_a_commit_without_an_answer_is_in_doubt_and_the_shard_must_be_claimed_again() -> None:
+    from confluent_kafka import KafkaError, KafkaException
+
+    from native_backend.logs.kafka.slot import Slot
+
+    slot: Any = Slot("s", SlowProducer(KafkaException(KafkaError(KafkaError._TIMED_OUT))))  # type: ignore[arg-type]
+    first, second = outcome(slot), outcome(slot)
+    assert first.failure is not None
+    assert second.failure is not None
+    assert (first.failure.cause, first.offsets) == ("indeterminate", [-1])
+    assert second.failure.cause == "unavailable"
+    assert "claim it again" in second.failure.detail
+    slot.retire(5.0)
+
+
+def test_a_commit_that_must_be_aborted_is_certainly_not_stored() -> None:
+    from confluent_kafka import KafkaError, KafkaException
+
+    from native_backend.logs.kafka.slot import Slot
+
+    error = KafkaError(KafkaError._TIMED_OUT, "in time no more", False, False, True)
+    producer = SlowProducer(KafkaException(error))
+    slot: Any = Slot("s", producer)  # type: ignore[arg-type]
+    answer = outcome(slot)
+    assert answer.failure is not None
+    assert (answer.failure.cause, producer.aborted) == ("unavailable", 1)
+    slot.retire(5.0)
+
+
+def test_no_error_code_has_two_causes() -> None:
+    from native_backend.logs.kafka.causes import CAUSES, CODES
+
+    assert sum(len(codes) for codes in CODES.values()) == len(CAUSES)
+
+
+def test_each_client_takes_only_what_concerns_it() -> None:
+    from native_backend.logs.kafka import settings
+
+    client: dict[str, str | int | float | bool] = {
+        "linger.ms": 5,
+        "fetch.min.bytes": 10,
+        "security.protocol": "SASL_SSL",
+        "acks": 1,
+    }
+    publish = settings.publish("b:1", client, print)
+    tail = settings.tail("b:1", client, print)
+    shard = settings.transactional("b:1", client, "s", print)
+    assert (publish["linger.ms"], publish["acks"]) == (5, "all")
+    assert "fetch.min.bytes" not in publish
+    assert tail["fetch.min.bytes"] == 10
+    assert not {"linger.ms", "acks"} & tail.keys()
+    assert (shard["linger.ms"], shard["transactional.id"]) == (0, "s")
+    assert settings.admin("b:1,c:2", client)["security_protocol"] == "SASL_SSL"
+    assert settings.admin("b:1,c:2", client)["bootstrap_servers"] == ["b:1", "c:2"]
+
+
+def test_a_topic_that_stays_unknown_leaves_nothing_counted_as_in_flight() -> None:
+    from confluent_kafka import KafkaError
+
+    producers: list[FakeProducer] = []
+    subject = publisher(producers)
+    producers[0].refuse = dict.fromkeys(range(3), KafkaError(KafkaError._UNKNOWN_TOPIC))
+    subject.append(Append("t", 0, [b"k"] * 3, [b"v" * 100] * 3))
+    answers: list[Appended] = []
+    deadline = time.monotonic() + 10.0
+    while not answers:
+        answers = subject.poll()
+        assert time.monotonic() < deadline
+    assert told(answers) == [(0, [-1, -1, -1], "not-found")]
+    assert producers[0].looked_up == ["t"]
+    assert (subject.is_idle, subject._count, subject._bytes) == (True, 0, 0)
