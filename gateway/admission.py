@@ -77,7 +77,7 @@ class Admission:
             node_kind=node.kind if known and node else "unknown",
             distribution_mode=terminus.distribution_mode,
             source_durability=terminus.source_durability,
-            **({"filter": terminus.filter} if "filter" in self._house.tables["attach"].axes else {}),
+            filter=terminus.filter,
         )
         then = decision.then
         if then["attach"] == "refuse" or node is None:

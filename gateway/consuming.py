@@ -128,8 +128,9 @@ class ConsumingLink:
             return  # nobody to tell
         then = (answer_rule or batch.decision).then
         detail = f"{answer.answer}: {answer.native}" if answer and answer.answer != "done" else str(then["condition"])
-        self.link.settle(batch.seqs, verdict.outcome, then["condition"], detail, then["settle"] or batch.peer_settled)
-        self.connection.touch()
+        if not batch.peer_settled:  # else nothing may be said to it any more
+            self.link.settle(batch.seqs, verdict.outcome, then["condition"], detail, then["settle"])
+            self.connection.touch()
         if then["class"] == "fatal":
             self.connection.close_link(self.link, then["condition"], detail)
 
@@ -178,7 +179,7 @@ class ConsumingLink:
         outcome, condition = decision.then["in_flight"], decision.then["condition"]
         stated = [(pointer, *numbers) for pointer, numbers in self.link.unsettled.items()]
         for pointer, seq, _ in stated:
-            self.link.stated(pointer, seq, outcome, True)
+            self.link.stated(pointer, seq, outcome, False)
         seqs, eids = [seq for _, seq, _ in stated], [eid for _, _, eid in stated]
         if seqs:
             verdict = Verdict(

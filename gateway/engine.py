@@ -29,9 +29,9 @@ from gateway.facts import (
 )
 from gateway.tap import ATTACH, FLOW, OPEN, TRANSFER, Fault, Frame, Tap
 
-_NULL: Final = ffi.NULL
 _TRANSFER_STATE, _TRANSFER_TAG, _FLOW_HANDLE, _FLOW_PROPERTIES = 7, 2, 4, 10
 _TRANSACTIONAL: Final = 0x34
+_ACCEPTED: Final = 0x24
 _STATES: Final = {
     0: "unstated",
     0x23: "received",
@@ -49,7 +49,7 @@ _partial, _settled, _recv, _advance = (
     lib.pn_link_recv,
     lib.pn_link_advance,
 )
-_updated, _remote_state = lib.pn_delivery_updated, lib.pn_delivery_remote_state
+_remote_state, _settle = lib.pn_delivery_remote_state, lib.pn_delivery_settle
 
 
 class Engine:
@@ -78,7 +78,6 @@ class Engine:
         self._links: dict[Any, Link] = {}
         self._facts: list[Fact] = []
         self._frame: Frame | None = None
-        self._hot: tuple[Any, Any] = (_NULL, None)  # the link of the last delivery: runs are long
         self._freed = False
         self.failed = False  # nothing more is read
         self.closed = False  # both sides have closed
@@ -149,38 +148,98 @@ class Engine:
     # -- proton's events to facts
 
     def _read_events(self) -> None:
-        collector = self._collector
-        delivery, flow = lib.PN_DELIVERY, lib.PN_LINK_FLOW
+        collector, delivery = self._collector, lib.PN_DELIVERY
         while True:
             event = _peek(collector)
-            if event == _NULL:
+            if not event:
                 return
-            kind = _type_of(event)
-            if kind == delivery:
-                self._on_delivery(_event_delivery(event))
-            elif kind == flow:
-                link = self._links.get(lib.pn_event_link(event))
-                if isinstance(link, Outgoing):
-                    self._facts.append(Flowed(link))
+            if _type_of(event) == delivery:
+                link = self._links.get(_delivery_link(_event_delivery(event)))
+                if type(link) is Outgoing:
+                    self._read_dispositions(link, event)
+                elif self._frame is None and type(link) is Incoming:
+                    self._read_transfers(link, event)
+                else:
+                    if type(link) is Incoming:
+                        self._on_transfer(link, _event_delivery(event))
+                    _pop(collector)
             else:
-                self._on_event(event, kind)
+                self._on_event(event, _type_of(event))
+                _pop(collector)
+
+    # The two loops below carry every message: they stay with one link as long as its events last.
+
+    def _read_transfers(self, link: Incoming, event: Any) -> None:
+        """A plain run: every delivery is new and complete, its sender's own dispositions are frames of their own."""
+        if link.broken:
+            _pop(self._collector)
+            return
+        collector, kind, pointer = self._collector, lib.PN_DELIVERY, link._pointer
+        buffer, scratch, size_max = self._buffer, self._buffer_pointer, len(self._buffer)
+        fact = self._transfers_of(link)
+        message, presettled, arrived = fact.messages.append, fact.presettled.append, link.arrived.append
+        link.partial_reported = False
+        while True:
+            delivery = _event_delivery(event)
+            if _delivery_link(delivery) != pointer:
+                return
+            size = _recv(pointer, scratch, size_max)
+            if size >= size_max:
+                self._too_large(link)
+                return  # the event stays, and is passed over with all that follow it
+            message(bytes(buffer[:size]) if size > 0 else b"")
+            presettled(_settled(delivery))
+            arrived(delivery)
+            _advance(pointer)
             _pop(collector)
+            event = _peek(collector)
+            if not event or _type_of(event) != kind:
+                return
 
-    def _on_delivery(self, delivery: Any) -> None:
-        pointer = _delivery_link(delivery)
-        if pointer == self._hot[0]:
-            link = self._hot[1]
-        else:
-            link = self._links.get(pointer)
-            self._hot = (pointer, link)
-        if type(link) is Incoming:
-            self._on_transfer(link, pointer, delivery)
-        elif type(link) is Outgoing and _updated(delivery):
-            self._on_disposition(link, delivery)
+    def _read_dispositions(self, link: Outgoing, event: Any) -> None:
+        """What consumers send most: deliveries accepted and settled, one after the other."""
+        collector, kind, pointer = self._collector, lib.PN_DELIVERY, link._pointer
+        take, seqs, eids = link.unsettled.pop, [], []
+        while True:
+            delivery = _event_delivery(event)
+            if _delivery_link(delivery) != pointer:
+                break
+            if _remote_state(delivery) == _ACCEPTED and _settled(delivery):
+                numbers = take(delivery, None)
+                if numbers is not None:
+                    seqs.append(numbers[0])
+                    eids.append(numbers[1])
+                    _settle(delivery)  # nothing will be said to it: the peer has settled
+            else:
+                if seqs:
+                    self._facts.append(Dispositions(link, "accepted", True, seqs, eids))
+                    seqs, eids = [], []
+                self._on_disposition(link, delivery)
+            _pop(collector)
+            event = _peek(collector)
+            if not event or _type_of(event) != kind:
+                break
+        if seqs:
+            self._facts.append(Dispositions(link, "accepted", True, seqs, eids))
 
-    def _on_transfer(self, link: Incoming, pointer: Any, delivery: Any) -> None:
-        if lib.pn_link_current(pointer) != delivery:
-            return  # the publisher's own disposition for a delivery that is already ours
+    def _transfers_of(self, link: Incoming, transactional: bool = False) -> Transfers:
+        """The run of messages that this link is in, or a new one."""
+        last = self._facts[-1] if self._facts else None
+        if type(last) is not Transfers or last.link is not link or transactional or last.transactional:
+            last = Transfers(link, transactional=transactional)
+            self._facts.append(last)
+        return last
+
+    def _too_large(self, link: Incoming) -> None:
+        if not link.broken:
+            link.broken = True
+            self._fault(Fault("message-too-large", f"more than {self._message_size_max} bytes"), link)
+
+    def _on_transfer(self, link: Incoming, delivery: Any) -> None:
+        """A delivery whose frame stood alone: it may be partial, aborted, or carry a state."""
+        pointer = link._pointer
+        if link.broken or lib.pn_link_current(pointer) != delivery:
+            return  # or the publisher's own disposition for a delivery that is already ours
         if _partial(delivery):
             self._on_partial(link, delivery)
             return
@@ -189,23 +248,18 @@ class Engine:
             lib.pn_delivery_settle(delivery)  # aborted is settled, and nothing was sent
             return
         if size > self._message_size_max:
-            self._fault(Fault("message-too-large", f"more than {self._message_size_max} bytes"), link)
+            self._too_large(link)
             return
         link.partial_reported = False
-        facts = self._facts
-        last = facts[-1] if facts else None
-        transactional = self._frame is not None and _remote_state(delivery) == _TRANSACTIONAL
-        if type(last) is not Transfers or last.link is not link or transactional or last.transactional:
-            last = Transfers(link, transactional=transactional)
-            facts.append(last)
-        last.messages.append(bytes(self._buffer[:size]) if size > 0 else b"")
-        last.presettled.append(_settled(delivery))
+        fact = self._transfers_of(link, _remote_state(delivery) == _TRANSACTIONAL)
+        fact.messages.append(bytes(self._buffer[:size]) if size > 0 else b"")
+        fact.presettled.append(_settled(delivery))
         link.arrived.append(delivery)
         _advance(pointer)
 
     def _on_partial(self, link: Incoming, delivery: Any) -> None:
         if lib.pn_delivery_pending(delivery) > self._message_size_max:
-            self._fault(Fault("message-too-large", f"more than {self._message_size_max} bytes"), link)
+            self._too_large(link)
         elif link.reports_partial and not link.partial_reported:
             link.partial_reported = True
             link.arrived.append(delivery)
@@ -250,7 +304,11 @@ class Engine:
             self._facts.append(Dispositions(link, earlier[1], False, [earlier[0]], [-1], repeated=True))
 
     def _on_event(self, event: Any, kind: int) -> None:
-        if kind == lib.PN_LINK_REMOTE_OPEN:
+        if kind == lib.PN_LINK_FLOW:
+            link = self._links.get(lib.pn_event_link(event))
+            if isinstance(link, Outgoing):
+                self._facts.append(Flowed(link))
+        elif kind == lib.PN_LINK_REMOTE_OPEN:
             self._on_attach(lib.pn_event_link(event))
         elif kind in (lib.PN_LINK_REMOTE_CLOSE, lib.PN_LINK_REMOTE_DETACH):
             self._on_detach(lib.pn_event_link(event), kind == lib.PN_LINK_REMOTE_CLOSE)
@@ -286,7 +344,6 @@ class Engine:
     def _free_if_done(self, pointer: Any) -> None:
         both = lib.PN_LOCAL_CLOSED | lib.PN_REMOTE_CLOSED
         if pointer in self._links and lib.pn_link_state(pointer) & both == both:
-            self._hot = (_NULL, None)
             self._links.pop(pointer).free()
 
     def _on_end(self, session: Any) -> None:
@@ -296,7 +353,6 @@ class Engine:
                 if link.alive:
                     self._facts.append(Detached(link, False))  # type: ignore[arg-type]
                 del self._links[pointer]
-        self._hot = (_NULL, None)
         lib.pn_session_close(session)
 
     # -- decisions in
@@ -363,7 +419,6 @@ class Engine:
             if isinstance(link, Outgoing):
                 link.unsettled = {}
         self._links.clear()
-        self._hot = (_NULL, None)
         lib.pn_transport_unbind(self._transport)
         lib.pn_collector_release(self._collector)
         lib.pn_connection_release(self._connection)

@@ -121,6 +121,7 @@ class Incoming(Link):
 
     reports_partial = False  # the session wants to know of a message in several frames before it is complete
     partial_reported = False
+    broken = False  # a message was too large: nothing more is read from it
 
     def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
         super().__init__(pointer, attach, session)
@@ -194,10 +195,12 @@ class Outgoing(Link):
             _settle(delivery)  # settling the current delivery advances the link
 
     def stated(self, pointer: Any, seq: int, state: str, peer_settled: bool) -> None:
-        """The peer has given this delivery a state: it waits for us now."""
+        """The peer has given this delivery a state. Unless it has settled too, it waits for us now."""
         del self.unsettled[pointer]
-        self._deliveries[seq] = pointer
-        if not peer_settled:
+        if peer_settled:
+            _settle(pointer)
+        else:
+            self._deliveries[seq] = pointer
             self.waiting[pointer] = (seq, state)
 
     def settle(

@@ -6,6 +6,7 @@ May import: `gateway`, `mappings`, `native_backend`.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -49,6 +50,8 @@ def serve(settings: Settings) -> int:
     gateway = Gateway(settings, realm, tables, clock)
     document = {**tables.expanded(), "stored_us": clock.epoch_us()}
     realm.append_evidence("tables", tables.digest.encode(), json.dumps(document, separators=(",", ":")).encode())
+    gc.freeze()  # what is here now stays; and cycles are rare on the hot path, so look for them seldom
+    gc.set_threshold(100_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(Server(gateway).run())
 

@@ -28,7 +28,8 @@ _TRANSFER8: Final = 0x005314C0
 _DISPOSITION8: Final = 0x005315C0
 _FLOW8: Final = 0x005313C0
 
-_MORE, _STATE = 5, 7  # field positions in a transfer
+_TRUE: Final = 0x41
+_MORE: Final = 5  # its position in a transfer
 _TRANSFER_PLAIN_FIELDS: Final = _MORE
 _FLOW_PLAIN_FIELDS: Final = 9  # echo and properties come behind
 _WIDTHS: Final = {0x40: 0, 0x41: 0, 0x42: 0, 0x43: 0, 0x44: 0, 0x45: 0, 0x50: 1, 0x52: 1, 0x53: 1, 0x56: 1, 0x70: 4}
@@ -109,7 +110,7 @@ def _is_plain(data: bytes, position: int, size: int, rest: int, word: int) -> bo
         if head == _TRANSFER8:
             return fields <= _TRANSFER_PLAIN_FIELDS or _is_plain_transfer(data, position + 14, fields)
         if head == _DISPOSITION8:
-            return True
+            return data[position + 14] == _TRUE  # a receiver's; a sender's may look like a transfer to the engine
         if head == _FLOW8:
             return fields <= _FLOW_PLAIN_FIELDS
     return size == (rest >> 24) * 4  # an empty frame: a heartbeat
