@@ -59,7 +59,7 @@ class KafkaLog:
         self._fenced: list[Completion] = []
         self._control = Control(settings.admin(bootstrap, client))
         self._ranges = Ranges(lambda: Consumer(settings.ranges(bootstrap, client, self._on_error)))
-        self._putter = Putter(lambda: Producer({**config, "linger.ms": 0}))
+        self._putter = Putter(lambda: Producer(settings.single(bootstrap, client, self._on_error)))
         self._watch = Watch(lambda names: self._control.describe(names, WATCH_S))
 
     def append(self, batch: Append) -> None:

@@ -68,7 +68,7 @@ class Ranges:
 
 
 class Putter:
-    """An idempotent producer for single records, one caller at a time."""
+    """A producer for single records, one caller at a time."""
 
     def __init__(self, make: Callable[[], Producer]) -> None:
         self._make = make

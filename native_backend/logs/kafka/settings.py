@@ -67,6 +67,17 @@ def publish(bootstrap: str, client: Client, on_error: OnError) -> Config:
     }
 
 
+def single(bootstrap: str, client: Client, on_error: OnError) -> Config:
+    """The producer of single records, one at a time. Not idempotent: asking for a producer id costs a fresh process
+    half a second, and what a retry may store twice is the same record of a compacted topic."""
+    return {
+        **publish(bootstrap, client, on_error),
+        "enable.idempotence": False,
+        "max.in.flight.requests.per.connection": 1,
+        "linger.ms": 0,
+    }
+
+
 def transactional(bootstrap: str, client: Client, shard: str, on_error: OnError) -> Config:
     """The producer of one shard. `retry.backoff.ms` is 1: after a commit the first request is refused once."""
     return {
