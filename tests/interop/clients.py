@@ -5,8 +5,8 @@
 * the C load client (`tests/load/`): by make, on Debian's libqpid-proton11-dev.
 
 All three number their messages. Body of message i from JMS and rhea: the text `message i` and three characters beyond
-ASCII when i is even; `i % 257` bytes rising from i when odd. Each client knows this and compares. Errors: `RuntimeError` with
-the client's own words. May import: the standard library.
+ASCII when i is even; `i % 257` bytes rising from i when odd. Each client knows this and compares.
+Errors: `RuntimeError` with the client's own words. May import: the standard library.
 """
 
 from __future__ import annotations

@@ -1,0 +1,115 @@
+"""The plan of a whole run: warm up, then alternate between the systems, row by row; medians are taken later.
+
+Samples are kept whole: `{"row": ..., "system": ..., "size": ..., "in_flight": ..., "samples": [...]}`.
+Progress goes to stderr. May import: `bench`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from bench.runs import Case, RunFailed, move_both, move_in, move_out, produce
+from bench.systems import Systems
+
+AGREE = 0.05  # two warm-up runs that differ by no more than this are warm
+WARM_UP_MAX = 12
+PACED_SECONDS = 5.0
+MEMORY_MESSAGES = 10_000_000
+MEMORY_ROUND = 500_000
+
+Key = tuple[str, str, int, int]
+
+
+@dataclass(slots=True)
+class Plan:
+    """`repeat` samples of each row for each case."""
+
+    systems: Systems
+    cases: list[Case]
+    repeat: int
+    samples: dict[Key, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    failures: list[str] = field(default_factory=list)
+    warm_up: dict[str, list[float]] = field(default_factory=dict)
+    queues: int = 0
+
+    def run(self) -> None:
+        for system, address in self.systems.addresses().items():
+            self._warm(system, address)
+        for case in self.cases:
+            for turn in range(self.repeat):
+                say(f"{case.size} B, {case.in_flight} in flight: {turn + 1} of {self.repeat}")
+                self._producer(case)
+                for system, address in self.systems.addresses().items():
+                    self._one(system, address, case)
+        for size in sorted({case.size for case in self.cases}):
+            for system, address in self.systems.addresses().items():
+                self._paced(system, address, size)
+
+    def memory(self) -> dict[str, Any]:
+        """The gateway's resident memory on the Kafka realm while ten million messages go through it."""
+        case = Case(100, 1000, MEMORY_ROUND)
+        gateway = self.systems.kafka
+        points = [{"messages": 0, "rss_bytes": gateway.rss_bytes()}]
+        for at in range(MEMORY_ROUND, MEMORY_MESSAGES + 1, MEMORY_ROUND):
+            move_both(gateway.address, "memory", case)
+            points.append({"messages": at, "rss_bytes": gateway.rss_bytes()})
+            say(f"memory: {at:,} messages, {points[-1]['rss_bytes'] / 1e6:.1f} MB")
+        return {"points": points}
+
+    def _warm(self, system: str, address: str) -> None:
+        """In and out until two successive runs agree, in both directions."""
+        case = Case(100, 1000, 200_000)
+        rates: list[tuple[float, float]] = []
+        for _ in range(WARM_UP_MAX):
+            queue = f"warm-{system}"
+            rates.append((move_in(address, queue, case)["rate"], move_out(address, queue, case)["rate"]))
+            say(f"warm-up {system}: in {rates[-1][0]:,.0f}, out {rates[-1][1]:,.0f} msg/s")
+            if len(rates) > 2 and all(abs(a - b) <= AGREE * b for a, b in zip(rates[-2], rates[-1], strict=True)):
+                break
+        self.warm_up[system] = [rate for pair in rates for rate in pair]
+
+    def _producer(self, case: Case) -> None:
+        if case.in_flight == 1000:  # it has no window: once a size is enough
+            self._keep("in", "producer", case, produce(self.systems.broker.bootstrap, "bare", case))
+
+    def _one(self, system: str, address: str, case: Case) -> None:
+        self.queues += 1  # a queue of its own: what a failed run left behind disturbs nobody
+        queue = f"bench-{self.queues}"
+        try:
+            self._keep("in", system, case, move_in(address, queue, case))
+            self._keep("out", system, case, move_out(address, queue, case))
+            self._keep("both", system, case, move_both(address, queue, case))
+        except RunFailed as failure:
+            self.failures.append(f"{system}, {case.size} B, {case.in_flight} in flight: {failure}")
+            say(f"FAILED: {self.failures[-1]}")
+
+    def _paced(self, system: str, address: str, size: int) -> None:
+        """Latency of the accept at half the system's own top rate, from when each message was due."""
+        tops = [one["rate"] for one in self.samples[("in", system, size, 1000)]]
+        if not tops:
+            return
+        rate = median(tops) / 2
+        case = Case(size, 1000, int(rate * PACED_SECONDS))
+        for _ in range(self.repeat):
+            self.queues += 1
+            queue = f"bench-{self.queues}"
+            try:
+                self._keep("accept", system, case, move_in(address, queue, case, rate))
+                move_out(address, queue, case)
+            except RunFailed as failure:
+                self.failures.append(f"{system}, {size} B paced: {failure}")
+                say(f"FAILED: {self.failures[-1]}")
+
+    def _keep(self, row: str, system: str, case: Case, report: dict[str, Any]) -> None:
+        self.samples[(row, system, case.size, case.in_flight)].append(report)
+        what = f"p99 {report['latency_us']['p99']:,} us at " if row == "accept" else ""
+        say(f"  {row:6} {system:8} {what}{report['rate']:>10,.0f} msg/s")
+
+
+def say(what: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)

@@ -1,0 +1,135 @@
+"""The results: every sample as JSON, medians and ratios as one Markdown table. May import: `bench`."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.plan import Plan
+
+ROOT = Path(__file__).parent.parent
+SYSTEMS = ("kafka", "embedded", "artemis", "producer")
+# At 1,000 in flight on the Kafka realm: at least this part of that system's rate.
+REQUIRED = {("in", "artemis"): 0.75, ("in", "producer"): 0.30, ("out", "artemis"): 0.80, ("both", "artemis"): 0.50}
+ACCEPT_P99_US_MAX = 30_000
+NOTES = """Rates are messages a second, medians; one connection, durable queue, consumers accepting each message, every
+process on the same cores. `kafka` and `embedded` are realmgate on those realms, `producer` is confluent-kafka alone
+(three headers, a callback each). Artemis syncs its journal before it accepts, and so does the embedded realm; a lone
+Kafka node leaves that to the page cache. `accept` is the 99th percentile in microseconds, from when a message was due,
+at half the system's own rate in."""
+
+
+def document(plan: Plan, command: str, started: str, memory: dict[str, Any] | None) -> dict[str, Any]:
+    """All that was measured and on what."""
+    rows = [
+        {
+            "row": row,
+            "system": system,
+            "size": size,
+            "in_flight": in_flight,
+            "median": _figure(row, samples),
+            "samples": samples,
+        }
+        for (row, system, size, in_flight), samples in plan.samples.items()
+    ]
+    return {
+        "started": started,
+        "command": command,
+        "commit": commit(),
+        "versions": versions(),
+        "journal": plan.systems.artemis.journal,
+        "load_average": os.getloadavg(),
+        "warm_up": plan.warm_up,
+        "failures": plan.failures,
+        "rows": rows,
+        "memory": memory,
+    }
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The table that people read."""
+    figures = {(r["row"], r["size"], r["in_flight"], r["system"]): r["median"] for r in results["rows"]}
+    lines = [f"# Measured {results['started']} at {results['commit']}", "", f"`{results['command']}`", "", NOTES, ""]
+    lines += [", ".join(f"{name} {value}" for name, value in results["versions"].items()) + ".", ""]
+    lines += [f"Artemis's journal: {results['journal']}.", ""]
+    lines += ["| row | size | in flight | kafka | embedded | artemis | producer | kafka / artemis | kafka / producer |"]
+    lines += ["|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    lines += [_line(row, figures) for row in sorted({key[:3] for key in figures}, key=_order)]
+    lines += ["", "## Required", "", *_required(figures)]
+    if results["memory"]:
+        lines += ["", "## Memory of the gateway on Kafka", "", _memory(results["memory"]["points"])]
+    if results["failures"]:
+        lines += ["", "## Runs that failed", "", *(f"- {failure}" for failure in results["failures"])]
+    return "\n".join(lines) + "\n"
+
+
+def commit() -> str:
+    revision = _out("git", "rev-parse", "--short", "HEAD")
+    return revision + ("-changed" if _out("git", "status", "--porcelain", "--untracked-files=no") else "")
+
+
+def versions() -> dict[str, str]:
+    found = {name: importlib.metadata.version(name) for name in ("python-qpid-proton", "confluent-kafka", "uvloop")}
+    for name, pom in (("kafka", "deploy/kafka/pom.xml"), ("artemis", "bench/artemis/pom.xml")):
+        match = re.search(rf"<{name}\.version>([^<]+)<", (ROOT / pom).read_text())
+        found[name] = match[1] if match else "?"
+    found["python"] = platform.python_version()
+    found["java"] = re.findall(r'"([^"]+)"', _out("java", "-version"))[0]
+    found["linux"] = platform.release()
+    found["cores"] = str(os.cpu_count())
+    return found
+
+
+def _figure(row: str, samples: list[dict[str, Any]]) -> float:
+    return float(median(one["latency_us"]["p99"] if row == "accept" else one["rate"] for one in samples))
+
+
+def _order(row: tuple[str, int, int]) -> tuple[int, int, int]:
+    return (["in", "out", "both", "accept"].index(row[0]), row[1], row[2])
+
+
+def _line(row: tuple[str, int, int], figures: dict[tuple[str, int, int, str], float]) -> str:
+    values = {system: figures.get((*row, system)) for system in SYSTEMS}
+    cells = [f"{values[system]:,.0f}" if values[system] is not None else "" for system in SYSTEMS]
+    cells += [_ratio(values["kafka"], values[other]) for other in ("artemis", "producer")]
+    return f"| {row[0]} | {row[1]:,} | {row[2]:,} | " + " | ".join(cells) + " |"
+
+
+def _ratio(ours: float | None, theirs: float | None) -> str:
+    return f"{ours / theirs:.2f}" if ours is not None and theirs else ""
+
+
+def _required(figures: dict[tuple[str, int, int, str], float]) -> list[str]:
+    lines = []
+    for size in sorted({key[1] for key in figures}):
+        for (row, other), least in REQUIRED.items():
+            ours, theirs = figures.get((row, size, 1000, "kafka")), figures.get((row, size, 1000, other))
+            if ours is not None and theirs:
+                met = "met" if ours / theirs >= least else "NOT met"
+                lines.append(f"- {row}, {size:,} B: {ours / theirs:.2f} x {other}, required {least:.2f}: {met}")
+        p99 = figures.get(("accept", size, 1000, "kafka"))
+        if p99 is not None:
+            met = "met" if p99 <= ACCEPT_P99_US_MAX else "NOT met"
+            lines.append(f"- accept at half the top rate, {size:,} B: p99 {p99 / 1000:.1f} ms, required 30 ms: {met}")
+    return lines
+
+
+def _memory(points: list[dict[str, int]]) -> str:
+    tenth = points[max(1, len(points) // 10)]
+    last = points[-1]
+    growth = (last["rss_bytes"] - tenth["rss_bytes"]) / 1e6
+    return (
+        f"{tenth['rss_bytes'] / 1e6:.1f} MB after {tenth['messages']:,} messages, "
+        f"{last['rss_bytes'] / 1e6:.1f} MB after {last['messages']:,}: {growth:+.1f} MB."
+    )
+
+
+def _out(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    return (done.stdout + done.stderr).strip()

@@ -1,0 +1,48 @@
+"""What is measured: systems that speak AMQP at an address; all up for the whole run, one busy at a time.
+
+May import: `bench`, `tests` (process starters).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.peer import Artemis, start_artemis
+from tests.broker import Broker, start_broker
+from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, start_gateway
+
+DIRECTORY = Path(__file__).parent.parent / ".cache" / "bench"
+
+
+@dataclass(frozen=True, slots=True)
+class Systems:
+    """`kafka` and `embedded` are realmgate on those realms."""
+
+    broker: Broker
+    kafka: GatewayProcess
+    embedded: GatewayProcess
+    artemis: Artemis
+
+    def addresses(self) -> dict[str, str]:
+        return {"kafka": self.kafka.address, "embedded": self.embedded.address, "artemis": self.artemis.address}
+
+
+@contextmanager
+def running() -> Iterator[Systems]:
+    """Everything started on empty directories, and stopped by pid at the end."""
+    shutil.rmtree(DIRECTORY, ignore_errors=True)
+    with ExitStack() as stack:
+        broker = start_broker(DIRECTORY / "kafka")
+        stack.callback(broker.stop)
+        kafka = start_gateway(DIRECTORY / "on-kafka", kafka_realm(broker.bootstrap, "bench"))
+        stack.callback(kafka.stop)
+        embedded = start_gateway(DIRECTORY / "embedded", embedded_realm(DIRECTORY / "embedded"))
+        stack.callback(embedded.stop)
+        artemis = start_artemis(DIRECTORY / "artemis")
+        stack.callback(artemis.stop)
+        yield Systems(broker, kafka, embedded, artemis)
+    shutil.rmtree(DIRECTORY, ignore_errors=True)
