@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -31,6 +32,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="medians of 3, 1,000 in flight only, no memory run")
     parser.add_argument("--no-memory", action="store_true", help="leave out the ten million messages")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds: everything started is stopped
     started = time.strftime("%Y-%m-%dT%H%M")
     with running() as systems:
         plan = Plan(systems, cases(arguments.quick), 3 if arguments.quick else 5)

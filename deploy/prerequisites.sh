@@ -22,6 +22,7 @@ python_has() { "$python" -c "$1"; }
 at_least() { # MAJOR COMMAND...: the first number in what the command prints
   local wanted=$1 found
   shift
+  command -v "$1" || return # the shell's own complaint has numbers in it too
   found=$("$@" 2>&1 | grep -oE '[0-9]+' | head -1)
   [ "${found:-0}" -ge "$wanted" ]
 }

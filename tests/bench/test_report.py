@@ -1,0 +1,59 @@
+"""The report of a measurement: medians, ratios, and an honest verdict on what is required."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.report import markdown
+from bench.runs import Case, move_both, move_in, move_out
+from tests.conftest import StartGateway
+
+
+def row(name: str, system: str, figure: float) -> dict[str, Any]:
+    return {"row": name, "system": system, "size": 100, "in_flight": 1000, "median": figure, "samples": []}
+
+
+def results(*rows: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "started": "2026-01-01T0000",
+        "command": "python -m bench",
+        "commit": "abc",
+        "versions": {"python": "3.11"},
+        "journal": "ASYNCIO",
+        "failures": [],
+        "memory": {"points": [{"messages": n, "rss_bytes": 100_000_000 + n} for n in range(0, 10_000_001, 1_000_000)]},
+        "rows": list(rows),
+    }
+
+
+def test_ratios_stand_beside_the_rates() -> None:
+    table = markdown(results(row("in", "kafka", 90_000), row("in", "artemis", 120_000), row("in", "producer", 400_000)))
+    assert "| in | 100 | 1,000 | 90,000 |  | 120,000 | 400,000 | 0.75 | 0.23 |" in table
+
+
+def test_what_is_required_is_judged_one_by_one() -> None:
+    rows = [row("in", "kafka", 90_000), row("in", "artemis", 120_000), row("in", "producer", 400_000)]
+    table = markdown(results(*rows, row("accept", "kafka", 30_001)))
+    assert "in, 100 B: 0.75 x artemis, required 0.75: met" in table
+    assert "in, 100 B: 0.23 x producer, required 0.30: NOT met" in table
+    assert "p99 30.0 ms, required 30 ms: NOT met" in table
+
+
+def test_memory_is_compared_after_the_warm_up() -> None:
+    assert "101.0 MB after 1,000,000 messages, 110.0 MB after 10,000,000: +9.0 MB." in markdown(results())
+
+
+def test_a_failed_run_is_named() -> None:
+    assert "- kafka: exit 1" in markdown({**results(), "failures": ["kafka: exit 1"]})
+
+
+def test_the_runs_move_what_they_say(gateway: StartGateway) -> None:
+    """The harness itself, on a real gateway: in, out of the backlog, both; each leaves its queue empty for the next."""
+    address = gateway("embedded").address
+    case = Case(size=100, in_flight=100, count=2_000)
+    assert move_in(address, "q", case)["accepted"] == 2_000
+    assert move_out(address, "q", case)["distinct"] == 2_000
+    both = move_both(address, "q", case)
+    assert (both["in"]["accepted"], both["out"]["distinct"]) == (2_000, 2_000)
+    paced = move_in(address, "q", case, rate=4_000)
+    assert paced["seconds"] > 0.45, "2,000 at 4,000 a second"
