@@ -52,6 +52,10 @@ class Projector:
             self._running = True
             self._services.control.submit(lambda: self.commit(work), self._committed)
 
+    def close(self, dispatches: Iterable[Dispatch]) -> None:
+        """The last round. Blocks."""
+        self.commit(self.changes(dispatches)[: self._services.limits.projection_groups])
+
     def changes(self, dispatches: Iterable[Dispatch]) -> list[tuple[str, str, Position]]:
         """Group, topic and position of every durable whose mark has moved."""
         journal = self._services.journal.next

@@ -45,7 +45,6 @@ class Realm:
         self.kind = log.kind
         self.poll_interval_s = log.poll_interval_s
         self._answers: list[Answer] = []
-        self._wake: Callable[[], None] = lambda: None
         journal = Journal(log, prefix, run, clock, control, limits, self._answer)
         feeds = Feeds(log, clock, limits)
         self._services = Services(log, prefix, run, clock, control, limits, feeds, journal, self._answer)
@@ -180,7 +179,6 @@ class Realm:
 
     def on_ready(self, wake: Callable[[], None]) -> None:
         """`wake` may be called from any thread when `poll` has something to do."""
-        self._wake = wake
         self._log.on_ready(wake)
         self._control.on_ready(wake)
 
@@ -199,6 +197,7 @@ class Realm:
 
     def close(self, deadline_s: float) -> None:
         """After the last settle: waits for journal and evidence, snapshots, projects, closes the log. Blocks."""
+        self.on_ready(_nobody)  # whoever was woken is closing, too
         until_s = self._clock.monotonic_s() + deadline_s
         for subscription in list(self._subscriptions):
             subscription.close()
@@ -210,7 +209,7 @@ class Realm:
             _LOG.error("closing with settlements of unknown result")
             self._journal.give_up("closing", "indeterminate")
         self._control.close(max(0.0, until_s - self._clock.monotonic_s()))
-        self._shard.close()
+        self._shard.close(until_s)
         self._log.close(max(0.5, until_s - self._clock.monotonic_s()))
 
     @property
@@ -244,14 +243,16 @@ class Realm:
         def done(parts: list[Records] | LogError) -> None:
             self._following = False
             self._follow_s = self._clock.monotonic_s() + self._services.limits.metadata_interval_s
-            if not isinstance(parts, LogError):
-                for node in metadata.fold(parts):
-                    self._lose(node)
-                then()
-            elif owner is not None:
-                self._answer(NodeFound(owner, None, subscribe_answer(parts.failure), parts.failure.code))
-            else:
-                _LOG.warning("cannot follow realm metadata: %s", parts)
+            try:
+                gone = metadata.fold(_certain(parts))
+            except LogError as error:
+                _LOG.warning("cannot follow realm metadata: %s", error)
+                if owner is not None:
+                    self._answer(NodeFound(owner, None, subscribe_answer(error.failure), error.failure.code))
+                return
+            for node in gone:
+                self._lose(node)
+            then()
 
         self._control.submit(lambda: read_tail(log, topic, metadata.position), done)
 
@@ -260,3 +261,13 @@ class Realm:
         for subscription in list(self._subscriptions):
             if subscription.mode == "plain" and subscription.node.store == node.store:
                 subscription.lose("not-found", "deleted")
+
+
+def _certain(parts: list[Records] | LogError) -> list[Records]:
+    if isinstance(parts, LogError):
+        raise parts
+    return parts
+
+
+def _nobody() -> None:
+    """Who listens when the realm is closing."""

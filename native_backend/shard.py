@@ -21,7 +21,7 @@ from native_backend.durables import (
     encode_durable,
     queue_durable,
 )
-from native_backend.log import Failure, LogError
+from native_backend.log import Append, Appended, Failure, LogError
 from native_backend.metadata import Metadata, realm_topic
 from native_backend.nodes import Node
 from native_backend.projection import Projector
@@ -31,8 +31,10 @@ from native_backend.snapshot import encode_snapshot, snapshot_key, state_topic
 
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.002
+_MARK = snapshot_key(0, "")  # of no store: a tombstone that recovery waits for, so that no earlier snapshot is missed
 Opened = Callable[[Dispatch | LogError], None]
 Key = tuple[int, str]  # store, durable
+Held = tuple[Key, Acknowledgement, bool]
 
 
 class Shard:
@@ -54,11 +56,14 @@ class Shard:
         services.log.claim(services.journal.shard, services.limits.control_deadline_s)
         end = services.journal.begin() + 1
         self._await_visible(services.journal.topic, end)
+        snapshots = state_topic(services.prefix)
+        mark = services.log.put(snapshots, _MARK, None, services.limits.control_deadline_s)
+        self._await_visible(snapshots, mark + 1)
         self._recovered = recover(services.log, services.prefix, self._metadata, end)
         services.journal.next = end
 
     def _await_visible(self, topic: str, end: int) -> None:
-        """A committed record may be seen a little later (Kafka writes its markers after the answer)."""
+        """What is stored may be seen a little later (Kafka writes commit markers after its answer)."""
         services = self._services
         until_s = services.clock.monotonic_s() + services.limits.control_deadline_s
         while services.log.bounds(topic, 0)[1] < end:
@@ -93,8 +98,8 @@ class Shard:
         self._projector.advance(self._open.values())
         if journal.records >= self._snapshot_due:
             self._snapshot_due = journal.records + self._services.limits.snapshot_records
-            for topic, key, value in self._snapshots(closed=False):
-                self._services.control.submit(self._putter(topic, key, value), _warned)
+            for key, value in self._snapshots(self._held(closed=False) + self._idle()):
+                self._services.control.submit(self._putter(key, value), _warned)
 
     def lose(self, node: Node, answer: SubscribeAnswer, native: str) -> None:
         """The node is gone: so are its durables."""
@@ -103,16 +108,25 @@ class Shard:
         for key in [key for key in self._recovered if key[0] == node.store]:
             del self._recovered[key]
 
-    def close(self) -> None:
-        """The last snapshots and projections. Blocks; failures are logged, for nothing depends on either."""
-        if self._services.journal.fenced:
+    def close(self, until_s: float) -> None:
+        """The last snapshots (one batch) and projections. Blocks; failures are logged: nothing depends on either."""
+        services = self._services
+        if services.journal.fenced:
             return
-        for topic, key, value in self._snapshots(closed=True):
-            try:
-                self._putter(topic, key, value)()
-            except LogError as error:
-                _warned(error)
-        self._projector.commit(self._projector.changes(self._open.values()))
+        snapshots = self._snapshots(self._held(closed=True))
+        if snapshots:
+            keys, values = [key for key, _ in snapshots], [value for _, value in snapshots]
+            services.log.append(Append(state_topic(services.prefix), 0, keys, values, self))
+        self._projector.close(self._open.values())
+        missing = len(snapshots)
+        while missing and services.clock.monotonic_s() < until_s:
+            for completion in services.log.poll():
+                if isinstance(completion, Appended) and completion.batch.owner is self:
+                    missing -= sum(offset >= 0 for offset in completion.offsets)
+                    if completion.failure is not None:
+                        _LOG.warning("snapshots not written, recovery will read the journal: %s", completion.failure)
+                        return
+            services.control.pause(_PAUSE_S)
 
     def _opener(self, node: Node, name: str, known: Durable | None) -> Callable[[], tuple[Durable, int, int]]:
         """The blocking part of opening: bounds, metadata of a new durable, snapshot marked open."""
@@ -125,7 +139,7 @@ class Shard:
             if recovered is None or recovered.closed:
                 state = recovered.state if recovered else Acknowledgement(durable.start)
                 value = encode_snapshot(node.name, name, node.store, state, journal, closed=False)
-                self._putter(state_topic(services.prefix), snapshot_key(node.store, name), value)()
+                self._putter(snapshot_key(node.store, name), value)()
             return durable, first, end
 
         return job
@@ -135,6 +149,8 @@ class Shard:
         result: Dispatch | LogError
         if isinstance(found, LogError):
             result = found
+        elif not self._metadata.alive(node):
+            result = LogError(Failure("not-found", f"node {node.name!r} was deleted"))
         else:
             durable, first, end = found
             recovered = self._recovered.pop(key, None)
@@ -148,20 +164,29 @@ class Shard:
         for done in waiting:
             done(result)
 
-    def _snapshots(self, closed: bool) -> list[tuple[str, bytes, bytes]]:
-        """Every open durable as it is now, and as of the journal as applied now."""
-        journal, topic = self._services.journal.next, state_topic(self._services.prefix)
-        writes = []
-        for (store, name), dispatch in self._open.items():
-            value = encode_snapshot(dispatch.node.name, name, store, dispatch.state, journal, closed)
-            if len(value) <= self._services.limits.snapshot_bytes:
-                writes.append((topic, snapshot_key(store, name), value))
-            else:
-                _LOG.warning("snapshot of %r, durable %r, left out: %d bytes", dispatch.node.name, name, len(value))
-        return writes
+    def _held(self, closed: bool) -> list[Held]:
+        """The durables that were opened in this process."""
+        return [(key, dispatch.state, closed) for key, dispatch in self._open.items()]
 
-    def _putter(self, topic: str, key: bytes, value: bytes) -> Callable[[], int]:
-        log, deadline_s = self._services.log, self._services.limits.control_deadline_s
+    def _idle(self) -> list[Held]:
+        """Those that were not: they have no journal records since, so their state is as good now as when recovered."""
+        return [(key, each.state, each.closed) for key, each in self._recovered.items() if key not in self._opening]
+
+    def _snapshots(self, held: list[Held]) -> list[tuple[bytes, bytes]]:
+        """Key and value of each, as of the journal as applied now."""
+        snapshots = []
+        for (store, name), state, closed in held:
+            node = self._metadata.stores[store].name
+            value = encode_snapshot(node, name, store, state, self._services.journal.next, closed)
+            if len(value) <= self._services.limits.snapshot_bytes:
+                snapshots.append((snapshot_key(store, name), value))
+            else:
+                _LOG.warning("snapshot of %r, durable %r, left out: %d bytes", node, name, len(value))
+        return snapshots
+
+    def _putter(self, key: bytes, value: bytes) -> Callable[[], int]:
+        log, topic = self._services.log, state_topic(self._services.prefix)
+        deadline_s = self._services.limits.control_deadline_s
         return lambda: log.put(topic, key, value, deadline_s)
 
     def _fenced(self) -> None:

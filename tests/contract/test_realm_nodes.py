@@ -82,31 +82,33 @@ def test_a_channel_durable_does_not_outlive_its_node(world: World, start: Start)
     assert durable.receive(3) == eids
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "plain.name_x-1",
-        "two words",
-        "a/b/c",
-        "../..",
-        "..",
-        ".",
-        "Grüße",
-        "🐇🐇",
-        "x" * 300,
-        "a;b",
-        '["node"]',
-        "queue",
-    ],
-)
-def test_any_name_is_a_node(gateway: Gateway, name: str) -> None:
-    node = gateway.create(name)
-    assert node.name == name
-    eids = gateway.publish(node, [b"event"])
-    consumer = gateway.consumer(node)
-    assert consumer.receive(1) == eids
-    consumer.acknowledge(eids)
-    assert [each.name for each in admin.list_nodes(gateway.log, gateway.prefix)] == [name]
+NAMES = [
+    "plain.name_x-1",
+    "two words",
+    "a/b/c",
+    "../..",
+    "..",
+    ".",
+    "Grüße",
+    "🐇🐇",
+    "x" * 300,
+    "a;b",
+    '["node"]',
+    "queue",
+    "line\nfeed",
+]
+
+
+def test_any_name_is_a_node(gateway: Gateway) -> None:
+    for name in NAMES:
+        node = gateway.create(name)
+        assert node.name == name
+        eids = gateway.publish(node, [b"event"])
+        consumer = gateway.consumer(node)
+        assert consumer.receive(1) == eids
+        consumer.acknowledge(eids)
+        consumer.subscription.close()
+    assert [each.name for each in admin.list_nodes(gateway.log, gateway.prefix)] == sorted(NAMES)
 
 
 def test_names_with_the_same_slug_or_alike_in_kafkas_eyes_are_different_nodes(gateway: Gateway) -> None:

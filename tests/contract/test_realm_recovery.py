@@ -185,9 +185,8 @@ def test_recovery_needs_only_the_journal_above_the_snapshots(start: Start) -> No
     consumer.acknowledge(eids[5:15])
     gateway.close()
     later = start()
-    [snapshot] = [
-        orjson.loads(value) for value in later.log.read_range(state_topic(later.prefix), 0, 0, 100).values[-1:] if value
-    ]
+    values = later.log.read_range(state_topic(later.prefix), 0, 0, 100).values
+    snapshot = orjson.loads([value for value in values if value is not None][-1])
     assert snapshot["closed"] == 1
     later.log.trim(f"{later.prefix}.journal", 0, snapshot["journal"])
     later.kill()

@@ -18,7 +18,7 @@ from tests.native_backend.gateway import Consumer, Gateway
 from tests.native_backend.logs.worlds import KafkaWorld, SimulatedWorld, SqliteWorld, World
 
 UNEVEN = Faults(gap=0.5, split=0.5, delay=0.5, delay_ms_max=20, lag=0.5, lag_ms_max=20, stall=0.2)
-SMALL = RealmLimits(window_bytes=2_000, chunk_bytes=500, read_count=20, readers=2, reader_turn_s=0.0)
+SMALL = RealmLimits(window_bytes=6_000, chunk_bytes=3_000, read_count=30, readers=2, reader_turn_s=0.0)
 Start = Callable[..., Gateway]
 
 
