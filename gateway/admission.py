@@ -1,5 +1,6 @@
-"""Admission: what becomes of an ATTACH. Read the terminus, look the node up in the realm's metadata (read to its end, so that a node
-made a moment ago is found and a deleted one is not), ask the tables, subscribe, and confirm or refuse.
+"""Admission: what becomes of an ATTACH. Read the terminus, look the node up in the realm's metadata (read to its
+end, so that a node made a moment ago is found and a deleted one is not), ask the tables, subscribe, and confirm or
+refuse.
 
 The link hears nothing until it is decided. Source: seed 000 rows S-A3, S-R1; seed 004 2.3.1 (O-1).
 May import: `gateway`, `mappings`, `native_backend`.
@@ -98,7 +99,8 @@ class Admission:
         self._house.realm.subscribe(Subscribe(node, mode, durable, self.link), self)  # type: ignore[arg-type]
 
     def _durable_name(self) -> str:
-        """`CONTAINER-ID:LINK-NAME`, without what Qpid JMS puts behind a bar to tell links of one shared subscription apart."""
+        """`CONTAINER-ID:LINK-NAME`, without what Qpid JMS puts behind a bar to tell links of one shared subscription
+        apart."""
         return f"{self.connection.container}:{self.link.name.split('|')[0]}"
 
     def _on_published_to(self, node: Node) -> None:

@@ -1,4 +1,5 @@
-"""A connection: one peer's facts, turned into submissions in the order they came; and the end of its links, however they end.
+"""A connection: one peer's facts, turned into submissions in the order they came; and the end of its links, however
+they end.
 
 One call of `receive` is one turn. May import: `gateway`, `mappings`.
 """

@@ -21,7 +21,8 @@ from transformers import redelivered_header
 
 if TYPE_CHECKING:
     from gateway.connection import Connection
-    from native_backend.subscription import Delivered, Subscription
+    from native_backend.delivery import Delivered
+    from native_backend.subscription import Subscription
 
 _YES_NO = ("no", "yes")
 
@@ -166,8 +167,8 @@ class ConsumingLink:
     # -- the end
 
     def ended(self, cause: str) -> None:
-        """The link, its session or its connection has gone (`lost`), or the gateway closes (`stopped`): what the peer never stated gets
-        the default outcome (G-3)."""
+        """The link, its session or its connection has gone (`lost`), or the gateway closes (`stopped`): what the
+        peer never stated gets the default outcome (G-3)."""
         seqs, eids = self.link.lose()
         if seqs:
             state = self._default.decide(cause=cause).then["state"]
@@ -175,7 +176,8 @@ class ConsumingLink:
         self.subscription.close()
 
     def failed_later(self, decision: Decision, answer: str, native: str) -> None:
-        """The subscription failed (1.3-B): what is in flight gets the outcome that the table `attached` names, before the link is detached."""
+        """The subscription failed (1.3-B): what is in flight gets the outcome that the table `attached` names,
+        before the link is detached."""
         outcome, condition = decision.then["in_flight"], decision.then["condition"]
         stated = [(pointer, *numbers) for pointer, numbers in self.link.unsettled.items()]
         for pointer, seq, _ in stated:

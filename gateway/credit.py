@@ -1,4 +1,5 @@
-"""Credit: how much publishers may send. Granted for completed deliveries only; the sum over all links never exceeds the capacity (U-1).
+"""Credit: how much publishers may send. Granted for completed deliveries only; the sum over all links never exceeds
+the capacity (U-1).
 
 Pure counting. May import: nothing of ours.
 """

@@ -1,8 +1,8 @@
 """The ends of links inside the fence: the only place, with `engine.py`, that holds pointers into proton.
 
-A delivery is a pointer here and a *seq* everywhere else. When a link is freed its pointers are forgotten first, so that a completion
-which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of the process).
-May import: `cproton`, `gateway.tap`.
+A delivery is a pointer here and a *seq* everywhere else. When a link is freed its pointers are forgotten first, so
+that a completion which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of
+the process). May import: `cproton`, `gateway.tap`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def set_condition(condition: Any, name: str, description: str) -> None:
 
 
 class Link:
-    """What both directions share. `attach` is the peer's ATTACH as the tap decoded it; `session` identifies the peer's session."""
+    """What both directions share. `attach` is the peer's ATTACH as the tap decoded it; `session` identifies the
+    peer's session."""
 
     def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
         self._pointer = pointer
@@ -99,9 +100,15 @@ class Link:
         lib.pn_link_free(self._pointer)
 
     def settle(
-        self, seqs: Sequence[int], outcome: str, condition: str | None = None, description: str = "", settle: bool = True
+        self,
+        seqs: Sequence[int],
+        outcome: str,
+        condition: str | None = None,
+        description: str = "",
+        settle: bool = True,
     ) -> None:
-        """Give each delivery its outcome (`none` for no state) and settle it. Unknown seqs are passed over: their link has gone."""
+        """Give each delivery its outcome (`none` for no state) and settle it. Unknown seqs are passed over: their
+        link has gone."""
         find = self._deliveries.pop if settle else self._deliveries.get
         code = STATES.get(outcome)
         for seq in seqs:
@@ -161,7 +168,9 @@ class Outgoing(Link):
     def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
         super().__init__(pointer, attach, session)
         self.unsettled: dict[Any, tuple[int, int]] = {}  # pointer -> (seq, EID), until the peer says what became of it
-        self.waiting: dict[Any, tuple[int, str]] = {}  # pointer -> (seq, state): stated but not settled by the peer, waits for us
+        self.waiting: dict[
+            Any, tuple[int, str]
+        ] = {}  # pointer -> (seq, state): stated but not settled by the peer, waits for us
 
     @property
     def credit(self) -> int:
@@ -204,7 +213,12 @@ class Outgoing(Link):
             self.waiting[pointer] = (seq, state)
 
     def settle(
-        self, seqs: Sequence[int], outcome: str, condition: str | None = None, description: str = "", settle: bool = True
+        self,
+        seqs: Sequence[int],
+        outcome: str,
+        condition: str | None = None,
+        description: str = "",
+        settle: bool = True,
     ) -> None:
         if self.waiting:
             for seq in seqs:

@@ -1,7 +1,7 @@
 """Facts: what the engine read from the peer, in the order it was read. Deliveries come as columns, one fact a run.
 
-A delivery is known by its *seq* (docs/records.md) once the session has given it one; no fact holds a pointer into the engine.
-May import: `gateway.tap`.
+A delivery is known by its *seq* (docs/records.md) once the session has given it one; no fact holds a pointer into
+the engine. May import: `gateway.tap`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Attached:
 
 @dataclass(slots=True)
 class Transfers:
-    """Complete messages on one link, in order: raw bytes, and whether each came settled. `transactional`: it carried a transactional
-    state; then it is alone."""
+    """Complete messages on one link, in order: raw bytes, and whether each came settled. `transactional`: it carried
+    a transactional state; then it is alone."""
 
     link: Incoming
     messages: list[bytes] = field(default_factory=list)
@@ -49,8 +49,8 @@ class Partial:
 
 @dataclass(slots=True)
 class Dispositions:
-    """Deliveries of one link that got the same state. `state` is a value of the axis of the table `settle`, or `unstated`. `repeated`: the
-    peer had said so before, and the delivery waits for us."""
+    """Deliveries of one link that got the same state. `state` is a value of the axis of the table `settle`, or
+    `unstated`. `repeated`: the peer had said so before, and the delivery waits for us."""
 
     link: Outgoing
     state: str

@@ -1,7 +1,9 @@
-"""The gateway: what all connections share, and one turn of its clock. Sans-IO: the server gives it sockets, the simulation gives it a world.
+"""The gateway: what all connections share, and one turn of its clock. Sans-IO: the server gives it sockets, the
+simulation gives it a world.
 
-A turn (`poll`) takes the realm's answers in order, dispatches events to links that have credit, a fair share at a time, and closes the
-turn's evidence. What must be sent is in `touched`. May import: `gateway`, `mappings`, `native_backend`, `transformers`.
+A turn (`poll`) takes the realm's answers in order, dispatches events to links that have credit, a fair share at a
+time, and closes the turn's evidence. What must be sent is in `touched`. May import: `gateway`, `mappings`,
+`native_backend`, `transformers`.
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ class Gateway:
         return self._link_numbers
 
     def hold_bytes(self, count: int) -> None:
-        """Bytes of messages that wait for the realm. Above the limit nobody is read from (a publisher's credit counts messages, not bytes)."""
+        """Bytes of messages that wait for the realm. Above the limit nobody is read from (a publisher's credit
+        counts messages, not bytes)."""
         self.in_flight_bytes += count
         if not self._pressure and self.in_flight_bytes > self.limits.in_flight_bytes:
             self._pressure = True
@@ -115,7 +118,8 @@ class Gateway:
                 self.on_broken(answer.owner)
 
     def _dispatch(self) -> None:
-        """Events to links with credit: a share each, round after round until nobody takes any. The first one changes every turn."""
+        """Events to links with credit: a share each, round after round until nobody takes any. The first one changes
+        every turn."""
         links = [link for connection in self.connections for link in connection.consuming]
         if not links:
             return

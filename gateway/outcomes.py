@@ -1,8 +1,8 @@
 """The evidence: what the AMQP peers were told, one record a turn (docs/records.md "Outcomes").
 
-Every delivery gets its seq here, and leaves one entry here, when it has its outcome. Entries that agree in everything but seq and EID
-are one group, so that a turn costs a few groups of columns. A disposition never waits for its record.
-May import: `mappings`, `native_backend.intervals`; JSON by orjson.
+Every delivery gets its seq here, and leaves one entry here, when it has its outcome. Entries that agree in
+everything but seq and EID are one group, so that a turn costs a few groups of columns. A disposition never waits for
+its record. May import: `mappings`, `native_backend.intervals`; JSON by orjson.
 """
 
 from __future__ import annotations
@@ -140,9 +140,7 @@ class Outcomes:
         """End of a turn: what was told since the last record becomes one."""
         if not self._groups and not closed:
             return
-        groups = [
-            {**group.verdict.columns(), "seq": group.seqs, "eid": group.eids} for group in self._groups.values()
-        ]
+        groups = [{**group.verdict.columns(), "seq": group.seqs, "eid": group.eids} for group in self._groups.values()]
         self._groups = {}
         self._records += 1
         record = {

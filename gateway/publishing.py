@@ -1,7 +1,7 @@
 """A link on which a peer publishes: transfers in, events to the realm, the realm's answers back as dispositions.
 
-What is done is said by the tables `publish` (a transfer is here) and `published` (the realm has answered); here it is only carried out.
-Source: seed 000, rows P-A1 to P-A5, P-R1, P-R2.
+What is done is said by the tables `publish` (a transfer is here) and `published` (the realm has answered); here it
+is only carried out. Source: seed 000, rows P-A1 to P-A5, P-R1, P-R2.
 May import: `gateway`, `mappings`, `native_backend`, `transformers`.
 """
 
@@ -38,7 +38,8 @@ class PublishingLink:
         self._key_prefix = house.event_key_prefix
         self._verdicts: dict[tuple[int, int, str, str], Verdict] = {}
         tables = house.tables
-        # What a transfer meets depends on three bits once the link's mode is known; a peer that breaks its own mode is taken as mixed.
+        # What a transfer meets depends on three bits once the link's mode is known; a peer that breaks its own mode
+        # is taken as mixed.
         self._publish = {mode: tables["publish"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
         self._published = {mode: tables["published"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
         self._common = [self._decide("event", "no", presettled) for presettled in (0, 1)]

@@ -39,7 +39,8 @@ READ_BUFFER_BYTES = 262_144
 
 
 def serve(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT; 0 when everything was closed in order. Raises LogError when the realm cannot be opened."""
+    """Serve until SIGTERM or SIGINT; 0 when everything was closed in order. Raises LogError when the realm cannot be
+    opened."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every socket
     clock = SystemClock()
@@ -65,6 +66,7 @@ class Server:
         self._loop: asyncio.AbstractEventLoop
         self._timer: asyncio.TimerHandle | None = None
         self._stop = asyncio.Event()
+        self._woken = False
         gateway.on_pressure = self._on_pressure
         gateway.on_broken = self._on_broken
 
@@ -72,10 +74,9 @@ class Server:
         self._loop = loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._stop.set)
-        self.gateway.realm.on_ready(lambda: loop.call_soon_threadsafe(self._wake))
-        listeners = []
-        for listen in self.gateway.settings.listen:
-            listeners.append(await loop.create_server(lambda: Port(self), listen.host, listen.port))
+        self.gateway.realm.on_ready(self._wake)
+        addresses = [(listen.host, listen.port) for listen in self.gateway.settings.listen]
+        listeners = [await loop.create_server(lambda: Port(self), *address) for address in addresses]
         self._tick()
         housekeeping = loop.create_task(self._keep_house())
         for listener in listeners:
@@ -105,6 +106,13 @@ class Server:
         self._timer = self._loop.call_at(due, self._tick)
 
     def _wake(self) -> None:
+        """From any thread: the realm has something. Many calls before the turn begins are one."""
+        if not self._woken:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._on_woken)
+
+    def _on_woken(self) -> None:
+        self._woken = False
         self.turn()
 
     def turn(self) -> None:

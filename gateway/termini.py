@@ -1,5 +1,5 @@
-"""What an ATTACH asks for, in the words of the mapping tables. Read from the frame, not from proton: proton loses default-outcome,
-unknown distribution modes and what a null-address terminus says (`semantics.md` 4.1).
+"""What an ATTACH asks for, in the words of the mapping tables. Read from the frame, not from proton: proton loses
+default-outcome, unknown distribution modes and what a null-address terminus says (`semantics.md` 4.1).
 
 May import: `gateway.tap`, `transformers.amqp_types`.
 """
@@ -23,7 +23,8 @@ _KINDS: Final = {"queue": "queue", "topic": "channel", "temporary-queue": "queue
 
 @dataclass(frozen=True, slots=True)
 class Terminus:
-    """One side of a link that stands in the realm. Every word is a value of an axis of the table `attach`, but `node` and `wanted_kind`."""
+    """One side of a link that stands in the realm. Every word is a value of an axis of the table `attach`, but
+    `node` and `wanted_kind`."""
 
     direction: str  # publish, subscribe
     address: str  # node, none, dynamic, coordinator

@@ -15,7 +15,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from proton import Delivery, Described, Message, symbol, ulong
+from proton import Delivery, Described, Message, ulong
+from proton.reactor import AtMostOnce, DurableSubscription
 from proton.utils import BlockingConnection, LinkDetached, SendException
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,7 +86,6 @@ BODIES: dict[str, Message] = {
     "sequence": Message(body=[1, 2, 3], inferred=True),
     "number": Message(body=42),
     "described": Message(body=Described(ulong(99), "x")),
-    "null": Message(body=None),
     "properties": Message(body="with properties", id="m-1", subject="s", properties={"colour": "red"}, durable=True),
 }
 
@@ -103,7 +103,7 @@ def publish(address: str) -> None:
         prices.send(Message(body=f"price {number}"))
     say(f"   50 prices   -> {CHANNEL}: ACCEPTED")
     _publish_settled(connection)
-    _publish_nonsense(connection, sender)
+    _publish_raw(connection, sender)
     try:
         connection.create_sender("no-such-node")
     except LinkDetached as error:
@@ -112,27 +112,32 @@ def publish(address: str) -> None:
 
 
 def _publish_settled(connection: BlockingConnection) -> None:
-    from proton.reactor import AtMostOnce
-
-    sender = connection.create_sender(QUEUE, options=AtMostOnce())
+    sender = connection.create_sender(QUEUE, name="settled", options=AtMostOnce())
     for number in range(20):
         sender.send(Message(body=f"fire and forget {number}"))
     sender.close()
     say(f"   20 settled  -> {QUEUE}: nobody answers, as asked")
 
 
-def _publish_nonsense(connection: BlockingConnection, sender: object) -> None:
+def _publish_raw(connection: BlockingConnection, sender: object) -> None:
+    null = _send_raw(connection, sender, "null", b"\x00\x53\x77\x40")
+    say(f"   null        -> {QUEUE}: {_state(null)}")
+    refused = _send_raw(connection, sender, "nonsense", b"this is no AMQP message")
+    say(f"   nonsense    -> {QUEUE}: {_state(refused)} ({refused.remote.condition.name})")
+
+
+def _send_raw(connection: BlockingConnection, sender: object, tag: str, octets: bytes) -> Delivery:
+    """A message as bytes: the library would not write these."""
     link = sender.link  # type: ignore[attr-defined]
-    delivery = link.delivery("nonsense")
-    link.stream(b"this is no AMQP message")
+    delivery = link.delivery(tag)
+    link.stream(octets)
     link.advance()
-    connection.wait(lambda: delivery.settled, msg="waiting for the refusal")
-    say(f"   nonsense    -> {QUEUE}: {_state(delivery)} ({delivery.remote.condition.name})")
-    delivery.settle()
+    connection.wait(lambda: delivery.settled, msg="waiting for the answer")
+    return delivery
 
 
 def _state(delivery: Delivery) -> str:
-    return str(delivery.remote_state).split(".")[-1]
+    return {36: "ACCEPTED", 37: "REJECTED", 38: "RELEASED", 39: "MODIFIED"}[int(delivery.remote_state)]
 
 
 def consume_queue(address: str) -> None:
@@ -150,10 +155,6 @@ def consume_queue(address: str) -> None:
 
 def subscribe_durably(address: str, name: str, count: int) -> int:
     """Take up to `count` events through a durable subscription; the subscription stays."""
-    from proton import Terminus
-    from proton.reactor import DurableSubscription
-
-    assert Terminus is not None
     connection = BlockingConnection(address, timeout=10, container_id="demo")  # type: ignore[call-arg]
     receiver = connection.create_receiver(CHANNEL, credit=10, name=name, options=DurableSubscription())
     taken = 0
@@ -187,9 +188,6 @@ def drain_queue(address: str) -> int:
             taken += 1
     connection.close()
     return taken
-
-
-assert symbol
 
 
 def run(realm: str) -> int:
