@@ -9,10 +9,12 @@ from __future__ import annotations
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from bench.machine import Machine
 from bench.runs import Case, RunFailed, move_both, move_in, move_out, produce
 from bench.systems import Systems
 
@@ -36,6 +38,10 @@ class Plan:
     failures: list[str] = field(default_factory=list)
     warm_up: dict[str, list[float]] = field(default_factory=dict)
     queues: int = 0
+    machine: Machine = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.machine = Machine(self.systems.pids())
 
     def run(self) -> None:
         for system, address in self.systems.addresses().items():
@@ -75,15 +81,15 @@ class Plan:
 
     def _producer(self, case: Case) -> None:
         if case.in_flight == 1000:  # it has no window: once a size is enough
-            self._keep("in", "producer", case, produce(self.systems.broker.bootstrap, "bare", case))
+            self._keep("in", "producer", case, produce, self.systems.broker.bootstrap, "bare", case)
 
     def _one(self, system: str, address: str, case: Case) -> None:
         self.queues += 1  # a queue of its own: what a failed run left behind disturbs nobody
         queue = f"bench-{self.queues}"
         try:
-            self._keep("in", system, case, move_in(address, queue, case))
-            self._keep("out", system, case, move_out(address, queue, case))
-            self._keep("both", system, case, move_both(address, queue, case))
+            self._keep("in", system, case, move_in, address, queue, case)
+            self._keep("out", system, case, move_out, address, queue, case)
+            self._keep("both", system, case, move_both, address, queue, case)
         except RunFailed as failure:
             self.failures.append(f"{system}, {case.size} B, {case.in_flight} in flight: {failure}")
             say(f"FAILED: {self.failures[-1]}")
@@ -99,16 +105,19 @@ class Plan:
             self.queues += 1
             queue = f"bench-{self.queues}"
             try:
-                self._keep("accept", system, case, move_in(address, queue, case, rate))
+                self._keep("accept", system, case, move_in, address, queue, case, rate)
                 move_out(address, queue, case)
             except RunFailed as failure:
                 self.failures.append(f"{system}, {size} B paced: {failure}")
                 say(f"FAILED: {self.failures[-1]}")
 
-    def _keep(self, row: str, system: str, case: Case, report: dict[str, Any]) -> None:
+    def _keep(self, row: str, system: str, case: Case, run: Callable[..., dict[str, Any]], *arguments: Any) -> None:
+        report = self.machine.measured(run, *arguments)
         self.samples[(row, system, case.size, case.in_flight)].append(report)
         what = f"p99 {report['latency_us']['p99']:,} us at " if row == "accept" else ""
-        say(f"  {row:6} {system:8} {what}{report['rate']:>10,.0f} msg/s")
+        say(
+            f"  {row:6} {system:8} {what}{report['rate']:>10,.0f} msg/s, {report['foreign_cpu']:.0%} of the cores elsewhere"
+        )
 
 
 def say(what: str) -> None:

@@ -18,6 +18,7 @@ SYSTEMS = ("kafka", "embedded", "artemis", "producer")
 # At 1,000 in flight on the Kafka realm: at least this part of that system's rate.
 REQUIRED = {("in", "artemis"): 0.75, ("in", "producer"): 0.30, ("out", "artemis"): 0.80, ("both", "artemis"): 0.50}
 ACCEPT_P99_US_MAX = 30_000
+FOREIGN_CPU_MAX = 0.05
 NOTES = """Rates are messages a second, medians; one connection, durable queue, consumers accepting each message, every
 process on the same cores. `kafka` and `embedded` are realmgate on those realms, `producer` is confluent-kafka alone
 (three headers, a callback each). Artemis syncs its journal before it accepts, and so does the embedded realm; a lone
@@ -57,7 +58,7 @@ def markdown(results: dict[str, Any]) -> str:
     figures = {(r["row"], r["size"], r["in_flight"], r["system"]): r["median"] for r in results["rows"]}
     lines = [f"# Measured {results['started']} at {results['commit']}", "", f"`{results['command']}`", "", NOTES, ""]
     lines += [", ".join(f"{name} {value}" for name, value in results["versions"].items()) + ".", ""]
-    lines += [f"Artemis's journal: {results['journal']}.", ""]
+    lines += [f"Artemis's journal: {results['journal']}. {_neighbours(results['rows'])}", ""]
     lines += ["| row | size | in flight | kafka | embedded | artemis | producer | kafka / artemis | kafka / producer |"]
     lines += ["|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [_line(row, figures) for row in sorted({key[:3] for key in figures}, key=_order)]
@@ -118,6 +119,15 @@ def _required(figures: dict[tuple[str, int, int, str], float]) -> list[str]:
             met = "met" if p99 <= ACCEPT_P99_US_MAX else "NOT met"
             lines.append(f"- accept at half the top rate, {size:,} B: p99 {p99 / 1000:.1f} ms, required 30 ms: {met}")
     return lines
+
+
+def _neighbours(rows: list[dict[str, Any]]) -> str:
+    """A measurement beside a busy neighbour is not one: say so."""
+    shares = [sample["foreign_cpu"] for row in rows for sample in row["samples"]]
+    if not shares:
+        return ""
+    warning = "" if median(shares) <= FOREIGN_CPU_MAX else " **Too much: measure again on a quiet machine.**"
+    return f"Other processes used {median(shares):.0%} of the cores (median), {max(shares):.0%} at most.{warning}"
 
 
 def _memory(points: list[dict[str, int]]) -> str:

@@ -27,6 +27,9 @@ class Systems:
     embedded: GatewayProcess
     artemis: Artemis
 
+    def pids(self) -> list[int]:
+        return [self.broker.pid, self.kafka.pid, self.embedded.pid, self.artemis.pid]
+
     def addresses(self) -> dict[str, str]:
         return {"kafka": self.kafka.address, "embedded": self.embedded.address, "artemis": self.artemis.address}
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from typing import Any
 
+from bench.machine import Machine
 from bench.report import markdown
 from bench.runs import Case, move_both, move_in, move_out
 from tests.conftest import StartGateway
@@ -41,6 +46,33 @@ def test_what_is_required_is_judged_one_by_one() -> None:
 
 def test_memory_is_compared_after_the_warm_up() -> None:
     assert "101.0 MB after 1,000,000 messages, 110.0 MB after 10,000,000: +9.0 MB." in markdown(results())
+
+
+def test_a_busy_neighbour_is_named() -> None:
+    def measured(share: float) -> dict[str, Any]:
+        return {**row("in", "kafka", 90_000), "samples": [{"foreign_cpu": share}]}
+
+    assert "used 50% of the cores (median), 50% at most. **Too much" in markdown(results(measured(0.5)))
+    assert "Too much" not in markdown(results(measured(0.01)))
+
+
+def test_what_others_use_is_told_from_what_we_use() -> None:
+    """A child that has not been reaped counts as a stranger; a reaped one as ours."""
+    work = [sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"]
+    machine = Machine([])
+
+    def stranger() -> dict[str, Any]:
+        strays.append(subprocess.Popen(work))
+        os.waitid(os.P_PID, strays[0].pid, os.WEXITED | os.WNOWAIT)
+        return {}
+
+    strays: list[subprocess.Popen[bytes]] = []
+    begin = time.monotonic()
+    foreign = machine.measured(stranger)["foreign_cpu"]
+    assert foreign * machine.cores * (time.monotonic() - begin) > 0.4
+    ours = machine._ours_s()
+    strays[0].wait()
+    assert machine._ours_s() - ours >= 0.5
 
 
 def test_a_failed_run_is_named() -> None:

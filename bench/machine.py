@@ -1,0 +1,47 @@
+"""How much of the machine somebody else used while a run was measured: a ratio taken beside a busy neighbour proves little.
+
+`foreign_cpu` is the part of all cores, 0 to 1, that neither the measured systems nor the clients used. May import: the
+standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+IDLE = (3, 4)  # idle and iowait among the columns of /proc/stat
+
+
+class Machine:
+    """Watches the machine for the systems whose processes are `pids`."""
+
+    def __init__(self, pids: list[int]) -> None:
+        self.pids = pids
+        self.cores = os.cpu_count() or 1
+
+    def measured(self, run: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+        """What `run(*arguments)` reports, and `foreign_cpu` beside it."""
+        begin, all_before, ours_before = time.monotonic(), _busy_s(), self._ours_s()
+        report = run(*arguments)
+        seconds = time.monotonic() - begin
+        foreign_s = (_busy_s() - all_before) - (self._ours_s() - ours_before)
+        return {**report, "foreign_cpu": round(max(0.0, foreign_s / (seconds * self.cores)), 3)}
+
+    def _ours_s(self) -> float:
+        times = os.times()  # the clients are our children
+        return times.user + times.system + times.children_user + times.children_system + sum(map(_used_s, self.pids))
+
+
+def _busy_s() -> float:
+    columns = [int(column) for column in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return sum(ticks for at, ticks in enumerate(columns) if at not in IDLE) / TICKS_PER_S
+
+
+def _used_s(pid: int) -> float:
+    """User and system time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
