@@ -1,4 +1,5 @@
-"""How much of the machine somebody else used while a run was measured: a ratio taken beside a busy neighbour proves little.
+"""How much of the machine somebody else used while a run was measured: a ratio taken beside a busy neighbour
+proves little.
 
 `foreign_cpu` is the part of all cores, 0 to 1, that neither the measured systems nor the clients used. May import: the
 standard library.

@@ -115,9 +115,7 @@ class Plan:
         report = self.machine.measured(run, *arguments)
         self.samples[(row, system, case.size, case.in_flight)].append(report)
         what = f"p99 {report['latency_us']['p99']:,} us at " if row == "accept" else ""
-        say(
-            f"  {row:6} {system:8} {what}{report['rate']:>10,.0f} msg/s, {report['foreign_cpu']:.0%} of the cores elsewhere"
-        )
+        say(f"  {row:6} {system:8} {what}{report['rate']:>10,.0f} msg/s, {report['foreign_cpu']:.0%} used by others")
 
 
 def say(what: str) -> None:
