@@ -27,7 +27,9 @@ class Limits:
     message_size_bytes: int = _limit(
         1_000_000, 1, 1_000_000_000, "one message; announced as max-message-size, a larger one closes its link"
     )
-    frame_size_bytes: int = _limit(65_536, 512, 16 * _MIB, "one frame; announced as max-frame-size")
+    frame_size_bytes: int = _limit(
+        65_536, 512, 16 * _MIB, "one frame, and so every name and map of an attach; announced as max-frame-size"
+    )
     connections: int = _limit(1_000, 1, 100_000, "connections; one more is closed at once")
     sessions_per_connection: int = _limit(64, 1, 65_536, "sessions; announced as channel-max")
     links_per_session: int = _limit(256, 1, _UINT_MAX, "links of one session; one more is refused")
@@ -50,8 +52,6 @@ class Limits:
     open_timeout_ms: int = _limit(10_000, 1, 2**31 - 1, "from the socket to the peer's open frame")
     close_timeout_ms: int = _limit(4_000, 1, 2**31 - 1, "from our close frame to the peer's")
     node_name_bytes: int = _limit(1_024, 1, 65_536, "a node's name in UTF-8; a longer one is an unknown node")
-    link_name_bytes: int = _limit(1_024, 1, 65_536, "a link's name in UTF-8; a longer one is refused")
-    property_bytes: int = _limit(65_536, 1, 16 * _MIB, "the maps of one attach, encoded")
     publish_deadline_ms: int = _limit(
         30_000, 100, 2**31 - 1, "from a message's hand-over to Kafka to its answer; then the outcome is indeterminate"
     )

@@ -16,4 +16,5 @@ def open_log(settings: Settings) -> Log:
     realm = settings.realm
     if isinstance(realm, EmbeddedRealm):
         return logs.open_embedded(realm.path)
-    return logs.open_kafka(realm.bootstrap, dict(realm.client))
+    deadline = {"delivery.timeout.ms": settings.limits.publish_deadline_ms}
+    return logs.open_kafka(realm.bootstrap, {**deadline, **realm.client})
