@@ -186,6 +186,22 @@ def test_a_record_that_is_too_large_fails_alone(ground: Ground) -> None:
     assert [value for _, value, _ in ground.read(ground.log.open_reader(name, 0, 0), 3)] == [b"a", b"b", b"c"]
 
 
+def test_an_empty_batch_is_completed_too(ground: Ground) -> None:
+    name = ground.topic("t")
+    ground.store(name, [b"before"])
+    ground.log.append(Append(name, 0, [], [], "empty"))
+    answers: list[object] = []
+
+    def answered() -> bool:
+        answers.extend(ground.log.poll())
+        return bool(answers)
+
+    ground.until(answered, "the completion of nothing")
+    (answer,) = answers
+    assert isinstance(answer, Appended)
+    assert (answer.batch.owner, answer.first, answer.offsets, answer.failure) == ("empty", 0, [], None)
+
+
 def test_an_append_to_a_topic_that_does_not_exist_is_not_found(ground: Ground) -> None:
     ground.log.append(Append(f"{ground.prefix}.never", 0, [b"k"] * 3, [b"1", b"2", b"3"]))
     answers = ground.completions(3)

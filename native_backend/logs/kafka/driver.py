@@ -52,6 +52,7 @@ class KafkaLog:
         in_flight_max, record_bytes_max = config["queue.buffering.max.messages"], config["message.max.bytes"]
         try:
             self._publisher = Publisher(lambda: Producer(config), int(str(in_flight_max)), int(str(record_bytes_max)))
+            Consumer(settings.tail(bootstrap, client, self._on_error)).close()  # a wrong setting is told now
         except (KafkaException, ValueError) as error:
             raise LogError(Failure("unexpected", f"realm.client: {error}")) from error
         self._slots: dict[str, Slot] = {}

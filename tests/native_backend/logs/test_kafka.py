@@ -163,9 +163,10 @@ def test_an_append_that_is_not_acknowledged_in_time_is_in_doubt() -> None:
     log.close(0.5)
 
 
-def test_a_client_setting_that_does_not_exist_is_told_at_once() -> None:
-    with pytest.raises(LogError, match=r"realm\.client.*no\.such\.setting"):
-        open_kafka("127.0.0.1:1", {"no.such.setting": 1})
+@pytest.mark.parametrize("name", ["no.such.setting", "fetch.no.such.setting"])
+def test_a_client_setting_that_does_not_exist_is_told_at_once(name: str) -> None:
+    with pytest.raises(LogError, match=rf"realm\.client.*{name}"):
+        open_kafka("127.0.0.1:1", {name: 1})
 
 
 # -- on a stand-in: what a broker does not do on demand

@@ -253,6 +253,46 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
         open_embedded(tmp_path)
 
 
+def test_the_end_is_the_same_for_every_process_and_one_offset_past_the_last_record_is_skipped(
+    log: Log, tmp_path: Path
+) -> None:
+    log.create_topics([TopicSpec("t")])
+    log.append(Append("t", 0, [b"k"] * 6, [b"v"] * 6))
+    offsets = completed(log, 6)[0].offsets
+    assert log.bounds("t", 0) == (0, offsets[-1] + 2)
+    log.append(Append("t", 0, [b"k"], [b"next"]))
+    (after,) = completed(log, 1)[0].offsets
+    other = open_embedded(tmp_path)
+    assert (after, other.put("t", b"k", b"v")) == (offsets[-1] + 2, after + 2)
+    other.close()
+
+
+def test_older_records_of_a_key_are_gone_at_once(log: Log) -> None:
+    log.create_topics([TopicSpec("t", compacted=True)])
+    offsets = [log.put("t", b"k%d" % (number % 2), b"%d" % number) for number in range(6)]
+    found = log.read_range("t", 0, 0, 10)
+    assert (found.offsets, found.values) == (offsets[-2:], [b"4", b"5"])
+
+
+def test_what_another_process_writes_between_planning_and_the_lock_is_not_written_over(
+    log: Log, tmp_path: Path
+) -> None:
+    log.create_topics([TopicSpec("t")])
+    theirs: list[int] = []
+
+    def now_ms() -> int:  # asked for when the plan is made, before the lock is taken
+        if not theirs:
+            theirs.append(log.put("t", b"k", b"theirs"))
+        return wall_ms()
+
+    committer = Committer(tmp_path, 1 << 20, now_ms)
+    (answer,) = committer.commit([Append("t", 0, [b"k"], [b"ours"])], time.monotonic() + 5.0)
+    committer.close()
+    found = log.read_range("t", 0, 0, 10)
+    assert found.values == [b"theirs", b"ours"]
+    assert found.offsets == [*theirs, *answer.offsets]
+
+
 def test_offsets_skip_within_a_long_batch(log: Log) -> None:
     log.create_topics([TopicSpec("t")])
     log.append(Append("t", 0, [b"k"] * 3000, [b"v"] * 3000))
