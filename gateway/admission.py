@@ -163,7 +163,7 @@ class Admission:
         """Sent before the link was confirmed: there was no credit."""
         self.connection.fault("over-credit", "sent before credit was given", self.link)
 
-    def on_partial(self) -> None:
+    def on_partial(self, _: int) -> None:
         self.on_transfers(None)
 
     def ended(self, cause: str) -> None:

@@ -26,7 +26,7 @@ from gateway.facts import (
 )
 
 if TYPE_CHECKING:
-    from gateway.gateway import Gateway
+    from gateway.gateway import Gateway, LinkName
 
 _CONTAINER, _BEGIN_CHANNEL_MAX = 0, 65535
 
@@ -46,6 +46,8 @@ class Connection:
         )
         self.container = ""
         self.opened = False
+        self._heard = True  # since the last tick
+        self._heard_s = 0.0
         self.closing = False
         self.congested = False  # the peer does not read: nothing more is dispatched to it
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
@@ -63,6 +65,7 @@ class Connection:
 
     def receive(self, data: bytes) -> None:
         """One turn."""
+        self._heard = True
         self.engine.receive(data)
         self._carry_out(self.engine.take_facts())
         self.touch()
@@ -71,6 +74,17 @@ class Connection:
         on: Any = self._on
         for fact in facts:
             on[type(fact)](fact)
+
+    def tick(self, now_s: float) -> None:
+        """Once in a while: heartbeats, and the peer's silence. Monotonic seconds."""
+        idle_s = self.gateway.limits.idle_timeout_ms / 1000
+        if self._heard:
+            self._heard, self._heard_s = False, now_s
+        elif self.opened and not self.closing and 0 < idle_s <= now_s - self._heard_s:
+            self.fault("idle", f"silent for {now_s - self._heard_s:.1f} s")
+            return
+        self.engine.tick(int(now_s * 1000) + 1)
+        self.touch()
 
     def touch(self) -> None:
         self.gateway.touched[self] = None
@@ -92,7 +106,19 @@ class Connection:
         if on_session > limits.links_per_session or gateway.links > limits.links:
             self.fault("too-many-links", f"at most {limits.links_per_session} a session", fact.link)
             return
+        self._name(fact.link)
         Admission(self, fact.link).begin()
+
+    def _name(self, link: Link) -> None:
+        """A link's name is its peer's own: where it is in use, the older link goes (O-6)."""
+        older = self.gateway.link_names.get(self._link_name(link)) if self.container else None
+        if older is not None:
+            connection, stolen = older
+            connection.fault("link-name-in-use", f"{self.container!r} has attached {link.name[:200]!r} anew", stolen)
+        self.gateway.link_names[self._link_name(link)] = (self, link)
+
+    def _link_name(self, link: Link) -> LinkName:
+        return (self.container, link.name, type(link))
 
     def _on_transfers(self, fact: Transfers) -> None:
         if fact.link.alive:
@@ -100,7 +126,7 @@ class Connection:
 
     def _on_partial(self, fact: Partial) -> None:
         if fact.link.alive:
-            fact.link.owner.on_partial()
+            fact.link.owner.on_partial(fact.presettled)
 
     def _on_dispositions(self, fact: Dispositions) -> None:
         if fact.link.alive:
@@ -126,18 +152,21 @@ class Connection:
         self.engine.close()
 
     def _on_faulted(self, fact: Faulted) -> None:
-        self.fault(fact.fault.fault, fact.fault.detail, fact.link)
+        self.fault(fact.fault.fault, fact.fault.detail, fact.link, fact.fault.channel)
 
     # -- ends
 
-    def fault(self, fault: str, detail: str, link: Link | None = None) -> None:
-        """The peer broke the protocol: the table says which scope closes, with what."""
+    def fault(self, fault: str, detail: str, link: Link | None = None, channel: int | None = None) -> None:
+        """The peer broke the protocol: the table says which scope closes, with what; where there is none such, the next
+        larger one."""
+        if link is not None:
+            channel = link.attach.channel
         then = self.gateway.tables["fault"].decide(fault=fault).then
         self.gateway.count_fault(fault, detail)
         if then["scope"] == "link" and link is not None:
             self.close_link(link, then["condition"], detail)
-        elif then["scope"] == "session" and link is not None:
-            for gone in self.engine.end_session(link, then["condition"], detail):
+        elif then["scope"] != "connection" and channel is not None:
+            for gone in self.engine.end_session(channel, then["condition"], detail):
                 self._end_link(gone, "lost")
                 gone.forget()
         else:
@@ -156,6 +185,8 @@ class Connection:
 
     def _end_link(self, link: Link, cause: str) -> None:
         self.gateway.links -= 1
+        if self.gateway.link_names.get(self._link_name(link)) == (self, link):
+            del self.gateway.link_names[self._link_name(link)]
         owner = link.owner
         if owner is not None:
             self.consuming.pop(owner, None)

@@ -16,6 +16,7 @@ from gateway.facts import Dispositions
 from gateway.outcomes import LinkFacts, Verdict
 from gateway.termini import Terminus
 from mappings import Decision
+from mappings.vocabulary import TABLES
 from native_backend.answers import Settled
 from transformers import redelivered_header
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from native_backend.subscription import Subscription
 
 _YES_NO = ("no", "yes")
+_OUTCOMES = TABLES["default"].then["state"].values
 
 
 class ConsumingLink:
@@ -46,6 +48,7 @@ class ConsumingLink:
         )
         self._default = tables["default"].slice(default_outcome=terminus.default_outcome)
         self._settled = tables["settled"]
+        self._agreed = terminus.outcomes
         self._sends_settled = link.sender_settle_mode == "settled"
         self._tag_prefix = b"%d:" % subscription.node.store
         self._verdicts: dict[tuple[object, ...], Verdict] = {}
@@ -100,7 +103,19 @@ class ConsumingLink:
             return
         if state in ("unstated", "received"):  # settled, and no outcome named
             state, cause = self._default.decide(cause="unstated").then["state"], "unstated"
+        elif self._forbids(state):
+            self._refuse_outcome(dispositions)
+            return
         self._carry_out(state, cause, dispositions.peer_settled, dispositions.seqs, dispositions.eids)
+
+    def _forbids(self, state: str) -> bool:
+        return self._agreed is not None and state in _OUTCOMES and state.partition("-")[0] not in self._agreed
+
+    def _refuse_outcome(self, dispositions: Dispositions) -> None:
+        """What was not agreed on is no outcome (I-7): the deliveries are lost like all that the link leaves behind."""
+        state = self._default.decide(cause="lost").then["state"]
+        self._carry_out(state, "lost", True, dispositions.seqs, dispositions.eids)
+        self.connection.fault("outcome-not-agreed", dispositions.state, self.link)
 
     def _carry_out(self, state: str, cause: str, peer_settled: bool, seqs: list[int], eids: list[int]) -> None:
         decision = self._settle.decide(state=state, already_settled="no")

@@ -1,9 +1,10 @@
 """The engine: proton as a sans-IO machine. Bytes in, facts out; decisions in, bytes out. One a connection.
 
-This file and `engine_links.py` are the fence: nothing outside them touches proton, and no buffer of proton's leaves uncopied. The frames
-are pushed as the tap cuts them, and what proton says of each piece is read before the next one goes in.
-Proton reports a malformed performative by going silent (`semantics.md` 4.2): here that is a fault like any other.
-May import: `cproton`, `gateway.engine_links`, `gateway.facts`, `gateway.tap`.
+This file and `engine_links.py` are the fence: nothing outside them touches proton, and no buffer of proton's leaves
+uncopied. The frames are pushed as the tap cuts them, and what proton says of each piece is read before the next one
+goes in. Proton reports a malformed performative by going silent (`semantics.md` 4.2): here that is a fault like any
+other. May import: `cproton`, `gateway.engine_links`, `gateway.facts`, `gateway.frames`,
+`gateway.handles`, `gateway.tap`.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from gateway.facts import (
     Partial,
     Transfers,
 )
-from gateway.tap import ATTACH, FLOW, OPEN, TRANSFER, Fault, Frame, Tap
+from gateway.frames import ATTACH, BEGIN, FLOW, OPEN, Fault, Frame
+from gateway.handles import Handles
+from gateway.tap import Tap
 
-_TRANSFER_STATE, _TRANSFER_TAG, _FLOW_HANDLE, _FLOW_PROPERTIES = 7, 2, 4, 10
+_ATTACH_HANDLE, _FLOW_HANDLE, _FLOW_PROPERTIES = 1, 4, 10
 _TRANSACTIONAL: Final = 0x34
 _ACCEPTED: Final = 0x24
 _STATES: Final = {
@@ -71,11 +74,12 @@ class Engine:
         lib.pn_connection_collect(self._connection, self._collector)
         cproton.pn_connection_set_container(self._connection, container)
         lib.pn_transport_bind(self._transport, self._connection)
-        self._tap = Tap(frame_size_max)
+        self._tap = Tap(frame_size_max, Handles(channel_max))
         self._header_left = 8
         self._message_size_max = message_size_max
         self._buffer, self._buffer_pointer = _scratch(message_size_max + 1)
         self._links: dict[Any, Link] = {}
+        self._sessions: dict[int, Any] = {}  # by the peer's channel, until it ends them
         self._facts: list[Fact] = []
         self._frame: Frame | None = None
         self._freed = False
@@ -97,7 +101,9 @@ class Engine:
         for start, end, frame in pieces:
             if isinstance(frame, Fault):
                 self._fault(frame)
-                return
+                if self.failed:
+                    return
+                continue
             self._frame = frame
             if frame is not None and frame.code == OPEN:
                 self._facts.append(Opened(frame))
@@ -118,7 +124,8 @@ class Engine:
             view = view[taken:]
 
     def _went_silent(self) -> None:
-        """Proton takes no more bytes. Where it says why, it has queued the CLOSE itself; else the frame was malformed."""
+        """Proton takes no more bytes. Where it says why, it has queued the CLOSE itself; else the frame was
+        malformed."""
         condition = lib.pn_transport_condition(self._transport)
         if lib.pn_condition_is_set(condition):
             name = cproton.pn_condition_get_name(condition)
@@ -132,7 +139,7 @@ class Engine:
         self._fault(Fault(kind, detail))
 
     def _fault(self, fault: Fault, link: Link | None = None) -> None:
-        if link is None:
+        if link is None and fault.channel is None:
             self.failed = True
         self._facts.append(Faulted(fault, link))  # type: ignore[arg-type]
 
@@ -141,9 +148,9 @@ class Engine:
         properties = frame.field(_FLOW_PROPERTIES)
         if properties:
             for link in list(self._links.values()):
-                if isinstance(link, Outgoing) and link.alive and link.attach.channel == frame.channel:
-                    if link.attach.field(1) == frame.field(_FLOW_HANDLE):
-                        self._fault(Fault("transactional-acquisition", "flow with properties"), link)
+                at = (link.attach.channel, link.attach.field(_ATTACH_HANDLE))
+                if isinstance(link, Outgoing) and link.alive and at == (frame.channel, frame.field(_FLOW_HANDLE)):
+                    self._fault(Fault("transactional-acquisition", "flow with properties"), link)
 
     # -- proton's events to facts
 
@@ -260,10 +267,10 @@ class Engine:
     def _on_partial(self, link: Incoming, delivery: Any) -> None:
         if lib.pn_delivery_pending(delivery) > self._message_size_max:
             self._too_large(link)
-        elif link.reports_partial and not link.partial_reported:
+        elif link.reports_partial[_settled(delivery)] and not link.partial_reported:
             link.partial_reported = True
             link.arrived.append(delivery)
-            self._facts.append(Partial(link))
+            self._facts.append(Partial(link, _settled(delivery)))
 
     def _on_disposition(self, link: Outgoing, delivery: Any) -> None:
         code = _remote_state(delivery)
@@ -294,7 +301,8 @@ class Engine:
         last.eids.append(numbers[1])
 
     def _on_second_disposition(self, link: Outgoing, delivery: Any, state: str) -> None:
-        """The peer speaks again of a delivery that it has stated and that waits for us: the same is harmless, another is not (H-9)."""
+        """The peer speaks again of a delivery that it has stated and that waits for us: the same is harmless,
+        another is not (H-9)."""
         earlier = link.waiting.get(delivery)
         if earlier is None:
             return
@@ -313,7 +321,7 @@ class Engine:
         elif kind in (lib.PN_LINK_REMOTE_CLOSE, lib.PN_LINK_REMOTE_DETACH):
             self._on_detach(lib.pn_event_link(event), kind == lib.PN_LINK_REMOTE_CLOSE)
         elif kind == lib.PN_SESSION_REMOTE_OPEN:
-            lib.pn_session_open(lib.pn_event_session(event))
+            self._on_begin(lib.pn_event_session(event))
         elif kind == lib.PN_SESSION_REMOTE_CLOSE:
             self._on_end(lib.pn_event_session(event))
         elif kind == lib.PN_CONNECTION_REMOTE_CLOSE:
@@ -321,6 +329,11 @@ class Engine:
             self._facts.append(Closed(cproton.pn_condition_get_name(condition) or ""))
         elif kind == lib.PN_LINK_LOCAL_CLOSE or kind == lib.PN_LINK_LOCAL_DETACH:
             self._free_if_done(lib.pn_event_link(event))
+
+    def _on_begin(self, session: Any) -> None:
+        assert self._frame is not None and self._frame.code == BEGIN, "a session opened without a BEGIN of its own"
+        self._sessions[self._frame.channel] = session
+        lib.pn_session_open(session)
 
     def _on_attach(self, pointer: Any) -> None:
         frame = self._frame
@@ -353,6 +366,7 @@ class Engine:
                 if link.alive:
                     self._facts.append(Detached(link, False))  # type: ignore[arg-type]
                 del self._links[pointer]
+        self._sessions = {channel: other for channel, other in self._sessions.items() if other != session}
         lib.pn_session_close(session)
 
     # -- decisions in
@@ -368,13 +382,15 @@ class Engine:
         """Every link that is not freed."""
         return list(self._links.values())
 
-    def end_session(self, link: Link, condition: str, description: str) -> list[Link]:
-        """End the session of `link`; the links that went with it."""
-        gone = [other for other in self._links.values() if other.session == link.session]
-        session = lib.pn_link_session(link._pointer)
+    def end_session(self, channel: int, condition: str, description: str) -> list[Link]:
+        """End the peer's session on that channel; the links that went with it. A second end does nothing."""
+        session = self._sessions.get(channel)
+        if session is None or lib.pn_session_state(session) & lib.PN_LOCAL_CLOSED:
+            return []
+        number = int(ffi.cast("uintptr_t", session))
         set_condition(lib.pn_session_condition(session), condition, description)
         lib.pn_session_close(session)
-        return gone
+        return [link for link in self._links.values() if link.session == number and link.alive]
 
     def close(self, condition: str | None = None, description: str = "") -> None:
         """Send CLOSE, after an OPEN of ours if there was none yet."""
@@ -438,6 +454,3 @@ def _modified(delivery: Any) -> str:
     failed = lib.pn_disposition_is_failed(disposition)
     undeliverable = lib.pn_disposition_is_undeliverable(disposition)
     return "modified" + ("-failed" if failed else "") + ("-undeliverable" if undeliverable else "")
-
-
-__all__ = ["TRANSFER", "Engine"]

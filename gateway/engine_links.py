@@ -2,7 +2,7 @@
 
 A delivery is a pointer here and a *seq* everywhere else. When a link is freed its pointers are forgotten first, so
 that a completion which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of
-the process). May import: `cproton`, `gateway.tap`.
+the process). May import: `cproton`, `gateway.frames`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 import cproton
 from cproton import ffi, lib
 
-from gateway.tap import Frame
+from gateway.frames import Frame
 
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
 SENDER_SETTLE_MODES: Final = ("unsettled", "settled", "mixed")
@@ -60,7 +60,8 @@ class Link:
         lib.pn_terminus_copy(lib.pn_link_source(pointer), lib.pn_link_remote_source(pointer))
         lib.pn_terminus_copy(lib.pn_link_target(pointer), lib.pn_link_remote_target(pointer))
         lib.pn_link_set_snd_settle_mode(pointer, lib.pn_link_remote_snd_settle_mode(pointer))
-        lib.pn_link_set_rcv_settle_mode(pointer, 0)
+        sends = lib.pn_link_is_sender(pointer)  # then the peer says who settles first; as a receiver we do, always
+        lib.pn_link_set_rcv_settle_mode(pointer, lib.pn_link_remote_rcv_settle_mode(pointer) if sends else 0)
         lib.pn_link_open(pointer)
 
     def refuse(self, condition: str, description: str) -> None:
@@ -126,7 +127,8 @@ class Link:
 class Incoming(Link):
     """A link on which the peer publishes."""
 
-    reports_partial = False  # the session wants to know of a message in several frames before it is complete
+    # Whether the session wants to know of a message in several frames before it is complete: unsettled, settled.
+    reports_partial = (False, False)
     partial_reported = False
     broken = False  # a message was too large: nothing more is read from it
 

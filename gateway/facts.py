@@ -1,7 +1,7 @@
 """Facts: what the engine read from the peer, in the order it was read. Deliveries come as columns, one fact a run.
 
 A delivery is known by its *seq* (docs/records.md) once the session has given it one; no fact holds a pointer into
-the engine. May import: `gateway.tap`.
+the engine. May import: `gateway.frames`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gateway.tap import Fault, Frame
+from gateway.frames import Fault, Frame
 
 if TYPE_CHECKING:
     from gateway.engine_links import Incoming, Outgoing
@@ -45,6 +45,7 @@ class Partial:
     """The first frame of a message that comes in several, on a link that asked to be told."""
 
     link: Incoming
+    presettled: int
 
 
 @dataclass(slots=True)

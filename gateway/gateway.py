@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.connection import Connection
 from gateway.credit import CreditPool
+from gateway.engine_links import Link
 from gateway.outcomes import Outcomes
 from gateway.settings import Settings
 from mappings import TableSet
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gateway.consuming import ConsumingLink
 
 log = logging.getLogger("realmgate.gateway")
+LinkName = tuple[str, str, type]  # container, name, direction: one link at a time (O-6)
 
 
 class Gateway:
@@ -51,6 +53,7 @@ class Gateway:
         self.connections: dict[Connection, None] = {}
         self.touched: dict[Connection, None] = {}
         self.links = 0
+        self.link_names: dict[LinkName, tuple[Connection, Link]] = {}
         self.in_flight_bytes = 0
         self.faults: Counter[str] = Counter()
         self.stopping = False

@@ -43,7 +43,8 @@ class PublishingLink:
         self._publish = {mode: tables["publish"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
         self._published = {mode: tables["published"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
         self._common = [self._decide("event", "no", presettled) for presettled in (0, 1)]
-        link.reports_partial = self._decide("null", "no", 0, "partial").then["native"] != "reassemble"
+        unsettled, settled = (self._decide("null", "no", presettled, "partial") for presettled in (0, 1))
+        link.reports_partial = (unsettled.then["native"] != "reassemble", settled.then["native"] != "reassemble")
         link.set_message_size_max(house.limits.message_size_bytes)
         self.top_up()
 
@@ -113,11 +114,11 @@ class PublishingLink:
             seqs = range(batch.first_seq, batch.first_seq + len(keys))
             self._conclude(batch, batch.decision, None, seqs, [-1] * len(keys), None)
 
-    def on_partial(self) -> None:
+    def on_partial(self, presettled: int) -> None:
         """A message in several frames, and the tables do not reassemble."""
         first_seq = self._house.outcomes.number(1)
         self.link.number(first_seq)
-        batch = _Batch(self, first_seq, 0, self._decide("null", "no", 0, "partial"), 1, 0)
+        batch = _Batch(self, first_seq, presettled, self._decide("null", "no", presettled, "partial"), 1, 0)
         self._conclude(batch, batch.decision, None, range(first_seq, first_seq + 1), [-1], None)
 
     # -- answers

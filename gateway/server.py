@@ -254,8 +254,7 @@ class Port(asyncio.Protocol):
             if now_s - self._closing_since > limits.close_timeout_ms / 1000:
                 self.abort()
                 return
-        connection.engine.tick(int(now_s * 1000) + 1)
-        connection.touch()
+        connection.tick(now_s)
 
     def pause(self, pressure: bool) -> None:
         if pressure:

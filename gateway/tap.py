@@ -1,59 +1,42 @@
 """The tap: cuts a stream of AMQP bytes into frames before the engine sees them.
 
 Runs of plain transfers, dispositions, flows and empty frames are handed on together; every other frame is alone and
-decoded, because proton's reading of it loses fields (default-outcome, link capabilities, flow properties, `more` of a transfer
-that arrives with its continuation: `semantics.md` 4.1, 4.4). A plain transfer has neither `more` nor a state nor `aborted`.
-A frame that no engine should see is a `Fault`.
+decoded, because proton's reading of it loses fields (default-outcome, link capabilities, flow properties, `more` of
+a transfer that arrives with its continuation: `semantics.md` 4.1, 4.4). A plain transfer has neither `more` nor a
+state nor `aborted`. A frame that no engine should see is a `Fault`.
 
-Pure bytes: no proton, no clock. May import: `transformers.amqp_types`.
+Pure bytes: no proton, no clock. May import: `gateway.frames`, `gateway.handles`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from gateway.frames import CLOSE, OPEN, Fault, Frame
+from gateway.handles import Handles, unattached
 from transformers.amqp_types import DecodeError, Described, decode
 
-OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
-
 HEADER_SIZE: Final = 8
-_HEAD = struct.Struct(">IIQ").unpack_from  # size; doff, type, channel; 00 53 code list size count x x
-_SIZE = struct.Struct(">I").unpack_from
+_HEAD = struct.Struct(">IHHIHH").unpack_from  # size; doff, type; channel; 00 53 code list; size, count; x x
+_SHORT = struct.Struct(">IHH").unpack_from
 
 # The first 32 bits of a performative with a one-octet descriptor and a list8: 00 53 code c0.
 _TRANSFER8: Final = 0x005314C0
 _DISPOSITION8: Final = 0x005315C0
 _FLOW8: Final = 0x005313C0
 
+_HEAD_SIZE: Final = 16
+_NULL: Final = 0x40
 _TRUE: Final = 0x41
+_UINT: Final = 0x70  # four octets long: two tell nothing
+_NO_LINK: Final = (-1, -1)
+_FLOW_HANDLE: Final = 4  # its position in a flow
 _MORE: Final = 5  # its position in a transfer
 _TRANSFER_PLAIN_FIELDS: Final = _MORE
 _FLOW_PLAIN_FIELDS: Final = 9  # echo and properties come behind
 _WIDTHS: Final = {0x40: 0, 0x41: 0, 0x42: 0, 0x43: 0, 0x44: 0, 0x45: 0, 0x50: 1, 0x52: 1, 0x53: 1, 0x56: 1, 0x70: 4}
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A decoded performative; `fields` is padded with None to `width`."""
-
-    channel: int
-    code: int
-    fields: tuple[Any, ...]
-
-    def field(self, index: int) -> Any:
-        return self.fields[index] if index < len(self.fields) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What the peer broke, in the words of the mapping table `fault`, and where."""
-
-    fault: str
-    detail: str
-
 
 Piece = tuple[int, int, Frame | Fault | None]
 
@@ -61,13 +44,15 @@ Piece = tuple[int, int, Frame | Fault | None]
 class Tap:
     """Feeds on chunks of one connection's stream, from behind the protocol header on."""
 
-    def __init__(self, frame_size_max: int) -> None:
+    def __init__(self, frame_size_max: int, handles: Handles) -> None:
         self._frame_size_max = frame_size_max
+        self._handles = handles
         self._rest = b""
 
     def walk(self, data: bytes) -> tuple[bytes, Iterator[Piece]]:
-        """The bytes to push, and the pieces of them: (start, end, None) for a plain run, (start, end, Frame) for a frame to be pushed
-        alone, (start, start, Fault) for the end of it all. What is left of an unfinished frame waits for the next chunk."""
+        """The bytes to push, and the pieces of them: (start, end, None) for a plain run, (start, end, Frame) for a
+        frame to be pushed alone, (start, start, Fault) for a frame that is not, and for the end of it all. What is
+        left of an unfinished frame waits for the next chunk."""
         if self._rest:
             data = self._rest + data
             self._rest = b""
@@ -76,44 +61,70 @@ class Tap:
     def _pieces(self, data: bytes) -> Iterator[Piece]:
         end = len(data)
         start = position = 0  # start: of the plain run that is growing
+        link = _NO_LINK  # channel and first octets of the transfer before, whose link is known to be there
         while end - position >= HEADER_SIZE:
-            if end - position >= 16:
-                size, rest, word = _HEAD(data, position)
+            if end - position >= _HEAD_SIZE:
+                size, kind, channel, head, counts, first = _HEAD(data, position)
             else:
-                size, rest, word = _SIZE(data, position)[0], _SIZE(data, position + 4)[0], 0
-            if not HEADER_SIZE <= size <= self._frame_size_max or rest >> 16 & 0xFF or not 2 <= rest >> 24 <= size >> 2:
-                fault = Fault("framing", f"frame of size {size}, data offset {rest >> 24}, type {rest >> 16 & 0xFF}")
+                (size, kind, channel), head, counts, first = _SHORT(data, position), 0, 0, 0
+            if not HEADER_SIZE <= size <= self._frame_size_max or kind & 0xFF or not 2 <= kind >> 8 <= size >> 2:
                 if position > start:
                     yield start, position, None
-                yield position, position, fault
+                yield position, position, Fault("framing", f"frame of size {size}, head {kind:#06x}")
                 return
             if position + size > end:
                 break
-            if not _is_plain(data, position, size, rest, word):
+            alone: Frame | Fault | None = None
+            if size < _HEAD_SIZE or not _is_plain(data, position, kind, head, counts, first):
+                if size != (kind >> 8) * 4:  # an empty frame is a heartbeat
+                    alone = self._alone(data, position, size, kind, channel)
+            elif head != _DISPOSITION8 and link != (channel, first):
+                alone = self._unattached(data, position, head, channel)
+                link = (channel, first) if head == _TRANSFER8 and first >> 8 != _UINT else _NO_LINK
+            if alone is not None:
                 if position > start:
                     yield start, position, None
-                decoded = _decode(data, position, size, rest)
-                yield position, position if isinstance(decoded, Fault) else position + size, decoded
-                if isinstance(decoded, Fault):
-                    return
                 start = position + size
+                link = _NO_LINK
+                if isinstance(alone, Fault):
+                    yield position, position, alone
+                    if alone.channel is None:
+                        return
+                else:
+                    yield position, start, alone
             position += size
         if position > start:
             yield start, position, None
         self._rest = data[position:]
 
+    def _alone(self, data: bytes, position: int, size: int, kind: int, channel: int) -> Frame | Fault:
+        frame = _decode(data, position + (kind >> 8) * 4, position + size, channel)
+        return frame if isinstance(frame, Fault) else self._handles.see(frame) or frame
 
-def _is_plain(data: bytes, position: int, size: int, rest: int, word: int) -> bool:
-    head = word >> 32
-    fields = word >> 16 & 0xFF
-    if rest >> 24 == 2:
-        if head == _TRANSFER8:
-            return fields <= _TRANSFER_PLAIN_FIELDS or _is_plain_transfer(data, position + 14, fields)
-        if head == _DISPOSITION8:
-            return data[position + 14] == _TRUE  # a receiver's; a sender's may look like a transfer to the engine
+    def _unattached(self, data: bytes, position: int, head: int, channel: int) -> Fault | None:
+        """What is wrong with the handle of a plain transfer or flow; what is too odd to tell is the engine's."""
+        position += _HEAD_SIZE - 2
         if head == _FLOW8:
-            return fields <= _FLOW_PLAIN_FIELDS
-    return size == (rest >> 24) * 4  # an empty frame: a heartbeat
+            for _ in range(_FLOW_HANDLE):
+                position += 1 + _WIDTHS.get(data[position], len(data))
+                if position >= len(data):
+                    return None
+        width = _WIDTHS.get(data[position])
+        if width is None or data[position] == _NULL or position + width >= len(data):
+            return None
+        handle = int.from_bytes(data[position + 1 : position + 1 + width])
+        return None if self._handles.attached(channel, handle) else unattached(channel, handle)
+
+
+def _is_plain(data: bytes, position: int, kind: int, head: int, counts: int, first: int) -> bool:
+    if kind >> 8 != 2:
+        return False
+    fields = counts & 0xFF
+    if head == _TRANSFER8:
+        return fields <= _TRANSFER_PLAIN_FIELDS or _is_plain_transfer(data, position + 14, fields)
+    if head == _DISPOSITION8:
+        return first >> 8 == _TRUE  # a receiver's; a sender's may look like a transfer to the engine
+    return head == _FLOW8 and fields <= _FLOW_PLAIN_FIELDS
 
 
 def _is_plain_transfer(data: bytes, position: int, fields: int) -> bool:
@@ -134,10 +145,9 @@ def _is_plain_transfer(data: bytes, position: int, fields: int) -> bool:
     return True
 
 
-def _decode(data: bytes, position: int, size: int, rest: int) -> Frame | Fault:
-    start = position + (rest >> 24) * 4
+def _decode(data: bytes, start: int, end: int, channel: int) -> Frame | Fault:
     try:
-        value, _ = decode(data[start : position + size])
+        value, _ = decode(data[start:end])
     except DecodeError as error:
         return Fault("malformed-performative", str(error))
     if not isinstance(value, Described) or not isinstance(value.descriptor, int):
@@ -146,4 +156,4 @@ def _decode(data: bytes, position: int, size: int, rest: int) -> Frame | Fault:
         return Fault("unknown-performative", f"descriptor 0x{value.descriptor:x}")
     if not isinstance(value.value, list):
         return Fault("malformed-performative", f"performative 0x{value.descriptor:x} is no list")
-    return Frame(rest & 0xFFFF, value.descriptor, tuple(value.value))
+    return Frame(channel, value.descriptor, tuple(value.value))

@@ -1,7 +1,7 @@
 """What an ATTACH asks for, in the words of the mapping tables. Read from the frame, not from proton: proton loses
 default-outcome, unknown distribution modes and what a null-address terminus says (`semantics.md` 4.1).
 
-May import: `gateway.tap`, `transformers.amqp_types`.
+May import: `gateway.frames`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.tap import Frame
+from gateway.frames import Frame
 from transformers.amqp_types import AmqpMap, Array, Described
 
 _ROLE, _SOURCE, _TARGET = 2, 5, 6
-_ADDRESS, _DURABLE, _DYNAMIC, _MODE, _FILTER, _DEFAULT_OUTCOME, _SOURCE_CAPABILITIES = 0, 1, 4, 6, 7, 8, 10
-_TARGET_CAPABILITIES = 6
+_ADDRESS, _DURABLE, _DYNAMIC, _MODE, _FILTER, _DEFAULT_OUTCOME = 0, 1, 4, 6, 7, 8
+_OUTCOMES_AT, _SOURCE_CAPABILITIES, _TARGET_CAPABILITIES = 9, 10, 6
 _COORDINATOR: Final = 0x30
 _DURABILITY: Final = {0: "none", 1: "configuration", 2: "unsettled-state"}
 _OUTCOMES: Final = {0x24: "accepted", 0x25: "rejected", 0x26: "released", 0x27: "modified"}
@@ -34,6 +34,7 @@ class Terminus:
     default_outcome: str
     filter: str  # none, unsupported
     wanted_kind: str  # of a node made on attach
+    outcomes: frozenset[str] | None  # that were agreed on; None: all of them. No axis either
 
 
 def read_terminus(attach: Frame) -> Terminus:
@@ -53,6 +54,7 @@ def read_terminus(attach: Frame) -> Terminus:
         default_outcome=_default_outcome(_at(source, _DEFAULT_OUTCOME)),
         filter="unsupported" if _has_filter(_at(source, _FILTER)) else "none",
         wanted_kind=_wanted_kind(capabilities),
+        outcomes=_outcomes(_at(source, _OUTCOMES_AT)),
     )
 
 
@@ -88,6 +90,12 @@ def _default_outcome(outcome: Any) -> str:
     fields = outcome.value if isinstance(outcome.value, list) else []
     failed = "-failed" if _at(fields, 0) is True else ""
     return name + failed + ("-undeliverable" if _at(fields, 1) is True else "")
+
+
+def _outcomes(symbols: Any) -> frozenset[str] | None:
+    """A source that names none can be given any (I-3)."""
+    names = symbols.items if isinstance(symbols, Array) else [] if symbols is None else [symbols]
+    return frozenset(str(name).removeprefix("amqp:").removesuffix(":list") for name in names) or None
 
 
 def _has_filter(filters: Any) -> bool:

@@ -1,0 +1,30 @@
+"""A frame of the peer's, decoded, or what is wrong with it. May import: nothing of ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A decoded performative; fields that were left out at the end read as None."""
+
+    channel: int
+    code: int
+    fields: tuple[Any, ...]
+
+    def field(self, index: int) -> Any:
+        return self.fields[index] if index < len(self.fields) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What the peer broke, in the words of the mapping table `fault`, and where. With a `channel` it is one frame of
+    that session, and reading goes on behind it; without, nothing that follows can be relied on."""
+
+    fault: str
+    detail: str
+    channel: int | None = None

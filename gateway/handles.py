@@ -1,0 +1,62 @@
+"""The sessions and link handles that the peer has open, read off its frames, so that a frame for a link that is not
+there ends its session (P-5) before an engine sees it and closes the whole connection.
+
+Source: semantics 2.P-5, 4.2; AMQP 1.0 part 2 sections 2.5.1, 2.6.2. May import: `gateway.frames`.
+"""
+
+from __future__ import annotations
+
+from gateway.frames import ATTACH, BEGIN, DETACH, END, FLOW, TRANSFER, Fault, Frame
+
+_HANDLE_AT = {ATTACH: 1, FLOW: 4, TRANSFER: 0, DETACH: 0}
+_NAME_AT, _ROLE_AT = 0, 2
+
+
+class Handles:
+    """One connection's. What concerns a channel that was not begun is left to the engine."""
+
+    def __init__(self, channel_max: int) -> None:
+        self._channel_max = channel_max
+        self._sessions: dict[int, set[int]] = {}
+
+    def attached(self, channel: int, handle: int) -> bool:
+        session = self._sessions.get(channel)
+        return session is None or handle in session
+
+    def see(self, frame: Frame) -> Fault | None:
+        """Keep up with a frame; what is wrong with it."""
+        code, channel = frame.code, frame.channel
+        if code == BEGIN:
+            if channel > self._channel_max:
+                return Fault("framing", f"channel {channel}, above the channel-max of {self._channel_max}")
+            self._sessions[channel] = set()
+        elif code == END:
+            self._sessions.pop(channel, None)
+        elif code in _HANDLE_AT:
+            return self._see_handle(frame, frame.field(_HANDLE_AT[code]))
+        return None
+
+    def _see_handle(self, frame: Frame, handle: object) -> Fault | None:
+        code, channel = frame.code, frame.channel
+        if handle is None and code == FLOW:
+            return None  # of the session
+        if not isinstance(handle, int):
+            return Fault("malformed-performative", f"performative 0x{code:x} without a handle")
+        session = self._sessions.get(channel)
+        if code != ATTACH:
+            if not self.attached(channel, handle):
+                return unattached(channel, handle)
+            if session is not None and code == DETACH:
+                session.discard(handle)
+            return None
+        if not isinstance(frame.field(_NAME_AT), str) or not isinstance(frame.field(_ROLE_AT), bool):
+            return Fault("malformed-performative", "an attach without a name or a role")
+        if session is not None:
+            if handle in session:
+                return Fault("handle-in-use", f"handle {handle} on channel {channel}", channel)
+            session.add(handle)
+        return None
+
+
+def unattached(channel: int, handle: int) -> Fault:
+    return Fault("unattached-handle", f"no link has handle {handle} on channel {channel}", channel)
