@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from reconciliation import balance, landing, page, report, spark, summary
 from reconciliation.errors import SetupError, SourceError
 from reconciliation.jobs.reconcile import judge
+from reconciliation.ranges import Extent
 from reconciliation.settings import Realm, SettingsError, load_realm
 from reconciliation.window import BEGINNING, END, Window, parse
 
@@ -34,10 +35,11 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         if window.since >= window.until:
             raise SettingsError("--from must be before --to")
         spark.check_java()
+        extent = landing.extent_of(realm)
         arguments.out.mkdir(parents=True, exist_ok=True)
-        session = spark.start(arguments.out / "scratch", kafka=realm.kind == "kafka")
+        session = spark.start(arguments.out / "scratch", kafka=realm.kind == "kafka", offsets=extent.offsets)
         try:
-            return run(session, realm, window, arguments.out, out)
+            return run(session, realm, extent, window, arguments.out, out)
         finally:
             session.stop()
             shutil.rmtree(arguments.out / "scratch", ignore_errors=True)
@@ -46,7 +48,7 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         return COULD_NOT_RUN
 
 
-def run(session: SparkSession, realm: Realm, window: Window, directory: Path, out: TextIO) -> int:
+def run(session: SparkSession, realm: Realm, extent: Extent, window: Window, directory: Path, out: TextIO) -> int:
     """With a session that is there: land, judge, report."""
     began = time.monotonic()
 
@@ -58,7 +60,7 @@ def run(session: SparkSession, realm: Realm, window: Window, directory: Path, ou
     making = directory / "making"
     shutil.rmtree(making, ignore_errors=True)
     tell("landing the realm's records")
-    landed = landing.land(realm, session, directory / "landed")
+    landed = landing.land(realm, extent, session, directory / "landed")
     judgement = judge(session, landed, realm, window, making, tell)
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, window)

@@ -6,9 +6,11 @@ May import: pyspark, `reconciliation`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from reconciliation import schemas
 from reconciliation.catalog import Catalog
@@ -16,6 +18,29 @@ from reconciliation.landing import Landed
 from reconciliation.ranges import Kind
 from reconciliation.runs import Run
 from reconciliation.transforms import claims, decode
+
+
+LITERAL_ROWS_MAX = 5_000
+
+
+def local_table(spark: SparkSession, rows: Sequence[tuple[str | int | None, ...]], ddl: str) -> DataFrame:
+    """Rows of text and numbers as a table that the planner holds itself: broadcasting it takes no job, as it would for
+    `createDataFrame`. Many rows do go that way: as literals they would take longer to parse."""
+    if not rows or len(rows) > LITERAL_ROWS_MAX:
+        return spark.createDataFrame(rows, ddl)
+    columns = spark.createDataFrame([], ddl).schema
+    literals = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
+    table = spark.sql(f"SELECT * FROM VALUES {literals}")  # noqa: S608  # escaped by _literal
+    typed = zip(table.columns, columns.fields, strict=True)
+    return table.select(*(F.col(name).cast(field.dataType).alias(field.name) for name, field in typed))
+
+
+def _literal(value: str | int | None) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, int):
+        return f"{value}L"
+    return f"CAST(X'{value.encode().hex()}' AS STRING)"
 
 
 def landed_records(spark: SparkSession, landed: Landed, kind: Kind) -> DataFrame:
@@ -59,11 +84,11 @@ def small(spark: SparkSession, catalog: Catalog, runs: list[Run]) -> Small:
         for s in catalog.durables
     ]
     return Small(
-        spark.createDataFrame(nodes, schemas.NODES),
-        spark.createDataFrame(durables, schemas.DURABLES),
-        spark.createDataFrame(_terminal_ranges(catalog), schemas.RANGES),
-        spark.createDataFrame([(run.name, run.low, run.state) for run in runs], schemas.RUNS),
-        spark.createDataFrame(catalog.cells, schemas.CELLS),
+        local_table(spark, nodes, schemas.NODES),
+        local_table(spark, durables, schemas.DURABLES),
+        local_table(spark, _terminal_ranges(catalog), schemas.RANGES),
+        local_table(spark, [(run.name, run.low, run.state) for run in runs], schemas.RUNS),
+        local_table(spark, catalog.cells, schemas.CELLS),
     )
 
 

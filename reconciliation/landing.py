@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from reconciliation import export, offsets, sources
+from reconciliation import export, sources
 from reconciliation.errors import SourceError
 from reconciliation.ranges import Extent, Kind, name_of
 from reconciliation.settings import Realm
@@ -37,10 +37,9 @@ class Landed:
         return path if path.exists() else None
 
 
-def land(realm: Realm, spark: SparkSession, directory: Path) -> Landed:
-    """Make the realm as it is now available as Parquet below `directory`."""
+def land(realm: Realm, extent: Extent, spark: SparkSession, directory: Path) -> Landed:
+    """Make the realm, as it was when `extent` was asked for or later, available as Parquet below `directory`."""
     for attempt in range(1, TRIES + 1):
-        extent = _extent(realm)
         target = directory / name_of(extent)
         if (target / COMPLETE).exists():
             return Landed(target, extent, True)
@@ -48,14 +47,18 @@ def land(realm: Realm, spark: SparkSession, directory: Path) -> Landed:
             return _fill(realm, spark, extent, directory)
         except SourceError:
             # A trim may have overtaken the offsets: ask again. What fails the same way twice is told.
-            if attempt == TRIES or _extent(realm).ranges == extent.ranges:
+            previous, extent = extent, extent_of(realm)
+            if attempt == TRIES or extent.ranges == previous.ranges:
                 raise
     raise AssertionError("the loop returns or raises")
 
 
-def _extent(realm: Realm) -> Extent:
+def extent_of(realm: Realm) -> Extent:
+    """The ranges as they are now. Raises SourceError when the realm cannot be reached."""
     if realm.path is not None:
         return export.extent_of(realm.path, realm.prefix)
+    from reconciliation import offsets  # only a realm on Kafka pays for its client
+
     return offsets.extent_of(realm.bootstrap, realm.prefix, realm.client)
 
 

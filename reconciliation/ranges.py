@@ -47,6 +47,11 @@ class Extent:
         """The first kept offset of partition 0; 0 for a topic that is not read."""
         return next((one.first for one in self.ranges if one.topic == topic and one.partition == 0), 0)
 
+    @property
+    def offsets(self) -> int:
+        """How many offsets the ranges span: at least as many as there are records."""
+        return sum(one.end - one.first for one in self.ranges)
+
     def as_json(self) -> dict[str, object]:
         return {"ranges": [asdict(one) for one in self.ranges], "positions": [asdict(one) for one in self.positions]}
 

@@ -1,0 +1,58 @@
+"""One Spark for the room: local[1], small data."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from reconciliation import commands, landing, spark
+from reconciliation.settings import Realm
+from reconciliation.window import Window
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    started = spark.start(tmp_path_factory.mktemp("spark"), kafka=True, offsets=0, cores=1)
+    yield started
+    started.stop()
+
+
+@dataclass(slots=True)
+class Result:
+    """What one reconciliation left."""
+
+    code: int
+    text: str
+    manifest: dict[str, Any]
+    out: Path
+
+    def classes(self) -> dict[str, int]:
+        return {one["class"]: one["count"] for one in self.manifest["classes"]}
+
+    def examples(self, code: str, node: str | None = None) -> list[dict[str, Any]]:
+        found = [one for one in self.manifest["classes"] if one["class"] == code]
+        return [row for one in found for row in one["examples"] if node is None or row["node"] == node]
+
+
+Reconcile = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def reconcile(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Reconcile:
+    """Judge a realm with the shared session; all else as the command does it."""
+
+    def run(realm: Realm, window: Window | None = None) -> Result:
+        out, text = tmp_path_factory.mktemp("out"), io.StringIO()
+        extent = landing.extent_of(realm)
+        code = commands.run(session, realm, extent, window or Window(), out, text)
+        session.catalog.clearCache()
+        return Result(code, text.getvalue(), json.loads((out / "manifest.json").read_text()), out)
+
+    return run
