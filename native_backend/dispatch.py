@@ -1,8 +1,8 @@
 """One durable or queue at work: who has which event, who gets the next, what became of it.
 
 Competing links share one `Dispatch`; whoever asks gets. Returned events go first, lowest EID first. Those whose bytes
-have left the store's window are re-read on the control thread, and nothing new is given meanwhile; only when that fails
-may new events overtake them until the next attempt.
+have left the store's window are re-read on the control thread, and nothing above them is given meanwhile; only when
+that fails may others overtake them until the next attempt.
 An event that a link wanted to go `elsewhere` is not offered to that link again while it lives.
 
 An EID is at any time in exactly one place: not given yet (at or above `position`), outstanding at a link, in the
@@ -130,7 +130,8 @@ class Dispatch:
                     continue
             chunk = self._readable(first)
             if chunk is None:
-                self._fetch(first)
+                if self._fetch(first):
+                    return
                 at += 1
                 continue
             last = min(last, chunk.end - 1)
@@ -216,9 +217,12 @@ class Dispatch:
             return fetched
         return self._feed.held(eid) if self._feed is not None else None
 
-    def _fetch(self, start: int) -> None:
-        if self._fetching or self._feed is None or self._services.clock.monotonic_s() < self._retry_s:
-            return
+    def _fetch(self, start: int) -> bool:
+        """Read again from `start`; True when that, or another such read, is under way."""
+        if self._fetching:
+            return True
+        if self._feed is None or self._services.clock.monotonic_s() < self._retry_s:
+            return False
         self._fetching = True
         log, topic, count = self._services.log, self.node.topic, self._feed.count
         deadline_s = self._services.limits.control_deadline_s
@@ -235,6 +239,7 @@ class Dispatch:
                 self._fetched = chunk_of(start, records)
 
         self._services.control.submit(read, done)
+        return True
 
     def _unreadable(self, failure: Failure) -> None:
         """A read failed: wait, give up, or go on where the log still has something."""
