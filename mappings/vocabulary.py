@@ -345,7 +345,6 @@ FAULT = TableWords(
             "framing",
             "unknown-performative",
             "malformed-performative",
-            "malformed-message",
             "over-credit",
             "message-too-large",
             "unattached-handle",
@@ -355,8 +354,6 @@ FAULT = TableWords(
             "transactional-acquisition",
             "link-name-in-use",
             "too-many-links",
-            "too-many-sessions",
-            "tag-invalid",
             "idle",
         )
     },

@@ -53,7 +53,7 @@ def test_a_changed_rule_fails_its_scenario_and_its_expanded_table(directory: Pat
     assert code == 1
     wrong = "rule outcome-not-agreed: condition is amqp:illegal-state, expected amqp:not-allowed"
     assert f"extended decides fault=outcome-not-agreed by {wrong}" in said
-    assert f"{directory}/expanded/extended.fault.tsv:11: the expanded table is out of date" in said
+    assert f"{directory}/expanded/extended.fault.tsv:10: the expanded table is out of date" in said
 
 
 def test_a_rule_without_a_scenario_is_told(directory: Path) -> None:
@@ -125,7 +125,7 @@ def test_expand_writes_what_check_compares(directory: Path) -> None:
     (directory / "expanded" / "um-9.9.fault.tsv").write_text("cell\n")
     code, said = run("expand", "--check", directory)
     assert code == 1
-    assert "extended.fault.tsv:11: the expanded table is out of date from this line on; run realmgate" in said
+    assert "extended.fault.tsv:10: the expanded table is out of date from this line on; run realmgate" in said
     assert "um-9.9.fault.tsv:1: is of no table and profile; remove it" in said
     code, said = run("expand", directory)
     assert code == 0
