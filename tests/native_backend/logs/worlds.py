@@ -12,7 +12,9 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-from native_backend.log import Append, Appended, Completion, Failure, Log, Reader, Transacted, Write
+import pytest
+
+from native_backend.log import Append, Appended, Completion, Failure, Log, LogError, Reader, Transacted, Write
 from native_backend.logs import wall_ms
 
 PATIENCE_S = 20.0
@@ -190,3 +192,10 @@ class Ground:
         for _ in range(turns):
             assert reader.read(10) is None
             self.world.pass_time()
+
+
+def failure(call: Callable[[], object]) -> Failure:
+    """The failure that a control call raises."""
+    with pytest.raises(LogError) as raised:
+        call()
+    return raised.value.failure
