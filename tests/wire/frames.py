@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from transformers.amqp_types import Described, Symbol, UByte, UInt, ULong, decode, encode
+from transformers.amqp_types import Array, Described, Symbol, UByte, UInt, ULong, decode, encode
 
 AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
@@ -62,7 +62,10 @@ def _without_words(value: Any) -> Any:
     if isinstance(value, Described) and value.descriptor == 0x1D:
         return value.value[:1]
     if isinstance(value, Described):
-        return (value.descriptor, [_without_words(item) for item in value.value] if isinstance(value.value, list) else value.value)
+        return (
+            value.descriptor,
+            [_without_words(item) for item in value.value] if isinstance(value.value, list) else value.value,
+        )
     return value
 
 
@@ -79,36 +82,64 @@ def begin(channel: int = 0) -> bytes:
     return frame(BEGIN, [None, UInt(0), UInt(2048), UInt(2048)], channel=channel)
 
 
-def source(address: str | None, durable: int = 0, mode: str | None = None, filters: Any = None, default: Any = None,
-           dynamic: bool | None = None) -> Described:
-    mode_symbol = Symbol(mode) if mode else None
-    return Described(ULong(0x28), [address, UInt(durable), None, None, dynamic, None, mode_symbol, filters, default])
+def source(
+    address: str | None,
+    durable: int = 0,
+    mode: str | None = None,
+    filters: Any = None,
+    default: Any = None,
+    dynamic: bool | None = None,
+    outcomes: list[str] | None = None,
+    capability: str | None = None,
+) -> Described:
+    agreed = None if outcomes is None else Array(0xA3, [Symbol(f"amqp:{outcome}:list") for outcome in outcomes])
+    fields = [address, UInt(durable), None, None, dynamic, None, Symbol(mode) if mode else None, filters, default]
+    return Described(ULong(0x28), [*fields, agreed, Symbol(capability) if capability else None])
 
 
-def target(address: str | None, dynamic: bool | None = None) -> Described:
-    return Described(ULong(0x29), [address, UInt(0), None, None, dynamic])
+def target(address: str | None, dynamic: bool | None = None, capability: str | None = None) -> Described:
+    wanted = Symbol(capability) if capability else None
+    return Described(ULong(0x29), [address, UInt(0), None, None, dynamic, None, wanted])
+
+
+COORDINATOR = Described(ULong(0x30), [None])
 
 
 def attach_sender(address: Any, handle: int = 0, name: str = "pub", mode: int = 2, channel: int = 0) -> bytes:
     """The peer publishes to `address` (a string, None or a terminus). mode: 0 unsettled, 1 settled, 2 mixed."""
     to = address if isinstance(address, Described) else target(address)
-    return frame(ATTACH, [name, UInt(handle), False, UByte(mode), UByte(0), source(None), to, None, None, UInt(0)], channel=channel)
+    return frame(
+        ATTACH,
+        [name, UInt(handle), False, UByte(mode), UByte(0), source(None), to, None, None, UInt(0)],
+        channel=channel,
+    )
 
 
-def attach_receiver(where: Any, handle: int = 1, name: str = "sub", mode: int = 2, rcv: int = 0, channel: int = 0) -> bytes:
+def attach_receiver(
+    where: Any, handle: int = 1, name: str = "sub", mode: int = 2, rcv: int = 0, channel: int = 0
+) -> bytes:
     """The peer consumes from `where` (a string or a source)."""
     origin = where if isinstance(where, Described) else source(where)
     return frame(ATTACH, [name, UInt(handle), True, UByte(mode), UByte(rcv), origin, target(None)], channel=channel)
 
 
-def flow(handle: int, credit: int, delivery_count: int = 0, drain: bool = False, properties: Any = None, channel: int = 0) -> bytes:
+def flow(
+    handle: int, credit: int, delivery_count: int = 0, drain: bool = False, properties: Any = None, channel: int = 0
+) -> bytes:
     tail: list[Any] = [drain] if properties is None else [drain, False, properties]
     fields = [UInt(0), UInt(2048), UInt(0), UInt(2048), UInt(handle), UInt(delivery_count), UInt(credit), None, *tail]
     return frame(FLOW, fields, channel=channel)
 
 
-def transfer(delivery: int, payload: bytes, handle: int = 0, settled: bool = False, more: bool = False, state: Any = None,
-             channel: int = 0) -> bytes:
+def transfer(
+    delivery: int,
+    payload: bytes,
+    handle: int = 0,
+    settled: bool = False,
+    more: bool = False,
+    state: Any = None,
+    channel: int = 0,
+) -> bytes:
     fields = [UInt(handle), UInt(delivery), b"%d" % delivery, UInt(0), settled, more]
     if state is not None:
         fields += [None, state]
@@ -138,6 +169,20 @@ def close() -> bytes:
 def message(body: bytes = b"body", header: bytes = b"") -> bytes:
     """A data section, behind an optional header section."""
     return header + encode(Described(ULong(0x75), body))
+
+
+def header(count: int = 0, first: bool | None = None) -> bytes:
+    """A header section with a delivery-count and first-acquirer."""
+    return encode(Described(ULong(0x70), [None, None, None, first, UInt(count)]))
+
+
+def read(data: bytes) -> tuple[list[Seen], bytes]:
+    """Every whole frame of `data`, and what is left of it."""
+    found, rest = [], 0
+    for seen, position in parse(data):
+        found.append(seen)
+        rest = position
+    return found, data[rest:]
 
 
 def parse(data: bytes) -> Iterator[tuple[Seen, int]]:

@@ -68,11 +68,8 @@ class Peer:
         if not data:
             self._ended = True
             return False
-        self._data += data
-        position = 0
-        for seen, position in frames.parse(self._data):
-            self.seen.append(seen)
-        self._data = self._data[position:]
+        found, self._data = frames.read(self._data + data)
+        self.seen += found
         return True
 
     def reset(self) -> None:

@@ -1,0 +1,91 @@
+"""A peer without a socket: it talks to a `Gateway` in its own process, turn by turn, and reads what comes back.
+
+house = build_house(tables, realm)
+peer = Conversation(house)          # opened, with a session on channel 0
+seen = peer.say(frames.attach_sender("q"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gateway.gateway import Gateway
+from gateway.limits import Limits
+from gateway.settings import EmbeddedRealm, MappingSettings, NodeSettings, Security, Settings
+from mappings import TableSet
+from tests.wire import frames
+from tests.wire.frames import Seen
+from tests.wire.scripted_realm import ScriptedRealm
+
+
+class StoppedClock:
+    """Time moves only when it is told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 1.0
+
+    def monotonic_s(self) -> float:
+        return self.now_s
+
+    def epoch_us(self) -> int:
+        return int(self.now_s * 1e6)
+
+
+def build_house(tables: TableSet, realm: ScriptedRealm, **limits: int) -> Gateway:
+    """A gateway on a scripted realm."""
+    settings = Settings(
+        listen=(),
+        realm=EmbeddedRealm(Path("nowhere")),
+        mappings=MappingSettings(tables.profile, None),
+        nodes=NodeSettings(()),
+        security=Security(("ANONYMOUS",), True),
+        limits=Limits(**limits),
+        transformer="basic",
+    )
+    return Gateway(settings, realm, tables, StoppedClock())  # type: ignore[arg-type]
+
+
+class Conversation:
+    """One connection. `seen` is everything that the gateway has said on it, in order."""
+
+    def __init__(self, house: Gateway, container: str = "peer", begin: bool = True) -> None:
+        self.house = house
+        self.connection = house.connect()
+        self.seen: list[Seen] = []
+        self._data = b""
+        if begin:
+            self.say(frames.AMQP_HEADER, frames.open_(container), frames.begin())
+
+    def say(self, *pieces: bytes, cut: Callable[[bytes], list[bytes]] | None = None) -> list[Seen]:
+        """Send, take turns until nothing moves, and return what came back."""
+        before = len(self.seen)
+        data = b"".join(pieces)
+        for chunk in cut(data) if cut else [data]:
+            self.connection.receive(chunk)
+            self._read()
+        self.listen()
+        return self.seen[before:]
+
+    def listen(self) -> list[Seen]:
+        """Turns of the gateway until nothing moves; what came meanwhile."""
+        before = len(self.seen)
+        quiet = 0
+        while quiet < 2:
+            self.house.poll()
+            quiet = 0 if self._read() else quiet + 1
+        return self.seen[before:]
+
+    def _read(self) -> int:
+        data = bytes(self.connection.data_to_send())
+        found, self._data = frames.read(self._data + data)
+        self.seen += found
+        return len(data)
+
+    def lose(self) -> None:
+        """The socket is gone."""
+        self.house.disconnect(self.connection)
+
+    def comparable(self) -> list[tuple[Any, ...]]:
+        return [seen.comparable() for seen in self.seen]

@@ -1,0 +1,165 @@
+"""A realm in memory that answers what it is told to: it has the interface of `native_backend.realm.Realm`, and it
+really keeps events, so that what a rule does to them is seen when they are given out again.
+
+    realm = ScriptedRealm()
+    realm.answers["publish"] = "access-denied"       # find, subscribe, publish, settle
+    realm.holds.add("settle")                        # not answered until `release`
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from native_backend.answers import Answer, NodeFound, NodeKind, Published, Settled, Subscribed, SubscriptionLost
+from native_backend.delivery import Delivered
+from native_backend.nodes import Node
+from native_backend.subscription import Subscribe
+
+
+class ScriptedStore:
+    """One node's events."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, bytes] = {}
+        self.available: list[int] = []  # of a queue or a durable
+        self.failed: dict[int, int] = defaultdict(int)
+        self.given: set[int] = set()
+        self.not_to: dict[int, object] = {}  # EID -> the link that will not have it
+
+
+class ScriptedRealm:
+    """See the module's docstring. Nodes whose name begins with `c` are channels; `missing` is no node."""
+
+    run = "19aa5b3c1f0-9c2e"
+    kind = "scripted"
+    poll_interval_s = 0.001
+    busy = True
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {}
+        self.holds: set[str] = set()
+        self.stores: dict[str, ScriptedStore] = {}
+        self.evidence: list[bytes] = []
+        self.subscriptions: list[ScriptedSubscription] = []
+        self._next_eid = 1
+        self._said: list[Answer] = []
+        self._held: list[Answer] = []
+
+    def node(self, name: str) -> Node:
+        kind: NodeKind = "channel" if name.startswith("c") else "queue"
+        return Node(name, kind, f"um.node.{name}", b"\x07" * 16, 4711)
+
+    def find_node(self, name: str, owner: object) -> None:
+        answer = self.answers.get("find", "ready")
+        found = None if name.startswith("missing") or answer != "ready" else self.node(name)
+        self.answer("find", NodeFound(owner, found, answer, "" if answer == "ready" else "SCRIPTED"))
+
+    def create_node(self, name: str, kind: NodeKind, owner: object) -> None:
+        self.answer("find", NodeFound(owner, None, "not-found"))
+
+    def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
+        answer = self.answers.get("publish", "stored")
+        eids = [-1] * len(values)
+        if answer == "stored":
+            eids = list(range(self._next_eid, self._next_eid + len(values)))
+            self._next_eid += len(values)
+            store = self.store(node.name)
+            store.values.update(zip(eids, values, strict=True))
+            store.available += eids
+        self.answer("publish", Published(owner, 0, eids, answer, "" if answer == "stored" else "SCRIPTED"))
+
+    def subscribe(self, request: Subscribe, owner: object) -> None:
+        answer = self.answers.get("subscribe", "ready")
+        subscription = ScriptedSubscription(self, request, owner) if answer == "ready" else None
+        if subscription is not None:
+            self.subscriptions.append(subscription)
+        native = "" if answer == "ready" else "SCRIPTED"
+        self.answer("subscribe", Subscribed(owner, subscription, answer, native))  # type: ignore[arg-type]
+
+    def append_evidence(self, topic: str, key: bytes, value: bytes) -> None:
+        self.evidence.append(value)
+
+    def poll(self) -> list[Answer]:
+        said, self._said = self._said, []
+        return said
+
+    # -- the script
+
+    def answer(self, what: str, answer: Answer) -> None:
+        (self._held if what in self.holds else self._said).append(answer)
+
+    def release(self) -> None:
+        """What was held back is answered now."""
+        self.holds.clear()
+        self._said += self._held
+        self._held = []
+
+    def lose_subscriptions(self, answer: Any) -> None:
+        for subscription in self.subscriptions:
+            subscription.lost = True
+            said = SubscriptionLost(subscription.owner, subscription, answer, "SCRIPTED")  # type: ignore[arg-type]
+            self.answer("lost", said)
+
+    def store(self, name: str) -> ScriptedStore:
+        return self.stores.setdefault(name, ScriptedStore())
+
+
+class ScriptedSubscription:
+    """Queue and durable share a store's one state; a plain one reads from where it began."""
+
+    def __init__(self, realm: ScriptedRealm, request: Subscribe, owner: object) -> None:
+        self.node, self.mode, self.durable = request.node, request.mode, request.durable
+        self.owner = owner
+        self.lost = False
+        self._realm, self._link = realm, request.link
+        self._store = realm.store(request.node.name)
+        self._position = max(self._store.values, default=0)
+        self._outstanding: set[int] = set()
+
+    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
+        store = self._store
+        if self.lost:
+            return None
+        if self.mode == "plain":
+            eids = [eid for eid in sorted(store.values) if eid > self._position][:count_max]
+            self._position = max(eids, default=self._position)
+            again = [False] * len(eids)
+        else:
+            eids = [eid for eid in sorted(store.available) if store.not_to.get(eid) is not self._link][:count_max]
+            again = [eid in store.given for eid in eids]
+            store.available = [eid for eid in store.available if eid not in eids]
+            store.given.update(eids)
+            self._outstanding.update(eids)
+        if not eids:
+            return None
+        failed = [store.failed[eid] for eid in eids]
+        return Delivered(eids, [store.values[eid] for eid in eids], failed, again)
+
+    def settle(
+        self,
+        operation: str,
+        eids: list[int],
+        seqs: list[int],
+        owner: object,
+        *,
+        failed: bool = False,
+        elsewhere: bool = False,
+        cause: str = "disposition",
+    ) -> None:
+        assert self.mode != "plain", "a plain subscription has nothing to settle"
+        assert set(eids) <= self._outstanding, f"{eids} are not outstanding"
+        self._outstanding.difference_update(eids)
+        answer = self._realm.answers.get("settle", "done")
+        if answer == "done" and operation == "return":
+            self._store.available += eids
+            for eid in eids:
+                self._store.failed[eid] += failed
+                if elsewhere:
+                    self._store.not_to[eid] = self._link
+        self._realm.answer("settle", Settled(owner, answer, "" if answer == "done" else "SCRIPTED"))
+
+    def close(self) -> None:
+        if not self.lost:
+            self._store.available += sorted(self._outstanding)
+        self._outstanding.clear()
