@@ -1,5 +1,5 @@
-"""The grounds on which the contract of the log port is tested: every driver; the simulated one twice, faultless and with
-every fault that does not lose an answer."""
+"""The grounds on which the contract of the log port is tested: every driver, the simulated one twice: faultless and
+with every fault that does not lose an answer."""
 
 from __future__ import annotations
 
