@@ -333,7 +333,10 @@ class Engine:
     def _on_begin(self, session: Any) -> None:
         assert self._frame is not None and self._frame.code == BEGIN, "a session opened without a BEGIN of its own"
         self._sessions[self._frame.channel] = session
+        # Answered before the next frame is read: after an END, proton no longer says whose BEGIN it answers.
+        lib.pn_connection_open(self._connection)
         lib.pn_session_open(session)
+        lib.pn_transport_pending(self._transport)
 
     def _on_attach(self, pointer: Any) -> None:
         frame = self._frame

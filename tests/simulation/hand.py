@@ -1,0 +1,25 @@
+"""A gateway of a world without faults, and a peer that speaks to it in frames made by hand."""
+
+from __future__ import annotations
+
+from tests.simulation.world import World
+from tests.wire.frames import Seen, parse
+
+
+class Hand:
+    """One connection; what is sent is read by the gateway at once, in one piece."""
+
+    def __init__(self, world: World | None = None) -> None:
+        self.world = world or World(0)
+        self._gateway = self.world.house.gateway
+        self._connection = self._gateway.connect()
+
+    def send(self, *pieces: bytes, turns: int = 20) -> list[Seen]:
+        """What the gateway answers, some turns later."""
+        self._connection.receive(b"".join(pieces))
+        answer = bytes(self._connection.data_to_send())
+        for _ in range(turns):
+            self.world.clock.advance(1)
+            self._gateway.poll()
+            answer += bytes(self._connection.data_to_send())
+        return [frame for frame, _ in parse(answer)]

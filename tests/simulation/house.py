@@ -1,0 +1,157 @@
+"""One life of the gateway's process on the world's disk: what `server.py` is to a socket, this is to the network.
+
+It opens a realm on the simulated log, takes turns, and ends in order (`stop`) or not (`kill`).
+"""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from gateway.connection import Connection
+from gateway.gateway import Gateway
+from gateway.settings import EmbeddedRealm, MappingSettings, NodeSettings, Security, Settings
+from mappings import load_tables
+from native_backend.control import InlineControl
+from native_backend.log import LogError
+from native_backend.realm import Realm
+from tests.simulation.ledger import PREFIX
+from tests.simulation.network import Wire
+from tests.simulation.watched_log import WatchedLog
+from tests.simulation.witness import Witness
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+TABLES = load_tables(profile="extended")
+_DRAIN_MS, _CLOSE_MS = 2000, 1000
+
+
+class LateControl(InlineControl):
+    """Jobs run at once; what they found is told later, at random."""
+
+    def __init__(self, world: World, random: Random) -> None:
+        super().__init__(world.pause)
+        self._random = random
+
+    def completed(self) -> int:
+        return 0 if self._random.random() < 0.4 else super().completed()
+
+
+class House:
+    """A gateway, its realm, and the sockets between them and the network."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.run = f"{world.clock.now_ms():x}-{len(world.runs):04x}"
+        self.dead = False
+        self.congestion_bytes = world.shape.congestion_bytes
+        self._connections: dict[Wire, tuple[Connection, Witness]] = {}
+        self.log = WatchedLog(world.disk, world.disk_random, world.clock.now_ms, world.faults)
+        self.log.answers = world.answers
+        control = LateControl(world, world.disk_random)
+        shape = world.shape
+        self.realm = Realm(self.log, PREFIX, self.run, world.clock, control, shape.realm)
+        try:
+            self.realm.open()
+        except LogError:
+            self.log.kill()
+            raise
+        settings = Settings(
+            (), EmbeddedRealm(shape.nowhere), MappingSettings("extended", None), NodeSettings(()),
+            Security(("ANONYMOUS",), True), shape.limits, "basic",
+        )  # fmt: skip
+        self.gateway = Gateway(settings, self.realm, TABLES, world.clock)
+        self.gateway.on_broken = self._broken
+        document = json.dumps({**TABLES.expanded(), "stored_us": world.clock.epoch_us()})
+        self.realm.append_evidence("tables", TABLES.digest.encode(), document.encode())
+
+    # -- sockets
+
+    def receive(self, wire: Wire, data: bytes) -> None:
+        connection, witness = self._of(wire)
+        self.world.note("in", data)
+        witness.inbound(data)
+        connection.receive(data)
+        self.flush()
+
+    def closed(self, wire: Wire) -> None:
+        if not self.dead and wire in self._connections:
+            connection, witness = self._connections.pop(wire)
+            witness.lost()
+            self.gateway.disconnect(connection)
+
+    def _of(self, wire: Wire) -> tuple[Connection, Witness]:
+        known = self._connections.get(wire)
+        if known is None:
+            known = self._connections[wire] = (self.gateway.connect(), Witness(self.world.sight, self.run))
+            self.world.witnesses.append(known[1])
+        return known
+
+    def flush(self) -> None:
+        """One write for each connection that has something to say."""
+        touched = self.gateway.touched
+        wires = {connection: wire for wire, (connection, _) in self._connections.items()}
+        while touched:
+            connection, _ = touched.popitem()
+            wire = wires.get(connection)
+            if wire is None:
+                continue
+            data = bytes(connection.data_to_send())
+            self.world.note("out", data)
+            self._connections[wire][1].outbound(data)
+            wire.to_client += data
+            connection.congested = len(wire.to_client) > self.congestion_bytes
+            wire.ending = connection.closing and connection.engine.finished
+        self.world.sight.flushed()
+
+    # -- turns
+
+    def turn(self) -> None:
+        for wire, (connection, _) in self._connections.items():
+            connection.congested = len(wire.to_client) > self.congestion_bytes
+        self.gateway.poll()
+        self.flush()
+
+    @property
+    def fenced(self) -> bool:
+        return self.realm._journal.fenced
+
+    def _broken(self, owner: Any) -> None:
+        raise AssertionError(f"an answer could not be carried out, of {owner!r}")
+
+    # -- ends
+
+    def kill(self) -> None:
+        """The process ends without a word."""
+        self.dead = True
+        self.log.kill()
+        for wire, (connection, witness) in list(self._connections.items()):
+            witness.lost()
+            connection.engine.free()
+            self.world.network.reset(wire)
+
+    def stop(self) -> None:
+        """As on SIGTERM: drain, say goodbye, close."""
+        world, gateway = self.world, self.gateway
+        gateway.stop()
+        world.until(lambda: gateway.drained, _DRAIN_MS)
+        gateway.close_connections()
+        self.flush()
+        world.until(lambda: not self._connections and gateway.outcomes.open == 0, _CLOSE_MS)
+        for wire in list(self._connections):
+            world.network.reset(wire)
+        gateway.close_evidence()
+        self.realm.close(_CLOSE_MS / 1000)
+        self.dead = True
+
+
+def open_house(world: World, attempts: int = 50) -> House:
+    """A process that cannot open its realm ends, and is started again."""
+    for _ in range(attempts):
+        try:
+            return House(world)
+        except LogError:
+            world.clock.advance(10)
+    raise AssertionError(f"no gateway could be opened in {attempts} attempts")

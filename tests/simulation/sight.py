@@ -1,0 +1,61 @@
+"""Everybody who looks: passes each fact on to the checkers that care, and remembers it in words for a failing seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.simulation.checker import Checker
+from tests.simulation.facts import Given, Publish, WireLink
+
+_FACTS = ("attached", "published", "told", "granted", "given", "stated", "echoed", "detached", "flushed")
+
+
+class Chorus:
+    """All checkers as one `Sight`."""
+
+    def __init__(self, checkers: list[Checker], remember: Callable[[str], None]) -> None:
+        self._listeners: dict[str, list[Any]] = {
+            fact: [
+                getattr(checker, fact)
+                for checker in checkers
+                if getattr(type(checker), fact) is not getattr(Checker, fact)
+            ]
+            for fact in _FACTS
+        }
+        self._remember = remember
+        self.counts: dict[str, int] = {}
+
+    def _tell(self, fact: str, words: str, *facts: Any) -> None:
+        self.counts[fact] = self.counts.get(fact, 0) + 1
+        self._remember(words)
+        for listener in self._listeners[fact]:
+            listener(*facts)
+
+    def attached(self, link: WireLink) -> None:
+        self._tell("attached", f"{'attached' if link.confirmed else 'refused'} {link}", link)
+
+    def published(self, publish: Publish) -> None:
+        self._tell("published", f"published {publish.marker} on {publish.link}", publish)
+
+    def told(self, publish: Publish, state: str) -> None:
+        self._tell("told", f"told {publish.marker} {state}", publish, state)
+
+    def granted(self, link: WireLink) -> None:
+        self._tell("granted", f"granted up to {link.limit} on {link}", link)
+
+    def given(self, given: Given) -> None:
+        self._tell("given", f"gave {given.eid} on {given.link}", given)
+
+    def stated(self, given: Given, state: str) -> None:
+        self._tell("stated", f"stated {given.eid} {state} on {given.link}", given, state)
+
+    def echoed(self, given: Given, state: str) -> None:
+        self._tell("echoed", f"answered {given.eid} {state} on {given.link}", given, state)
+
+    def detached(self, link: WireLink) -> None:
+        self._tell("detached", f"detached {link}: {link.condition}", link)
+
+    def flushed(self) -> None:
+        for listener in self._listeners["flushed"]:
+            listener()

@@ -1,0 +1,13 @@
+"""What seeds have found in the gateway, each as a test of its own."""
+
+from __future__ import annotations
+
+from tests.simulation.hand import Hand
+from tests.wire import frames
+
+
+def test_a_session_that_ends_at_once_is_answered_by_its_number() -> None:
+    hand = Hand()
+    seen = hand.send(frames.AMQP_HEADER, frames.open_(), frames.begin(channel=3), frames.end(channel=3))
+    assert [frame.name for frame in seen] == ["open", "begin", "end"]
+    assert seen[1].field(0) == 3

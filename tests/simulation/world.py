@@ -1,0 +1,154 @@
+"""A world: one seed decides everything that happens in it.
+
+It owns the clock, the network, the disk and the clients, and the gateway that lives on that disk, one life after the
+other. `live` walks, then lets everything come to rest, then stops in order; checkers watch all the time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from hashlib import blake2b
+from random import Random
+
+from native_backend.admin import create_node
+from native_backend.logs.simulated.disk import Disk
+from native_backend.logs.simulated.driver import SimulatedLog
+from native_backend.logs.simulated.faults import NONE
+from tests.simulation.checker import Checker
+from tests.simulation.checkers import CHECKERS
+from tests.simulation.client import Client
+from tests.simulation.clock import START_MS, VirtualClock
+from tests.simulation.facts import WireLink
+from tests.simulation.house import House, open_house
+from tests.simulation.ledger import PREFIX, Ledger
+from tests.simulation.network import Network, Wire
+from tests.simulation.rest import come_to_rest
+from tests.simulation.shape import WEATHERS, shape_of
+from tests.simulation.walk import CHANNELS, QUEUES, Walk
+from tests.simulation.sight import Chorus
+from tests.simulation.watched_log import Answers
+from tests.simulation.witness import Witness
+
+
+class World:
+    """See the module's docstring. To the clients it is the gateway's address: whoever lives there answers."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.shape = shape_of(Random(f"{seed} shape"))
+        self.clock = VirtualClock()
+        self.disk_random = Random(f"{seed} disk")
+        self.random = Random(f"{seed} world")
+        self.faults = WEATHERS[self.shape.weather]
+        self.disk = Disk()
+        self.ledger = Ledger(self.disk)
+        self.answers = Answers()
+        self.network = Network(Random(f"{seed} network"))
+        self.witnesses: list[Witness] = []
+        self.runs: dict[str, str] = {}  # run -> how it ended: "", killed, stopped
+        self.last: deque[str] = deque(maxlen=40)
+        self._trace = blake2b(digest_size=8)
+        self.checkers: list[Checker] = [checker(self) for checker in CHECKERS]
+        self.sight = Chorus(self.checkers, self.remember)
+        self._found_nodes()
+        frame_bytes = self.shape.frame_bytes
+        self.clients = [
+            Client(f"c{number}", Random(f"{seed} client {number}"), frame_bytes)
+            for number in range(self.shape.clients)
+        ]
+        self.walk = Walk(self, Random(f"{seed} walk"))
+        self.house: House
+        self._open()
+
+    def _found_nodes(self) -> None:
+        log = SimulatedLog(self.disk, self.disk_random, self.clock.now_ms)
+        for name in QUEUES:
+            create_node(log, PREFIX, name, "queue", self.clock)
+        for name in CHANNELS:
+            create_node(log, PREFIX, name, "channel", self.clock)
+
+    # -- life
+
+    def live(self) -> World:
+        """Walk, rest, end. Raises `Violation`."""
+        for _ in range(self.shape.steps):
+            self.walk.step()
+            self.tick()
+            if self.house.fenced and self.random.random() < 0.1:
+                self.restart(in_order=False)
+        self.faults = self.house.log.faults = NONE
+        come_to_rest(self)
+        for checker in self.checkers:
+            checker.at_rest()
+        self.house.stop()
+        self.runs[self.house.run] = "stopped"
+        for checker in self.checkers:
+            checker.at_end()
+        return self
+
+    def tick(self) -> None:
+        """A moment passes: the network carries, the gateway takes its turns."""
+        self.clock.advance(self.random.randint(0, 3))
+        for _ in range(self.random.randint(0, 2)):
+            self.network.move()
+            if self.random.random() < 0.8:
+                self.house.turn()
+
+    def pause(self, seconds: float) -> None:
+        """The gateway's process waits for its disk."""
+        self.clock.advance(max(1, round(seconds * 1000)))
+
+    def until(self, reached: Callable[[], bool], deadline_ms: int) -> bool:
+        """Let time pass until it is so; False when it is not so in time."""
+        end = self.clock.now_ms() + deadline_ms
+        while not reached():
+            if self.clock.now_ms() >= end:
+                return False
+            self.clock.advance(1)
+            self.network.move(everything=True)
+            self.house.turn()
+        return True
+
+    def restart(self, *, in_order: bool) -> None:
+        """One life of the gateway ends, the next begins on the same disk."""
+        if in_order:
+            self.house.stop()
+        else:
+            self.house.kill()
+        self.runs[self.house.run] = "stopped" if in_order else "killed"
+        self.remember(f"the gateway {self.runs[self.house.run]}")
+        self._open()
+
+    def _open(self) -> None:
+        self.house = open_house(self)
+        self.runs[self.house.run] = ""
+
+    # -- the gateway's address
+
+    def receive(self, wire: Wire, data: bytes) -> None:
+        self.house.receive(wire, data)
+
+    def closed(self, wire: Wire) -> None:
+        self.house.closed(wire)
+
+    # -- what happens
+
+    def note(self, direction: str, data: bytes) -> None:
+        self._trace.update(direction.encode() + len(data).to_bytes(4, "big") + data)
+
+    @property
+    def trace(self) -> str:
+        """A digest of every byte that crossed the gateway's boundary, in order, and when it ended."""
+        digest = self._trace.copy()
+        digest.update(str(self.clock.now_ms()).encode())
+        return digest.hexdigest()
+
+    @property
+    def links(self) -> list[WireLink]:
+        """Every link there ever was, in the order of attaching within its connection."""
+        return [link for witness in self.witnesses for link in witness.links]
+
+    def remember(self, event: str) -> None:
+        self.last.append(f"{self.clock.now_ms() - START_MS:>6} ms  {event}")
+
