@@ -82,8 +82,7 @@ class Admission:
         )
         then = decision.then
         if then["attach"] == "refuse" or node is None:
-            self.link.refuse(then["condition"] or "amqp:internal-error", self._reason(decision))
-            self.connection.touch()
+            self.connection.close_link(self.link, then["condition"] or "amqp:internal-error", self._reason(decision))
         elif then["native"] == "subscribe":
             self._subscribe(node, then["subscription"])
         else:
@@ -145,8 +144,7 @@ class Admission:
 
     def _refuse(self, decision: Decision, answer: str, native: str) -> None:
         detail = f"{self.terminus.direction} {self.terminus.node[:200]!r}: {answer} {native}".rstrip()
-        self.link.refuse(decision.then["condition"], detail)
-        self.connection.touch()
+        self.connection.close_link(self.link, decision.then["condition"], detail)
 
     def _facts(self, node: Node, durable: str | None = None) -> LinkFacts:
         return LinkFacts(

@@ -16,6 +16,7 @@ from mappings import load_tables
 from native_backend.control import InlineControl
 from native_backend.log import LogError
 from native_backend.realm import Realm
+from tests.simulation.facts import WireLink
 from tests.simulation.ledger import PREFIX
 from tests.simulation.network import Wire
 from tests.simulation.watched_log import WatchedLog
@@ -105,6 +106,10 @@ class House:
             connection.congested = len(wire.to_client) > self.congestion_bytes
             wire.ending = connection.closing and connection.engine.finished
         self.world.sight.flushed()
+
+    def live_links(self) -> list[WireLink]:
+        """The links that the peers of this run have now."""
+        return [link for _, witness in self._connections.values() for link in witness.links if not link.gone]
 
     # -- turns
 

@@ -139,7 +139,9 @@ class Ledger:
         """The newest snapshot of each durable."""
         found = {}
         for record in self._of(f"{PREFIX}.state"):
-            snapshot = orjson.loads(record.value or b"")
+            if record.value is None:
+                continue
+            snapshot = orjson.loads(record.value)
             found[snapshot["store"], snapshot["durable"]] = snapshot
         return found
 

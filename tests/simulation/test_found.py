@@ -11,3 +11,13 @@ def test_a_session_that_ends_at_once_is_answered_by_its_number() -> None:
     seen = hand.send(frames.AMQP_HEADER, frames.open_(), frames.begin(channel=3), frames.end(channel=3))
     assert [frame.name for frame in seen] == ["open", "begin", "end"]
     assert seen[1].field(0) == 3
+
+
+def test_a_refused_link_is_not_counted_for_ever() -> None:
+    hand = Hand()
+    hand.send(frames.AMQP_HEADER, frames.open_(), frames.begin())
+    for number in range(3):
+        attach, detach = frames.attach_receiver("nowhere", name=f"s{number}"), frames.detach(1)
+        assert [frame.name for frame in hand.send(attach)] == ["attach", "detach"]
+        hand.send(detach)
+    assert hand.world.house.gateway.links == 0

@@ -185,11 +185,11 @@ class Witness:
         session = self._ours[frame.channel]
         state = _state(frame.field(4))
         if frame.field(0) is True:
-            for publish in _range(session.published, frame):
+            for publish in _heard(_range(session.published, frame)):
                 publish.told.append(state)
                 self._sight.told(publish, state)
             return
-        for given in _range(session.given, frame):
+        for given in _heard(_range(session.given, frame)):
             given.told.append(state)
             self._sight.echoed(given, state)
 
@@ -242,6 +242,11 @@ def _range(deliveries: dict[int, Any], frame: Seen) -> list[Any]:
     first = frame.field(1)
     last = first if frame.field(2) is None else frame.field(2)
     return [deliveries[number] for number in range(first, last + 1) if number in deliveries]
+
+
+def _heard(deliveries: list[Any]) -> list[Any]:
+    """Those that the peer still knows: proton settles, without a word, what a freed link had left."""
+    return [delivery for delivery in deliveries if not delivery.link.gone]
 
 
 def _nothing(_: Seen) -> None:

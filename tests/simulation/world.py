@@ -19,6 +19,7 @@ from tests.simulation.checker import Checker
 from tests.simulation.checkers import CHECKERS
 from tests.simulation.client import Client
 from tests.simulation.clock import START_MS, VirtualClock
+from tests.simulation.evidence import Evidence
 from tests.simulation.facts import WireLink
 from tests.simulation.house import House, open_house
 from tests.simulation.ledger import PREFIX, Ledger
@@ -59,6 +60,7 @@ class World:
         ]
         self.walk = Walk(self, Random(f"{seed} walk"))
         self.house: House
+        self.evidence: Evidence  # when all is over
         self._open()
 
     def _found_nodes(self) -> None:
@@ -83,6 +85,7 @@ class World:
             checker.at_rest()
         self.house.stop()
         self.runs[self.house.run] = "stopped"
+        self.evidence = Evidence(self.ledger.evidence(), self.answers.refused_evidence)
         for checker in self.checkers:
             checker.at_end()
         return self
