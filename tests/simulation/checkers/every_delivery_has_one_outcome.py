@@ -1,0 +1,80 @@
+"""Outcomes on the wire against the evidence: one each, and the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.simulation.checker import Checker
+from tests.simulation.evidence import Told, column
+from tests.simulation.facts import Given, Publish, WireLink
+
+
+class EveryDeliveryHasOneOutcome(Checker):
+    """A delivery is told one outcome at most, a settled one none; the evidence has one for each, and it is the same."""
+
+    def told(self, publish: Publish, state: str) -> None:
+        self.require(not publish.settled, f"{publish.marker} came settled, and was told {state}")
+        self.require(len(publish.told) == 1, f"{publish.marker} was told {publish.told}")
+
+    def echoed(self, given: Given, state: str) -> None:
+        self.require(not given.settled, f"event {given.eid} was sent settled, then answered {state}")
+        self.require(given.stated is not None, f"event {given.eid} was answered {state} before the peer spoke")
+        self.require(not given.peer_settled, f"event {given.eid} was settled by the peer, then answered {state}")
+        self.require(len(given.told) == 1, f"event {given.eid} was answered {given.told}")
+
+    def at_quiet(self) -> None:
+        for link in self.world.links:
+            if not link.gone and link.run == self.world.house.run:
+                waiting = [one.marker for one in link.published if not one.settled and not one.told]
+                self.require(not waiting, f"nothing was told of {waiting} on {link}")
+                stated = [one.eid for one in link.given if one.stated and not one.peer_settled and not one.told]
+                self.require(not stated, f"nothing was answered about {stated} on {link}")
+
+    def at_end(self) -> None:
+        evidence = self.world.evidence
+        for run, seqs in evidence.doubled_seqs().items():
+            self.fail(f"seqs {seqs} of run {run} have two outcomes")
+        told = evidence.by_link()
+        for key, links in _by_name(self.world.links).items():
+            if evidence.complete(key[0]):
+                self._compare(links, told.get(key, []))
+
+    def _compare(self, links: list[WireLink], told: list[Told]) -> None:
+        """What the witness saw on links of one name, beside what was recorded, both in the order of the seqs."""
+        seen: list[Any] = [one for link in links for one in (link.published or link.given)]
+        self.require(len(seen) == len(told), f"{links[0]}: {len(seen)} deliveries seen, {len(told)} recorded")
+        for one, record in zip(seen, told, strict=True):
+            if isinstance(one, Given):
+                self._compare_given(one, record)
+            else:
+                self._compare_published(one, record)
+
+    def _compare_published(self, one: Publish, record: Told) -> None:
+        said = one.told[0].split(":")[0] if one.told else None
+        self.require(bool(record.group["presettled"]) == one.settled, f"{one.marker}: settled {one.settled}, {record}")
+        self.require(said in (None, record.group["outcome"]), f"{one.marker} was told {said}, recorded is {record}")
+        stored = self.ledger.eid(one.link.node, one.marker)
+        self.require(record.eid in (-1, stored), f"{one.marker} is stored at {stored}, recorded is {record}")
+
+    def _compare_given(self, one: Given, record: Told) -> None:
+        self.require(one.eid == record.eid, f"event {one.eid} was given on {one.link}, recorded is {record}")
+        said = one.told[0].split(":")[0] if one.told else None
+        self.require(said in (None, record.group["outcome"]), f"event {one.eid} was told {said}, recorded is {record}")
+        if one.link.conflict:
+            return  # what came behind the contradiction, in the same bytes, was not listened to
+        cause = {None: ("lost", "stopped"), "unstated": ("unstated",)}.get(one.stated, ("disposition",))
+        cause = ("sent-settled",) if one.settled else cause
+        self.require(record.group["cause"] in cause, f"event {one.eid}, peer said {one.stated}: recorded is {record}")
+        expected = (one.stated or "").split("-")[0]
+        if one.stated not in (None, "unstated") and column(record, "answer") in ("done", None):
+            self.require(
+                record.group["outcome"] == expected, f"event {one.eid}, peer said {one.stated}: recorded is {record}"
+            )
+
+
+def _by_name(links: list[WireLink]) -> dict[tuple[str, str, str], list[WireLink]]:
+    found: dict[tuple[str, str, str], list[WireLink]] = {}
+    for link in links:
+        if link.published or link.given:
+            found.setdefault((link.run, link.container, link.name), []).append(link)
+    return found

@@ -1,0 +1,59 @@
+"""Two writers, two topics: what the gateway says it did, and what the realm did."""
+
+from __future__ import annotations
+
+from tests.simulation.checker import Checker
+from tests.simulation.evidence import Told
+
+
+class JournalAgreesWithOutcomes(Checker):
+    """Every operation that an outcome calls done is in the journal, under the same run, seq, operation and cause, and
+    the other way round. Journal numbers have no hole and are not used twice. Every event bears the run and seq of the
+    outcome that names it."""
+
+    def at_end(self) -> None:
+        self.require(not self.ledger.doubled, f"used twice: {self.ledger.doubled}")
+        for run, numbers in self.ledger.numbers().items():
+            self.require(sorted(numbers) == [*range(1, len(numbers) + 1)], f"journal numbers {numbers} of run {run}")
+        told = self.world.evidence.by_seq()
+        self._outcomes(told)
+        self._journal(told)
+        self._events(told)
+
+    def _outcomes(self, told: dict[tuple[str, int], Told]) -> None:
+        journal = {
+            (entry.run, entry.seq): (store, durable, eid, entry)
+            for (store, durable, eid), entries in self.ledger.all_entries().items()
+            for entry in entries
+        }
+        for (run, seq), one in told.items():
+            group = one.group
+            if group["direction"] == "publish" or group["answer"] != "done":
+                continue
+            found = journal.get((run, seq))
+            if found is None:
+                self.fail(f"seq {seq} of run {run} was done, says {one}; the journal does not have it")
+                return
+            store, durable, eid, entry = found
+            known = (store, durable or None, eid, entry.operation, entry.cause)
+            said = (group["store"], group["durable"] or "queue", one.eid, group["operation"], group["cause"])
+            self.require(known == said, f"seq {seq} of run {run}: the journal has {known}, the outcome says {said}")
+
+    def _journal(self, told: dict[tuple[str, int], Told]) -> None:
+        for (_, durable, eid), entries in self.ledger.all_entries().items():
+            seqs = [(entry.run, entry.seq) for entry in entries]
+            self.require(len(set(seqs)) == len(seqs), f"event {eid} of {durable!r} was ended twice: {entries}")
+            for entry in entries:
+                if self.world.evidence.complete(entry.run):
+                    one = told.get((entry.run, entry.seq))
+                    done = one is not None and one.group["answer"] in ("done", "indeterminate", "unexpected")
+                    self.require(done, f"{entry} of event {eid} of {durable!r} has no outcome: {one}")
+
+    def _events(self, told: dict[tuple[str, int], Told]) -> None:
+        for (run, seq), one in told.items():
+            group = one.group
+            if group["direction"] == "publish" and group["answer"] == "stored":
+                event = self.ledger.event(group["node"], one.eid)
+                key = event.key if event is not None and event.key is not None else b""
+                written = f"1;basic;{run};{seq};".encode()
+                self.require(key.startswith(written), f"{one} was stored; event {one.eid} has the key {key!r}")

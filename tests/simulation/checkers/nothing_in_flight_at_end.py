@@ -1,0 +1,34 @@
+"""When everybody has what he wanted, nothing is left anywhere."""
+
+from __future__ import annotations
+
+from tests.simulation.checker import Checker
+
+
+class NothingInFlightAtEnd(Checker):
+    """At rest the gateway holds no delivery, no bytes, no lost link, and every drain was answered; after its end every
+    queue and durable is finished up to the end of its store."""
+
+    def at_rest(self) -> None:
+        house = self.world.house
+        gateway, realm = house.gateway, house.realm
+        self.require(gateway.outcomes.open == 0, f"{gateway.outcomes.open} deliveries have no outcome")
+        self.require(gateway.in_flight_bytes == 0, f"{gateway.in_flight_bytes} bytes are held")
+        live = house.live_links()
+        self.require(gateway.links == len(live), f"the gateway counts {gateway.links} links, there are {len(live)}")
+        self.require(not realm._journal.busy, "the journal is busy")
+        self.require(realm._publisher.pending == 0, "the log has not answered all events")
+        for link in live:
+            if not link.publishing:
+                self.require(link.drain, f"{link} was not asked to drain: the world is not at rest")
+                self.require(link.count == link.limit, f"{link} was drained at {link.count} of {link.limit}")
+
+    def at_end(self) -> None:
+        gateway = self.world.house.gateway
+        self.require(gateway.links == 0 and not gateway.connections, f"{gateway.links} links after the end")
+        snapshots = self.ledger.snapshots()
+        lows = {(one["node"], one["durable"]): (one["low"], one["acked"], one["closed"]) for one in snapshots.values()}
+        for (node, durable), start in self.ledger.durables().items():
+            low, acked, closed = lows.get((node, durable), (None, None, None))
+            end = max(start, self.ledger.end(node))
+            self.require((low, acked, closed) == (end, [], 1), f"{durable!r} of {node}: {low}, {acked}, of {end}")

@@ -1,0 +1,42 @@
+"""Order: as published, so stored; as stored, so given the first time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from tests.simulation.checker import Checker
+from tests.simulation.facts import Given, WireLink
+
+
+class OrderPerPublisher(Checker):
+    """A publisher's messages are stored in its order. On each link first deliveries come in the order of the store; a
+    plain subscriber gets every event from its first one on."""
+
+    _seen: set[tuple[int, str, int]]
+
+    def given(self, given: Given) -> None:
+        link = given.link
+        if link.mode == "plain":
+            self._consecutive(link, given)
+            return
+        self._seen = getattr(self, "_seen", set())
+        key = (given.store, link.durable, given.eid)
+        if key not in self._seen:
+            self._seen.add(key)
+            self.require(given.eid > link.first_given, f"event {given.eid} came after {link.first_given} on {link}")
+            link.first_given = given.eid
+
+    def _consecutive(self, link: WireLink, given: Given) -> None:
+        offsets = [event.offset for event in self.ledger.events(link.node)]
+        at = bisect_left(offsets, given.eid)
+        before = offsets[at - 1] if at else -1
+        self.require(
+            link.first_given in (-1, before), f"{link} was given {given.eid} after {link.first_given}, not {before}"
+        )
+        link.first_given = given.eid
+
+    def at_end(self) -> None:
+        for link in self.world.links:
+            eids = [self.ledger.eid(link.node, one.marker) for one in link.published]
+            stored = [eid for eid in eids if eid >= 0]
+            self.require(stored == sorted(stored), f"messages of {link} are stored in the order {stored}")
