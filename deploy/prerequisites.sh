@@ -2,7 +2,7 @@
 # Names what the machine lacks, and the one command that installs it. Installs nothing.
 #   deploy/prerequisites.sh run|test|bench             exit 1 when something is missing
 #   deploy/prerequisites.sh --packages run|test|bench  prints the Debian packages that are missing, nothing when none
-# `run` is what the product needs, `test` adds the foreign clients, `bench` adds the peer's journal. PYTHON: the interpreter.
+# `run` is what the product needs, `test` adds the foreign clients, `bench` the peer's journal. PYTHON: the interpreter.
 set -euo pipefail
 list=no
 if [ "${1:-}" = --packages ]; then list=yes; shift; fi

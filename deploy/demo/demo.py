@@ -1,4 +1,5 @@
-"""The main job, once, on real sockets: publish, consume, crash, reconcile. `make demo` runs it; REALM=kafka does the same on a real Kafka.
+"""The main job, once, on real sockets: publish, consume, crash, reconcile. `make demo` runs it, `make demo REALM=kafka`
+does the same on a real Kafka.
 
 Everything it makes lies under var/demo; it ends by itself.
 """

@@ -29,7 +29,9 @@ answers() { # an ApiVersions request, and the length and correlation id of its r
   } 2>/dev/null) || true
   [ "$got" = 00000001 ]
 }
-is_ours() { [ -n "$1" ] && tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" | grep -qF "kafka.Kafka $dir/server.properties"; }
+is_ours() {
+  [ -n "$1" ] && tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" | grep -qF "kafka.Kafka $dir/server.properties"
+}
 
 pid=$(cat "$dir/pid" 2>/dev/null || true)
 port=$(cat "$dir/port" 2>/dev/null || true)

@@ -1,1 +1,1 @@
-"""Jobs: read, transform, write."""
+"""Jobs: read, transform, write. May import: pyspark, `reconciliation`."""

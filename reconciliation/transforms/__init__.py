@@ -1,1 +1,4 @@
-"""Pure transforms: DataFrames in, a DataFrame out; nothing is read, written or counted here."""
+"""Pure transforms: DataFrames in, a DataFrame out; nothing is read, written or counted here.
+
+May import: pyspark, `reconciliation.schemas`, this package.
+"""

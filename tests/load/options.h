@@ -1,4 +1,5 @@
-/* What the load client was asked to do. Counts in messages, sizes in bytes, times in seconds, rate in messages a second. */
+/* What the load client was asked to do. Counts in messages, sizes in bytes, times in seconds, rate in messages a
+   second. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 

@@ -134,7 +134,7 @@ def test_messages_of_one_shape_have_the_same_sections(built: Built, data: st.Dat
         assert section_offsets(other) == offsets
 
 
-def test_common_shapes_have_a_content_offset() -> None:
+def test_frequent_shapes_have_a_content_offset() -> None:
     for body, skip in ((DATA, 5), (LARGE, 8), (encode(Described(0x77, "text")), 5), (encode(Described(0x77, b"b")), 5)):
         message = HEADER + body
         assert sole_body_content(message, len(HEADER)) == len(HEADER) + skip

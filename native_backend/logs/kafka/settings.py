@@ -54,7 +54,7 @@ KAFKA_PYTHON = {
 def publish(bootstrap: str, client: Client, on_error: OnError) -> Config:
     """The producer of events and evidence."""
     return {
-        **_common(bootstrap),
+        **_connection(bootstrap),
         "linger.ms": 1,
         "delivery.timeout.ms": DELIVERY_TIMEOUT_MS,
         "queue.buffering.max.messages": IN_FLIGHT_MAX,
@@ -124,7 +124,7 @@ def admin(bootstrap: str, client: Client) -> Config:
     }
 
 
-def _common(bootstrap: str) -> Config:
+def _connection(bootstrap: str) -> Config:
     return {
         "bootstrap.servers": bootstrap,
         "reconnect.backoff.ms": 50,
@@ -135,7 +135,7 @@ def _common(bootstrap: str) -> Config:
 
 def _consumer(bootstrap: str, on_error: OnError) -> Config:
     return {
-        **_common(bootstrap),
+        **_connection(bootstrap),
         "group.id": "realmgate-reader",  # never joined, never committed: readers are assigned
         "isolation.level": "read_committed",
         "enable.auto.commit": False,

@@ -1,5 +1,5 @@
 // rhea as a foreign client:  node client.js send|receive HOST PORT NODE COUNT
-// The body of message i is text when i is even, bytes when odd (see numbered() in tests/interop/clients.py's docstring).
+// The body of message i is text when i is even, bytes when odd (see the docstring of tests/interop/clients.py).
 // Prints one line of JSON; exit 0 when all were accepted, or all received as they should be.
 "use strict";
 const rhea = require("rhea");

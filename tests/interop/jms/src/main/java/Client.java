@@ -17,7 +17,7 @@ import org.apache.qpid.jms.JmsConnectionFactory;
  * Client send        URL QUEUE FIRST COUNT
  * Client receive     URL QUEUE FIRST COUNT
  * Client publish     URL TOPIC FIRST COUNT
- * Client durable     URL TOPIC FIRST COUNT CLIENT-ID NAME   opens the subscription and receives COUNT (0: only opens it)
+ * Client durable     URL TOPIC FIRST COUNT CLIENT-ID NAME   opens the subscription and receives COUNT (0: opens it)
  * Client none-left   URL TOPIC CLIENT-ID NAME               fails when the subscription still has anything
  * Client unsubscribe URL CLIENT-ID NAME
  * </pre>

@@ -1,0 +1,352 @@
+"""The tree keeps its own rules. Each check is a function from files (path -> text) to problems, and comes with a bad
+example that it must find: a check that cannot fail protects nothing.
+
+What formatters, types and import rules can say is said by ruff, mypy and import-linter (`make check`); the rest is
+here.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+import yaml
+
+from gateway.settings import SettingsProblems, load_settings
+from mappings.citations import CITATIONS
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("gateway", "mappings", "native_backend", "reconciliation", "transformers")
+CODE = (".py", ".sh", ".c", ".h", ".java", ".js", ".yaml")
+FUNCTION_LINES, FILE_LINES, LINE_CHARACTERS, ARCHITECTURE_LINES = 70, 400, 120, 150
+
+Files = Mapping[str, str]
+Check = Callable[[Files], Iterator[str]]
+CHECKS: dict[str, tuple[Check, dict[str, str]]] = {}
+
+
+def check(**bad: str) -> Callable[[Check], Check]:
+    """Register a check with a file that it must find fault with. In its name `__` is a slash, `_d_` a dot."""
+
+    def register(function: Check) -> Check:
+        files = {name.replace("__", "/").replace("_d_", "."): text for name, text in bad.items()}
+        CHECKS[function.__name__] = (function, files)
+        return function
+
+    return register
+
+
+@cache
+def tree(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+def nodes(files: Files, *kinds: type[ast.AST], rooms: bool = False) -> Iterator[tuple[str, Any]]:
+    for path, text in files.items():
+        if path.endswith(".py") and (not rooms or path.split("/")[0] in ROOMS):
+            for node in ast.walk(tree(text)):
+                if isinstance(node, kinds):
+                    yield path, node
+
+
+# -- code
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@check(gateway__x_d_py="def f():\n" + "    pass\n" * 70)
+def functions_are_short(files: Files) -> Iterator[str]:
+    for path, node in nodes(files, *_FUNCTIONS):
+        lines = node.end_lineno - node.lineno + 1
+        if lines > FUNCTION_LINES:
+            yield f"{path}:{node.lineno}: {node.name} has {lines} lines; cut it where a step has a name"
+
+
+@check(tests__x_d_py="x = 1\n" * 401)
+def files_are_short(files: Files) -> Iterator[str]:
+    for path, text in files.items():
+        if path.endswith(CODE) and text.count("\n") > FILE_LINES:
+            yield f"{path}: {text.count(chr(10))} lines; a file is one idea"
+
+
+@check(deploy__x_d_sh="#" * 121)
+def lines_are_short(files: Files) -> Iterator[str]:
+    for path, text in files.items():
+        if path.endswith(CODE):
+            for number, line in enumerate(text.splitlines(), 1):
+                line = re.sub(r"  # (type: ignore|noqa)\b.*", "", line)  # orders to a tool are not read
+                if len(line) > LINE_CHARACTERS:
+                    yield f"{path}:{number}: {len(line)} characters"
+
+
+@check(mappings__x_d_py='"""What it is."""')
+def modules_say_what_they_may_import(files: Files) -> Iterator[str]:
+    for path, text in files.items():
+        if path.endswith(".py") and path.split("/")[0] in ROOMS:
+            said = " ".join((ast.get_docstring(tree(text)) or "").split())
+            if not re.search(r"[Mm]ay import: |Imports nothing", said):
+                yield f"{path}: its docstring does not say what it is and what it may import"
+
+
+_CLOCK = "take the time from a clock object (native_backend/clock.py)"
+_EDGES = ("native_backend/clock.py", "native_backend/logs/__init__.py", "gateway/server.py")
+_BANNED = {
+    r"time\.(time|time_ns)": _CLOCK,
+    r"datetime\.(datetime\.(now|utcnow|today)|date\.today)": _CLOCK,
+    r"random\.(?!Random$)\w+": "take a random.Random(seed) from the caller, so that a seed repeats it",
+    r"contextlib\.suppress\((Base)?Exception\)": "name the exception that is expected",
+    r"print": "log it; only the command line writes, by sys.stdout.write",
+}
+
+
+@check(gateway__x_d_py="from time import time_ns as now\nnow()")
+def nothing_banned_is_called(files: Files) -> Iterator[str]:
+    for path, node in nodes(files, ast.Call, rooms=True):
+        name = _dotted(node, _imported(files[path]))
+        for banned, instead in _BANNED.items():
+            if re.fullmatch(banned, name) and not (instead == _CLOCK and path in _EDGES):
+                yield f"{path}:{node.lineno}: {name}: {instead}"
+
+
+@cache
+def _imported(text: str) -> dict[str, str]:
+    """What each name of a module stands for."""
+    names: dict[str, str] = {}
+    for node in ast.walk(tree(text)):
+        if isinstance(node, ast.Import):
+            names.update({alias.asname or alias.name: alias.name for alias in node.names})
+        elif isinstance(node, ast.ImportFrom):
+            names.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
+    return names
+
+
+def _dotted(call: ast.Call, imported: Mapping[str, str]) -> str:
+    """The full name of what is called; with its argument for `suppress`. Methods of objects have no name here."""
+    parts: list[str] = []
+    function: ast.expr = call.func
+    while isinstance(function, ast.Attribute):
+        parts.append(function.attr)
+        function = function.value
+    if not isinstance(function, ast.Name) or (parts and function.id not in imported):
+        return ""
+    name = ".".join([imported.get(function.id, function.id), *reversed(parts)])
+    return f"{name}({ast.unparse(call.args[0])})" if name == "contextlib.suppress" and call.args else name
+
+
+@check(bench__x_d_py="try:\n    f()\nexcept Exception:\n    pass")
+def no_exception_is_hidden(files: Files) -> Iterator[str]:
+    for path, node in nodes(files, ast.ExceptHandler):
+        broad = node.type is None or ast.unparse(node.type) in ("Exception", "BaseException")
+        silent = all(isinstance(step, ast.Pass | ast.Continue | ast.Break) for step in node.body)
+        if node.type is None or (broad and silent):
+            yield f"{path}:{node.lineno}: catches whatever happens; name what is expected"
+
+
+@check(gateway__link_manager_d_py="class LinkHelper: ...")
+def names_say_something(files: Files) -> Iterator[str]:
+    empty = {"manager", "managers", "util", "utils", "utility", "helper", "helpers", "common", "misc"}
+    for path in files:
+        if path.endswith(CODE) and empty & set(_words(PurePosixPath(path).stem)):
+            yield f"{path}: name it after what it is"
+    for path, node in nodes(files, ast.ClassDef, *_FUNCTIONS):
+        if empty & set(_words(node.name)):
+            yield f"{path}:{node.lineno}: {node.name}: name it after what it is"
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
+
+
+@check(gateway__x_d_py="import os", tests__test_x_d_py="import gateway.x")
+def every_module_is_used(files: Files) -> Iterator[str]:
+    """A product module by another product module: its own test alone would keep it alive for ever."""
+    used = set()
+    for path, node in nodes(files, ast.Import, ast.ImportFrom):
+        names = [alias.name for alias in node.names]
+        module = getattr(node, "module", None)
+        test = path.startswith("tests/")
+        used |= {(name, test) for name in (names if module is None else [module, *(f"{module}.{n}" for n in names)])}
+    for path, text in files.items():
+        name = path.removesuffix(".py").replace("/", ".")
+        entry = re.search(r"(^|\.)(test_\w+|conftest|__init__|__main__)$", name) or '__name__ == "__main__"' in text
+        by_tests = path.startswith(("tests/", "native_backend/logs/simulated/"))  # the log that simulations run on
+        if path.endswith(".py") and not entry and (name, False) not in used and not (by_tests and (name, True) in used):
+            yield f"{path}: nobody imports it"
+
+
+@check(mappings__tables__x_d_yaml="profiles: {p: {rules: [{id: a, source: 'S-A1, S-A99'}]}}")
+def every_source_can_be_looked_up(files: Files) -> Iterator[str]:
+    for path, rule in _rules(files):
+        for source in str(rule["source"]).split(","):
+            if source.strip() not in CITATIONS:
+                yield f"{path}: rule {rule['id']} cites {source.strip()}, which is not written anywhere"
+
+
+def _rules(files: Files) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, text in files.items():
+        if path.startswith("mappings/tables/"):
+            for profile in yaml.safe_load(text)["profiles"].values():
+                yield from ((path, rule) for rule in profile["rules"])
+
+
+# -- documents
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def documents(files: Files) -> Iterator[tuple[str, str]]:
+    return ((path, text) for path, text in files.items() if path.endswith(".md"))
+
+
+@check(docs__x_d_md="# One\n\n# Two\n")
+def a_document_has_one_title(files: Files) -> Iterator[str]:
+    for path, text in documents(files):
+        titles = re.findall(r"^# .*", _FENCE.sub("", text), re.MULTILINE)
+        if len(titles) != 1 or not text.startswith(titles[0]):
+            yield f"{path}: {len(titles)} titles; one, and it comes first"
+
+
+@check(README_d_md="# X\n\n```yaml\nrealm: {kind: embedded}\nlimit: 1\n```\n")
+def every_snippet_works(files: Files) -> Iterator[str]:
+    """Whole configurations load; rules and scenarios are the shipped ones, word by word."""
+    shipped = [rule for _, rule in _rules(files)]
+    for path, text in files.items():
+        if path.startswith("mappings/scenarios/"):
+            shipped += yaml.safe_load(text)["tests"]
+    for path, text in documents(files):
+        for language, snippet in _FENCE.findall(text):
+            if language == "yaml":
+                content = yaml.safe_load(snippet)
+                if isinstance(content, dict) and "realm" in content:
+                    yield from (f"{path}: {problem}" for problem in _config_problems(snippet))
+                elif not isinstance(content, list) or any(item not in shipped for item in content):
+                    yield f"{path}: neither a configuration nor shipped rules: {snippet.splitlines()[0]}"
+
+
+def _config_problems(snippet: str) -> list[str]:
+    with tempfile.TemporaryDirectory() as directory:
+        config = Path(directory, "snippet.yaml")
+        config.write_text(snippet)
+        try:
+            load_settings(config)
+        except SettingsProblems as error:
+            return [str(problem).removeprefix(f"{directory}/") for problem in error.problems]
+    return []
+
+
+@check(docs__x_d_md="# X\n\n[there](y.md) and [here](#no-such-heading)\n")
+def every_link_leads_somewhere(files: Files) -> Iterator[str]:
+    for path, text in documents(files):
+        for link in re.findall(r"\]\(([^)\s]+)\)", _FENCE.sub("", text)):
+            target, _, heading = link.partition("#")
+            to = os.path.normpath(PurePosixPath(path).parent / target) if target else path
+            if re.match(r"[a-z]+:", link):
+                continue
+            if to not in files and not any(name.startswith(f"{to}/") for name in files):
+                yield f"{path}: {link} leads nowhere"
+            elif heading and heading not in _anchors(files[to]):
+                yield f"{path}: {link}: no such heading"
+
+
+def _anchors(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.*)", _FENCE.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@check(
+    ARCHITECTURE_d_md="# X\n\n`gateway/no_such.py` and `make no-such`\n", Makefile="help: ## this", gateway__x_d_py=""
+)
+def what_documents_name_exists(files: Files) -> Iterator[str]:
+    tops = {path.split("/")[0] for path in files if "/" in path}
+    targets = set(re.findall(r"^([a-z-]+):", files.get("Makefile", ""), re.MULTILINE))
+    for path, text in documents(files):
+        for name in re.findall(r"`([\w.-]+(?:/[\w.-]+)+\.[a-z]+)`", text):
+            if name.split("/")[0] in tops and name not in files:
+                yield f"{path}: there is no {name}"
+        for target in re.findall(r"(?:`|^ *)make ([a-z][a-z-]*)", text, re.MULTILINE):
+            if target not in targets:
+                yield f"{path}: there is no make {target}"
+
+
+@check(docs__adr__0002_d_md="# Two\n")
+def decisions_are_numbered_and_whole(files: Files) -> Iterator[str]:
+    adrs = sorted(path for path in files if path.startswith("docs/adr/"))
+    for number, path in enumerate(adrs, 1):
+        if not path.startswith(f"docs/adr/{number:04}-"):
+            yield f"{path}: should be number {number}"
+        yield from (
+            f"{path}: has no {part}"
+            for part in ("Context", "Decision", "Consequence")
+            if f"\n## {part}\n" not in files[path]
+        )
+
+
+@check(ARCHITECTURE_d_md="\n" * 151)
+def the_architecture_is_short(files: Files) -> Iterator[str]:
+    lines = files.get("ARCHITECTURE.md", "").count("\n")
+    if lines > ARCHITECTURE_LINES:
+        yield f"ARCHITECTURE.md: {lines} lines; at most {ARCHITECTURE_LINES}"
+
+
+@check(deploy__x_d_sh="cd /" + "work/main", y_d_lock="--index-" + "url x")
+def nothing_ties_the_tree_to_a_machine(files: Files) -> Iterator[str]:
+    """No path of the machine it was written on, no host that packages came from (ADR: no registry host in locks)."""
+    path_of = r"(?<![\w.\-/}])/(?:work|root|home)(?:/\w|\b(?![\w-]))"
+    host = r"\bpypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|repo1?\.maven\.|://\S*(?:artifactor[y]|nexu[s])"
+    lock = r"--(?:extra-)?index-url|--find-links|\"resolved\":"
+    for path, text in files.items():
+        pattern = f"{path_of}|{host}" + (f"|{lock}" if re.search(r"lock(\.json)?$", path) else "")
+        for number, line in enumerate(text.splitlines(), 1):
+            found = re.search(pattern, line)
+            if found:
+                yield f"{path}:{number}: {found[0]}"
+
+
+# -- the tests
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, str]:
+    """Every text file that is not ignored by git; known without git, so that an unpacked archive can be tested."""
+    ignored = [".git", *(line.strip("/") for line in (ROOT / ".gitignore").read_text().split())]
+
+    def kept(names: list[str]) -> list[str]:
+        return [name for name in names if not any(fnmatchcase(name, pattern) for pattern in ignored)]
+
+    found = {}
+    for directory, directories, names in os.walk(ROOT):
+        directories[:] = kept(directories)
+        for name in kept(names):
+            path = Path(directory, name)
+            content = path.read_bytes()
+            if b"\0" not in content:
+                found[path.relative_to(ROOT).as_posix()] = content.decode()
+    return found
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_tidy(name: str, files: dict[str, str]) -> None:
+    problems = list(CHECKS[name][0](files))
+    assert not problems, "\n".join(["", *problems])
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_check_can_fail(name: str) -> None:
+    function, bad = CHECKS[name]
+    assert list(function(bad))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_rooms_are_ours(room: str) -> None:
+    """`transformers` is also a well-known package: one that was installed beside ours would be found first."""
+    file = importlib.import_module(room).__file__
+    assert file is not None and Path(file).is_relative_to(ROOT)
