@@ -1,5 +1,5 @@
 #!/bin/bash
-# Stops the node in KAFKA_DIR (default var/kafka), in order; kills it after 20 s. To stop what is not running is no error.
+# Stops the node in KAFKA_DIR (default var/kafka), in order; kills it after 20 s. No error when it is not running.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 dir=${KAFKA_DIR:-$root/var/kafka}
