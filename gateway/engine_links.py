@@ -145,12 +145,12 @@ class Incoming(Link):
         if self.alive:
             lib.pn_link_flow(self._pointer, count)
 
-    def number(self, first_seq: int) -> None:
-        """Give the deliveries that have arrived their seqs, in order."""
+    def number(self, first_seq: int, count: int) -> None:
+        """Give the first `count` deliveries that have arrived their seqs: runs of several links may have come at once."""
         arrived = self.arrived
+        taken, self.arrived = (arrived, []) if len(arrived) == count else (arrived[:count], arrived[count:])
         if self.alive:
-            self._deliveries.update(zip(range(first_seq, first_seq + len(arrived)), arrived, strict=True))
-        self.arrived = []
+            self._deliveries.update(zip(range(first_seq, first_seq + count), taken, strict=True))
 
     def set_message_size_max(self, size_bytes: int) -> None:
         lib.pn_link_set_max_message_size(self._pointer, size_bytes)

@@ -72,7 +72,7 @@ class PublishingLink:
             return
         messages = transfers.messages
         first_seq = house.outcomes.number(len(messages))
-        link.number(first_seq)
+        link.number(first_seq, len(messages))
         size_bytes = sum(map(len, messages))
         house.hold_bytes(size_bytes)
         keys, values = house.transformer.transform_columns(messages, self._key_prefix, first_seq)
@@ -117,7 +117,7 @@ class PublishingLink:
     def on_partial(self, presettled: int) -> None:
         """A message in several frames, and the tables do not reassemble."""
         first_seq = self._house.outcomes.number(1)
-        self.link.number(first_seq)
+        self.link.number(first_seq, 1)
         batch = _Batch(self, first_seq, presettled, self._decide("null", "no", presettled, "partial"), 1, 0)
         self._conclude(batch, batch.decision, None, range(first_seq, first_seq + 1), [-1], None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.simulation.shape import PLAIN
 from tests.simulation.world import World
 from tests.wire.frames import Seen, parse
 
@@ -9,8 +10,8 @@ from tests.wire.frames import Seen, parse
 class Hand:
     """One connection; what is sent is read by the gateway at once, in one piece."""
 
-    def __init__(self, world: World | None = None) -> None:
-        self.world = world or World(0)
+    def __init__(self) -> None:
+        self.world = World(0, PLAIN)
         self._gateway = self.world.house.gateway
         self._connection = self._gateway.connect()
 

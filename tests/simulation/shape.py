@@ -42,6 +42,10 @@ WEATHERS: dict[str, Faults] = {
 }  # fmt: skip
 
 
+PLAIN = Shape(1, 0, 32_768, 1 << 20, Limits(), RealmLimits(), "calm")
+"""Default limits, and nothing goes wrong."""
+
+
 def shape_of(random: Random) -> Shape:
     limits = Limits(
         message_size_bytes=20_000,

@@ -21,3 +21,14 @@ def test_a_refused_link_is_not_counted_for_ever() -> None:
         assert [frame.name for frame in hand.send(attach)] == ["attach", "detach"]
         hand.send(detach)
     assert hand.world.house.gateway.links == 0
+
+
+def test_messages_of_two_links_that_come_interleaved_are_each_answered() -> None:
+    hand = Hand()
+    hand.send(frames.AMQP_HEADER, frames.open_(), frames.begin())
+    hand.send(frames.attach_sender("orders", handle=0, name="a"), frames.attach_sender("parcels", handle=1, name="b"))
+    pieces = [frames.transfer(at, frames.message(b"<m%d>" % at), handle=at % 2) for at in range(5)]
+    answers = [frame for frame in hand.send(*pieces) if frame.name == "disposition"]
+    told = [at for frame in answers for at in range(frame.field(1), (frame.field(2) or frame.field(1)) + 1)]
+    assert sorted(told) == [0, 1, 2, 3, 4]
+    assert {frame.state for frame in answers} == {"accepted"}

@@ -25,7 +25,7 @@ from tests.simulation.house import House, open_house
 from tests.simulation.ledger import PREFIX, Ledger
 from tests.simulation.network import Network, Wire
 from tests.simulation.rest import come_to_rest
-from tests.simulation.shape import WEATHERS, shape_of
+from tests.simulation.shape import WEATHERS, Shape, shape_of
 from tests.simulation.walk import CHANNELS, QUEUES, Walk
 from tests.simulation.sight import Chorus
 from tests.simulation.watched_log import Answers
@@ -35,9 +35,9 @@ from tests.simulation.witness import Witness
 class World:
     """See the module's docstring. To the clients it is the gateway's address: whoever lives there answers."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, shape: Shape | None = None) -> None:
         self.seed = seed
-        self.shape = shape_of(Random(f"{seed} shape"))
+        self.shape = shape or shape_of(Random(f"{seed} shape"))
         self.clock = VirtualClock()
         self.disk_random = Random(f"{seed} disk")
         self.random = Random(f"{seed} world")
