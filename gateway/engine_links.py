@@ -146,7 +146,7 @@ class Incoming(Link):
             lib.pn_link_flow(self._pointer, count)
 
     def number(self, first_seq: int, count: int) -> None:
-        """Give the first `count` deliveries that have arrived their seqs: runs of several links may have come at once."""
+        """Give the first `count` that have arrived their seqs: runs of several links may have come at once."""
         arrived = self.arrived
         taken, self.arrived = (arrived, []) if len(arrived) == count else (arrived[:count], arrived[count:])
         if self.alive:
