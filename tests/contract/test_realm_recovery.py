@@ -196,6 +196,22 @@ def test_recovery_needs_only_the_journal_above_the_snapshots(start: Start) -> No
     assert again.drain() == []
 
 
+def test_what_a_snapshot_holds_is_not_counted_again_from_the_journal(start: Start) -> None:
+    gateway = start()
+    early, late = gateway.create("early"), gateway.create("late")
+    gateway.consumer(early)
+    eids = gateway.publish(late, bodies(2))
+    gateway.close()  # the snapshot of `early` stays this old: recovery reads the journal from here
+    second = start()
+    consumer = second.consumer(late)
+    consumer.receive(2)
+    assert consumer.settle("return", eids, failed=True) == "done"
+    second.close()
+    again = start().consumer(late)
+    assert again.receive(2) == eids
+    assert [again.failed[eid] for eid in eids] == [1, 1]
+
+
 # -- fenced
 
 
