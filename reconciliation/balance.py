@@ -1,4 +1,5 @@
-"""The balance sheet: what was published is somewhere, to the last event. Two accounts that must agree, for every node and durable.
+"""The balance sheet: what was published is somewhere, to the last event. Two accounts that must agree, for every node
+and durable.
 
 A node: what publishers were told, plus what nobody was told, must be what the store holds plus what it no longer keeps.
 A durable: the events since its start must be ended, available, skipped or lost.
@@ -63,7 +64,8 @@ class Balance:
 
     @property
     def difference(self) -> int:
-        return sum(abs(one.difference) for one in (*self.nodes, *self.durables))
+        of_nodes = sum(abs(one.difference) for one in self.nodes)
+        return of_nodes + sum(abs(one.difference) for one in self.durables)
 
 
 Key = tuple[str, int | None, str | None]

@@ -1,8 +1,8 @@
 """What the realm is made of: nodes, durables with their marks, expanded tables. Small, so it is read on the driver.
 
-The metadata fold is the realm's own (the first record of a node wins until its tombstone); the rest are compacted topics,
-of which the newest record of a key counts. A node counts only if its topic is within the ranges that were read.
-Source: docs/records.md. May import: pyarrow, orjson, `native_backend.metadata`.
+The metadata fold is the realm's own (the first record of a node wins until its tombstone); the rest are compacted
+topics, of which the newest record of a key counts. A node counts only if its topic is within the ranges that were
+read. Source: docs/records.md. May import: pyarrow, orjson, `native_backend.metadata`.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def _metadata(landed: Landed) -> Metadata:
     rows = _rows(landed, "realm")
     metadata = Metadata()
     if rows:
-        columns = ([row[name] for row in rows] for name in ("offset", "timestamp", "key", "value"))
-        metadata.fold([Records(*columns, next=rows[-1]["offset"] + 1)])
+        offsets, times, keys, values = ([row[name] for row in rows] for name in ("offset", "timestamp", "key", "value"))
+        metadata.fold([Records(offsets, times, keys, values, rows[-1]["offset"] + 1)])
     return metadata
 
 

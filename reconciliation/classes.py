@@ -30,7 +30,7 @@ _ALL = (
         "lost write",
         "C",
         "was answered as stored, but its event is not in the store",
-        "Restore the topic from a replica or backup; find out who deleted the record. Ask the publisher to send it again.",
+        "Restore the topic from a backup; find out who deleted the record. Ask the publisher to send it again.",
     ),
     AnomalyClass(
         "P2",

@@ -1,7 +1,8 @@
 """`realmgate reconcile --config FILE --out DIR [--from ISO --to ISO]`: the judgement over everything that happened.
 
-Exit code: 0 clean, 1 at least one anomaly of severity m or worse (or the books do not close), 2 could not run. Progress goes to
-standard error, the summary to `out`. Runs beside a live gateway. May import: `reconciliation`, the standard library.
+Exit code: 0 clean, 1 at least one anomaly of severity m or worse (or the books do not close), 2 could not run.
+Progress goes to standard error, the summary to `out`. Runs beside a live gateway. May import: `reconciliation`, the
+standard library.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TextIO
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from reconciliation import balance, landing, page, report, spark, summary
@@ -45,7 +48,9 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
             shutil.rmtree(arguments.out / "scratch", ignore_errors=True)
     except (SettingsError, SourceError, SetupError, OSError) as error:
         sys.stderr.write(f"reconcile: {error}\n")
-        return COULD_NOT_RUN
+    except (PySparkException, Py4JError) as error:
+        sys.stderr.write(f"reconcile: Spark failed: {error}\n")
+    return COULD_NOT_RUN
 
 
 def run(session: SparkSession, realm: Realm, extent: Extent, window: Window, directory: Path, out: TextIO) -> int:

@@ -110,8 +110,7 @@ class _KindFile:
 
     def _flush(self) -> None:
         if self._rows:
-            columns = [
-                pa.array(column, type) for column, type in zip(zip(*self._rows, strict=True), RECORD.types, strict=True)
-            ]
-            self._writer.write_batch(pa.record_batch(columns, schema=RECORD))
+            columns = zip(*self._rows, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, RECORD, strict=True)]
+            self._writer.write_batch(pa.record_batch(arrays, schema=RECORD))
             self._rows = []

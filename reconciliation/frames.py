@@ -19,7 +19,6 @@ from reconciliation.ranges import Kind
 from reconciliation.runs import Run
 from reconciliation.transforms import claims, decode
 
-
 LITERAL_ROWS_MAX = 5_000
 
 

@@ -1,8 +1,8 @@
 """Landing: the records of a range, once, as Parquet in a directory named by the range.
 
-A landing is complete when its `extent.json` is there: it is written last. A range that is landed is not read again; older
-landings are removed. Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json.
-May import: `reconciliation`, the standard library.
+A landing is complete when its `extent.json` is there: it is written last. A range that is landed is not read again;
+older landings are removed. Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json. May import:
+`reconciliation`, the standard library.
 """
 
 from __future__ import annotations

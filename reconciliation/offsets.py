@@ -3,7 +3,7 @@ with what it audits. Spark cannot read group offsets.
 
 Order of the questions, so that races are harmless (each later answer may only know *more*):
 
-1. end of outcomes: whatever an outcome record claims was stored before it was written, so all that follows must hold it;
+1. end of outcomes: what an outcome record claims was stored before it was written, so all that follows must hold it;
 2. first kept offsets: a trim after this makes a read fail loudly (and is retried), never look like a loss;
 3. group positions and the end of state: both are computed from the journal, so they claim nothing beyond 4;
 4. end of the journal: each entry speaks of an event that was stored before, so 5 must hold it;

@@ -1,5 +1,214 @@
-"""stub"""
+"""The result as one HTML page: no script, no outside resource; light and dark, wide and narrow.
+
+All text from the realm is escaped. May import: `reconciliation`, the standard library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from reconciliation import summary
+from reconciliation.balance import Balance
+from reconciliation.classes import CLASSES, SEVERITY_WORDS, is_anomaly
+from reconciliation.error_matrix import Cell, error_cells
+from reconciliation.jobs.reconcile import Judgement
+from reconciliation.landing import Landed
+from reconciliation.report import ClassReport, Findings
+from reconciliation.settings import Realm
+from reconciliation.window import Window, readable
+
+_STYLE = Path(__file__).with_name("page.css")
+_TEXT_COLUMNS = ("node", "kind", "durable")
+_BAD_COLUMNS = ("+skipped", "+lost by retention", "+anomalies")
+_SUM_COLUMNS = ("accepted", "entitled", "=stored")
+_BALANCE_WORDS = {
+    "=stored": "= in store",
+    "+retained out": "+ no longer kept",
+    "+lost by retention": "+ lost by retention",
+}
 
 
-def render(*a: object) -> str:
-    return ""
+def render(
+    realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, sheet: Balance
+) -> str:
+    clean = not findings.anomalies and not sheet.difference
+    body = [
+        *_header(realm, window, judgement, findings, sheet, clean),
+        *(() if clean else _classes(findings)),  # what is wrong comes first
+        *_sheet(sheet),
+        *_matrix(error_cells(judgement.tallies)),
+        *(_classes(findings) if clean else ()),
+        *_inputs(judgement, landed),
+    ]
+    title = f"{'Clean' if clean else 'Not clean'} - realmgate reconciliation"
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{title}</title>\n<style>\n{_STYLE.read_text()}</style>\n</head>\n<body>\n<main>",
+            *body,
+            "</main>\n</body>\n</html>\n",
+        ]
+    )
+
+
+def _header(
+    realm: Realm, window: Window, judgement: Judgement, findings: Findings, sheet: Balance, clean: bool
+) -> Iterator[str]:
+    head, _, rest = summary.verdict(findings, sheet).partition(". ")
+    state = "good" if clean else "bad"
+    yield "<header>\n<h1>realmgate reconciliation</h1>"
+    words = escape(rest)
+    for one in findings.classes:
+        words = words.replace(f"({one.code})", f'(<a href="#{one.code}">{one.code}</a>)')
+    yield f'<div class="strip {state}" role="status"><strong>{escape(head.capitalize())}</strong>{words}</div>'
+    yield f"<p>Realm: {escape(summary.place(realm))}. Window: {escape(summary.window_words(window))}.</p>"
+    yield '<dl class="tiles">'
+    for term, figure, note in _tiles(judgement, findings, sheet):
+        yield f"<div><dt>{term}</dt><dd>{figure}<small>{note}</small></dd></div>"
+    yield "</dl>\n</header>"
+
+
+def _tiles(judgement: Judgement, findings: Findings, sheet: Balance) -> Iterator[tuple[str, str, str]]:
+    told = sum(one.count for one in judgement.tallies)
+    stored = sum(counts.get("events", 0) for (_, durable), counts in judgement.counts.items() if durable is None)
+    states = [run.state for run in judgement.runs]
+    words = ", ".join(f"{states.count(state)} {state}" for state in ("closed", "killed", "live") if state in states)
+    last = max((run.at_last for run in judgement.runs), default=0)
+    informational = sum(one.count for one in findings.classes if not is_anomaly(one.code))
+    yield "Anomalies", f"{findings.anomalies:,}", f"{informational:,} informational"
+    yield "Difference in the books", f"{sheet.difference:,}", "closes" if not sheet.difference else "does not close"
+    yield "Outcomes judged", f"{told:,}", f"until {readable(last)}" if last else "none yet"
+    yield "Events in the stores", f"{stored:,}", f"{len(sheet.nodes):,} nodes"
+    yield "Gateway runs", f"{len(states):,}", words or "none"
+
+
+def _sheet(sheet: Balance) -> Iterator[str]:
+    yield "<h2>Balance sheet</h2>"
+    yield "<p>What publishers were told, against what the stores hold. Both sides come from different topics.</p>"
+    yield from _table([summary.node_row(one) for one in sheet.nodes], "No nodes.")
+    if sheet.deleted:
+        yield f"<p>{sheet.deleted:,} more publishes were accepted in nodes that have been deleted since.</p>"
+    yield "<h2>Queues and durable subscriptions</h2>"
+    yield "<p>Every event each of them is entitled to, and what became of it.</p>"
+    yield from _table([summary.durable_row(one) for one in sheet.durables], "None.")
+    words = "every event is accounted for" if not sheet.difference else "events are unaccounted for"
+    yield f"<p>Difference in all: <strong>{sheet.difference:,}</strong> - {words}.</p>"
+
+
+def _table(rows: list[dict[str, str | int]], empty: str) -> Iterator[str]:
+    if not rows:
+        yield f'<p class="soft">{empty}</p>'
+        return
+    yield '<div class="scroll"><table><thead><tr>'
+    for name in rows[0]:
+        kind = ' class="text"' if name in _TEXT_COLUMNS else ""
+        shown = _BALANCE_WORDS.get(name) or (f"{name[0]} {name[1:]}" if name[0] in "+=" else name)
+        yield f'<th scope="col"{kind}>{escape(shown)}</th>'
+    yield "</tr></thead><tbody>"
+    for row in rows:
+        yield f"<tr>{''.join(_balance_cell(name, value) for name, value in row.items())}</tr>"
+    yield "</tbody></table></div>"
+
+
+def _balance_cell(name: str, value: str | int) -> str:
+    if isinstance(value, str):
+        return f'<td class="text">{escape(value)}</td>'
+    if name == "difference":
+        return f'<td class="{"bad" if value else "good"}">{value:,}</td>'
+    if value == 0:
+        return '<td class="zero">0</td>'
+    kind = "bad" if name in _BAD_COLUMNS else "sum" if name in _SUM_COLUMNS else ""
+    return f'<td class="{kind}">{value:,}</td>'
+
+
+def _matrix(cells: dict[tuple[str, str], Cell]) -> Iterator[str]:
+    yield "<h2>Errors told to peers</h2>"
+    yield "<p>AMQP condition by the realm's answer and native code; deliveries, and when they were last seen.</p>"
+    if not cells:
+        yield '<p class="soft">No delivery met an error.</p>'
+        return
+    conditions = sorted({condition for condition, _ in cells})
+    natives = sorted({native for _, native in cells})
+    yield '<div class="scroll"><table><thead><tr><th class="text" scope="col">condition</th>'
+    yield "".join(f'<th scope="col"><code>{escape(native)}</code></th>' for native in natives) + "</tr></thead><tbody>"
+    for condition in conditions:
+        row = "".join(_matrix_cell(cells.get((condition, native))) for native in natives)
+        yield f'<tr><th class="text" scope="row"><code>{escape(condition)}</code></th>{row}</tr>'
+    yield "</tbody></table></div>"
+    yield '<p class="soft">Colours: <span class="cell fatal">fatal</span> closes the link, '
+    yield '<span class="cell transient">transient</span> does not, <span class="cell none">no class</span>.</p>'
+
+
+def _matrix_cell(cell: Cell | None) -> str:
+    if cell is None:
+        return '<td class="zero">0</td>'
+    nodes = escape(", ".join(sorted(cell.nodes)))
+    small = f"<small>{escape(readable(cell.at_last))}</small>"
+    return f'<td title="nodes: {nodes}"><span class="cell {escape(cell.severity)}">{cell.count:,}{small}</span></td>'
+
+
+def _classes(findings: Findings) -> Iterator[str]:
+    yield "<h2>Findings</h2>"
+    if not findings.classes:
+        yield "<p>None. Nothing was found that needs anybody's attention.</p>"
+        return
+    yield "<p>By class; each with its first examples. The full list is in the Parquet files beside this page.</p>"
+    for one in findings.classes:
+        yield from _class(one)
+
+
+def _class(one: ClassReport) -> Iterator[str]:
+    kind = CLASSES[one.code]
+    yield f'<article id="{one.code}"><h3>{one.code} {escape(kind.name)} '
+    yield f'<span class="badge {kind.severity}">{SEVERITY_WORDS[kind.severity]}</span>'
+    yield f'<span class="count">{one.count:,}</span></h3>'
+    yield f"<p>This delivery {escape(kind.meaning)}.</p>" if one.code != "Q1" else f"<p>{_sentence(kind.meaning)}</p>"
+    yield f'<p class="do">{escape(kind.action)}</p>'
+    yield f"<details{' open' if is_anomaly(one.code) else ''}><summary>{_examples_words(one)}</summary>"
+    yield '<div class="scroll"><table><thead><tr>'
+    names = ("node", "tag", "what is wrong", "link", "container", "durable", "rule", "run", "seq", "deliveries")
+    yield "".join(f'<th scope="col">{name}</th>' for name in names) + "</tr></thead><tbody>"
+    for row in one.examples:
+        yield f"<tr>{''.join(_example_cells(row))}</tr>"
+    yield "</tbody></table></div></details></article>"
+
+
+def _sentence(meaning: str) -> str:
+    return escape(f"Something {meaning}.")
+
+
+def _examples_words(one: ClassReport) -> str:
+    shown = f"{len(one.examples)} example{'s' if len(one.examples) != 1 else ''}"
+    if one.first_eid is None:
+        return shown
+    return f"{shown}; EIDs {one.first_eid:,} to {one.last_eid:,}"
+
+
+def _example_cells(row: dict[str, Any]) -> Iterable[str]:
+    yield f"<td>{escape(row['node'] or '')}</td><td><code>{escape(row['tag'] or '')}</code></td>"
+    yield f'<td class="detail">{escape(row["detail"])}</td>'
+    for name in ("link", "container", "durable", "rule", "run"):
+        yield f"<td>{escape(row[name] or '')}</td>"
+    yield f"<td>{row['seq'] if row['seq'] is not None else ''}</td><td>{row['count']:,}</td>"
+
+
+def _inputs(judgement: Judgement, landed: Landed) -> Iterator[str]:
+    yield "<h2>What was read</h2>\n<details><summary>Gateway runs and offset ranges</summary>"
+    yield _plain_head("run", "state", "judged below seq", "from", "to")
+    for run in judgement.runs:
+        times = f"<td>{readable(run.at_first)}</td><td>{readable(run.at_last)}</td>"
+        yield f"<tr><td><code>{escape(run.name)}</code></td><td>{run.state}</td><td>{run.low:,}</td>{times}</tr>"
+    yield "</tbody></table></div>" + _plain_head("topic", "partition", "from", "to")
+    for one in landed.extent.ranges:
+        offsets = f"<td>{one.first:,}</td><td>{one.end:,}</td>"
+        yield f"<tr><td><code>{escape(one.topic)}</code></td><td>{one.partition}</td>{offsets}</tr>"
+    yield "</tbody></table></div></details>"
+
+
+def _plain_head(*names: str) -> str:
+    cells = "".join(f'<th scope="col">{name}</th>' for name in names)
+    return f'<div class="scroll"><table><thead><tr>{cells}</tr></thead><tbody>'

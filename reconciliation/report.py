@@ -1,7 +1,7 @@
 """The report: findings as Parquet by class, and a manifest that is written last.
 
-`report/window=NAME/class=CODE/*.parquet` is replaced as a whole, so that the same inputs give the same report. What the manifest
-names is complete; a reader that finds no manifest waits. May import: pyarrow, orjson, `reconciliation`.
+`report/window=NAME/class=CODE/*.parquet` is replaced as a whole, so that the same inputs give the same report. What
+the manifest names is complete; a reader that finds no manifest waits. May import: pyarrow, orjson, `reconciliation`.
 """
 
 from __future__ import annotations

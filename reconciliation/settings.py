@@ -21,7 +21,8 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Realm:
-    """`path` is set for an embedded realm, `bootstrap` and `client` (the gateway's librdkafka settings) for one on Kafka."""
+    """`path` is set for an embedded realm, `bootstrap` and `client` (the gateway's librdkafka settings) for one on
+    Kafka."""
 
     kind: str
     prefix: str

@@ -1,8 +1,8 @@
 """The Spark session: local, quiet, in UTC, sized for one machine.
 
-The Kafka connector is resolved by Ivy through `spark.jars.packages` (about 10 s the first time on a machine, 0.5 s and no
-network afterwards), and only for a realm on Kafka. pyspark 4.0.5 goes with connector 4.0.0: newer connectors lack their
-token provider in public registries. Errors: `SetupError`. May import: pyspark, the standard library.
+The Kafka connector is resolved by Ivy through `spark.jars.packages` (about 10 s the first time on a machine, 0.5 s
+and no network afterwards), and only for a realm on Kafka. pyspark 4.0.5 goes with connector 4.0.0: newer connectors
+lack their token provider in public registries. Errors: `SetupError`. May import: pyspark, the standard library.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -27,8 +30,8 @@ _JAVA_OPTIONS = (
 )
 
 SMALL_OFFSETS = 500_000
-"""Up to here compiling costs more than it saves: plans are interpreted, and the JVM does with its first compiler. Measured
-on a demo: 49 CPU seconds become 19, a third of it the JVM's start."""
+"""Up to here compiling costs more than it saves: plans are interpreted, and the JVM does with its first compiler.
+Measured on a demo: 49 CPU seconds become 19, a third of it the JVM's start."""
 _SMALL_JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1",)
 _SMALL = {
     "spark.sql.shuffle.partitions": "1",
@@ -76,4 +79,27 @@ def start(scratch: Path, *, kafka: bool, offsets: int, cores: int = 2) -> SparkS
     builder = SparkSession.builder.master(f"local[{cores}]").appName("realmgate reconcile")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with _said_to(scratch.with_name("spark.log")):
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _said_to(file: Path) -> Iterator[None]:
+    """The JVM inherits standard output and error when it starts: Ivy and Spark say a lot there, that no operator
+    needs."""
+    kept = [os.dup(1), os.dup(2)]
+    log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        yield
+    except Exception as error:
+        words = file.read_text(errors="replace").strip().splitlines()[-3:]
+        raise SetupError(f"Spark did not start ({error}); all it said is in {file}: {' / '.join(words)}") from error
+    finally:
+        os.dup2(kept[0], 1)
+        os.dup2(kept[1], 2)
+        for descriptor in (*kept, log):
+            os.close(descriptor)

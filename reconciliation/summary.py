@@ -56,23 +56,24 @@ def evidence_words(judgement: Judgement, landed: Landed) -> str:
     states = [run.state for run in judgement.runs]
     runs = ", ".join(f"{states.count(state)} {state}" for state in ("closed", "killed", "live") if state in states)
     stored = sum(count.get("events", 0) for (_, durable), count in judgement.counts.items() if durable is None)
-    return f"Evidence: {told:,} outcomes of {len(states)} gateway runs ({runs or 'none'}), {stored:,} events in the stores."
+    of_runs = f"{told:,} outcomes of {len(states)} gateway runs ({runs or 'none'})"
+    return f"Evidence: {of_runs}, {stored:,} events in the stores."
 
 
 def _balance(sheet: Balance) -> Iterator[str]:
     yield "Balance by node (told = stored)"
-    yield from _table(_node_row(one) for one in sheet.nodes) if sheet.nodes else ["  (no nodes)"]
+    yield from _table(node_row(one) for one in sheet.nodes) if sheet.nodes else ["  (no nodes)"]
     if sheet.durables:
         yield ""
         yield "Balance by queue and durable (entitled = what became of it)"
-        yield from _table(_durable_row(one) for one in sheet.durables)
+        yield from _table(durable_row(one) for one in sheet.durables)
     if sheet.deleted:
         yield f"  {sheet.deleted:,} more publishes were accepted in nodes that have been deleted since."
     yield ""
     yield f"Difference: {sheet.difference:,}{'' if sheet.difference else ' - every event is accounted for.'}"
 
 
-def _node_row(one: NodeBalance) -> dict[str, str | int]:
+def node_row(one: NodeBalance) -> dict[str, str | int]:
     return {
         "node": one.node,
         "kind": one.kind,
@@ -86,7 +87,7 @@ def _node_row(one: NodeBalance) -> dict[str, str | int]:
     }
 
 
-def _durable_row(one: DurableBalance) -> dict[str, str | int]:
+def durable_row(one: DurableBalance) -> dict[str, str | int]:
     return {
         "node": one.node,
         "durable": one.durable,

@@ -68,7 +68,8 @@ def tally_findings(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
 
 
 def is_expected_loss(one: Tally) -> bool:
-    """Pre-settled, and not stored or not acknowledged. A plain subscription acknowledges nothing: there is nothing to lose."""
+    """Pre-settled, and not stored or not acknowledged. A plain subscription acknowledges nothing: there is nothing to
+    lose."""
     if not one.presettled:
         return False
     if one.direction == "publish":

@@ -1,9 +1,9 @@
 """Where the three accounts disagree, found without joining rows: a digest per (run, block of 4,096 seqs).
 
-Rows arrive nearly sorted, so partial aggregation collapses them before anything is shuffled. A block is *suspect* when the
-counts or the xor of row hashes differ between claim and fact, when outcome records are missing or doubled below the run's
-`low`, or when it holds something that only a row can answer (an unknown answer). Only suspect blocks are folded row by row.
-May import: pyspark.
+Rows arrive nearly sorted, so partial aggregation collapses them before anything is shuffled. A block is *suspect*
+when the counts or the xor of row hashes differ between claim and fact, when outcome records are missing or doubled
+below the run's `low`, or when it holds something that only a row can answer (an unknown answer). Only suspect blocks
+are folded row by row. May import: pyspark.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def block_of(seq: str) -> Column:
 
 
 def suspects(accounts: DataFrame, runs: DataFrame) -> DataFrame:
-    """(run, block) to look at row by row. `accounts`: claims, events and terminals together; `runs`: run, low, state."""
+    """(run, block) to look at row by row. `accounts`: claims, events and terminals together; `runs`: run, low,
+    state."""
     digests = _digests(accounts.join(F.broadcast(runs.select("run", "low")), "run", "left"))
     return digests.where(_disagrees() | _incomplete() | (F.col("unknown") > 0)).select("run", "block")
 
@@ -65,7 +66,8 @@ def _disagrees() -> Column:
 
 
 def _incomplete() -> Column:
-    """Each seq from 1 to low - 1 has exactly one record: compare count, sum and sum of squares with what they must be."""
+    """Each seq from 1 to low - 1 has exactly one record: compare count, sum and sum of squares with what they must
+    be."""
     start = F.col("block") * SIZE
     first = F.when(F.col("block") == 0, F.lit(1)).otherwise(F.lit(0))
     end = F.greatest(F.least(F.col("low") - start, F.lit(SIZE)), first)  # places first <= p < end

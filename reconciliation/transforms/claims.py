@@ -1,9 +1,9 @@
-"""Three accounts of the same deliveries, each as rows (run, seq, what, ...): what the gateway told its peers (*claims*), what
-is in the stores (*events*), what the journal ended (*terminals*).
+"""Three accounts of the same deliveries, each as rows (run, seq, what, ...): what the gateway told its peers
+(*claims*), what is in the stores (*events*), what the journal ended (*terminals*).
 
-`what` of a claim: `stored`, `trimmed` (stored, and below the store's first kept EID by now), `gone` (stored in a node that was
-deleted), `refused`, `publish-unknown`; `acknowledge`, `discard`, `settle-unknown`; `other` for the rest.
-May import: pyspark.
+`what` of a claim: `stored`, `trimmed` (stored, and below the store's first kept EID by now), `gone` (stored in a node
+that was deleted), `refused`, `publish-unknown`; `acknowledge`, `discard`, `settle-unknown`; `other` for the rest. May
+import: pyspark.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How far every durable is: each event it is entitled to is acknowledged, discarded, available, skipped or lost.
 
-Per (store, block of 4,096 EIDs) events and journal ends are compared by count and xor; a block that is all ended or not touched at
-all above the mark is settled by its counts, any other is folded event by event. Classes A5 and S1.
-May import: pyspark, `reconciliation.transforms`.
+Per (store, block of 4,096 EIDs) events and journal ends are compared by count and xor; a block that is all ended or
+not touched at all above the mark is settled by its counts, any other is folded event by event. Classes A5 and S1. May
+import: pyspark, `reconciliation.transforms`.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def _fate() -> Column:
 
 
 def counts(event_blocks: DataFrame, blocks: DataFrame, folded: DataFrame) -> DataFrame:
-    """(store, durable, fate, count). Fate `events` is what a store holds (durable null), and what of it lies in the blocks that a
-    durable looks at: the other fates of the durable must add up to it."""
+    """(store, durable, fate, count). Fate `events` is what a store holds (durable null), and what of it lies in the
+    blocks that a durable looks at: the other fates of the durable must add up to it."""
     stored = event_blocks.groupBy("store").agg(F.sum("events").alias("count"))
     fates = F.when(F.col("kind") == "untouched", F.array(_fate_count("available", F.col("events")))).otherwise(
         F.array(
@@ -153,7 +153,8 @@ def lost(claims: DataFrame, terminals: DataFrame, durables: DataFrame, ranges: D
 
 
 def trimmed(claims: DataFrame, durables: DataFrame) -> DataFrame:
-    """(store, durable, count) of publishes below the first kept EID: since the durable's start; durable null for all of the store."""
+    """(store, durable, count) of publishes below the first kept EID: since the durable's start; durable null for all
+    of the store."""
     below = claims.where(F.col("what") == "trimmed").select("store", "eid")
     due = below.join(F.broadcast(durables.select("store", "durable", "start")), "store", "inner")
     each = due.where(F.col("eid") >= F.col("start")).select("store", "durable")

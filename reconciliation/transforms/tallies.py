@@ -1,7 +1,8 @@
-"""Deliveries counted by everything that the tables and the peers see, and each combination checked against its rule (A3).
+"""Deliveries counted by everything that the tables and the peers see, and each combination checked against its rule
+(A3).
 
-Works on groups, not deliveries: a turn's group is one row. The check is a join with the expanded tables, which are data: there is
-no second implementation of the mapping. May import: pyspark.
+Works on groups, not deliveries: a turn's group is one row. The check is a join with the expanded tables, which are
+data: there is no second implementation of the mapping. May import: pyspark.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 KEYS = (
-    "direction", "node", "store", "durable", "digest", "table", "cell", "rule", "answer_table", "answer_cell", "answer_rule",
+    "direction", "node", "store", "durable", "digest", "table", "cell", "rule",
+    "answer_table", "answer_cell", "answer_rule",
     "operation", "cause", "answer", "native", "outcome", "condition", "class", "presettled",
 )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """The fold: all that is known of one delivery (run, seq) in one row, then what is wrong with it.
 
-Judged is what the run's evidence covers: seqs below its last `low`, or all of a run that closed in order. Above that, what a
-killed run left is P5, and what a live run is doing is in flight. Source: issue 3, classes P1-P5, A1, A2, Q1.
+Judged is what the run's evidence covers: seqs below its last `low`, or all of a run that closed in order. Above that,
+what a killed run left is P5, and what a live run is doing is in flight. Source: issue 3, classes P1-P5, A1, A2, Q1.
 May import: pyspark, `reconciliation.transforms`.
 """
 
@@ -17,8 +17,8 @@ IN_FLIGHT = "in-flight"
 DOUBLED = "doubled"
 OVERWRITTEN = "overwritten"
 INTERNAL = (IN_FLIGHT, DOUBLED, OVERWRITTEN)
-"""No findings, but needed to close the balance: events of a live gateway that nobody was told of yet; publishes that two outcome
-records speak of; events whose key was changed in place."""
+"""No findings, but needed to close the balance: events of a live gateway that nobody was told of yet; publishes that
+two outcome records speak of; events whose key was changed in place."""
 
 _CLAIM = ("what", "node", "durable", "store", "eid", "at", "link", "container", "rule")
 _FACT = ("what", "node", "durable", "store", "eid", "at")

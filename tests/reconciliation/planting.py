@@ -1,4 +1,5 @@
-"""Faults, planted in the file of an embedded realm: records of a topic are taken out, changed, doubled, and put back."""
+"""Faults, planted in the file of an embedded realm: records of a topic are taken out, changed, doubled, and put
+back."""
 
 from __future__ import annotations
 

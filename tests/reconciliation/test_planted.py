@@ -1,5 +1,5 @@
-"""Each class of anomaly, planted in the realm itself on a node of its own, is found by the real readers and named with its tag;
-and nothing else is named there."""
+"""Each class of anomaly, planted in the realm itself on a node of its own, is found by the real readers and named
+with its tag; and nothing else is named there."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from native_backend.logs import open_embedded
+from native_backend.logs.sqlite.schema import connect
 from native_backend.nodes import Node
 from reconciliation.settings import Realm
 from tests.reconciliation import planting
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.world import GatewayRun, Sent, World
 
-NAMES = ["p1", "p2", "p3", "p3-foreign", "p3-over", "p4", "p5", "a1", "a1-discard", "a2", "a3", "a5", "a5-foreign", "a12",
-         "s1", "untouched"]  # fmt: skip
+NAMES = ["p1", "p2", "p3", "p3-foreign", "p3-over", "p4", "p5", "a1", "a1-discard", "a2", "a3", "a5", "a5-foreign",
+         "a12", "s1", "untouched"]  # fmt: skip
 
 
 class Planted:
@@ -93,7 +94,7 @@ class Planted:
         planting.rewrite(
             realm, "um.outcomes", self.holed.name, lambda record: None if record["n"] in (2, 3) else record
         )
-        connection = planting.connect(realm)
+        connection = connect(realm)
         with connection:
             group = f"um.queue.{self.nodes['a5-foreign'].name}"
             mark = self.sent["a5-foreign"][3].eid + 1
@@ -108,7 +109,8 @@ class Planted:
         return record
 
     def _outcomes(self, record: dict[str, Any]) -> dict[str, Any]:
-        """What the records say is changed: a2's second is told as released, a5's as nothing done; a3's rule is another."""
+        """What the records say is changed: a2's second is told as released, a5's as nothing done; a3's rule is
+        another."""
         groups = []
         for group in record["groups"]:
             if group["node"] in ("a2", "a5") and group["direction"] == "subscribe":
@@ -199,5 +201,5 @@ def test_the_counts_are_exact(result: Result) -> None:
 
 def test_the_books_close_all_the_same(result: Result) -> None:
     """Every planted fault is accounted for: what is lost, doubled or foreign stands in the sheet."""
-    assert [one for one in result.manifest["balance"]["nodes"] if one["node"] == "p1"][0]["anomalies"] == -1
+    assert next(one for one in result.manifest["balance"]["nodes"] if one["node"] == "p1")["anomalies"] == -1
     assert result.manifest["balance"]["difference"] == 0

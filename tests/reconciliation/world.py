@@ -169,8 +169,8 @@ class GatewayRun:
     # -- consuming
 
     def settle(
-        self, node: Node, sent: Sequence[Sent], state: str, durable: str | None = None, *, tell: bool = True, answer: str = "done",
-        journal: bool = True, cause: str = "disposition",
+        self, node: Node, sent: Sequence[Sent], state: str, durable: str | None = None, *, tell: bool = True,
+        answer: str = "done", journal: bool = True, cause: str = "disposition",
     ) -> list[int]:  # fmt: skip
         """Dispatch these events, and settle them: journal first, then the outcome. Returns the seqs."""
         seqs, eids = self.number(len(sent)), [one.eid for one in sent]
@@ -225,8 +225,10 @@ class GatewayRun:
 
     def turn(self, *, closed: bool = False) -> None:
         self.records += 1
-        record = {"v": 1, "run": self.name, "n": self.records, "at": self.world.clock.epoch_us(), "low": self.low,
-                  "digest": TABLES.digest, "profile": "extended", "closed": int(closed), "groups": self.groups}  # fmt: skip
+        record = {
+            "v": 1, "run": self.name, "n": self.records, "at": self.world.clock.epoch_us(), "low": self.low,
+            "digest": TABLES.digest, "profile": "extended", "closed": int(closed), "groups": self.groups,
+        }  # fmt: skip
         self.groups = []
         self.world.append(f"{self.world.prefix}.outcomes", [self.name.encode()], [json.dumps(record).encode()])
 

@@ -1,0 +1,53 @@
+"""What keeps a reconciliation from running is told in words, with exit code 2, before Spark is started."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from native_backend.logs import open_embedded
+from reconciliation import commands
+
+
+def run(config: str, directory: Path, *more: str) -> int:
+    file = directory / "realmgate.yaml"
+    file.write_text(config)
+    return commands.main(["--config", str(file), "--out", str(directory / "out"), *more], io.StringIO())
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("listen: []\n", "realm is missing; write realm: {kind: embedded, path: var/realm}"),
+        ("realm: {kind: tape}\n", "realm.kind is tape; write kind: embedded or kind: kafka"),
+        ("realm: {kind: kafka}\n", "realm.bootstrap is missing"),
+        ("realm: {kind: embedded, path: nowhere}\n", "no realm in"),
+    ],
+)
+def test_a_wrong_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str, words: str) -> None:
+    assert run(config, tmp_path) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_an_upside_down_window(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    times = ("--from", "2026-01-02", "--to", "2026-01-01T00:00:00+00:00")
+    assert run("realm: {kind: embedded, path: realm}\n", tmp_path, *times) == 2
+    assert "--from must be before --to" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_kafka_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run('realm: {kind: kafka, bootstrap: "127.0.0.1:1"}\n', tmp_path) == 2
+    assert "127.0.0.1:1" in capsys.readouterr().err
+
+
+def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    open_embedded(tmp_path / "realm").close()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert run("realm: {kind: embedded, path: realm}\n", tmp_path) == 2
+    assert "apt-get install -y openjdk-17-jre-headless" in capsys.readouterr().err
+    assert os.environ["PATH"] == str(tmp_path)
