@@ -165,8 +165,12 @@ class Shard:
             done(result)
 
     def _held(self, closed: bool) -> list[Held]:
-        """The durables that were opened in this process."""
-        return [(key, dispatch.state, closed) for key, dispatch in self._open.items()]
+        """The durables that were opened in this process. One is not closed while events that a killed process may have
+        given lie ahead of it."""
+        return [
+            (key, dispatch.state, closed and dispatch.state.position >= dispatch.again_below)
+            for key, dispatch in self._open.items()
+        ]
 
     def _idle(self) -> list[Held]:
         """Those that were not: they have no journal records since, so their state is as good now as when recovered."""

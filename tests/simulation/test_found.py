@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.native_backend.gateway import Gateway
+from tests.native_backend.logs.worlds import SimulatedWorld
 from tests.simulation.hand import Hand
 from tests.wire import frames
 
@@ -32,3 +34,18 @@ def test_messages_of_two_links_that_come_interleaved_are_each_answered() -> None
     told = [at for frame in answers for at in range(frame.field(1), (frame.field(2) or frame.field(1)) + 1)]
     assert sorted(told) == [0, 1, 2, 3, 4]
     assert {frame.state for frame in answers} == {"accepted"}
+
+
+def test_what_a_killed_gateway_gave_is_known_two_lives_later() -> None:
+    world = SimulatedWorld("simulated")
+    first = Gateway(world, "u").open()
+    node = first.create("orders")
+    eids = first.publish(node, [b"one", b"two"])
+    first.consumer(node).receive(2)
+    first.kill()
+    second = Gateway(world, "u").open()
+    second.consumer(node)  # takes nothing
+    second.close()
+    third = Gateway(world, "u").open().consumer(node)
+    assert third.receive(2) == eids
+    assert [third.again[eid] for eid in eids] == [True, True]
