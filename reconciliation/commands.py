@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TextIO
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 

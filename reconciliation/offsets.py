@@ -25,6 +25,7 @@ from reconciliation.errors import SourceError
 from reconciliation.ranges import Extent, GroupPosition, Range, kind_of
 
 TIMEOUT_MS = 10_000
+BOOTSTRAP_TIMEOUT_MS = 5_000
 _SAME_NAME = {
     "security.protocol": "security_protocol",
     "sasl.mechanism": "sasl_mechanism",
@@ -48,7 +49,12 @@ def client_settings(client: Mapping[str, str]) -> dict[str, Any]:
 
 def extent_of(bootstrap: str, prefix: str, client: Mapping[str, str]) -> Extent:
     """The ranges to read, in the order above."""
-    settings = {"bootstrap_servers": bootstrap, "request_timeout_ms": TIMEOUT_MS, **client_settings(client)}
+    settings = {
+        "bootstrap_servers": bootstrap,
+        "request_timeout_ms": TIMEOUT_MS,
+        "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
+        **client_settings(client),
+    }
     try:
         consumer = KafkaConsumer(isolation_level="read_committed", enable_auto_commit=False, **settings)
     except KafkaError as error:

@@ -5,7 +5,7 @@ All text from the realm is escaped. May import: `reconciliation`, the standard l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -170,10 +170,11 @@ def _class(one: ClassReport) -> Iterator[str]:
     yield f'<p class="do">{escape(kind.action)}</p>'
     yield f"<details{' open' if is_anomaly(one.code) else ''}><summary>{_examples_words(one)}</summary>"
     yield '<div class="scroll"><table><thead><tr>'
-    names = ("node", "tag", "what is wrong", "link", "container", "durable", "rule", "run", "seq", "deliveries")
+    rows = [_example(row) for row in one.examples]
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
     yield "".join(f'<th scope="col">{name}</th>' for name in names) + "</tr></thead><tbody>"
-    for row in one.examples:
-        yield f"<tr>{''.join(_example_cells(row))}</tr>"
+    for row in rows:
+        yield "<tr>" + "".join(_example_cell(name, row[name]) for name in names) + "</tr>"
     yield "</tbody></table></div></details></article>"
 
 
@@ -185,15 +186,29 @@ def _examples_words(one: ClassReport) -> str:
     shown = f"{len(one.examples)} example{'s' if len(one.examples) != 1 else ''}"
     if one.first_eid is None:
         return shown
+    if one.first_eid == one.last_eid:
+        return f"{shown}; EID {one.first_eid:,}"
     return f"{shown}; EIDs {one.first_eid:,} to {one.last_eid:,}"
 
 
-def _example_cells(row: dict[str, Any]) -> Iterable[str]:
-    yield f"<td>{escape(row['node'] or '')}</td><td><code>{escape(row['tag'] or '')}</code></td>"
-    yield f'<td class="detail">{escape(row["detail"])}</td>'
-    for name in ("link", "container", "durable", "rule", "run"):
-        yield f"<td>{escape(row[name] or '')}</td>"
-    yield f"<td>{row['seq'] if row['seq'] is not None else ''}</td><td>{row['count']:,}</td>"
+def _example(row: dict[str, Any]) -> dict[str, str]:
+    """The columns of an example, those that nothing fills are not shown."""
+    return {
+        "node": row["node"] or "",
+        "tag": row["tag"] or "",
+        "what is wrong": row["detail"],
+        "link": f"{row['link']} of {row['container']}" if row["link"] else "",
+        "durable": row["durable"] or "",
+        "rule": row["rule"] or "",
+        "run": f"{row['run']} seq {row['seq']}" if row["seq"] is not None else row["run"] or "",
+        "deliveries": f"{row['count']:,}" if row["count"] > 1 else "",
+    }
+
+
+def _example_cell(name: str, text: str) -> str:
+    if name == "tag":
+        return f"<td><code>{escape(text)}</code></td>"
+    return f'<td class="detail">{escape(text)}</td>' if name == "what is wrong" else f"<td>{escape(text)}</td>"
 
 
 def _inputs(judgement: Judgement, landed: Landed) -> Iterator[str]:

@@ -36,7 +36,7 @@ def verdict(findings: Findings, sheet: Balance) -> str:
         return f"NOT CLEAN. The balance does not close: {sheet.difference:,} events are unaccounted for."
     if not bad:
         return "CLEAN. Everything that was told agrees with what the log holds, and the balance closes."
-    named = ", ".join(f"{one.count:,} {CLASSES[one.code].name} ({one.code})" for one in bad)
+    named = ", ".join(f"{one.count:,} \u00d7 {CLASSES[one.code].name} ({one.code})" for one in bad)
     return f"NOT CLEAN. {named}."
 
 

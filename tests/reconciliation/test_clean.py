@@ -1,4 +1,4 @@
-"""A realm where everything odd but nothing wrong has happened: only what is informational is named, and the books close."""
+"""A realm where everything odd but nothing wrong has happened: what is informational is named, and the books close."""
 
 from __future__ import annotations
 
