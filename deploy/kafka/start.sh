@@ -48,6 +48,10 @@ else
     is_free "$wanted" || wanted=$(free_port)
   fi
   port=$wanted
+  for _ in $(seq 25); do # a node that was killed a moment ago is still letting go of its sockets
+    is_free "$port" && break
+    sleep 0.2
+  done
   if ! is_free "$port"; then
     echo "kafka: port $port is taken by another process; say KAFKA_PORT=N" >&2
     exit 1
