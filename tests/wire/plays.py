@@ -1,0 +1,306 @@
+"""Plays: for any combination of facts of any mapping table, a conversation in which the gateway meets it.
+
+    frames = play("settle", {"state": "accepted", ...}, tables)
+
+What is returned is everything that every peer was sent, in a form that can be compared; after what the combination is
+about, a second consumer shows what became of the event. A fault that is not known here cannot be played: `KeyError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mappings import TableSet
+from tests.wire import frames
+from tests.wire.conversation import Conversation, StoppedClock, build_house
+from tests.wire.scripted_realm import ScriptedRealm
+from transformers.amqp_types import AmqpMap, Described, Symbol, ULong
+
+Facts = dict[str, str]
+
+MODES = ("unsettled", "settled", "mixed")
+RCV = ("first", "second")
+DURABILITY = ("none", "configuration", "unsettled-state")
+MESSAGE = frames.message(b"event", frames.header(first=True))
+TRANSACTIONAL = Described(ULong(0x34), [b"txn", None])
+FILTER = AmqpMap([(Symbol("apache.org:selector-filter:string"), Described(Symbol("selector"), "a = 1"))])
+
+
+class Stage:
+    """A gateway on a scripted realm, and whoever talks to it."""
+
+    def __init__(self, tables: TableSet, **limits: int) -> None:
+        self.tables = tables
+        self.realm = ScriptedRealm()
+        self.house = build_house(tables, self.realm, **limits)
+        self.peers: list[Conversation] = []
+
+    def peer(self, container: str) -> Conversation:
+        self.peers.append(Conversation(self.house, container))
+        return self.peers[-1]
+
+    def store(self, node: str, count: int = 1) -> None:
+        """Events that are there already."""
+        store = self.realm.store(node)
+        for eid in range(1, count + 1):
+            store.values[eid] = MESSAGE
+            store.available.append(eid)
+        self.realm._next_eid = count + 1
+
+    def show(self, node: str = "q", durable: int = 0) -> list[Any]:
+        """Another consumer takes what it gets; then everything that was said to anybody."""
+        for peer in self.peers:
+            peer.listen()
+        if not self.house.stopping:
+            name = f"show-{node}"
+            self.peer("witness").say(frames.attach_receiver(frames.source(node, durable), name=name), frames.flow(1, 5))
+        for peer in self.peers:
+            peer.listen()
+        return [frame for peer in self.peers for frame in peer.comparable()]
+
+
+def play(table: str, facts: Facts, tables: TableSet) -> list[Any]:
+    return PLAYS[table](facts, tables)
+
+
+def _attach(facts: Facts, tables: TableSet) -> list[Any]:
+    stage = Stage(tables)
+    node = {"queue": "q", "channel": "c", "unknown": "missing"}[facts["node_kind"]]
+    stage.store(node)
+    named = node if facts["address"] == "node" else None
+    dynamic = True if facts["address"] == "dynamic" else None
+    peer = stage.peer("peer")
+    if facts["direction"] == "publish":
+        target = frames.COORDINATOR if facts["address"] == "coordinator" else frames.target(named, dynamic)
+        peer.say(frames.attach_sender(target))
+        peer.say(frames.transfer(0, MESSAGE))
+    else:
+        mode = None if facts["distribution_mode"] == "unset" else facts["distribution_mode"]
+        filters = FILTER if facts["filter"] == "unsupported" else None
+        source = frames.source(named, DURABILITY.index(facts["source_durability"]), mode, filters, dynamic=dynamic)
+        source = frames.COORDINATOR if facts["address"] == "coordinator" else source
+        peer.say(frames.attach_receiver(source), frames.flow(1, 5))
+    return stage.show(node)
+
+
+def _attached(facts: Facts, tables: TableSet) -> list[Any]:
+    stage = Stage(tables)
+    stage.store("q")
+    peer = stage.peer("peer")
+    if facts["direction"] == "publish":
+        stage.realm.answers["find"] = facts["answer"]
+        peer.say(frames.attach_sender("q"))
+        peer.say(frames.transfer(0, MESSAGE))
+    elif facts["moment"] == "attach":
+        stage.realm.answers["subscribe"] = facts["answer"]
+        peer.say(frames.attach_receiver("q"), frames.flow(1, 5))
+    else:
+        peer.say(frames.attach_receiver("q"), frames.flow(1, 5))
+        stage.realm.lose_subscriptions(facts["answer"])
+        peer.listen()
+    stage.realm.answers.clear()
+    return stage.show()
+
+
+def _publish(facts: Facts, tables: TableSet) -> list[Any]:
+    stage = Stage(tables)
+    settled = facts["presettled"] == "yes"
+    state = TRANSACTIONAL if facts["transactional"] == "yes" else None
+    payload = b"" if facts["transformed"] == "null" and facts["framing"] == "whole" else MESSAGE
+    peer = stage.peer("peer")
+    peer.say(frames.attach_sender("q", mode=MODES.index(facts["sender_settle_mode"])))
+    if facts["framing"] == "partial":
+        peer.say(frames.transfer(0, payload[:9], settled=settled, more=True, state=state))
+        peer.say(frames.transfer(0, payload[9:], settled=settled))
+    else:
+        peer.say(frames.transfer(0, payload, settled=settled, state=state))
+    return stage.show()
+
+
+def _published(facts: Facts, tables: TableSet) -> list[Any]:
+    stage = Stage(tables)
+    stage.realm.answers["publish"] = facts["answer"]
+    peer = stage.peer("peer")
+    peer.say(frames.attach_sender("q", mode=MODES.index(facts["sender_settle_mode"])))
+    peer.say(frames.transfer(0, MESSAGE, settled=facts["presettled"] == "yes"))
+    return stage.show()
+
+
+def _default(facts: Facts, tables: TableSet) -> list[Any]:
+    stage = Stage(tables)
+    stage.store("q")
+    outcome = facts["default_outcome"]
+    default = None if outcome == "unset" else _state(outcome)
+    peer = stage.peer("peer")
+    peer.say(frames.attach_receiver(frames.source("q", default=default)), frames.flow(1, 5))
+    if facts["cause"] == "unstated":
+        peer.say(frames.disposition(0, 0, None))
+    elif facts["cause"] == "lost":
+        peer.say(frames.detach(1))
+    else:
+        stage.house.close_connections()
+        peer.listen()
+        stage.house = build_house(tables, stage.realm)
+    return stage.show()
+
+
+def _state(state: str) -> Described:
+    if state.startswith("modified"):
+        return frames.state("modified", "-failed" in state, "-undeliverable" in state)
+    if state == "received":
+        return frames.state("received", ULong(0), ULong(0))
+    others = {"transactional": TRANSACTIONAL, "unknown": Described(ULong(0x77), [])}
+    return others[state] if state in others else frames.state(state)
+
+
+def _settle(facts: Facts, tables: TableSet) -> list[Any]:
+    stage = Stage(tables)
+    node = "q" if facts["subscription"] == "queue" else "c"
+    durable = DURABILITY.index(facts["source_durability"])
+    if facts["subscription"] != "plain":
+        stage.store(node)
+    state, settled = facts["state"], 1 if facts["state"] == "sent-settled" else 2
+    peer = stage.peer("peer")
+    rcv = RCV.index(facts["receiver_settle_mode"])
+    peer.say(frames.attach_receiver(frames.source(node, durable), mode=settled, rcv=rcv), frames.flow(1, 3))
+    if facts["subscription"] == "plain":
+        publisher = stage.peer("publisher")
+        publisher.say(frames.attach_sender("c"))
+        publisher.say(frames.transfer(0, MESSAGE))
+        peer.listen()
+    if state != "sent-settled":
+        repeat = facts["already_settled"] == "yes"
+        if repeat:
+            stage.realm.holds.add("settle")
+            peer.say(frames.disposition(0, 0, _state(state), settled=False))
+        peer.say(frames.disposition(0, 0, _state(state), settled=False))
+        stage.realm.release()
+    return stage.show(node, durable)
+
+
+def _settled(facts: Facts, tables: TableSet) -> list[Any]:
+    stage = Stage(tables)
+    stage.store("q")
+    stage.realm.answers["settle"] = facts["answer"]
+    link = {"subscription": "queue", "source_durability": "none", "receiver_settle_mode": "first"}
+    states = tables["settle"].slice(**link, already_settled="no")
+    state = next(s for s in states.axes["state"] if s != "sent-settled" and _does(states, s, facts["operation"]))
+    peer = stage.peer("peer")
+    peer.say(frames.attach_receiver("q"), frames.flow(1, 5))
+    peer.say(frames.disposition(0, 0, _state(state), settled=facts["peer_settled"] == "yes"))
+    stage.realm.answers.clear()
+    return stage.show()
+
+
+def _does(states: Any, state: str, operation: str) -> bool:
+    return bool(states.decide(state=state).then["native"] == operation)
+
+
+def _fault(facts: Facts, tables: TableSet) -> list[Any]:
+    stage = Stage(tables, **LIMITS.get(facts["fault"], {}))
+    stage.store("q", 2)
+    peer = stage.peer("peer")
+    peer.say(frames.begin(channel=1), frames.attach_sender("q", name="bystander", channel=1))
+    FAULTS[facts["fault"]](stage, peer)
+    peer.say(frames.transfer(0, MESSAGE, channel=1))
+    return stage.show()
+
+
+def _framing(_: Stage, peer: Conversation) -> None:
+    peer.say(b"\x00\x00\x00\x07\x02\x00\x00\x00")
+
+
+def _unknown_performative(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.frame(0x77, []))
+
+
+def _malformed_performative(_: Stage, peer: Conversation) -> None:
+    peer.say(b"\x00\x00\x00\x0e\x02\x00\x00\x00\x00\x53\x12\xc0\x20\x05")
+
+
+def _over_credit(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_sender("q"))
+    peer.say(*(frames.transfer(number, MESSAGE) for number in range(5)))
+
+
+def _message_too_large(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_sender("q"))
+    peer.say(frames.transfer(0, frames.message(b"x" * 500)))
+
+
+def _unattached_handle(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.transfer(0, MESSAGE, handle=9))
+
+
+def _handle_in_use(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_sender("q"), frames.attach_sender("q", name="another"))
+
+
+def _conflicting_outcome(stage: Stage, peer: Conversation) -> None:
+    stage.realm.holds.add("settle")
+    peer.say(frames.attach_receiver("q"), frames.flow(1, 5))
+    peer.say(frames.disposition(0, 0, frames.state("accepted"), settled=False))
+    peer.say(frames.disposition(0, 0, frames.state("rejected"), settled=False))
+    stage.realm.release()
+
+
+def _outcome_not_agreed(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_receiver(frames.source("q", outcomes=["accepted"])), frames.flow(1, 5))
+    peer.say(frames.disposition(0, 0, frames.state("rejected")))
+
+
+def _transactional_acquisition(_: Stage, peer: Conversation) -> None:
+    properties = AmqpMap([(Symbol("txn-id"), b"txn")])
+    peer.say(frames.attach_receiver("q"), frames.flow(1, 5, properties=properties))
+
+
+def _link_name_in_use(stage: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_sender("q", name="mine"))
+    stage.peer("peer").say(frames.attach_sender("q", name="mine"))
+    peer.listen()
+
+
+def _too_many_links(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_sender("q"), frames.attach_sender("q", handle=5, name="one too many"))
+
+
+def _idle(stage: Stage, peer: Conversation) -> None:
+    clock = stage.house.clock
+    assert isinstance(clock, StoppedClock)
+    for _ in range(3):
+        clock.now_s += 0.6
+        peer.connection.tick(clock.monotonic_s())
+
+
+LIMITS: dict[str, dict[str, int]] = {
+    "over-credit": {"credit_per_link": 2},
+    "message-too-large": {"message_size_bytes": 100},
+    "too-many-links": {"links_per_session": 1},
+    "idle": {"idle_timeout_ms": 1000},
+}
+FAULTS: dict[str, Callable[[Stage, Conversation], None]] = {
+    "framing": _framing,
+    "unknown-performative": _unknown_performative,
+    "malformed-performative": _malformed_performative,
+    "over-credit": _over_credit,
+    "message-too-large": _message_too_large,
+    "unattached-handle": _unattached_handle,
+    "handle-in-use": _handle_in_use,
+    "conflicting-outcome": _conflicting_outcome,
+    "outcome-not-agreed": _outcome_not_agreed,
+    "transactional-acquisition": _transactional_acquisition,
+    "link-name-in-use": _link_name_in_use,
+    "too-many-links": _too_many_links,
+    "idle": _idle,
+}
+PLAYS: dict[str, Callable[[Facts, TableSet], list[Any]]] = {
+    "attach": _attach,
+    "attached": _attached,
+    "publish": _publish,
+    "published": _published,
+    "default": _default,
+    "settle": _settle,
+    "settled": _settled,
+    "fault": _fault,
+}

@@ -1,0 +1,103 @@
+"""No outcome is decided in Python code: change any one shipped rule, and a gateway that is started on the changed
+tables sends other frames. For every rule of every table in both profiles, one cell of it is played.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mappings import TableSet, load_tables
+from mappings.compile import Table
+from mappings.vocabulary import PROFILES
+from mappings.vocabulary import TABLES as WORDS
+from tests.mappings.test_mutations import FILES, compiled, mutants
+from tests.wire.plays import play
+
+TABLES = {profile: load_tables(profile=profile) for profile in PROFILES}
+RULES = [
+    (profile, name, rule) for profile in PROFILES for name in TABLES[profile] for rule in TABLES[profile][name].rules
+]
+CELLS_MAX = 12  # of one rule, tried until a changed one shows
+MUTANTS_MAX = 12
+DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class ChangedTables(TableSet):
+    """The shipped tables of a profile, but for one."""
+
+    def __init__(self, shipped: TableSet, changed: Table) -> None:
+        super().__init__(shipped.profile, {name: shipped[name] for name in shipped} | {changed.name: changed})
+
+
+def changed_tables(directory: Path, profile: str, name: str, rule: str) -> Iterator[TableSet]:
+    """The tables with that rule changed in one lawful way after another, read from a file."""
+    path = directory / f"{name}.yaml"
+    writer, at = place(profile, name, rule)
+    for document in varied(chain(mutants(name, writer, at), fatal(name, writer, at))):
+        path.write_text(yaml.dump(document, Dumper=DUMPER, sort_keys=False))
+        tables = compiled(path, name)
+        if tables is not None:
+            yield ChangedTables(TABLES[profile], tables[profile])
+
+
+def fatal(name: str, writer: str, at: int) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The one change of two words that no other rule may happen to say: the link closes."""
+    if "class" in WORDS[name].then:
+        document = copy.deepcopy(FILES[name])
+        change = {"class": "fatal", "condition": "amqp:internal-error"}
+        document["profiles"][writer]["rules"][at]["then"] |= change
+        yield change, document
+
+
+def varied(mutants: Iterator[tuple[dict[str, Any], Any]]) -> Iterator[Any]:
+    """The documents, one of each kind of change before a second of any."""
+    kinds: dict[tuple[str, ...], list[Any]] = {}
+    for change, document in mutants:
+        kinds.setdefault(tuple(change), []).append(document)
+    return (document for row in zip_longest(*kinds.values()) for document in row if document is not None)
+
+
+def place(profile: str, name: str, rule: str) -> tuple[str, int]:
+    """The profile that writes the rule down, and where in its list."""
+    for writer in (profile, *PROFILES):
+        ids = [each["id"] for each in FILES[name]["profiles"][writer]["rules"]]
+        if rule in ids:
+            return writer, ids.index(rule)
+    raise AssertionError(f"no profile writes {rule}")
+
+
+def cells(table: Any, rule: str) -> Iterator[dict[str, str]]:
+    """Combinations that the rule decides, neighbours far apart first."""
+    found = [decision.cell for decision in table.cells if decision is not None and decision.rule == rule]
+    step = max(1, len(found) // CELLS_MAX)
+    return (table.facts(cell) for cell in found[::step])
+
+
+@pytest.mark.parametrize(("profile", "name", "rule"), RULES, ids=["-".join(rule) for rule in RULES])
+def test_a_changed_rule_changes_the_frames(tmp_path: Path, profile: str, name: str, rule: str) -> None:
+    shipped = TABLES[profile]
+    changed: list[TableSet] = []
+    more = islice(changed_tables(tmp_path, profile, name, rule), MUTANTS_MAX)
+    for facts in cells(shipped[name], rule):
+        before = play(name, facts, shipped)
+        assert before == play(name, facts, shipped), "the same play went otherwise: a difference would prove nothing"
+        if any(play(name, facts, tables) != before for tables in changed):
+            return
+        for tables in more:
+            changed.append(tables)
+            if play(name, facts, tables) != before:
+                return
+    assert changed, "no law leaves this rule a choice"
+    pytest.fail(f"nothing that rule {rule} says is seen on the wire")
+
+
+def test_a_fault_without_a_play_cannot_be_passed_over() -> None:
+    with pytest.raises(KeyError):
+        play("fault", {"fault": "something new"}, TABLES["extended"])
