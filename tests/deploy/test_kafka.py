@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from tests.broker import SCRIPTS, Broker, start_broker
@@ -51,16 +50,28 @@ def test_another_port_for_a_node_that_is_up_is_refused(broker: Broker) -> None:
     assert "already up" in refused.stderr
 
 
-def test_topics_survive_a_kill_and_the_node_is_back_within_15_s(broker: Broker) -> None:
+def test_topics_survive_a_kill_and_the_address_stays(broker: Broker) -> None:
     client = AdminClient({"bootstrap.servers": broker.bootstrap})
     client.create_topics([NewTopic("kept", 1)])["kept"].result(10)
     address = broker.bootstrap
     broker.kill()
-    begin = time.monotonic()
     broker.restart()
-    assert time.monotonic() - begin < 15, "kafka.md 0-12: 6-7 s, once 12, with the short broker session"
     assert broker.bootstrap == address
     assert "kept" in AdminClient({"bootstrap.servers": address}).list_topics(timeout=10).topics
+
+
+def test_the_settings_that_the_realm_relies_on(broker: Broker) -> None:
+    """kafka.md 0-12 and 12: quick to come back after a kill, offsets of groups without members never expire."""
+    client = AdminClient({"bootstrap.servers": broker.bootstrap})
+    node = ConfigResource(ConfigResource.Type.BROKER, "1")
+    settings = client.describe_configs([node])[node].result(10)
+    wanted = {
+        "broker.session.timeout.ms": "2000",
+        "offsets.retention.minutes": "2147483647",
+        "auto.create.topics.enable": "false",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    assert {name: settings[name].value for name in wanted} == wanted
 
 
 def test_unknown_topics_are_not_created(broker: Broker) -> None:
