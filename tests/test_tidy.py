@@ -23,6 +23,7 @@ import yaml
 
 from gateway.settings import SettingsProblems, load_settings
 from mappings.citations import CITATIONS
+from reconciliation.classes import CLASSES
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("gateway", "mappings", "native_backend", "reconciliation", "transformers")
@@ -270,11 +271,20 @@ def what_documents_name_exists(files: Files) -> Iterator[str]:
     targets = set(re.findall(r"^([a-z-]+):", files.get("Makefile", ""), re.MULTILINE))
     for path, text in documents(files):
         for name in re.findall(r"`([\w.-]+(?:/[\w.-]+)+\.[a-z]+)`", text):
-            if name.split("/")[0] in tops and name not in files:
+            placeholder = re.search(r"/[A-Z]+[_.]", name)
+            if name.split("/")[0] in tops and name not in files and not placeholder:
                 yield f"{path}: there is no {name}"
         for target in re.findall(r"(?:`|^ *)make ([a-z][a-z-]*)", text, re.MULTILINE):
             if target not in targets:
                 yield f"{path}: there is no make {target}"
+
+
+@check(docs__reconciliation_d_md="# X\n\n| P1 | lost write | m |\n")
+def every_class_of_findings_is_documented(files: Files) -> Iterator[str]:
+    told = re.findall(r"^\| (\w+) \| (.*) \| (\w) \|$", files["docs/reconciliation.md"], re.MULTILINE)
+    known = [(one.code, one.name, one.severity) for one in CLASSES.values()]
+    yield from (f"docs/reconciliation.md: should have {one}" for one in known if one not in told)
+    yield from (f"docs/reconciliation.md: there is no {one}" for one in told if one not in known)
 
 
 @check(docs__adr__0002_d_md="# Two\n")
