@@ -1,4 +1,7 @@
-"""`python -m reconciliation`: what `realmgate reconcile` starts as a process of its own."""
+"""`python -m reconciliation`: what `realmgate reconcile` starts as a process of its own.
+
+May import: `reconciliation`.
+"""
 
 import sys
 import traceback

@@ -32,15 +32,15 @@ FUNCTION_LINES, FILE_LINES, LINE_CHARACTERS, ARCHITECTURE_LINES = 70, 400, 120, 
 
 Files = Mapping[str, str]
 Check = Callable[[Files], Iterator[str]]
-CHECKS: dict[str, tuple[Check, dict[str, str]]] = {}
+CHECKS: dict[str, tuple[Check, dict[str, str], int]] = {}
 
 
-def check(**bad: str) -> Callable[[Check], Check]:
-    """Register a check with a file that it must find fault with. In its name `__` is a slash, `_d_` a dot."""
+def check(problems: int = 1, **bad: str) -> Callable[[Check], Check]:
+    """Register a check with files in which it must find so many problems. In a name `__` is a slash, `_d_` a dot."""
 
     def register(function: Check) -> Check:
         files = {name.replace("__", "/").replace("_d_", "."): text for name, text in bad.items()}
-        CHECKS[function.__name__] = (function, files)
+        CHECKS[function.__name__] = (function, files, problems)
         return function
 
     return register
@@ -51,12 +51,15 @@ def tree(text: str) -> ast.Module:
     return ast.parse(text)
 
 
+@cache
+def walked(text: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree(text)))
+
+
 def nodes(files: Files, *kinds: type[ast.AST], rooms: bool = False) -> Iterator[tuple[str, Any]]:
     for path, text in files.items():
         if path.endswith(".py") and (not rooms or path.split("/")[0] in ROOMS):
-            for node in ast.walk(tree(text)):
-                if isinstance(node, kinds):
-                    yield path, node
+            yield from ((path, node) for node in walked(text) if isinstance(node, kinds))
 
 
 # -- code
@@ -109,7 +112,16 @@ _BANNED = {
 }
 
 
-@check(gateway__x_d_py="from time import time_ns as now\nnow()")
+_BAD_CALLS = """
+import contextlib, datetime, random, time
+from datetime import datetime as moment
+from time import time_ns as now
+now(), time.time(), moment.now(), datetime.date.today(), random.choice([1]), contextlib.suppress(Exception), print()
+random.Random(7).choice([1]), time.monotonic(), contextlib.suppress(OSError), moment.fromisoformat("2026-01-01")
+"""
+
+
+@check(7, gateway__x_d_py=_BAD_CALLS)
 def nothing_banned_is_called(files: Files) -> Iterator[str]:
     for path, node in nodes(files, ast.Call, rooms=True):
         name = _dotted(node, _imported(files[path]))
@@ -122,7 +134,7 @@ def nothing_banned_is_called(files: Files) -> Iterator[str]:
 def _imported(text: str) -> dict[str, str]:
     """What each name of a module stands for."""
     names: dict[str, str] = {}
-    for node in ast.walk(tree(text)):
+    for node in walked(text):
         if isinstance(node, ast.Import):
             names.update({alias.asname or alias.name: alias.name for alias in node.names})
         elif isinstance(node, ast.ImportFrom):
@@ -143,7 +155,7 @@ def _dotted(call: ast.Call, imported: Mapping[str, str]) -> str:
     return f"{name}({ast.unparse(call.args[0])})" if name == "contextlib.suppress" and call.args else name
 
 
-@check(bench__x_d_py="try:\n    f()\nexcept Exception:\n    pass")
+@check(2, bench__x_d_py="try: f()\nexcept Exception: pass\ntry: f()\nexcept: g()\ntry: f()\nexcept Exception: g()")
 def no_exception_is_hidden(files: Files) -> Iterator[str]:
     for path, node in nodes(files, ast.ExceptHandler):
         broad = node.type is None or ast.unparse(node.type) in ("Exception", "BaseException")
@@ -152,7 +164,7 @@ def no_exception_is_hidden(files: Files) -> Iterator[str]:
             yield f"{path}:{node.lineno}: catches whatever happens; name what is expected"
 
 
-@check(gateway__link_manager_d_py="class LinkHelper: ...")
+@check(3, gateway__link_manager_d_py="class LinkHelper: ...\ndef common_name(): ...")
 def names_say_something(files: Files) -> Iterator[str]:
     empty = {"manager", "managers", "util", "utils", "utility", "helper", "helpers", "common", "misc"}
     for path in files:
@@ -167,7 +179,7 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
 
 
-@check(gateway__x_d_py="import os", tests__test_x_d_py="import gateway.x")
+@check(gateway__x_d_py="import os", tests__test_x_d_py="import gateway.x, tests.y", tests__y_d_py="")
 def every_module_is_used(files: Files) -> Iterator[str]:
     """A product module by another product module: its own test alone would keep it alive for ever."""
     used = set()
@@ -216,7 +228,7 @@ def a_document_has_one_title(files: Files) -> Iterator[str]:
             yield f"{path}: {len(titles)} titles; one, and it comes first"
 
 
-@check(README_d_md="# X\n\n```yaml\nrealm: {kind: embedded}\nlimit: 1\n```\n")
+@check(2, README_d_md="# X\n\n```yaml\nrealm: {kind: embedded}\nlimit: 1\n```\n\n```yaml\n- {id: x}\n```\n")
 def every_snippet_works(files: Files) -> Iterator[str]:
     """Whole configurations load; rules and scenarios are the shipped ones, word by word."""
     shipped = [rule for _, rule in _rules(files)]
@@ -244,7 +256,7 @@ def _config_problems(snippet: str) -> list[str]:
     return []
 
 
-@check(docs__x_d_md="# X\n\n[there](y.md) and [here](#no-such-heading)\n")
+@check(2, docs__x_d_md="# X\n\n[there](y.md) and [here](#no-such-heading), [but](x.md#x)\n")
 def every_link_leads_somewhere(files: Files) -> Iterator[str]:
     for path, text in documents(files):
         for link in re.findall(r"\]\(([^)\s]+)\)", _FENCE.sub("", text)):
@@ -264,7 +276,10 @@ def _anchors(text: str) -> set[str]:
 
 
 @check(
-    ARCHITECTURE_d_md="# X\n\n`gateway/no_such.py` and `make no-such`\n", Makefile="help: ## this", gateway__x_d_py=""
+    2,
+    ARCHITECTURE_d_md="# X\n\n`gateway/no_such.py` and `make no-such`\n",
+    Makefile="help: ## this",
+    gateway__x_d_py="",
 )
 def what_documents_name_exists(files: Files) -> Iterator[str]:
     tops = {path.split("/")[0] for path in files if "/" in path}
@@ -279,7 +294,7 @@ def what_documents_name_exists(files: Files) -> Iterator[str]:
                 yield f"{path}: there is no make {target}"
 
 
-@check(docs__reconciliation_d_md="# X\n\n| P1 | lost write | m |\n")
+@check(len(CLASSES) + 1, docs__reconciliation_d_md="# X\n\n| P1 | lost write | m |\n")
 def every_class_of_findings_is_documented(files: Files) -> Iterator[str]:
     told = re.findall(r"^\| (\w+) \| (.*) \| (\w) \|$", files["docs/reconciliation.md"], re.MULTILINE)
     known = [(one.code, one.name, one.severity) for one in CLASSES.values()]
@@ -287,7 +302,7 @@ def every_class_of_findings_is_documented(files: Files) -> Iterator[str]:
     yield from (f"docs/reconciliation.md: there is no {one}" for one in told if one not in known)
 
 
-@check(docs__adr__0002_d_md="# Two\n")
+@check(4, docs__adr__0002_d_md="# Two\n")
 def decisions_are_numbered_and_whole(files: Files) -> Iterator[str]:
     adrs = sorted(path for path in files if path.startswith("docs/adr/"))
     for number, path in enumerate(adrs, 1):
@@ -307,7 +322,7 @@ def the_architecture_is_short(files: Files) -> Iterator[str]:
         yield f"ARCHITECTURE.md: {lines} lines; at most {ARCHITECTURE_LINES}"
 
 
-@check(deploy__x_d_sh="cd /" + "work/main", y_d_lock="--index-" + "url x")
+@check(3, deploy__x_d_sh="cd /" + "work/main\ncurl https://files.pythonhosted" + ".org", y_d_lock="--index-" + "url x")
 def nothing_ties_the_tree_to_a_machine(files: Files) -> Iterator[str]:
     """No path of the machine it was written on, no host that packages came from (ADR: no registry host in locks)."""
     path_of = r"(?<![\w.\-/}])/(?:work|root|home)(?:/\w|\b(?![\w-]))"
@@ -351,8 +366,8 @@ def test_tidy(name: str, files: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_the_check_can_fail(name: str) -> None:
-    function, bad = CHECKS[name]
-    assert list(function(bad))
+    function, bad, problems = CHECKS[name]
+    assert len(list(function(bad))) == problems
 
 
 @pytest.mark.parametrize("room", ROOMS)
