@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.admission import Admission
 from gateway.consuming import ConsumingLink
 from gateway.engine import Engine
-from gateway.engine_links import Link
+from gateway.engine_links import Link, Outgoing
 from gateway.facts import (
     Attached,
     Closed,
@@ -51,6 +51,7 @@ class Connection:
         self.closing = False
         self.congested = False  # the peer does not read: nothing more is dispatched to it
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
+        self._unheard: list[Fact] = []  # read and not carried out yet, the latest first
         self._on = {
             Transfers: self._on_transfers,
             Dispositions: self._on_dispositions,
@@ -72,7 +73,9 @@ class Connection:
 
     def _carry_out(self, facts: list[Fact]) -> None:
         on: Any = self._on
-        for fact in facts:
+        self._unheard = unheard = facts[::-1]
+        while unheard:
+            fact = unheard.pop()
             on[type(fact)](fact)
 
     def tick(self, now_s: float) -> None:
@@ -188,6 +191,10 @@ class Connection:
         if self.gateway.link_names.get(self._link_name(link)) == (self, link):
             del self.gateway.link_names[self._link_name(link)]
         owner = link.owner
+        if isinstance(link, Outgoing):  # what was read behind the end of the link is not heard any more
+            for fact in self._unheard:
+                if isinstance(fact, Dispositions) and fact.link is link and not fact.repeated:
+                    link.unheard += zip(fact.seqs, fact.eids, strict=True)
         if owner is not None:
             self.consuming.pop(owner, None)
             owner.ended(cause)

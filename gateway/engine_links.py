@@ -170,6 +170,7 @@ class Outgoing(Link):
     def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
         super().__init__(pointer, attach, session)
         self.unsettled: dict[Any, tuple[int, int]] = {}  # pointer -> (seq, EID), until the peer says what became of it
+        self.unheard: list[tuple[int, int]] = []  # (seq, EID) of what the peer stated too late
         self.waiting: dict[
             Any, tuple[int, str]
         ] = {}  # pointer -> (seq, state): stated but not settled by the peer, waits for us
@@ -236,7 +237,7 @@ class Outgoing(Link):
         self.waiting = {}
 
     def lose(self) -> tuple[list[int], list[int]]:
-        """Seqs and EIDs of what the peer never stated; the link knows them no more."""
-        lost = sorted(self.unsettled.values())
-        self.unsettled = {}
+        """Seqs and EIDs of what the peer never stated, or not in time; the link knows them no more."""
+        lost = sorted([*self.unsettled.values(), *self.unheard])
+        self.unsettled, self.unheard = {}, []
         return [seq for seq, _ in lost], [eid for _, eid in lost]

@@ -69,4 +69,3 @@ class Given:
     stated_at: int = -1  # the read in which it was stated
     entries_before: int = 0  # journal entries of this event when it left
     told: list[str] = field(default_factory=list)
-

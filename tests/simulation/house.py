@@ -132,10 +132,15 @@ class House:
         """The process ends without a word."""
         self.dead = True
         self.log.kill()
-        for wire, (connection, witness) in list(self._connections.items()):
+        for wire, (_, witness) in list(self._connections.items()):
             witness.lost()
-            connection.engine.free()
             self.world.network.reset(wire)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Give the engines' memory back, as the end of a process does."""
+        for connection in self.gateway.connections:
+            connection.engine.free()
 
     def stop(self) -> None:
         """As on SIGTERM: drain, say goodbye, close."""

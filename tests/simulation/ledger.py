@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from native_backend.logs.simulated.disk import Disk, Stored
+from tests.simulation.bodies import marker_of
 
 PREFIX = "um"
 
@@ -63,8 +64,6 @@ class Ledger:
 
     def holds(self, node: str, payload_marker: str) -> bool:
         """Is an event with this marker stored?"""
-        from tests.simulation.bodies import marker_of
-
         found = self._events.setdefault(node, {})
         start = self._events_from.get(node, 0)
         partition = self._disk.partitions[f"{PREFIX}.node.{node}", 0]
@@ -116,9 +115,7 @@ class Ledger:
         for entry in record["entries"]:
             for first, last, seq, _ in entry["runs"]:
                 for eid in range(first, last + 1):
-                    made = Entry(
-                        run, n, seq + eid - first, entry["operation"], bool(entry["failed"]), entry["cause"]
-                    )
+                    made = Entry(run, n, seq + eid - first, entry["operation"], bool(entry["failed"]), entry["cause"])
                     self._entries.setdefault((entry["store"], entry["durable"], eid), []).append(made)
 
     # -- the rest

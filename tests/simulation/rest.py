@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.simulation.client import Client
+from tests.simulation.walk import QUEUES
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -15,8 +16,6 @@ _CREDIT = 10
 
 def come_to_rest(world: World) -> None:
     """Leaves every receiver drained, and nothing anywhere under way."""
-    from tests.simulation.walk import QUEUES
-
     for wire in world.network.wires:
         wire.deaf = False
     if world.house.fenced:

@@ -49,3 +49,20 @@ def test_what_a_killed_gateway_gave_is_known_two_lives_later() -> None:
     third = Gateway(world, "u").open().consumer(node)
     assert third.receive(2) == eids
     assert [third.again[eid] for eid in eids] == [True, True]
+
+
+def test_what_is_stated_behind_the_detach_is_lost_and_has_an_outcome() -> None:
+    hand = Hand()
+    hand.send(frames.AMQP_HEADER, frames.open_(), frames.begin())
+    hand.send(frames.attach_sender("orders", handle=0), frames.attach_receiver("orders", handle=1))
+    hand.send(frames.transfer(0, frames.message(b"<m1>")), frames.flow(1, 10))
+    accepted = frames.disposition(0, 0, frames.state("accepted"))
+    hand.send(frames.detach(1), accepted)
+    assert hand.world.house.gateway.outcomes.open == 0
+    [group] = [
+        group
+        for record in hand.world.ledger.evidence()
+        for group in record["groups"]
+        if group["direction"] == "subscribe"
+    ]
+    assert (group["cause"], group["outcome"], group["eid"]) == ("lost", "released", [0])

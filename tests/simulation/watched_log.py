@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from native_backend.log import Appended, Completion
+from native_backend.log import Append, Appended, Completion, Failure
 from native_backend.logs.simulated.driver import SimulatedLog
 from tests.simulation.bodies import marker_of
 from tests.simulation.ledger import PREFIX
@@ -25,6 +25,11 @@ class WatchedLog(SimulatedLog):
 
     answers: Answers
 
+    def _fail(self, batch: Append, start: int, end: int, failure: Failure) -> None:
+        if batch.topic == f"{PREFIX}.outcomes":
+            self.answers.refused_evidence += map(orjson.loads, batch.values[start:end])
+        super()._fail(batch, start, end, failure)
+
     def poll(self) -> list[Completion]:
         completions = super().poll()
         for completion in completions:
@@ -36,5 +41,3 @@ class WatchedLog(SimulatedLog):
         values = appended.batch.values[appended.first : appended.first + len(appended.offsets)]
         if appended.batch.topic.startswith(f"{PREFIX}.node."):
             self.answers.markers.update(map(marker_of, values))
-        elif appended.batch.topic == f"{PREFIX}.outcomes" and appended.failure is not None:
-            self.answers.refused_evidence += map(orjson.loads, values)

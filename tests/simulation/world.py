@@ -55,8 +55,7 @@ class World:
         self._found_nodes()
         frame_bytes = self.shape.frame_bytes
         self.clients = [
-            Client(f"c{number}", Random(f"{seed} client {number}"), frame_bytes)
-            for number in range(self.shape.clients)
+            Client(f"c{number}", Random(f"{seed} client {number}"), frame_bytes) for number in range(self.shape.clients)
         ]
         self.walk = Walk(self, Random(f"{seed} walk"))
         self.house: House
@@ -74,6 +73,13 @@ class World:
 
     def live(self) -> World:
         """Walk, rest, end. Raises `Violation`."""
+        try:
+            self._live()
+        finally:
+            self.house.let_go()
+        return self
+
+    def _live(self) -> None:
         for _ in range(self.shape.steps):
             self.walk.step()
             self.tick()
@@ -88,7 +94,6 @@ class World:
         self.evidence = Evidence(self.ledger.evidence(), self.answers.refused_evidence)
         for checker in self.checkers:
             checker.at_end()
-        return self
 
     def tick(self) -> None:
         """A moment passes: the network carries, the gateway takes its turns."""
@@ -154,4 +159,3 @@ class World:
 
     def remember(self, event: str) -> None:
         self.last.append(f"{self.clock.now_ms() - START_MS:>6} ms  {event}")
-

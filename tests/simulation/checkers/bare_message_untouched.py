@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from tests.simulation.bodies import header_field, sections
+from typing import TYPE_CHECKING
+
+from tests.simulation.bodies import header_field, marker_of, sections
 from tests.simulation.checker import Checker
 from tests.simulation.facts import Given, Publish
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
 
 _KEPT = ((0, False), (1, 4), (2, None))  # durable, priority, ttl and their defaults
 
@@ -13,8 +18,8 @@ class BareMessageUntouched(Checker):
     """The event that the tag names is the message that arrives: its bare part, annotations and the publisher's part of
     the header are those that were published."""
 
-    def __init__(self, world: object) -> None:
-        super().__init__(world)  # type: ignore[arg-type]
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
         self._published: dict[str, tuple[object, ...]] = {}
 
     def published(self, publish: Publish) -> None:
@@ -22,8 +27,6 @@ class BareMessageUntouched(Checker):
             self._published[publish.marker] = _parts(publish.payload)
 
     def given(self, given: Given) -> None:
-        from tests.simulation.bodies import marker_of
-
         node = self.ledger.node_of(given.store)
         self.require(node == given.link.node, f"the tag on {given.link} names the store of {node}")
         event = self.ledger.event(given.link.node, given.eid)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tests.simulation.bodies import header_field, sections
 from tests.simulation.checker import Checker
 from tests.simulation.facts import Given
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
 
 _FIRST_ACQUIRER, _DELIVERY_COUNT = 3, 4
 
@@ -13,8 +18,8 @@ class CountsAreRight(Checker):
     """delivery-count: what the publisher said, and one for each attempt that a peer called failed and that the journal
     holds. first-acquirer is not true when the event had left for a link of this durable or queue before."""
 
-    def __init__(self, world: object) -> None:
-        super().__init__(world)  # type: ignore[arg-type]
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
         self._last: dict[tuple[int, str, int], tuple[Given, int, int]] = {}  # latest delivery, entries then, failed
 
     def given(self, given: Given) -> None:
@@ -35,4 +40,6 @@ class CountsAreRight(Checker):
         self.require(count == expected, f"event {given.eid} on {given.link}: delivery-count {count}, not {expected}")
         acquirer = header_field(header, _FIRST_ACQUIRER, False)
         fresh = header_field(published, _FIRST_ACQUIRER, False) and before is None
-        self.require(fresh or not acquirer, f"event {given.eid} on {given.link} says first-acquirer, but was given before")
+        self.require(
+            fresh or not acquirer, f"event {given.eid} on {given.link} says first-acquirer, but was given before"
+        )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.simulation.checker import Checker
 from tests.simulation.evidence import Told, column
 from tests.simulation.facts import Given, Publish, WireLink
 
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
 
 class EveryDeliveryHasOneOutcome(Checker):
     """A delivery is told one outcome at most, a settled one none; the evidence has one for each, and it is the same."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._unasked: list[tuple[Given, str]] = []
 
     def told(self, publish: Publish, state: str) -> None:
         self.require(not publish.settled, f"{publish.marker} came settled, and was told {state}")
@@ -18,9 +25,18 @@ class EveryDeliveryHasOneOutcome(Checker):
 
     def echoed(self, given: Given, state: str) -> None:
         self.require(not given.settled, f"event {given.eid} was sent settled, then answered {state}")
-        self.require(given.stated is not None, f"event {given.eid} was answered {state} before the peer spoke")
+        if given.stated is None:
+            self._unasked.append((given, state))
         self.require(not given.peer_settled, f"event {given.eid} was settled by the peer, then answered {state}")
         self.require(len(given.told) == 1, f"event {given.eid} was answered {given.told}")
+
+    def flushed(self) -> None:
+        """Only a link that is closed is told what nobody asked."""
+        unasked, self._unasked = self._unasked, []
+        for given, state in unasked:
+            self.require(
+                given.link.condition is not None, f"event {given.eid} was answered {state} before the peer spoke"
+            )
 
     def at_quiet(self) -> None:
         for link in self.world.links:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from typing import TYPE_CHECKING
 
 from tests.simulation.checker import Checker
 from tests.simulation.facts import Given, WireLink
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
 
 
 class OrderPerPublisher(Checker):
     """A publisher's messages are stored in its order. On each link first deliveries come in the order of the store; a
     plain subscriber gets every event from its first one on."""
 
-    _seen: set[tuple[int, str, int]]
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._seen: set[tuple[int, str, int]] = set()
 
     def given(self, given: Given) -> None:
         link = given.link
         if link.mode == "plain":
             self._consecutive(link, given)
             return
-        self._seen = getattr(self, "_seen", set())
         key = (given.store, link.durable, given.eid)
         if key not in self._seen:
             self._seen.add(key)
