@@ -179,6 +179,7 @@ class Engine:
     def _read_transfers(self, link: Incoming, event: Any) -> None:
         """A plain run: every delivery is new and complete, its sender's own dispositions are frames of their own."""
         if link.broken:
+            self._pass_over(link, _event_delivery(event))
             _pop(self._collector)
             return
         collector, kind, pointer = self._collector, lib.PN_DELIVERY, link._pointer
@@ -192,6 +193,8 @@ class Engine:
                 return
             size = _recv(pointer, scratch, size_max)
             if size >= size_max:
+                if not fact.messages:
+                    self._facts.pop()
                 self._too_large(link)
                 return  # the event stays, and is passed over with all that follow it
             message(bytes(buffer[:size]) if size > 0 else b"")
@@ -245,8 +248,11 @@ class Engine:
     def _on_transfer(self, link: Incoming, delivery: Any) -> None:
         """A delivery whose frame stood alone: it may be partial, aborted, or carry a state."""
         pointer = link._pointer
-        if link.broken or lib.pn_link_current(pointer) != delivery:
-            return  # or the publisher's own disposition for a delivery that is already ours
+        if link.broken:
+            self._pass_over(link, delivery)
+            return
+        if lib.pn_link_current(pointer) != delivery:
+            return  # the publisher's own disposition for a delivery that is already ours
         if _partial(delivery):
             self._on_partial(link, delivery)
             return
@@ -263,6 +269,14 @@ class Engine:
         fact.presettled.append(_settled(delivery))
         link.arrived.append(delivery)
         _advance(pointer)
+
+    def _pass_over(self, link: Incoming, delivery: Any) -> None:
+        """A transfer on a link that has been closed: its octets are not kept, however much comes."""
+        if lib.pn_link_current(link._pointer) == delivery:
+            while _recv(link._pointer, self._buffer_pointer, len(self._buffer)) > 0:
+                pass
+            if not _partial(delivery):
+                _advance(link._pointer)
 
     def _on_partial(self, link: Incoming, delivery: Any) -> None:
         if lib.pn_delivery_pending(delivery) > self._message_size_max:

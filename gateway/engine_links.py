@@ -130,7 +130,7 @@ class Incoming(Link):
     # Whether the session wants to know of a message in several frames before it is complete: unsettled, settled.
     reports_partial = (False, False)
     partial_reported = False
-    broken = False  # a message was too large: nothing more is read from it
+    broken = False  # it is closed, or a message was too large: nothing more is read from it
 
     def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
         super().__init__(pointer, attach, session)
@@ -157,11 +157,15 @@ class Incoming(Link):
 
     def forget(self) -> None:
         super().forget()
-        self.arrived = []
+        self.arrived, self.broken = [], True
 
     def close(self, condition: str | None = None, description: str = "") -> None:
         super().close(condition, description)
-        self.arrived = []
+        self.arrived, self.broken = [], True
+
+    def detach(self) -> None:
+        super().detach()
+        self.arrived, self.broken = [], True
 
 
 class Outgoing(Link):

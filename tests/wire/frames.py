@@ -105,14 +105,13 @@ def target(address: str | None, dynamic: bool | None = None, capability: str | N
 COORDINATOR = Described(ULong(0x30), [None])
 
 
-def attach_sender(address: Any, handle: int = 0, name: str = "pub", mode: int = 2, channel: int = 0) -> bytes:
+def attach_sender(
+    address: Any, handle: int = 0, name: str = "pub", mode: int = 2, channel: int = 0, rcv: int = 0
+) -> bytes:
     """The peer publishes to `address` (a string, None or a terminus). mode: 0 unsettled, 1 settled, 2 mixed."""
     to = address if isinstance(address, Described) else target(address)
-    return frame(
-        ATTACH,
-        [name, UInt(handle), False, UByte(mode), UByte(0), source(None), to, None, None, UInt(0)],
-        channel=channel,
-    )
+    fields = [name, UInt(handle), False, UByte(mode), UByte(rcv), source(None), to, None, None, UInt(0)]
+    return frame(ATTACH, fields, channel=channel)
 
 
 def attach_receiver(

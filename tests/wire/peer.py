@@ -2,44 +2,52 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
+import struct
 import time
-from typing import Any
+from collections.abc import Sequence
 
 from tests.wire import frames
 from tests.wire.frames import Seen
+from transformers.amqp_types import Described
+
+_CONTAINERS = itertools.count()
 
 
 class Peer:
-    """One TCP connection, opened with one session on channel 0 unless told otherwise."""
+    """One TCP connection, opened with one session on channel 0 unless told otherwise; a container of its own."""
 
-    def __init__(self, port: int, container: str = "peer", begin: bool = True) -> None:
+    def __init__(self, port: int, container: str | None = None, begin: bool = True) -> None:
+        self.container = container or f"peer-{next(_CONTAINERS)}"
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._data = b""
         self.seen: list[Seen] = []
+        self._ended = False
+        self._sent: dict[int, int] = {}  # handle -> deliveries that came on it
+        self._deliveries = 0  # next delivery-id
         if begin:
-            self.send(frames.AMQP_HEADER, frames.open_(container), frames.begin())
+            self.send(frames.AMQP_HEADER, frames.open_(self.container), frames.begin())
             self.expect("open")
             self.expect("begin")
 
     def send(self, *pieces: bytes) -> None:
         self._socket.sendall(b"".join(pieces))
 
-    def expect(self, name: str, deadline_s: float = 10.0, **fields: Any) -> Seen:
+    def expect(self, name: str, deadline_s: float = 10.0) -> Seen:
         """The next frame of that name; flows in between are passed over, anything else in between is an error."""
         end = time.monotonic() + deadline_s
-        while time.monotonic() < end:
+        while True:
             for index, seen in enumerate(self.seen):
                 if seen.name == name:
                     del self.seen[: index + 1]
                     return seen
-                if seen.name != "flow":
-                    raise AssertionError(f"expected {name}, got {seen}")
+                assert seen.name == "flow", f"expected {name}, got {seen}"
             if not self._read(end - time.monotonic()):
-                break
-        raise AssertionError(f"no {name} within {deadline_s} s; seen: {self.seen}")
+                raise AssertionError(f"no {name} within {deadline_s} s; ended: {self._ended}")
 
-    def nothing(self, seconds: float = 0.2) -> None:
+    def nothing(self, seconds: float = 0.15) -> None:
         """Nothing but flows comes for a while."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and self._read(end - time.monotonic()):
@@ -50,17 +58,100 @@ class Peer:
     def closed(self, deadline_s: float = 5.0) -> bool:
         """True when the gateway closes the socket in time."""
         end = time.monotonic() + deadline_s
-        while time.monotonic() < end:
-            if not self._read(end - time.monotonic()):
-                return self._ended
-        return False
+        while not self._ended and time.monotonic() < end:
+            self._read(end - time.monotonic())
+        return self._ended
 
-    _ended = False
+    # -- publishing
+
+    def publisher(self, address: str, kind: str = "queue", handle: int = 0, mode: int = 2, rcv: int = 0) -> int:
+        """A confirmed link to a node, which is made if need be; the credit that came with it."""
+        to = frames.target(address, capability={"queue": "queue", "channel": "topic"}[kind])
+        self.send(frames.attach_sender(to, handle, f"to-{handle}-{address}", mode, rcv=rcv))
+        attached = self.expect("attach")
+        assert attached.field(6) is not None, attached
+        return int(self.expect("flow").field(6))
+
+    def publish(self, *payloads: bytes, handle: int = 0, settled: bool = False) -> list[int]:
+        """Send messages; their delivery-ids."""
+        first = self._deliveries
+        self._deliveries += len(payloads)
+        numbers = range(first, self._deliveries)
+        self.send(*(frames.transfer(n, p, handle, settled) for n, p in zip(numbers, payloads, strict=True)))
+        return list(numbers)
+
+    def outcomes(self, count: int, deadline_s: float = 20.0) -> dict[int, str | None]:
+        """What the gateway said of so many deliveries, by delivery-id; each was settled."""
+        said: dict[int, str | None] = {}
+        while len(said) < count:
+            seen = self.expect("disposition", deadline_s)
+            assert seen.field(3) is True, seen
+            last = seen.field(1) if seen.field(2) is None else seen.field(2)
+            said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
+        return said
+
+    def stored(self, address: str, *payloads: bytes, kind: str = "queue", handle: int = 40) -> None:
+        """Publish by a link for the purpose, and wait until all is accepted."""
+        self.publisher(address, kind, handle)
+        self.publish(*payloads, handle=handle)
+        assert set(self.outcomes(len(payloads)).values()) == {"accepted"}
+        self.send(frames.detach(handle))
+        self.expect("detach")
+
+    # -- consuming
+
+    def consumer(
+        self, where: str | Described, credit: int = 0, handle: int = 1, name: str = "sub", mode: int = 2, rcv: int = 0
+    ) -> Seen:
+        """A confirmed link from a node or a source; the gateway's ATTACH."""
+        self.send(frames.attach_receiver(where, handle, name, mode, rcv))
+        attached = self.expect("attach")
+        assert attached.field(5) is not None, attached
+        self._sent[handle] = 0
+        if credit:
+            self.credit(credit, handle)
+        return attached
+
+    def credit(self, count: int, handle: int = 1, drain: bool = False) -> None:
+        """So many deliveries more than have come so far."""
+        self.send(frames.flow(handle, count, self._sent[handle], drain))
+
+    def receive(self, count: int, handle: int = 1, deadline_s: float = 20.0) -> list[Seen]:
+        """The next messages, whole: transfers of one delivery are joined."""
+        messages: list[Seen] = []
+        while len(messages) < count:
+            seen = self.expect("transfer", deadline_s)
+            payload = seen.payload
+            while seen.field(5) is True:
+                seen = self.expect("transfer", deadline_s)
+                payload += seen.payload
+            messages.append(Seen(seen.channel, seen.name, seen.fields, payload))
+        self._sent[handle] += count
+        return messages
+
+    def settle(self, numbers: Sequence[int], state: Described | None, settled: bool = True) -> None:
+        self.send(*(frames.disposition(number, number, state, settled) for number in numbers))
+
+    def refused(self) -> str | None:
+        """The condition of an ATTACH that was answered with a null terminus and a closing DETACH (O-1)."""
+        attached, detached = self.expect("attach"), self.expect("detach")
+        own = 5 if attached.field(2) is False else 6
+        assert attached.field(own) is None and detached.field(1) is True, (attached, detached)
+        return detached.condition
+
+    def detached(self, handle: int | None = None) -> str | None:
+        detached = self.expect("detach")
+        assert detached.field(1) is True and handle in (None, detached.field(0)), detached
+        return detached.condition
+
+    # -- the socket
 
     def _read(self, seconds: float) -> bool:
-        self._socket.settimeout(max(0.001, seconds))
+        if seconds <= 0 or self._ended:
+            return False
+        self._socket.settimeout(seconds)
         try:
-            data = self._socket.recv(65536)
+            data = self._socket.recv(1 << 20)
         except TimeoutError:
             return False
         except ConnectionError:
@@ -74,7 +165,7 @@ class Peer:
 
     def reset(self) -> None:
         """Go away without a word: RST, not FIN."""
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
     def close(self) -> None:
