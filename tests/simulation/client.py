@@ -61,6 +61,11 @@ class Client:
 
     def closed(self, wire: Wire) -> None:
         """The connection is gone, and all that was known of it."""
+        self.let_go()
+
+    def let_go(self) -> None:
+        if self.wire is None:
+            return
         self.wire = None
         for table in (self.senders, self.receivers, self.sent):
             table.clear()

@@ -8,7 +8,7 @@ from typing import Any
 from tests.simulation.checker import Checker
 from tests.simulation.facts import Given, Publish, WireLink
 
-_FACTS = ("attached", "published", "told", "granted", "given", "stated", "echoed", "detached", "flushed")
+_FACTS = ("attached", "published", "told", "granted", "given", "stated", "contradicted", "echoed", "detached", "flushed")
 
 
 class Chorus:
@@ -49,6 +49,9 @@ class Chorus:
 
     def stated(self, given: Given, state: str) -> None:
         self._tell("stated", f"stated {given.eid} {state} on {given.link}", given, state)
+
+    def contradicted(self, given: Given) -> None:
+        self._tell("contradicted", f"contradicted about {given.eid} on {given.link}", given)
 
     def echoed(self, given: Given, state: str) -> None:
         self._tell("echoed", f"answered {given.eid} {state} on {given.link}", given, state)

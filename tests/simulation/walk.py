@@ -98,7 +98,7 @@ class Walk:
             if random.random() < 0.2:
                 state = random.choice(_STATES)
             client.state(held[1], state, settle=state == "unstated" or random.random() < 0.5)
-        if client.asked and random.random() < 0.04:
+        if client.asked and random.random() < 0.08:
             client.contradict(random.choice(client.asked))
 
     def _credit(self, client: Client) -> None:

@@ -35,7 +35,9 @@ from tests.simulation.witness import Witness
 class World:
     """See the module's docstring. To the clients it is the gateway's address: whoever lives there answers."""
 
-    def __init__(self, seed: int, shape: Shape | None = None) -> None:
+    def __init__(
+        self, seed: int, shape: Shape | None = None, checkers: tuple[type[Checker], ...] = CHECKERS
+    ) -> None:
         self.seed = seed
         self.shape = shape or shape_of(Random(f"{seed} shape"))
         self.clock = VirtualClock()
@@ -50,7 +52,7 @@ class World:
         self.runs: dict[str, str] = {}  # run -> how it ended: "", killed, stopped
         self.last: deque[str] = deque(maxlen=40)
         self._trace = blake2b(digest_size=8)
-        self.checkers: list[Checker] = [checker(self) for checker in CHECKERS]
+        self.checkers: list[Checker] = [checker(self) for checker in checkers]
         self.sight = Chorus(self.checkers, self.remember)
         self._found_nodes()
         frame_bytes = self.shape.frame_bytes
@@ -77,6 +79,8 @@ class World:
             self._live()
         finally:
             self.house.let_go()
+            for client in self.clients:
+                client.let_go()
         return self
 
     def _live(self) -> None:

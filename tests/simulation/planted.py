@@ -1,0 +1,273 @@
+"""Bugs to plant in the gateway and the realm: each replaces one real function by one that is wrong in one way.
+
+A checker that catches none of them would be worth nothing; `test_planted.py` shows which one catches which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.consuming import ConsumingLink
+from gateway.credit import CreditAccount
+from gateway.engine_links import Link, Outgoing
+from gateway.outcomes import Outcomes, Verdict
+from gateway.publishing import PublishingLink
+from native_backend import journal as journal_room
+from native_backend import recovery as recovery_room
+from native_backend import shard as shard_room
+from native_backend.acknowledgement import Acknowledgement
+from native_backend.answers import Published, Settled
+from native_backend.dispatch import Dispatch
+from native_backend.intervals import Intervals
+from native_backend.journal import Journal
+from native_backend.publisher import Publisher
+
+Original = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """`make` takes the original function and gives the wrong one."""
+
+    name: str
+    sentence: str
+    place: Any
+    attribute: str
+    make: Callable[[Original], Original]
+
+
+BUGS: list[Bug] = []
+
+
+def _bug(place: Any, attribute: str, sentence: str) -> Callable[[Callable[[Original], Original]], None]:
+    def plant(make: Callable[[Original], Original]) -> None:
+        BUGS.append(Bug(make.__name__.replace("_", " "), sentence, place, attribute, make))
+
+    return plant
+
+
+@contextmanager
+def planted(bug: Bug) -> Iterator[None]:
+    """The bug lives inside the block."""
+    original = bug.place.__dict__[bug.attribute]
+    setattr(bug.place, bug.attribute, bug.make(original))
+    try:
+        yield
+    finally:
+        setattr(bug.place, bug.attribute, original)
+
+
+# -- the gateway
+
+
+@_bug(Publisher, "publish", "The publisher hears `accepted` when the event is handed over, not when it is stored.")
+def accept_before_stored(original: Original) -> Original:
+    class Deaf:
+        def answered(self, _: object) -> None:
+            """Nobody listens to the log's own answer."""
+
+    def publish(self: Any, node: Any, keys: list[bytes], values: list[bytes], owner: Any) -> None:
+        original(self, node, keys, values, Deaf())
+        self._services.answer(Published(owner, 0, [-1] * len(keys), "stored"))
+
+    return publish
+
+
+@_bug(Outcomes, "tell", "What the log could not store leaves no outcome.")
+def forget_seq_on_error(original: Original) -> Original:
+    def tell(self: Any, verdict: Any, seqs: Any, eids: Any) -> None:
+        if verdict.answer not in ("unavailable", "indeterminate"):
+            original(self, verdict, seqs, eids)
+
+    return tell
+
+
+@_bug(CreditAccount, "complete", "A completed delivery gives its credit back twice.")
+def credit_topped_up_twice(original: Original) -> Original:
+    return lambda self, count: original(self, 2 * count)
+
+
+@_bug(Outcomes, "_count", "The lowest open seq follows the highest told one.")
+def low_advances_over_a_hole(original: Original) -> Original:
+    def count(self: Any, seqs: Any) -> None:
+        original(self, seqs)
+        self._low = max(self._low, max(seqs) + 1)
+
+    return count
+
+
+@_bug(ConsumingLink, "__init__", "The delivery tag names another store.")
+def wrong_store_id_in_tag(original: Original) -> Original:
+    def init(self: Any, *arguments: Any) -> None:
+        original(self, *arguments)
+        self._tag_prefix = b"%d:" % (self.subscription.node.store + 1)
+
+    return init
+
+
+@_bug(Verdict, "columns", "The record names the rule of the answer as the rule of the question.")
+def rules_recorded_in_each_others_place(original: Original) -> Original:
+    def columns(self: Any) -> dict[str, Any]:
+        found: dict[str, Any] = original(self)
+        if found["answer_rule"]:
+            found["rule"], found["answer_rule"] = found["answer_rule"], found["rule"]
+        return found
+
+    return columns
+
+
+@_bug(PublishingLink, "on_transfers", "Messages that came settled are taken for unsettled ones.")
+def presettled_taken_for_unsettled(original: Original) -> Original:
+    def on_transfers(self: Any, transfers: Any) -> None:
+        transfers.presettled = [0] * len(transfers.presettled)
+        original(self, transfers)
+
+    return on_transfers
+
+
+@_bug(Outcomes, "tell", "Groups are told apart by their rule alone, not by link, cause and answer.")
+def group_identity_mixed(original: Original) -> Original:
+    def tell(self: Any, verdict: Any, seqs: Any, eids: Any) -> None:
+        same = [group.verdict for group in self._groups.values() if group.verdict.rule is verdict.rule]
+        original(self, same[0] if same else verdict, seqs, eids)
+
+    return tell
+
+
+@_bug(Outgoing, "stated", "A second, different outcome for a delivery that waits goes unnoticed.")
+def conflicting_outcome_ignored(original: Original) -> Original:
+    def stated(self: Any, pointer: Any, seq: int, state: str, peer_settled: bool) -> None:
+        original(self, pointer, seq, state, peer_settled)
+        self.waiting.pop(pointer, None)
+
+    return stated
+
+
+@_bug(Outgoing, "drained", "A drain is not answered when there is nothing to send.")
+def drain_not_answered(_: Original) -> Original:
+    return lambda self: None
+
+
+@_bug(ConsumingLink, "_conclude", "A consumer that waits for the answer never gets it.")
+def answer_to_the_consumer_forgotten(original: Original) -> Original:
+    def conclude(self: Any, batch: Any, answer_rule: Any, answer: Any) -> None:
+        settle = self.link.settle
+        self.link.settle = lambda *_: None
+        original(self, batch, answer_rule, answer)
+        self.link.settle = settle
+
+    return conclude
+
+
+@_bug(Link, "settle", "Deliveries that are settled together get the outcome of the first only.")
+def only_the_first_of_a_run_is_settled(original: Original) -> Original:
+    return lambda self, seqs, *arguments: original(self, seqs[:1], *arguments)
+
+
+# -- the realm
+
+
+@_bug(Acknowledgement, "apply", "An attempt that a peer called failed is not counted.")
+def return_not_counted(original: Original) -> Original:
+    return lambda self, operation, failed, runs: original(self, operation, False, runs)
+
+
+@_bug(Dispatch, "settle", "Every return counts as a failed attempt.")
+def released_counts(original: Original) -> Original:
+    def settle(
+        self: Any, link: Any, operation: str, eids: Any, seqs: Any, owner: Any, failed: bool, elsewhere: bool, cause: str
+    ) -> None:
+        original(self, link, operation, eids, seqs, owner, operation == "return", elsewhere, cause)
+
+    return settle
+
+
+@_bug(Acknowledgement, "_terminal", "An acknowledged range ends one event too late.")
+def acked_range_off_by_one(original: Original) -> Original:
+    return lambda self, first, last, cover: original(self, first, last + 1, cover)
+
+
+@_bug(Acknowledgement, "runs", "An acknowledgement does not take the gap before it along.")
+def cover_ignores_the_gap(original: Original) -> Original:
+    def runs(self: Any, eids: Any, seqs: Any) -> list[tuple[int, int, int, int]]:
+        return [(first, last, seq, first) for first, last, seq, _ in original(self, eids, seqs)]
+
+    return runs
+
+
+@_bug(Journal, "add", "A consumer is answered when its acknowledgement is queued for the journal.")
+def answer_before_the_journal(original: Original) -> Original:
+    class Deaf:
+        def answered(self, _: object) -> None:
+            """Nobody listens to the journal's own answer."""
+
+    def add(self: Any, settlement: Any) -> None:
+        owner, settlement.owner = settlement.owner, Deaf()
+        original(self, settlement)
+        self._answer(Settled(owner, "done"))
+
+    return add
+
+
+@_bug(Dispatch, "settle", "An acknowledged event is available again until the journal has it.")
+def redelivery_before_the_journal(original: Original) -> Original:
+    def settle(self: Any, link: Any, operation: str, eids: list[int], *arguments: Any) -> None:
+        original(self, link, operation, eids, *arguments)
+        for eid in eids:
+            self.state.returned.add(eid, eid)
+
+    return settle
+
+
+@_bug(Dispatch, "leave", "What a link had when its connection was lost is not given to anybody else.")
+def lost_on_detach_not_returned(original: Original) -> Original:
+    def leave(self: Any, link: Any) -> None:
+        link.outstanding = Intervals()
+        original(self, link)
+
+    return leave
+
+
+@_bug(journal_room, "encode", "The number of a journal record is used twice.")
+def journal_number_reused(original: Original) -> Original:
+    return lambda run, n, *arguments: original(run, max(2, n - 1), *arguments)
+
+
+@_bug(shard_room, "encode_snapshot", "A snapshot leaves out what was acknowledged above the low mark.")
+def snapshot_without_acked(original: Original) -> Original:
+    def encode(node: str, durable: str, store: int, state: Any, journal: int, closed: bool) -> Any:
+        poor = Acknowledgement(state.low, state.position)
+        poor.failed = state.failed
+        return original(node, durable, store, poor, journal, closed)
+
+    return encode
+
+
+@_bug(recovery_room, "tail", "Recovery reads the snapshots and not the journal behind them.")
+def recovery_ignores_the_tail(_: Original) -> Original:
+    return lambda *_: iter(())
+
+
+@_bug(Journal, "_looked", "A transaction of unknown result is taken for done.")
+def unknown_result_taken_for_done(_: Original) -> Original:
+    def looked(self: Any, found: Any) -> None:
+        if self._batch is not None:
+            self._stored(self._batch, self.next + 1)
+
+    return looked
+
+
+@_bug(Publisher, "publish", "Messages of one batch are stored in the wrong order.")
+def batch_stored_backwards(original: Original) -> Original:
+    return lambda self, node, keys, values, owner: original(self, node, keys[::-1], values[::-1], owner)
+
+
+@_bug(Dispatch, "__init__", "What a killed gateway may have given is called new.")
+def killed_run_forgotten(original: Original) -> Original:
+    return lambda self, services, node, durable, state, _: original(self, services, node, durable, state, 0)
+
+
+__all__ = ["BUGS", "Bug", "planted"]

@@ -1,0 +1,5 @@
+"""The seeds that are run on every change; any other number is as good for `make simulate`."""
+
+from __future__ import annotations
+
+SEEDS = range(130)

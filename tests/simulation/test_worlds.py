@@ -1,0 +1,45 @@
+"""Worlds without a fault of ours: no checker has anything to say, and a seed always gives the same world."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.simulation.seeds import SEEDS
+from tests.simulation.world import World
+
+_BLOCK = 10
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Worlds go wrong on purpose, and say so at length."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("block", range(0, len(SEEDS), _BLOCK))
+def test_no_checker_objects(block: int) -> None:
+    for seed in SEEDS[block : block + _BLOCK]:
+        World(seed).live()
+
+
+def test_the_same_seed_gives_the_same_world() -> None:
+    for seed in SEEDS[:6]:
+        first, second = World(seed).live(), World(seed).live()
+        assert first.trace == second.trace
+        assert first.sight.counts == second.sight.counts
+    assert World(SEEDS[0]).live().trace != World(SEEDS[1]).live().trace
+
+
+def test_the_worlds_are_not_idle() -> None:
+    """Among a few seeds everything happens that the walk can do, and a fair number of messages passes."""
+    worlds = [World(seed).live() for seed in SEEDS[:8]]
+    did = {name for world in worlds for name in world.walk.did}
+    assert {"publish", "state", "credit", "attach", "detach", "drain", "drop", "kill", "stop", "end_session"} <= did
+    assert sum(world.sight.counts["published"] for world in worlds) > 200
+    assert sum(world.sight.counts["given"] for world in worlds) > 500
+    assert {"killed", "stopped"} <= {end for world in worlds for end in world.runs.values()}
