@@ -83,7 +83,7 @@ class Client:
             return
         self._read()
         while (count := self._transport.pending()) > 0:
-            self.wire.to_gateway += self._transport.peek(count)
+            self.wire.to_gateway += self._transport.peek(count) or b""
             self._transport.pop(count)
         if self._transport.closed:
             self.wire.client_ending = True

@@ -53,7 +53,8 @@ class Network:
         for wire in list(self.wires):
             if wire.open:
                 self._carry(wire, everything)
-            if wire.open and (wire.ending and not wire.to_client or wire.client_ending and not wire.to_gateway):
+            said = (wire.ending and not wire.to_client) or (wire.client_ending and not wire.to_gateway)
+            if wire.open and said:
                 self.reset(wire)
 
     def _carry(self, wire: Wire, everything: bool) -> None:

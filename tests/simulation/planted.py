@@ -178,7 +178,15 @@ def return_not_counted(original: Original) -> Original:
 @_bug(Dispatch, "settle", "Every return counts as a failed attempt.")
 def released_counts(original: Original) -> Original:
     def settle(
-        self: Any, link: Any, operation: str, eids: Any, seqs: Any, owner: Any, failed: bool, elsewhere: bool, cause: str
+        self: Any,
+        link: Any,
+        operation: str,
+        eids: Any,
+        seqs: Any,
+        owner: Any,
+        failed: bool,
+        elsewhere: bool,
+        cause: str,
     ) -> None:
         original(self, link, operation, eids, seqs, owner, operation == "return", elsewhere, cause)
 

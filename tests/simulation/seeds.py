@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-SEEDS = range(130)
+SEEDS = range(200)

@@ -8,7 +8,18 @@ from typing import Any
 from tests.simulation.checker import Checker
 from tests.simulation.facts import Given, Publish, WireLink
 
-_FACTS = ("attached", "published", "told", "granted", "given", "stated", "contradicted", "echoed", "detached", "flushed")
+_FACTS = (
+    "attached",
+    "published",
+    "told",
+    "granted",
+    "given",
+    "stated",
+    "contradicted",
+    "echoed",
+    "detached",
+    "flushed",
+)
 
 
 class Chorus:

@@ -26,8 +26,8 @@ from tests.simulation.ledger import PREFIX, Ledger
 from tests.simulation.network import Network, Wire
 from tests.simulation.rest import come_to_rest
 from tests.simulation.shape import WEATHERS, Shape, shape_of
-from tests.simulation.walk import CHANNELS, QUEUES, Walk
 from tests.simulation.sight import Chorus
+from tests.simulation.walk import CHANNELS, QUEUES, Walk
 from tests.simulation.watched_log import Answers
 from tests.simulation.witness import Witness
 
@@ -35,9 +35,7 @@ from tests.simulation.witness import Witness
 class World:
     """See the module's docstring. To the clients it is the gateway's address: whoever lives there answers."""
 
-    def __init__(
-        self, seed: int, shape: Shape | None = None, checkers: tuple[type[Checker], ...] = CHECKERS
-    ) -> None:
+    def __init__(self, seed: int, shape: Shape | None = None, checkers: tuple[type[Checker], ...] = CHECKERS) -> None:
         self.seed = seed
         self.shape = shape or shape_of(Random(f"{seed} shape"))
         self.clock = VirtualClock()

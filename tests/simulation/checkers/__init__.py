@@ -34,3 +34,21 @@ CHECKERS: tuple[type[Checker], ...] = (
     RuleMatchesExplain,
     NothingInFlightAtEnd,
 )
+
+__all__ = [
+    "CHECKERS",
+    "BareMessageUntouched",
+    "CountsAreRight",
+    "CreditNeverExceeded",
+    "EveryDeliveryHasOneOutcome",
+    "EvidenceHasNoHole",
+    "FaultsCloseTheirScope",
+    "JournalAgreesWithOutcomes",
+    "NeverMoreThanCreditSent",
+    "NothingAcceptedIsLost",
+    "NothingAcknowledgedBeforeStored",
+    "NothingAcknowledgedComesBack",
+    "NothingInFlightAtEnd",
+    "OrderPerPublisher",
+    "RuleMatchesExplain",
+]

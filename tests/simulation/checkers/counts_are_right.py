@@ -28,11 +28,12 @@ class CountsAreRight(Checker):
         if not durable or event is None:
             return
         key = (given.store, durable, given.eid)
-        entries = len(self.ledger.entries(*key))
+        entries = self.ledger.entries(*key)
         before, entries_before, failed = self._last.get(key, (None, 0, 0))
-        if before is not None and entries > entries_before and (before.stated or "").startswith("modified-failed"):
+        heard = any(entry.cause == "disposition" for entry in entries[entries_before:])
+        if before is not None and heard and (before.stated or "").startswith("modified-failed"):
             failed += 1
-        self._last[key] = (given, entries, failed)
+        self._last[key] = (given, len(entries), failed)
         published, _, _ = sections(event.value or b"")
         header, _, _ = sections(given.payload)
         count = header_field(header, _DELIVERY_COUNT, 0)

@@ -6,8 +6,8 @@ from tests.simulation.checker import Checker
 
 
 class EvidenceHasNoHole(Checker):
-    """`n` of a run's records counts from 1 without holes; `low` is the lowest seq without an outcome, every seq below it
-    has one; a run that ended in order has all, and says so."""
+    """`n` of a run's records counts from 1 without holes; `low` is the lowest seq without an outcome, every seq
+    below it has one; a run that ended in order has all, and says so."""
 
     def at_end(self) -> None:
         evidence = self.world.evidence

@@ -9,7 +9,7 @@ _FINAL = ("accepted", "rejected", "unstated", "modified-undeliverable", "modifie
 
 
 class NothingAcceptedIsLost(Checker):
-    """What was accepted is stored; what is stored was given to every durable and queue, and some peer was done with it."""
+    """What was accepted is stored; what is stored went to every durable and queue, and a peer was done with it."""
 
     def at_end(self) -> None:
         for link in self.world.links:
