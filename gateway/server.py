@@ -6,6 +6,7 @@ May import: `gateway`, `mappings`, `native_backend`.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import json
 import logging
@@ -35,13 +36,14 @@ HOUSEKEEPING_INTERVAL_S = 1.0
 DRAIN_DEADLINE_S = 2.0
 CONSUMER_GRACE_S = 0.3
 CLOSE_DEADLINE_S = 1.0
-READ_BUFFER_BYTES = 262_144
+_M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
 def serve(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT; 0 when everything was closed in order. Raises LogError when the realm cannot be
     opened."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    _use_one_arena()
     logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every socket
     clock = SystemClock()
     tables = load_tables(settings.mappings.directory, settings.mappings.profile)
@@ -55,6 +57,13 @@ def serve(settings: Settings) -> int:
     gc.set_threshold(100_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(Server(gateway).run())
+
+
+def _use_one_arena() -> None:
+    """One malloc arena for all threads: what Kafka's threads take and this one gives back would stay resident."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_M_ARENA_MAX, 1)
 
 
 class Server:

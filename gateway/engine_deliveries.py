@@ -1,0 +1,247 @@
+"""Deliveries, read off proton's events: the part of the fence that every message goes through.
+
+Transfers and dispositions become columns here, a fact a run. The two loops that carry every message stay with one link
+as long as its events last. May import: `cproton`, `gateway.engine_links`, `gateway.facts`, `gateway.frames`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from cproton import ffi, lib
+
+from gateway.engine_links import Incoming, Link, Outgoing
+from gateway.facts import Dispositions, Fact, Faulted, Partial, Transfers
+from gateway.frames import Fault, Frame
+
+_TRANSACTIONAL: Final = 0x34
+_ACCEPTED: Final = 0x24
+_STATES: Final = {
+    0: "unstated",
+    0x23: "received",
+    0x24: "accepted",
+    0x25: "rejected",
+    0x26: "released",
+    0x27: "modified",
+    0x34: "transactional",
+}
+_peek, _pop, _type_of = lib.pn_collector_peek, lib.pn_collector_pop, lib.pn_event_type
+_event_delivery, _delivery_link = lib.pn_event_delivery, lib.pn_delivery_link
+_partial, _settled, _recv, _advance = (
+    lib.pn_delivery_partial,
+    lib.pn_delivery_settled,
+    lib.pn_link_recv,
+    lib.pn_link_advance,
+)
+_remote_state, _settle = lib.pn_delivery_remote_state, lib.pn_delivery_settle
+
+
+class Deliveries:
+    """One connection's events, from its collector to facts. What is no delivery goes to `on_other`."""
+
+    def __init__(
+        self,
+        collector: Any,
+        links: dict[Any, Link],
+        message_size_max: int,
+        on_other: Callable[[Any, int], None],
+    ) -> None:
+        self._collector = collector
+        self._links = links
+        self._message_size_max = message_size_max
+        self._buffer, self._buffer_pointer = _scratch(message_size_max + 1)
+        self._on_other = on_other
+        self.facts: list[Fact] = []
+        self.frame: Frame | None = None  # the frame that was pushed alone; None in a plain run
+        self.failed = False  # a fault of the whole connection: nothing more is read
+
+    def fault(self, fault: Fault, link: Link | None = None) -> None:
+        if link is None and fault.channel is None:
+            self.failed = True
+        self.facts.append(Faulted(fault, link))  # type: ignore[arg-type]
+
+    def read(self) -> None:
+        """Every event that waits."""
+        collector, delivery = self._collector, lib.PN_DELIVERY
+        while True:
+            event = _peek(collector)
+            if not event:
+                return
+            if _type_of(event) == delivery:
+                link = self._links.get(_delivery_link(_event_delivery(event)))
+                if type(link) is Outgoing:
+                    self._read_dispositions(link, event)
+                elif self.frame is None and type(link) is Incoming:
+                    self._read_transfers(link, event)
+                else:
+                    if type(link) is Incoming:
+                        self._on_transfer(link, _event_delivery(event))
+                    _pop(collector)
+            else:
+                self._on_other(event, _type_of(event))
+                _pop(collector)
+
+    def _read_transfers(self, link: Incoming, event: Any) -> None:
+        """A plain run: every delivery is new and complete, its sender's own dispositions are frames of their own."""
+        if link.broken:
+            self._pass_over(link, _event_delivery(event))
+            _pop(self._collector)
+            return
+        collector, kind, pointer = self._collector, lib.PN_DELIVERY, link._pointer
+        buffer, scratch, size_max = self._buffer, self._buffer_pointer, len(self._buffer)
+        fact = self._transfers_of(link)
+        message, presettled, arrived = fact.messages.append, fact.presettled.append, link.arrived.append
+        link.partial_reported = False
+        while True:
+            delivery = _event_delivery(event)
+            if _delivery_link(delivery) != pointer:
+                return
+            size = _recv(pointer, scratch, size_max)
+            if size >= size_max:
+                if not fact.messages:
+                    self.facts.pop()
+                self._too_large(link)
+                return  # the event stays, and is passed over with all that follow it
+            message(bytes(buffer[:size]) if size > 0 else b"")
+            presettled(_settled(delivery))
+            arrived(delivery)
+            _advance(pointer)
+            _pop(collector)
+            event = _peek(collector)
+            if not event or _type_of(event) != kind:
+                return
+
+    def _read_dispositions(self, link: Outgoing, event: Any) -> None:
+        """What consumers send most: deliveries accepted and settled, one after the other."""
+        collector, kind, pointer = self._collector, lib.PN_DELIVERY, link._pointer
+        take, seqs, eids = link.unsettled.pop, [], []
+        while True:
+            delivery = _event_delivery(event)
+            if _delivery_link(delivery) != pointer:
+                break
+            if _remote_state(delivery) == _ACCEPTED and _settled(delivery):
+                numbers = take(delivery, None)
+                if numbers is not None:
+                    seqs.append(numbers[0])
+                    eids.append(numbers[1])
+                    _settle(delivery)  # nothing will be said to it: the peer has settled
+            else:
+                if seqs:
+                    self.facts.append(Dispositions(link, "accepted", True, seqs, eids))
+                    seqs, eids = [], []
+                self._on_disposition(link, delivery)
+            _pop(collector)
+            event = _peek(collector)
+            if not event or _type_of(event) != kind:
+                break
+        if seqs:
+            self.facts.append(Dispositions(link, "accepted", True, seqs, eids))
+
+    def _transfers_of(self, link: Incoming, transactional: bool = False) -> Transfers:
+        """The run of messages that this link is in, or a new one."""
+        last = self.facts[-1] if self.facts else None
+        if type(last) is not Transfers or last.link is not link or transactional or last.transactional:
+            last = Transfers(link, transactional=transactional)
+            self.facts.append(last)
+        return last
+
+    def _too_large(self, link: Incoming) -> None:
+        if not link.broken:
+            link.broken = True
+            self.fault(Fault("message-too-large", f"more than {self._message_size_max} bytes"), link)
+
+    def _on_transfer(self, link: Incoming, delivery: Any) -> None:
+        """A delivery whose frame stood alone: it may be partial, aborted, or carry a state."""
+        pointer = link._pointer
+        if link.broken:
+            self._pass_over(link, delivery)
+            return
+        if lib.pn_link_current(pointer) != delivery:
+            return  # the publisher's own disposition for a delivery that is already ours
+        if _partial(delivery):
+            self._on_partial(link, delivery)
+            return
+        size = _recv(pointer, self._buffer_pointer, len(self._buffer))
+        if size < 0 and lib.pn_delivery_aborted(delivery):
+            lib.pn_delivery_settle(delivery)  # aborted is settled, and nothing was sent
+            return
+        if size > self._message_size_max:
+            self._too_large(link)
+            return
+        link.partial_reported = False
+        fact = self._transfers_of(link, _remote_state(delivery) == _TRANSACTIONAL)
+        fact.messages.append(bytes(self._buffer[:size]) if size > 0 else b"")
+        fact.presettled.append(_settled(delivery))
+        link.arrived.append(delivery)
+        _advance(pointer)
+
+    def _pass_over(self, link: Incoming, delivery: Any) -> None:
+        """A transfer on a link that has been closed: its octets are not kept, however much comes."""
+        if lib.pn_link_current(link._pointer) == delivery:
+            while _recv(link._pointer, self._buffer_pointer, len(self._buffer)) > 0:
+                pass
+            if not _partial(delivery):
+                _advance(link._pointer)
+
+    def _on_partial(self, link: Incoming, delivery: Any) -> None:
+        if lib.pn_delivery_pending(delivery) > self._message_size_max:
+            self._too_large(link)
+        elif link.reports_partial[_settled(delivery)] and not link.partial_reported:
+            link.partial_reported = True
+            link.arrived.append(delivery)
+            self.facts.append(Partial(link, _settled(delivery)))
+
+    def _on_disposition(self, link: Outgoing, delivery: Any) -> None:
+        code = _remote_state(delivery)
+        state = _STATES.get(code, "unknown")
+        peer_settled = bool(_settled(delivery))
+        if state == "modified":
+            state = _modified(delivery)
+        if state == "unstated" and not peer_settled:
+            return  # it says nothing yet (1.3-O)
+        numbers = link.unsettled.get(delivery)
+        if numbers is None:
+            self._on_second_disposition(link, delivery, state)
+            return
+        if state != "received" or peer_settled:
+            link.stated(delivery, numbers[0], state, peer_settled)
+        facts = self.facts
+        last = facts[-1] if facts else None
+        if (
+            type(last) is not Dispositions
+            or last.link is not link
+            or last.state != state
+            or last.peer_settled != peer_settled
+            or last.repeated
+        ):
+            last = Dispositions(link, state, peer_settled)
+            facts.append(last)
+        last.seqs.append(numbers[0])
+        last.eids.append(numbers[1])
+
+    def _on_second_disposition(self, link: Outgoing, delivery: Any, state: str) -> None:
+        """The peer speaks again of a delivery that it has stated and that waits for us: the same is harmless,
+        another is not (H-9)."""
+        earlier = link.waiting.get(delivery)
+        if earlier is None:
+            return
+        if state not in ("unstated", "received", earlier[1]):
+            self.fault(Fault("conflicting-outcome", f"{earlier[1]}, then {state}"), link)
+        else:
+            self.facts.append(Dispositions(link, earlier[1], False, [earlier[0]], [-1], repeated=True))
+
+
+@cache
+def _scratch(size: int) -> tuple[memoryview, Any]:
+    """One buffer for all engines: they live on one thread, and nothing stays in it."""
+    buffer = memoryview(bytearray(size))
+    return buffer, ffi.from_buffer(buffer)
+
+
+def _modified(delivery: Any) -> str:
+    disposition = lib.pn_delivery_remote(delivery)
+    failed = lib.pn_disposition_is_failed(disposition)
+    undeliverable = lib.pn_disposition_is_undeliverable(disposition)
+    return "modified" + ("-failed" if failed else "") + ("-undeliverable" if undeliverable else "")
