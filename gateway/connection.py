@@ -136,8 +136,15 @@ class Connection:
             fact.link.owner.on_dispositions(fact)
 
     def _on_flowed(self, fact: Flowed) -> None:
-        if isinstance(fact.link.owner, ConsumingLink):
+        if isinstance(fact.link.owner, ConsumingLink) and not self._ends(fact.link):
             fact.link.owner.pump()
+
+    def _ends(self, link: Link) -> bool:
+        """The end of the link is read already. An event given now would leave settled, its record saying otherwise."""
+        return any(
+            isinstance(fact, Closed) or (isinstance(fact, Detached | Faulted) and fact.link is link)
+            for fact in self._unheard
+        )
 
     def _on_detached(self, fact: Detached) -> None:
         link = fact.link

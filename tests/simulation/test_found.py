@@ -66,3 +66,15 @@ def test_what_is_stated_behind_the_detach_is_lost_and_has_an_outcome() -> None:
         if group["direction"] == "subscribe"
     ]
     assert (group["cause"], group["outcome"], group["eid"]) == ("lost", "released", [0])
+
+
+def test_no_event_leaves_for_a_link_whose_end_is_read_already() -> None:
+    hand = Hand()
+    hand.send(frames.AMQP_HEADER, frames.open_(), frames.begin())
+    hand.send(frames.attach_sender("orders", handle=0), frames.attach_receiver("orders", handle=1))
+    hand.send(frames.transfer(0, frames.message(b"<m1>")))
+    hand.send(frames.attach_receiver("orders", handle=2, name="warm"), frames.flow(2, 0))
+    seen = hand.send(frames.flow(1, 10), frames.detach(1))
+    assert [frame.name for frame in seen] == ["detach"]
+    again = hand.send(frames.flow(2, 10))
+    assert [(frame.name, frame.field(2).endswith(b":0")) for frame in again] == [("transfer", True)]
