@@ -80,9 +80,9 @@ class Engine:
             self._deliveries.frame = frame
             if frame is not None and frame.code == OPEN:
                 self._deliveries.facts.append(Opened(frame))
-            self._push(data, start, end)
             if frame is not None and frame.code == FLOW:
-                self._look_at_flow(frame)
+                self._look_at_flow(frame)  # first: nothing may go out under a transaction that is not there
+            self._push(data, start, end)
             if self._deliveries.failed:
                 return
 

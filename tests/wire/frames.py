@@ -145,6 +145,11 @@ def transfer(
     return frame(TRANSFER, fields, payload, channel)
 
 
+def aborted(handle: int = 0) -> bytes:
+    """The sender gives up the message that it is in the middle of."""
+    return frame(TRANSFER, [UInt(handle), None, None, None, None, False, None, None, None, True])
+
+
 def state(name: str, *fields: Any) -> Described:
     return Described(ULong(STATES[name]), list(fields))
 

@@ -20,6 +20,7 @@ class Peer:
 
     def __init__(self, port: int, container: str | None = None, begin: bool = True) -> None:
         self.container = container or f"peer-{next(_CONTAINERS)}"
+        self.port = port
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=10)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._data = b""
@@ -27,6 +28,7 @@ class Peer:
         self._ended = False
         self._sent: dict[int, int] = {}  # handle -> deliveries that came on it
         self._deliveries = 0  # next delivery-id
+        self._theirs: dict[int, int] = {}  # our handle -> the gateway's for the same link
         if begin:
             self.send(frames.AMQP_HEADER, frames.open_(self.container), frames.begin())
             self.expect("open")
@@ -70,6 +72,7 @@ class Peer:
         self.send(frames.attach_sender(to, handle, f"to-{handle}-{address}", mode, rcv=rcv))
         attached = self.expect("attach")
         assert attached.field(6) is not None, attached
+        self._theirs[handle] = attached.field(1)
         return int(self.expect("flow").field(6))
 
     def publish(self, *payloads: bytes, handle: int = 0, settled: bool = False) -> list[int]:
@@ -90,13 +93,13 @@ class Peer:
             said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
         return said
 
-    def stored(self, address: str, *payloads: bytes, kind: str = "queue", handle: int = 40) -> None:
-        """Publish by a link for the purpose, and wait until all is accepted."""
-        self.publisher(address, kind, handle)
-        self.publish(*payloads, handle=handle)
-        assert set(self.outcomes(len(payloads)).values()) == {"accepted"}
-        self.send(frames.detach(handle))
-        self.expect("detach")
+    def stored(self, address: str, *payloads: bytes, kind: str = "queue") -> None:
+        """Publish by a connection for the purpose; all is accepted."""
+        with Peer(self.port) as other:
+            credit = other.publisher(address, kind)
+            for at in range(0, len(payloads), credit):
+                numbers = other.publish(*payloads[at : at + credit])
+                assert set(other.outcomes(len(numbers)).values()) == {"accepted"}
 
     # -- consuming
 
@@ -108,6 +111,7 @@ class Peer:
         attached = self.expect("attach")
         assert attached.field(5) is not None, attached
         self._sent[handle] = 0
+        self._theirs[handle] = attached.field(1)
         if credit:
             self.credit(credit, handle)
         return attached
@@ -141,7 +145,8 @@ class Peer:
 
     def detached(self, handle: int | None = None) -> str | None:
         detached = self.expect("detach")
-        assert detached.field(1) is True and handle in (None, detached.field(0)), detached
+        assert detached.field(1) is True, detached
+        assert handle is None or detached.field(0) == self._theirs[handle], detached
         return detached.condition
 
     # -- the socket

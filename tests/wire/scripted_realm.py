@@ -111,7 +111,7 @@ class ScriptedSubscription:
     def __init__(self, realm: ScriptedRealm, request: Subscribe, owner: object) -> None:
         self.node, self.mode, self.durable = request.node, request.mode, request.durable
         self.owner = owner
-        self.lost = False
+        self.lost = self._closed = False
         self._realm, self._link = realm, request.link
         self._store = realm.store(request.node.name)
         self._position = max(self._store.values, default=0)
@@ -160,6 +160,7 @@ class ScriptedSubscription:
         self._realm.answer("settle", Settled(owner, answer, "" if answer == "done" else "SCRIPTED"))
 
     def close(self) -> None:
+        self._closed = True
         if not self.lost:
             self._store.available += sorted(self._outstanding)
         self._outstanding.clear()
