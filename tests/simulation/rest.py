@@ -18,9 +18,10 @@ def come_to_rest(world: World) -> None:
     """Leaves every receiver drained, and nothing anywhere under way."""
     for wire in world.network.wires:
         wire.deaf = False
-    if world.house.fenced:
-        world.restart(in_order=False)
     world.until(lambda: False, _QUIET_MS)
+    if world.house.fenced:  # perhaps by a transaction that was on its way when the faults ended
+        world.restart(in_order=False)
+        world.until(lambda: False, _QUIET_MS)
     for checker in world.checkers:
         checker.at_quiet()
     for client in world.clients:
