@@ -39,6 +39,7 @@ RECORD_DDL = "topic string, partition int, offset bigint, timestamp bigint, key 
 NODES = "store bigint, node string, topic string, first_kept bigint"
 DURABLES = "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint"
 RANGES = "store bigint, durable string, first bigint, last bigint"
+BLOCKS = "run string, block bigint"
 RUNS = "run string, low bigint, state string"
 CELLS = """
 digest string, `table` string, cell int, expected_rule string, then_operation string, then_outcome string,

@@ -29,7 +29,7 @@ _JAVA_OPTIONS = (
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()} -XX:+UseParallelGC"
 )
 
-SMALL_OFFSETS = 500_000
+SMALL_OFFSETS = 200_000
 """Up to here compiling costs more than it saves: plans are interpreted, and the JVM does with its first compiler.
 Measured on a demo: 49 CPU seconds become 19, a third of it the JVM's start."""
 _SMALL_JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1",)

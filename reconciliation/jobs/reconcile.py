@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,10 @@ def judge(
     counts = _counts(durables.counts(event_blocks, states, folded))
     trimmed = _trimmed(accounts, tables, catalog)
     tell("naming what does not agree")
-    per_delivery = _findings(accounts, tables, folded, lossy=bool(trimmed))
-    per_delivery.repartition(1, "class").write.partitionBy("class").parquet(str(target))
+    per_delivery = _findings(spark, accounts, tables, folded, counts, bool(trimmed))
+    target.mkdir(parents=True)
+    if per_delivery is not None:
+        per_delivery.coalesce(1).write.partitionBy("class").parquet(str(target), mode="append")
     totals = {f"{one.source} records": one.records for one in numberings if one.run is not None}
     return Judgement(catalog, runs, tallied, counts, trimmed, [_full(one) for one in found], target, totals)
 
@@ -102,23 +105,35 @@ def _trimmed(accounts: frames.Accounts, tables: frames.Small, catalog: Catalog) 
     return {(row["store"], row["durable"]): row["count"] for row in counted}
 
 
-def _findings(accounts: frames.Accounts, tables: frames.Small, folded: DataFrame, *, lossy: bool) -> DataFrame:
-    everything = accounts.all.unionByName(blocks.expected(tables.runs), allowMissingColumns=True)
+def _suspects(spark: SparkSession, everything: DataFrame, tables: frames.Small) -> DataFrame | None:
+    """The blocks to look at row by row; None when all agree. Few, nearly always: then they are broadcast."""
     suspects = blocks.suspects(everything, tables.runs).persist()
-    suspicious = blocks.within(everything, suspects)
-    found = verdicts.verdicts(verdicts.fold(suspicious, tables.runs))
-    events = suspicious.where(F.col("what") == "event")
-    parts = [
-        verdicts.overwritten(found, events),
-        verdicts.missing_records(suspicious, tables.runs),
-        durables.skipped(folded, accounts.claims),
-    ]
+    some = suspects.take(frames.LITERAL_ROWS_MAX + 1)
+    if not some:
+        return None
+    if len(some) > frames.LITERAL_ROWS_MAX:
+        return suspects
+    return F.broadcast(frames.local_table(spark, [(row["run"], row["block"]) for row in some], schemas.BLOCKS))
+
+
+def _findings(
+    spark: SparkSession, accounts: frames.Accounts, tables: frames.Small, folded: DataFrame, counts: Counts, lossy: bool
+) -> DataFrame | None:
+    """Everything that is wrong with a delivery; None when it is known already that nothing is."""
+    parts = []
+    everything = accounts.all.unionByName(blocks.expected(tables.runs), allowMissingColumns=True)
+    suspects = _suspects(spark, everything, tables)
+    if suspects is not None:
+        suspicious = blocks.within(everything, suspects).persist()
+        found = verdicts.verdicts(verdicts.fold(suspicious, tables.runs))
+        parts.append(verdicts.overwritten(found, suspicious.where(F.col("what") == "event")))
+        parts.append(verdicts.missing_records(suspicious, tables.runs))
+    if any(fates.get("skipped") for fates in counts.values()):
+        parts.append(durables.skipped(folded, accounts.claims))
     if lossy:
         parts.append(durables.lost(accounts.claims, accounts.terminals, tables.durables, tables.ranges))
-    together = parts[0]
-    for part in parts[1:]:
-        together = together.unionByName(part)
-    return together.select(*schemas.FINDING_COLUMNS)
+    selected = [part.select(*schemas.FINDING_COLUMNS) for part in parts]
+    return reduce(DataFrame.unionByName, selected) if selected else None
 
 
 def _full(finding: dict[str, Any]) -> dict[str, Any]:
