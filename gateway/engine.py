@@ -88,13 +88,15 @@ class Engine:
 
     def _push(self, data: bytes, start: int, end: int) -> None:
         view = memoryview(data)[start:end]
-        while len(view):
+        while view:
             taken = lib.pn_transport_push(self._transport, ffi.from_buffer(view), len(view))
             self._deliveries.read()
             if taken <= 0:
                 self._went_silent()
                 return
             view = view[taken:]
+        if lib.pn_transport_capacity(self._transport) < 0:  # it choked on the last of it
+            self._went_silent()
 
     def _went_silent(self) -> None:
         """Proton takes no more bytes. Where it says why, it has queued the CLOSE itself; else the frame was

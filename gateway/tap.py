@@ -118,8 +118,10 @@ class Tap:
                 position += 1 + _WIDTHS.get(data[position], len(data))
                 if position >= len(data):
                     return None
+        if data[position] == _NULL:
+            return None if head == _FLOW8 else Fault("malformed-performative", "a transfer without a handle")
         width = _WIDTHS.get(data[position])
-        if width is None or data[position] == _NULL or position + width >= len(data):
+        if width is None or position + width >= len(data):
             return None
         handle = int.from_bytes(data[position + 1 : position + 1 + width])
         return None if self._handles.attached(channel, handle) else unattached(channel, handle)

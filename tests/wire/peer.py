@@ -24,6 +24,7 @@ class Peer:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=10)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._data = b""
+        self.raw = b""  # everything that came
         self.seen: list[Seen] = []
         self._ended = False
         self._sent: dict[int, int] = {}  # handle -> deliveries that came on it
@@ -164,6 +165,7 @@ class Peer:
         if not data:
             self._ended = True
             return False
+        self.raw += data
         found, self._data = frames.read(self._data + data)
         self.seen += found
         return True
