@@ -77,10 +77,9 @@ def _result_differs() -> list[Column]:
 
 
 def _differs(name: str, recorded: Column, expected: Column, known: Column) -> Column:
-    text = F.concat(
-        F.lit(f"{name} "),
-        F.coalesce(recorded, F.lit("none")),
-        F.lit(" where the table says "),
-        F.coalesce(expected, F.lit("none")),
-    )
+    text = F.concat(F.lit(f"{name} "), _shown(recorded), F.lit(" where the table says "), _shown(expected))
     return F.when(known & ~recorded.eqNullSafe(expected), text)
+
+
+def _shown(value: Column) -> Column:
+    return F.when(F.coalesce(value, F.lit("")) == "", F.lit("none")).otherwise(value)
