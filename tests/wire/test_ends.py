@@ -1,0 +1,201 @@
+"""How links, connections and gateways end: by the client, by the network, by an operator, by force."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from tests.conftest import StartGateway
+from tests.gateway_process import GatewayProcess
+from tests.wire import frames
+from tests.wire.peer import Peer
+
+MESSAGE = frames.message()
+ACCEPTED = frames.state("accepted")
+NODES: dict[str, Any] = {"create_on_attach": ["any.*"]}
+
+
+def test_a_client_that_closes_in_order_is_answered_in_order(house: GatewayProcess, node: str) -> None:
+    with Peer(house.port) as peer:
+        peer.stored(node, MESSAGE)
+        peer.consumer(node, credit=1)
+        peer.receive(1)
+        peer.send(frames.detach(1), frames.end(), frames.close())
+        assert peer.expect("detach").field(1) is True
+        assert peer.expect("end").condition is None
+        assert peer.expect("close").condition is None
+        assert peer.closed()
+
+
+def test_O_4_a_link_may_be_detached_and_attached_again(house: GatewayProcess, node: str) -> None:
+    with Peer(house.port) as peer:
+        peer.stored(node, MESSAGE)
+        for _ in range(3):
+            peer.consumer(node, credit=1)
+            peer.receive(1)
+            peer.send(frames.detach(1, closed=False))
+            assert peer.expect("detach").field(1) in (None, False)
+
+
+@pytest.mark.parametrize("how", ["reset", "close"])
+def test_G_3_S_1_what_a_lost_connection_had_not_stated_comes_again(house: GatewayProcess, node: str, how: str) -> None:
+    """H-7: uncounted."""
+    peer = Peer(house.port)
+    peer.stored(node, *[frames.message(b"%d" % number) for number in range(50)])
+    peer.consumer(node, credit=50)
+    got = peer.receive(50)
+    peer.settle([seen.field(1) for seen in got[:10]], ACCEPTED, settled=False)
+    assert set(peer.outcomes(10).values()) == {"accepted"}
+    getattr(peer, how)()
+    with Peer(house.port) as other:
+        other.consumer(node, credit=60)
+        assert [seen.payload for seen in other.receive(40)] == [seen.payload for seen in got[10:]]
+        other.nothing(0.1)
+
+
+def test_a_publisher_that_is_cut_off_has_published_what_was_read(house: GatewayProcess, node: str) -> None:
+    peer = Peer(house.port)
+    peer.publisher(node)
+    peer.publish(MESSAGE)
+    peer.outcomes(1)
+    peer.send(frames.transfer(1, MESSAGE)[:20])  # half a frame
+    peer.reset()
+    with Peer(house.port) as other:
+        other.consumer(node, credit=2)
+        other.receive(1)
+        other.nothing(0.1)
+
+
+def test_a_durable_subscription_outlives_links_and_gateways(gateway: StartGateway) -> None:
+    """L-1, NF-4: every event acknowledged by itself, in any order, through the journal."""
+    house = gateway("embedded", nodes=NODES)
+    where = frames.source("any.channel", 1)
+    with Peer(house.port, "container") as peer:
+        peer.publisher("any.channel", "channel")
+        peer.stored("any.channel", frames.message(b"before"), kind="channel")
+        peer.consumer(where, credit=10)
+        peer.nothing(0.05)
+        peer.stored("any.channel", *[frames.message(b"%d" % number) for number in range(10)], kind="channel")
+        peer.receive(10)
+        peer.settle([7, 1, 4], ACCEPTED, settled=False)
+        assert peer.outcomes(3) == dict.fromkeys((1, 4, 7), "accepted")
+        peer.send(frames.detach(1, closed=False))
+    house.stop()
+    house.start()
+    with Peer(house.port, "container") as peer:
+        peer.stored("any.channel", frames.message(b"10"), kind="channel")
+        peer.consumer(where, credit=20)
+        got = [seen.payload for seen in peer.receive(8)]
+        assert got == [frames.message(b"%d" % number) for number in (0, 2, 3, 5, 6, 8, 9, 10)]
+        peer.settle([2, 0], ACCEPTED, settled=False)
+        peer.outcomes(2)
+        peer.close()
+    house.kill()
+    house.start()
+    with Peer(house.port, "container") as peer:
+        peer.consumer(where, credit=20)
+        got = [seen.payload for seen in peer.receive(6)]
+        assert got == [frames.message(b"%d" % number) for number in (2, 5, 6, 8, 9, 10)]
+        with Peer(house.port, "another") as other:  # a durable of its own, from now on
+            other.consumer(where, credit=20)
+            other.nothing(0.1)
+            other.stored("any.channel", MESSAGE, kind="channel")
+            other.receive(1)
+
+
+def test_the_operator_stops_it_and_every_peer_hears_why(gateway: StartGateway) -> None:
+    """amqp:connection:forced; exit code 0 within five seconds; the unsettled comes again, the accepted stays."""
+    house = gateway("embedded", nodes=NODES)
+    peers = [Peer(house.port) for _ in range(3)]
+    silent = Peer(house.port, begin=False)
+    peers[0].stored("any.queue", *[MESSAGE] * 5)
+    peers[0].consumer("any.queue", credit=5)
+    peers[0].receive(5)
+    peers[0].settle([0], ACCEPTED, settled=False)
+    peers[0].outcomes(1)
+    peers[1].publisher("any.queue")
+    numbers = peers[1].publish(*[frames.message(b"late")] * 200)
+    begin = time.monotonic()
+    assert house.stop() == 0
+    assert time.monotonic() - begin < 5
+    said: dict[int, str | None] = {}
+    for peer in peers:
+        assert peer.closed()
+        closes = [seen for seen in peer.seen if seen.name == "close"]
+        assert [seen.condition for seen in closes] == ["amqp:connection:forced"]
+    for seen in peers[1].seen:
+        if seen.name == "disposition":
+            last = seen.field(1) if seen.field(2) is None else seen.field(2)
+            said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
+    silent.close()
+    house.start()
+    with Peer(house.port) as peer:
+        peer.consumer("any.queue", credit=500)
+        again = [seen.payload for seen in peer.receive(4)]
+        assert again == [MESSAGE] * 4
+        stored = sum(state == "accepted" for state in said.values())
+        assert len(peer.receive(stored)) == stored <= len(numbers)
+
+
+def test_P2_an_idle_peer_is_closed_and_one_that_beats_is_not(gateway: StartGateway) -> None:
+    """And one that never opens is not waited for."""
+    limits = {"idle_timeout_ms": 1_500, "open_timeout_ms": 1_000}
+    house = gateway("embedded", nodes=NODES, limits=limits)
+    with Peer(house.port) as idle, Peer(house.port) as alive, Peer(house.port, begin=False) as mute:
+        mute.send(b"AMQP")
+        end = time.monotonic() + 4.5
+        while time.monotonic() < end:
+            alive.send(b"\x00\x00\x00\x08\x02\x00\x00\x00")
+            alive.nothing(0.3)
+        assert idle.expect("close", 0.1).condition == "amqp:resource-limit-exceeded"
+        assert mute.closed(0.1)
+        alive.publisher("any.queue")
+        beats = idle.raw.count(b"\x00\x00\x00\x08\x02\x00\x00\x00")
+        assert beats == 0  # it asked for none: its OPEN had no idle-time-out
+
+
+@pytest.mark.parametrize("kind", ["embedded", "kafka"])
+def test_D_1_kill_minus_9_with_500_in_flight_each_way(gateway: StartGateway, kind: str) -> None:
+    """Nothing that was accepted is lost; what was not settled comes again, not as the first acquirer."""
+    house = gateway(kind, nodes=NODES)
+    first = frames.header(first=True)
+    outward = [frames.message(b"out %d" % number, first) for number in range(600)]
+    inward = [frames.message(b"in %d " % number + b"x" * 100) for number in range(3_000)]
+    consumer, publisher = Peer(house.port), Peer(house.port)
+    consumer.stored("any.out", *outward)
+    consumer.consumer("any.out", credit=600)
+    consumer.receive(600)
+    consumer.settle(range(0, 100, 2), ACCEPTED, settled=False)
+    confirmed = set(consumer.outcomes(50))
+    assert publisher.publisher("any.in") >= len(inward)
+    publisher.publish(*inward[:2_000])
+    said = publisher.outcomes(1)
+    os.kill(house.pid, signal.SIGSTOP)  # in the midst of it
+    publisher.publish(*inward[2_000:])
+    house.kill()
+    publisher.closed()
+    while publisher.seen:
+        seen = publisher.seen.pop(0)
+        if seen.name == "disposition":
+            last = seen.field(1) if seen.field(2) is None else seen.field(2)
+            said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
+    assert set(said.values()) == {"accepted"}
+    assert len(inward) - len(said) >= 500, "too few were in flight for this to prove anything"
+    house.start()
+    with Peer(house.port) as peer:
+        peer.consumer("any.out", credit=1_000)
+        again = [seen.payload for seen in peer.receive(550)]
+        peer.nothing(0.2)
+        second = frames.header(first=False)
+        expected = {frames.message(b"out %d" % number, second) for number in range(600) if number not in confirmed}
+        assert set(again) == expected
+        peer.consumer("any.in", credit=5_000, handle=2, name="in")
+        at_least = {inward[number] for number in said}
+        stored: set[bytes] = set()
+        while not at_least <= stored:
+            stored.update(seen.payload for seen in peer.receive(1, 2))
+        assert stored <= set(inward)
