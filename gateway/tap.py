@@ -32,6 +32,9 @@ _NULL: Final = 0x40
 _TRUE: Final = 0x41
 _PLAIN_KIND: Final = 0x0200  # data offset 2, an AMQP frame
 _UINT: Final = 0x70  # four octets long: two tell nothing
+_ID = struct.Struct(">I").unpack_from
+_ALL: Final = 0xFFFFFFFF
+_ROLE_END: Final = 15  # in a frame with a disposition
 _NO_LINK: Final = (-1, -1)
 _FLOW_HANDLE: Final = 4  # its position in a flow
 _MORE: Final = 5  # its position in a transfer
@@ -63,18 +66,27 @@ class Tap:
         end = len(data)
         start = position = 0  # start: of the plain run that is growing
         link_channel, link_first = _NO_LINK  # of the transfer before, whose link is known to be there
+        stated, stated_channel = -1, 0  # the highest delivery-id that a disposition spoke of, and where
         frame_size_max = self._frame_size_max
         while end - position >= HEADER_SIZE:
             if end - position >= _HEAD_SIZE:
                 size, kind, channel, head, counts, first = _HEAD(data, position)
             else:
                 (size, kind, channel), head, counts, first = _SHORT(data, position), 0, 0, 0
-            if (
-                (head == _DISPOSITION8 and first >> 8 == _TRUE)
-                or (head == _TRANSFER8 and first == link_first and channel == link_channel and counts & 0xFF <= _MORE)
-            ) and (kind == _PLAIN_KIND and position + size <= end and _HEAD_SIZE <= size <= frame_size_max):
-                position += size  # what nearly every frame is: told from the rest first, in full further down
-                continue
+            if kind == _PLAIN_KIND and position + size <= end and _HEAD_SIZE <= size <= frame_size_max:
+                # What nearly every frame is, told from the rest first; in full further down.
+                if head == _TRANSFER8 and first == link_first and channel == link_channel and counts & 0xFF <= _MORE:
+                    position += size
+                    continue
+                if head == _DISPOSITION8 and first >> 8 == _TRUE:
+                    low, high = _ids(data, position + _ROLE_END)
+                    if low <= stated and position > start:
+                        yield start, position, None  # of two states of one delivery in one push, the engine sees one
+                        start = position
+                    stated = high if channel == stated_channel or stated < 0 else _ALL
+                    stated_channel = channel
+                    position += size
+                    continue
             if not HEADER_SIZE <= size <= frame_size_max or kind & 0xFF or not 2 <= kind >> 8 <= size >> 2:
                 if position > start:
                     yield start, position, None
@@ -125,6 +137,26 @@ class Tap:
             return None
         handle = int.from_bytes(data[position + 1 : position + 1 + width])
         return None if self._handles.attached(channel, handle) else unattached(channel, handle)
+
+
+def _ids(data: bytes, position: int) -> tuple[int, int]:
+    """`first` and `last` of a disposition, from behind its role on; (0, ALL) where they are too odd to tell."""
+    low = high = -1
+    if position + 10 > len(data):
+        return 0, _ALL
+    for _ in range(2):
+        code = data[position]
+        if code == 0x52:
+            low, high, position = high, data[position + 1], position + 2
+        elif code == _UINT:
+            low, high, position = high, _ID(data, position + 1)[0], position + 5
+        elif code == 0x43:
+            low, high, position = high, 0, position + 1
+        elif code == _NULL and high >= 0:
+            low = high
+        else:
+            return 0, _ALL
+    return low, high
 
 
 def _is_plain(data: bytes, position: int, kind: int, head: int, counts: int, first: int) -> bool:
