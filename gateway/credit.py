@@ -1,20 +1,24 @@
 """Credit: how much publishers may send. Granted for completed deliveries only; the sum over all links never exceeds
 the capacity (U-1).
 
-Pure counting. May import: nothing of ours.
+Half of the capacity is kept for the `floor` that every link can always have: idle links that sit on their credit must
+not starve a new one. The other half is shared by who comes first. Pure counting. May import: nothing of ours.
 """
 
 from __future__ import annotations
 
 
 class CreditPool:
-    """The gateway's capacity, in deliveries. Links come and go; each gets an equal share, at most `per_link`."""
+    """The gateway's capacity, in deliveries, for at most `links` links; each has an equal share, or `per_link`."""
 
-    def __init__(self, capacity: int, per_link: int) -> None:
-        self._capacity = capacity
+    def __init__(self, capacity: int, per_link: int, links: int) -> None:
         self._per_link = per_link
+        self._capacity = capacity
+        self.floor = min(per_link, capacity // (2 * links))
+        self._shared = capacity - self.floor * links
         self._accounts: set[CreditAccount] = set()
         self.granted = 0  # given out and not yet completed, over all links
+        self.lent = 0  # the part of it above the floors
         self.stopped = False  # the gateway is closing: nothing is granted any more
 
     def open_account(self) -> CreditAccount:
@@ -25,16 +29,22 @@ class CreditPool:
     def close_account(self, account: CreditAccount) -> None:
         if account in self._accounts:
             self._accounts.remove(account)
-            self.granted -= account.granted
-            account.granted = 0
+            self.change(account, -account.granted)
 
     @property
     def share(self) -> int:
         """What one link may hold; at least one, as long as the capacity lasts."""
         return min(self._per_link, max(1, self._capacity // max(1, len(self._accounts))))
 
-    def room(self) -> int:
-        return max(0, self._capacity - self.granted)
+    def room(self, account: CreditAccount) -> int:
+        """How much more this link can be given."""
+        return max(0, self.floor - account.granted) + self._shared - self.lent
+
+    def change(self, account: CreditAccount, count: int) -> None:
+        before = account.granted
+        account.granted += count
+        self.granted += count
+        self.lent += max(0, account.granted - self.floor) - max(0, before - self.floor)
 
 
 class CreditAccount:
@@ -50,13 +60,10 @@ class CreditAccount:
         share = pool.share
         if pool.stopped or self.granted > share // 2:
             return 0
-        count = min(share - self.granted, pool.room())
-        self.granted += count
-        pool.granted += count
+        count = min(share - self.granted, pool.room(self))
+        pool.change(self, count)
         return count
 
     def complete(self, count: int) -> None:
         """`count` deliveries have their outcome."""
-        count = min(count, self.granted)
-        self.granted -= count
-        self._pool.granted -= count
+        self._pool.change(self, -min(count, self.granted))

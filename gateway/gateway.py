@@ -42,7 +42,7 @@ class Gateway:
         self.container = f"realmgate-{realm.run}"
         self.transformer = transformer(settings.transformer)
         self.event_key_prefix = f"1;{settings.transformer};{realm.run};".encode()
-        self.credit = CreditPool(self.limits.in_flight, self.limits.credit_per_link)
+        self.credit = CreditPool(self.limits.in_flight, self.limits.credit_per_link, self.limits.links)
         self.outcomes = Outcomes(
             realm.run,
             tables.digest,

@@ -1,0 +1,48 @@
+"""Which handles are open: what an engine would close the whole connection over."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.frames import ATTACH, BEGIN, DETACH, END, TRANSFER, Fault, Frame
+from gateway.handles import Handles
+from transformers.amqp_types import UInt
+
+
+def frame(code: int, channel: int, handle: int) -> Frame:
+    fields = {ATTACH: ("name", UInt(handle), True), BEGIN: (), END: ()}.get(code, (UInt(handle),))
+    return Frame(channel, code, tuple(fields))
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from([BEGIN, ATTACH, DETACH, TRANSFER, END]), st.integers(0, 2), st.integers(0, 3)),
+    max_size=60,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(STEPS)
+def test_like_a_set_of_pairs(steps: list[tuple[int, int, int]]) -> None:
+    handles = Handles(1)
+    sessions: set[int] = set()
+    links: set[tuple[int, int]] = set()
+    for code, channel, handle in steps:
+        fault = handles.see(frame(code, channel, handle))
+        expected = None
+        if code == BEGIN:
+            expected = "framing" if channel > 1 else None
+            if channel <= 1:
+                sessions.add(channel)
+                links = {pair for pair in links if pair[0] != channel}
+        elif code == END:
+            sessions.discard(channel)
+            links = {pair for pair in links if pair[0] != channel}
+        elif channel in sessions and code == ATTACH:
+            expected = "handle-in-use" if (channel, handle) in links else None
+            links.add((channel, handle))
+        elif channel in sessions:
+            expected = None if (channel, handle) in links else "unattached-handle"
+            if code == DETACH:
+                links.discard((channel, handle))
+        assert (fault.fault if isinstance(fault, Fault) else None) == expected

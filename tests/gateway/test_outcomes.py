@@ -1,0 +1,124 @@
+"""Outcome records: every delivery once, `low` exact, groups by what was said, the last record marked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.outcomes import LinkFacts, Outcomes, Verdict
+from mappings import load_tables
+
+TABLES = load_tables()
+STORED = TABLES["published"].decide(answer="stored", sender_settle_mode="mixed", presettled="no")
+PUBLISH = TABLES["publish"].decide(
+    framing="whole", transformed="event", transactional="no", sender_settle_mode="mixed", presettled="no"
+)
+LINK = LinkFacts(3, "publish", "link", "container", "q", 17)
+
+
+def verdict(outcome: str = "accepted", **more: Any) -> Verdict:
+    words: dict[str, Any] = {
+        "link": LINK,
+        "rule": PUBLISH,
+        "answer_rule": STORED,
+        "operation": "publish",
+        "cause": "transfer",
+        "answer": "stored",
+        "native": None,
+        "outcome": outcome,
+        "condition": None,
+        "klass": None,
+        "presettled": False,
+    }
+    return Verdict(**words | more)
+
+
+class Book:
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        self.now = 7
+        self.outcomes = Outcomes("run", "digest", "extended", self._append, lambda: self.now)
+
+    def _append(self, key: bytes, value: bytes) -> None:
+        assert key == b"run"
+        self.records.append(json.loads(value))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=8), st.randoms(use_true_random=False), st.integers(1, 9))
+def test_low_is_the_lowest_seq_without_a_record(sizes: list[int], random: Any, turn: int) -> None:
+    book = Book()
+    seqs = [first + at for size in sizes for first in [book.outcomes.number(size)] for at in range(size)]
+    assert seqs == list(range(1, len(seqs) + 1))
+    random.shuffle(seqs)
+    told: set[int] = set()
+    said = verdict()
+    while seqs:
+        some, seqs = seqs[:turn], seqs[turn:]
+        if random.random() < 0.5:
+            some.sort()
+        book.outcomes.tell(said, some, [-1] * len(some))
+        told.update(some)
+        book.outcomes.flush()
+        record = book.records[-1]
+        assert record["low"] == next(seq for seq in range(1, len(told) + 2) if seq not in told)
+        assert record["groups"][0]["seq"] == some
+        assert book.outcomes.open == sum(sizes) + 1 - record["low"]
+    assert [record["n"] for record in book.records] == list(range(1, len(book.records) + 1))
+
+
+def test_what_was_said_alike_is_one_group() -> None:
+    book = Book()
+    first = book.outcomes.number(5)
+    yes, no = verdict(), verdict("rejected", condition="amqp:internal-error", klass="fatal", native="CODE")
+    book.outcomes.tell(yes, [first, first + 1], [10, 11])
+    book.outcomes.tell(no, [first + 2], [-1])
+    book.outcomes.tell(yes, [first + 3, first + 4], [13, 12])
+    book.outcomes.flush()
+    (record,) = book.records
+    assert [(group["seq"], group["eid"]) for group in record["groups"]] == [
+        ([1, 2, 4, 5], [10, 11, 13, 12]),
+        ([3], [-1]),
+    ]
+    assert record["groups"][1] | {"seq": 0, "eid": 0} == {
+        "direction": "publish",
+        "link": 3,
+        "name": "link",
+        "container": "container",
+        "node": "q",
+        "store": 17,
+        "durable": None,
+        "table": "publish",
+        "cell": PUBLISH.cell,
+        "rule": "publish-mixed",
+        "answer_table": "published",
+        "answer_cell": STORED.cell,
+        "answer_rule": "stored-accepted",
+        "operation": "publish",
+        "cause": "transfer",
+        "answer": "stored",
+        "native": "CODE",
+        "outcome": "rejected",
+        "condition": "amqp:internal-error",
+        "class": "fatal",
+        "presettled": 0,
+        "seq": 0,
+        "eid": 0,
+    }
+    head = {key: value for key, value in record.items() if key != "groups"}
+    assert head == {
+        "v": 1, "run": "run", "n": 1, "at": 7, "low": 6, "digest": "digest", "profile": "extended", "closed": 0
+    }  # fmt: skip
+
+
+def test_a_turn_without_outcomes_leaves_no_record_and_the_last_one_is_marked() -> None:
+    book = Book()
+    book.outcomes.flush()
+    assert book.records == []
+    book.outcomes.tell(verdict(), [book.outcomes.number(1)], [5])
+    book.outcomes.flush()
+    book.outcomes.flush(closed=True)
+    assert [(record["closed"], len(record["groups"])) for record in book.records] == [(0, 1), (1, 0)]

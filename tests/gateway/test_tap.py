@@ -1,0 +1,196 @@
+"""The tap: the same pieces however the stream is cut, and a fault or a frame whatever comes."""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from gateway.frames import ATTACH, BEGIN, DETACH, END, FLOW, TRANSFER, Fault, Frame
+from gateway.handles import Handles
+from gateway.tap import Tap
+from tests.wire import frames
+from transformers.amqp_types import AmqpMap, Described, Symbol, UInt, ULong
+
+FRAME_MAX = 4_096
+HEARTBEAT = b"\x00\x00\x00\x08\x02\x00\x00\x00"
+MESSAGE = frames.message()
+
+ATTACHED = [
+    frames.begin(),
+    frames.attach_sender("q"),
+    frames.attach_receiver("q"),
+    frames.attach_sender("q", 300, "far"),
+]
+PLAIN = {
+    "transfer": frames.transfer(0, MESSAGE),
+    "settled": frames.transfer(77, MESSAGE, settled=True),
+    "far-handle": frames.transfer(70_000, MESSAGE, handle=300),
+    "disposition": frames.disposition(0, 9, frames.state("accepted")),
+    "rejected": frames.disposition(0, 9, frames.state("rejected", Described(ULong(0x1D), [Symbol("a:b"), "why"]))),
+    "flow": frames.flow(1, 100),
+    "heartbeat": HEARTBEAT,
+    "extended-heartbeat": b"\x00\x00\x00\x0c\x03\x00\x00\x00abcd",
+}
+ALONE = {
+    "more": (TRANSFER, frames.transfer(0, MESSAGE, more=True)),
+    "state": (TRANSFER, frames.transfer(0, MESSAGE, state=Described(ULong(0x34), [b"t", None]))),
+    "aborted": (TRANSFER, frames.aborted()),
+    "flow-with-properties": (FLOW, frames.flow(1, 1, properties=AmqpMap([(Symbol("txn-id"), b"t")]))),
+    "session-flow": (FLOW, frames.frame(FLOW, [UInt(0), UInt(1), UInt(0), UInt(1)] + [None] * 6 + [AmqpMap([])])),
+    "begin": (BEGIN, frames.begin(channel=1)),
+    "attach": (ATTACH, frames.attach_sender("q", 7, "another")),
+    "detach": (DETACH, frames.detach(0)),
+    "end": (END, frames.end()),
+    "long-list": (
+        FLOW,
+        struct.pack(">IBBH", 24, 2, 0, 0) + b"\x00\x53\x13\xd0\x00\x00\x00\x08\x00\x00\x00\x04CCCC",
+    ),
+}
+
+
+def walk(chunks: list[bytes]) -> list[Any]:
+    """Frames, faults and the octets of plain runs, joined: (octets | Frame | Fault)."""
+    tap = Tap(FRAME_MAX, Handles(channel_max=5))
+    pieces: list[Any] = []
+    for chunk in chunks:
+        data, found = tap.walk(chunk)
+        for start, end, frame in found:
+            if isinstance(frame, Fault):
+                pieces.append(frame)
+                if frame.channel is None:
+                    return pieces
+            elif frame is not None:
+                pieces += [data[start:end], frame]
+            elif pieces and isinstance(pieces[-1], bytearray):
+                pieces[-1] += data[start:end]
+            else:
+                pieces.append(bytearray(data[start:end]))
+    return pieces
+
+
+def at_once(*data: bytes) -> list[Any]:
+    return walk([b"".join([*ATTACHED, *data])])[2 * len(ATTACHED) :]
+
+
+@pytest.mark.parametrize("plain", PLAIN)
+def test_plain_frames_are_not_looked_at_alone(plain: str) -> None:
+    assert at_once(PLAIN[plain], PLAIN[plain]) == [PLAIN[plain] * 2]
+
+
+@pytest.mark.parametrize("alone", ALONE)
+def test_every_other_frame_is_alone_and_decoded(alone: str) -> None:
+    code, data = ALONE[alone]
+    before, octets, frame, after = at_once(HEARTBEAT, data, HEARTBEAT)
+    assert (before, octets, after) == (HEARTBEAT, data, HEARTBEAT)
+    assert isinstance(frame, Frame)
+    assert frame.code == code
+
+
+def test_a_sender_may_number_and_tag_as_it_likes() -> None:
+    tag = b"x" * 32
+    fields = b"\x43\x70\x00\x01\x00\x00\xa0\x20" + tag + b"\x43\x41\x42\x40\x40\x42\x42\x42"
+    body = b"\x00\x53\x14\xc0" + bytes((len(fields) + 1, 11)) + fields + MESSAGE
+    data = struct.pack(">IBBH", len(body) + 8, 2, 0, 0) + body
+    assert at_once(data) == [data]
+
+
+@pytest.mark.parametrize(
+    ("data", "handle"),
+    [
+        (frames.transfer(0, MESSAGE, handle=5), 5),
+        (frames.transfer(0, MESSAGE, handle=301), 301),
+        (frames.transfer(0, MESSAGE, handle=5, more=True), 5),
+        (frames.flow(5, 1), 5),
+        (frames.flow(301, 1), 301),
+        (frames.detach(5), 5),
+        (frames.detach(0) + frames.transfer(0, MESSAGE), 0),
+    ],
+)
+def test_P_5_a_handle_that_is_not_attached_is_a_fault_of_its_session_and_reading_goes_on(
+    data: bytes, handle: int
+) -> None:
+    pieces = at_once(PLAIN["transfer"], data, PLAIN["flow"])
+    (fault,) = [piece for piece in pieces if isinstance(piece, Fault)]
+    assert (fault.fault, fault.channel) == ("unattached-handle", 0)
+    assert f"handle {handle} " in fault.detail
+    assert pieces[-1] == PLAIN["flow"]
+
+
+def test_a_run_that_changes_its_link_is_looked_at_again() -> None:
+    """Both in one chunk, and the second link is not there."""
+    pieces = at_once(
+        *[PLAIN["transfer"]] * 3, frames.transfer(3, MESSAGE, handle=1), frames.transfer(4, MESSAGE, handle=9)
+    )
+    assert pieces[0] == PLAIN["transfer"] * 3 + frames.transfer(3, MESSAGE, handle=1)
+    assert pieces[1].fault == "unattached-handle"
+
+
+def test_a_handle_is_free_when_its_session_has_ended() -> None:
+    assert isinstance(at_once(frames.attach_sender("q"))[0], Fault)
+    again = at_once(frames.end(), frames.begin(), frames.attach_sender("q"), PLAIN["transfer"])
+    assert not [piece for piece in again if isinstance(piece, Fault)]
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (struct.pack(">IBBH", 7, 2, 0, 0), "framing"),
+        (struct.pack(">IBBH", FRAME_MAX + 1, 2, 0, 0), "framing"),
+        (struct.pack(">IBBH", 8, 1, 0, 0), "framing"),
+        (struct.pack(">IBBH", 8, 3, 0, 0), "framing"),
+        (struct.pack(">IBBH", 8, 2, 1, 0), "framing"),
+        (frames.begin(channel=6), "framing"),
+        (frames.frame(0x19, []), "unknown-performative"),
+        (frames.frame(0x0F, []), "unknown-performative"),
+        (struct.pack(">IBBH", 9, 2, 0, 0) + b"\x40", "unknown-performative"),
+        (struct.pack(">IBBH", 9, 2, 0, 0) + b"\xff", "malformed-performative"),
+        (struct.pack(">IBBH", 12, 2, 0, 0) + b"\x00\x53\x10\x40", "malformed-performative"),
+        (frames.frame(ATTACH, ["name"]), "malformed-performative"),
+        (frames.frame(ATTACH, [None, UInt(3), True]), "malformed-performative"),
+        (frames.frame(TRANSFER, [None, UInt(3), b"t", UInt(0), False]), "malformed-performative"),
+        (frames.frame(DETACH, []), "malformed-performative"),
+    ],
+)
+def test_what_no_engine_should_see_is_a_fault_and_the_end(data: bytes, fault: str) -> None:
+    plain, said = at_once(PLAIN["transfer"], data, PLAIN["transfer"])
+    assert plain == PLAIN["transfer"]
+    assert (said.fault, said.channel) == (fault, None)
+
+
+EVERYTHING = b"".join([*ATTACHED, *PLAIN.values(), *(data for _, data in ALONE.values()), *PLAIN.values()])
+WHOLE = walk([EVERYTHING])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, len(EVERYTHING)), max_size=20))
+@example(list(range(len(EVERYTHING))))
+def test_however_the_stream_is_cut_the_pieces_are_the_same(cuts: list[int]) -> None:
+    edges = [0, *sorted(cuts), len(EVERYTHING)]
+    assert walk([EVERYTHING[begin:end] for begin, end in pairwise(edges)]) == WHOLE
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=200), st.integers(0, len(EVERYTHING)), st.integers(0, 60))
+def test_whatever_comes_is_frames_or_a_fault(noise: bytes, at: int, cut: int) -> None:
+    data = EVERYTHING[:at] + noise + EVERYTHING[at + cut :]
+    pieces = walk([data])
+    pushed = b"".join(piece for piece in pieces if isinstance(piece, bytes | bytearray))
+    assert len(pushed) <= len(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=60), st.integers(0x10, 0x18))
+def test_random_bodies_are_frames_or_a_fault(body: bytes, code: int) -> None:
+    data = struct.pack(">IBBH", len(body) + 11, 2, 0, 0) + b"\x00\x53" + bytes((code,)) + body
+    for piece in walk([b"".join(ATTACHED) + data])[2 * len(ATTACHED) :]:
+        assert isinstance(piece, bytes | bytearray | Frame | Fault)
+
+
+def test_a_heartbeat_does_not_borrow_the_next_frame() -> None:
+    """Sixteen octets are read at once, eight of them may be the next frame's."""
+    assert at_once(HEARTBEAT, ALONE["more"][1])[0] == HEARTBEAT

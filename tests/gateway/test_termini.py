@@ -1,0 +1,130 @@
+"""What an ATTACH asks for, in the words of the tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.frames import ATTACH, Frame
+from gateway.termini import Terminus, read_terminus
+from mappings.vocabulary import TABLES
+from tests.wire import frames
+from transformers.amqp_types import AmqpMap, Array, Described, Symbol, UInt, ULong
+
+
+def attach(publishing: bool, terminus: Any) -> Terminus:
+    source, target = (None, terminus) if publishing else (terminus, None)
+    return read_terminus(Frame(0, ATTACH, ("name", UInt(0), not publishing, None, None, source, target)))
+
+
+@pytest.mark.parametrize("publishing", [True, False])
+@pytest.mark.parametrize(
+    ("terminus", "address"),
+    [
+        (None, "none"),
+        (frames.target(None), "none"),
+        (frames.target(""), "none"),
+        (Described(ULong(0x29), []), "none"),
+        (Described(ULong(0x29), "no list"), "none"),
+        (Described(ULong(0x29), [UInt(7)]), "none"),
+        ("no terminus", "none"),
+        (frames.target("q"), "node"),
+        (frames.target(None, dynamic=True), "dynamic"),
+        (frames.target("q", dynamic=True), "dynamic"),
+        (frames.target("q", dynamic=False), "node"),
+        (frames.COORDINATOR, "coordinator"),
+    ],
+)
+def test_addresses(publishing: bool, terminus: Any, address: str) -> None:
+    read = attach(publishing, terminus)
+    assert (read.direction, read.address) == ("publish" if publishing else "subscribe", address)
+    assert read.node == ("q" if address in ("node", "dynamic") and terminus.value[0] == "q" else "")
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"), [(None, "unset"), ("move", "move"), ("copy", "copy"), ("steal", "other"), ("", "unset")]
+)
+def test_K_3_distribution_modes(mode: str | None, said: str) -> None:
+    assert attach(False, frames.source("q", mode=mode)).distribution_mode == said
+
+
+@pytest.mark.parametrize(("durable", "said"), [(0, "none"), (1, "configuration"), (2, "unsettled-state"), (3, "none")])
+def test_L_1_durability(durable: int, said: str) -> None:
+    assert attach(False, frames.source("q", durable)).source_durability == said
+
+
+@pytest.mark.parametrize(
+    ("default", "said"),
+    [
+        (None, "unset"),
+        (frames.state("accepted"), "accepted"),
+        (frames.state("rejected"), "rejected"),
+        (frames.state("released"), "released"),
+        (frames.state("modified"), "modified"),
+        (frames.state("modified", None, None), "modified"),
+        (frames.state("modified", True), "modified-failed"),
+        (frames.state("modified", False, True), "modified-undeliverable"),
+        (frames.state("modified", True, True), "modified-failed-undeliverable"),
+        (frames.state("received"), "unset"),
+        (Described(Symbol("amqp:foo:list"), []), "unset"),
+        ("accepted", "unset"),
+    ],
+)
+def test_I_2_default_outcomes(default: Any, said: str) -> None:
+    assert attach(False, frames.source("q", default=default)).default_outcome == said
+
+
+def test_every_word_is_one_of_the_tables() -> None:
+    read = attach(False, frames.source("q", 2, "copy", default=frames.state("modified", True, True)))
+    axes = dict(TABLES["attach"].axes) | dict(TABLES["default"].axes)
+    for axis in ("direction", "address", "distribution_mode", "source_durability", "filter", "default_outcome"):
+        assert getattr(read, axis) in axes[axis]
+
+
+@pytest.mark.parametrize(
+    ("filters", "said"),
+    [
+        (None, "none"),
+        (AmqpMap([]), "none"),
+        (AmqpMap([(Symbol("a"), None)]), "none"),
+        (AmqpMap([(Symbol("a"), None), (Symbol("b"), Described(Symbol("b"), ""))]), "unsupported"),
+        (AmqpMap([(Symbol("a"), "a bare string")]), "unsupported"),
+    ],
+)
+def test_J_1_filters(filters: Any, said: str) -> None:
+    assert attach(False, frames.source("q", filters=filters)).filter == said
+
+
+@pytest.mark.parametrize(
+    ("names", "agreed"),
+    [
+        (None, None),
+        (Array(0xA3, []), None),
+        (Array(0xA3, [Symbol("amqp:accepted:list"), Symbol("amqp:released:list")]), {"accepted", "released"}),
+        (Symbol("amqp:modified:list"), {"modified"}),
+    ],
+)
+def test_I_3_I_6_outcomes(names: Any, agreed: set[str] | None) -> None:
+    source = Described(ULong(0x28), ["q", *[None] * 8, names])
+    assert attach(False, source).outcomes == agreed
+
+
+def test_a_publishers_source_is_its_own_business() -> None:
+    source = frames.source("elsewhere", 2, "copy", AmqpMap([(Symbol("a"), 1)]), frames.state("released"))
+    read = read_terminus(Frame(0, ATTACH, ("n", UInt(0), False, None, None, source, frames.target("q"))))
+    facts = (read.node, read.distribution_mode, read.source_durability, read.default_outcome, read.filter)
+    assert facts == ("q", "unset", "none", "unset", "none")
+    assert read.outcomes is None
+
+
+@pytest.mark.parametrize("publishing", [True, False])
+@pytest.mark.parametrize(
+    ("capability", "kind"), [(None, "queue"), ("queue", "queue"), ("topic", "channel"), ("other", "queue")]
+)
+def test_the_kind_of_a_node_made_on_attach(publishing: bool, capability: str | None, kind: str) -> None:
+    terminus = frames.target("q", capability=capability) if publishing else frames.source("q", capability=capability)
+    assert attach(publishing, terminus).wanted_kind == kind
+    several = Array(0xA3, [Symbol("x"), *([Symbol(capability)] if capability else [])])
+    terminus.value[6 if publishing else 10] = several
+    assert attach(publishing, terminus).wanted_kind == kind
