@@ -5,6 +5,7 @@ tables sends other frames. For every rule of every table in both profiles, one c
 from __future__ import annotations
 
 import copy
+import shutil
 from collections.abc import Iterator
 from itertools import chain, islice, zip_longest
 from pathlib import Path
@@ -15,9 +16,13 @@ import yaml
 
 from mappings import TableSet, load_tables
 from mappings.compile import Table
+from mappings.table_set import SHIPPED
 from mappings.vocabulary import PROFILES
 from mappings.vocabulary import TABLES as WORDS
+from tests.conftest import StartGateway
 from tests.mappings.test_mutations import FILES, compiled, mutants
+from tests.wire import frames
+from tests.wire.peer import Peer
 from tests.wire.plays import play
 
 TABLES = {profile: load_tables(profile=profile) for profile in PROFILES}
@@ -101,3 +106,18 @@ def test_a_changed_rule_changes_the_frames(tmp_path: Path, profile: str, name: s
 def test_a_fault_without_a_play_cannot_be_passed_over() -> None:
     with pytest.raises(KeyError):
         play("fault", {"fault": "something new"}, TABLES["extended"])
+
+
+def test_a_gateway_that_is_started_on_changed_tables_goes_by_them(gateway: StartGateway, tmp_path: Path) -> None:
+    """The same over a socket, with a process and the whole directory: what is stored is told as released."""
+    shutil.copytree(SHIPPED / "tables", tmp_path / "own" / "tables")
+    path = tmp_path / "own" / "tables" / "published.yaml"
+    rule = "then: {outcome: accepted, settle: true}"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(rule) == 1
+    path.write_text(text.replace(rule, "then: {outcome: released, settle: true}"), encoding="utf-8")
+    house = gateway("embedded", mappings={"dir": str(tmp_path / "own")})
+    with Peer(house.port) as peer:
+        peer.publisher("q")
+        peer.publish(frames.message())
+        assert peer.outcomes(1) == {0: "released"}
