@@ -124,6 +124,18 @@ def test_H_9_a_second_outcome_that_is_another_ends_the_link_and_the_first_holds(
     assert ("subscribe", "accepted", [1]) in held.outcomes()
 
 
+def test_H_9_two_outcomes_in_one_breath_are_two_outcomes() -> None:
+    held = Held("settle")
+    store = held.realm.store("q")
+    store.values, store.available = {1: MESSAGE}, [1]
+    held.peer.say(frames.attach_receiver("q"), frames.flow(1, 3))
+    rejected = frames.disposition(0, 0, frames.state("rejected"), settled=False)
+    (detach,) = held.peer.say(frames.disposition(0, 0, ACCEPTED, settled=False), rejected)
+    assert detach.condition == "amqp:illegal-state"
+    held.finish()
+    assert ("subscribe", "accepted", [1]) in held.outcomes()
+
+
 def test_a_subscription_that_is_lost_while_its_settlement_is_under_way() -> None:
     held = Held("settle")
     store = held.realm.store("q")
