@@ -79,7 +79,7 @@ def open_(container: str = "peer") -> bytes:
 
 
 def begin(channel: int = 0) -> bytes:
-    return frame(BEGIN, [None, UInt(0), UInt(2048), UInt(2048)], channel=channel)
+    return frame(BEGIN, [None, UInt(0), UInt(1_000_000), UInt(1_000_000)], channel=channel)
 
 
 def source(
@@ -126,7 +126,7 @@ def flow(
     handle: int, credit: int, delivery_count: int = 0, drain: bool = False, properties: Any = None, channel: int = 0
 ) -> bytes:
     tail: list[Any] = [drain] if properties is None else [drain, False, properties]
-    fields = [UInt(0), UInt(2048), UInt(0), UInt(2048), UInt(handle), UInt(delivery_count), UInt(credit), None, *tail]
+    fields = [UInt(0), UInt(1_000_000), UInt(0), UInt(1_000_000), UInt(handle), UInt(delivery_count), UInt(credit), None, *tail]
     return frame(FLOW, fields, channel=channel)
 
 
