@@ -46,6 +46,7 @@ class Connection:
         )
         self.container = ""
         self.opened = False
+        self.messages = 0  # received so far
         self._heard = True  # since the last tick
         self._heard_s = 0.0
         self.closing = False
@@ -124,6 +125,7 @@ class Connection:
         return (self.container, link.name, type(link))
 
     def _on_transfers(self, fact: Transfers) -> None:
+        self.messages += len(fact.messages)
         if fact.link.alive:
             fact.link.owner.on_transfers(fact)
 

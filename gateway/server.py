@@ -36,6 +36,11 @@ HOUSEKEEPING_INTERVAL_S = 1.0
 DRAIN_DEADLINE_S = 2.0
 CONSUMER_GRACE_S = 0.3
 CLOSE_DEADLINE_S = 1.0
+TURN_MESSAGES = (
+    250  # of one socket, about: few enough that reading, the log and writing overlap, enough to pay for a turn
+)
+TURN_BYTES_MIN, TURN_BYTES_MAX = 16_384, 262_144
+READ_AHEAD_BYTES = 524_288
 _M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
@@ -72,7 +77,7 @@ class Server:
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
         self.ports: dict[Connection, Port] = {}
-        self._loop: asyncio.AbstractEventLoop
+        self.loop: asyncio.AbstractEventLoop
         self._timer: asyncio.TimerHandle | None = None
         self._stop = asyncio.Event()
         self._woken = False
@@ -80,7 +85,7 @@ class Server:
         gateway.on_broken = self._on_broken
 
     async def run(self) -> int:
-        self._loop = loop = asyncio.get_running_loop()
+        self.loop = loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._stop.set)
         self.gateway.realm.on_ready(self._wake)
@@ -107,18 +112,18 @@ class Server:
         self._schedule(BUSY_INTERVAL_S if self.gateway.realm.busy else IDLE_INTERVAL_S)
 
     def _schedule(self, interval_s: float) -> None:
-        due = self._loop.time() + interval_s
+        due = self.loop.time() + interval_s
         if self._timer is not None:
             if self._timer.when() <= due + BUSY_INTERVAL_S:
                 return
             self._timer.cancel()
-        self._timer = self._loop.call_at(due, self._tick)
+        self._timer = self.loop.call_at(due, self._tick)
 
     def _wake(self) -> None:
         """From any thread: the realm has something. Many calls before the turn begins are one."""
         if not self._woken:
             self._woken = True
-            self._loop.call_soon_threadsafe(self._on_woken)
+            self.loop.call_soon_threadsafe(self._on_woken)
 
     def _on_woken(self) -> None:
         self._woken = False
@@ -178,8 +183,8 @@ class Server:
         gateway.realm.close(CLOSE_DEADLINE_S)
 
     async def _until(self, reached: object, deadline_s: float) -> None:
-        end = self._loop.time() + deadline_s
-        while not reached() and self._loop.time() < end:  # type: ignore[operator]
+        end = self.loop.time() + deadline_s
+        while not reached() and self.loop.time() < end:  # type: ignore[operator]
             await asyncio.sleep(0.005)
 
 
@@ -194,6 +199,10 @@ class Port(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._since = self._gateway.clock.monotonic_s()
         self._closing_since: float | None = None
+        self._turn_bytes = TURN_BYTES_MIN
+        self._ahead = bytearray()  # read from the socket, for the turns to come
+        self._pressure = False
+        self._gate_closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -216,15 +225,50 @@ class Port(asyncio.Protocol):
             data = self._negotiate(data)
             if not data:
                 return
+        if not self._ahead and len(data) <= self._turn_bytes:
+            self._turn(connection, data)
+            return
+        if not self._ahead:
+            self._server.loop.call_soon(self._go_on)
+        self._ahead += data
+        self._gate()
+
+    def _go_on(self) -> None:
+        """One turn on what was read ahead. Between two turns the loop writes, and the log has begun with the first."""
+        data = bytes(self._ahead[: self._turn_bytes])
+        del self._ahead[: self._turn_bytes]
+        if self._ahead:
+            self._server.loop.call_soon(self._go_on)
+        if self._connection is not None and data:
+            self._turn(self._connection, data)
+            self._gate()
+
+    def _turn(self, connection: Connection, data: bytes) -> None:
+        messages = connection.messages
         try:
             connection.receive(data)
         except Exception:
             # We are wrong, not the peer: this connection closes, every other goes on.
             log.exception("a turn failed; its connection is closed")
+            self._ahead.clear()
             self.abort()
             return
-        self._server.flush()
+        messages = connection.messages - messages
+        if messages:
+            fitting = len(data) * TURN_MESSAGES // messages
+            self._turn_bytes = min(TURN_BYTES_MAX, max(TURN_BYTES_MIN, fitting))
+        self._server.turn()
         self._server.soon()
+
+    def _gate(self) -> None:
+        """Read from the socket, or do not: too much waits here or for the realm."""
+        closed = self._pressure or len(self._ahead) > READ_AHEAD_BYTES
+        if closed != self._gate_closed and not self._transport.is_closing():
+            self._gate_closed = closed
+            if closed:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
 
     def _negotiate(self, data: bytes) -> bytes:
         assert self._sasl is not None
@@ -266,10 +310,8 @@ class Port(asyncio.Protocol):
         connection.tick(now_s)
 
     def pause(self, pressure: bool) -> None:
-        if pressure:
-            self._transport.pause_reading()
-        else:
-            self._transport.resume_reading()
+        self._pressure = pressure
+        self._gate()
 
     def pause_writing(self) -> None:
         if self._connection is not None:
@@ -283,6 +325,9 @@ class Port(asyncio.Protocol):
         self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._connection is not None and self._ahead:
+            data, self._ahead = bytes(self._ahead), bytearray()
+            self._turn(self._connection, data)  # what came before the end still counts
         connection, self._connection = self._connection, None
         if connection is not None:
             self._server.ports.pop(connection, None)
