@@ -44,7 +44,7 @@ CONDITIONS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
 }
 
 # row -> the tables that carry it out, with the facts that the row's text (not its columns) states
-_UNSETTLED = {"presettled": ("no",)}
+_UNSETTLED: dict[str, tuple[str, ...]] = {"presettled": ("no",)}
 ROWS: dict[str, list[tuple[str, Facts]]] = {
     "S-A1": [("default", {"cause": ("unstated",), "default_outcome": ("unset", "accepted")})],
     "S-A2": [("settle", {"state": ("accepted",)})],

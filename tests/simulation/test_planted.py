@@ -77,8 +77,8 @@ def _catch(bug: Bug, checker: type[Checker]) -> tuple[int, Violation] | None:
                 World(seed, checkers=(checker,)).live()
         except Violation as violation:
             return seed, violation
-        except Exception:  # a bug may break the world before the checker sees it; that does not count
-            continue
+        except Exception as broken:  # a bug may break the world before the checker sees it; that does not count
+            logging.info("%s broke the world of seed %d: %r", bug.name, seed, broken)
     return None
 
 

@@ -126,7 +126,8 @@ def flow(
     handle: int, credit: int, delivery_count: int = 0, drain: bool = False, properties: Any = None, channel: int = 0
 ) -> bytes:
     tail: list[Any] = [drain] if properties is None else [drain, False, properties]
-    fields = [UInt(0), UInt(1_000_000), UInt(0), UInt(1_000_000), UInt(handle), UInt(delivery_count), UInt(credit), None, *tail]
+    window = UInt(1_000_000)
+    fields = [UInt(0), window, UInt(0), window, UInt(handle), UInt(delivery_count), UInt(credit), None, *tail]
     return frame(FLOW, fields, channel=channel)
 
 
