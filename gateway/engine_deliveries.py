@@ -104,7 +104,7 @@ class Deliveries:
                     self.facts.pop()
                 self._too_large(link)
                 return  # the event stays, and is passed over with all that follow it
-            message(bytes(buffer[:size]) if size > 0 else b"")
+            message(buffer[:size] if size > 0 else b"")
             presettled(_settled(delivery))
             arrived(delivery)
             _advance(pointer)
@@ -172,7 +172,7 @@ class Deliveries:
             return
         link.partial_reported = False
         fact = self._transfers_of(link, _remote_state(delivery) == _TRANSACTIONAL)
-        fact.messages.append(bytes(self._buffer[:size]) if size > 0 else b"")
+        fact.messages.append(self._buffer[:size] if size > 0 else b"")
         fact.presettled.append(_settled(delivery))
         link.arrived.append(delivery)
         _advance(pointer)
@@ -234,10 +234,10 @@ class Deliveries:
 
 
 @cache
-def _scratch(size: int) -> tuple[memoryview, Any]:
-    """One buffer for all engines: they live on one thread, and nothing stays in it."""
-    buffer = memoryview(bytearray(size))
-    return buffer, ffi.from_buffer(buffer)
+def _scratch(size: int) -> tuple[Any, Any]:
+    """One buffer for all engines: they live on one thread, and nothing stays in it. A slice of the first is a copy."""
+    octets = ffi.new("char[]", size)
+    return ffi.buffer(octets), octets
 
 
 def _modified(delivery: Any) -> str:

@@ -21,7 +21,13 @@ _ATTACH_NAME, _ATTACH_SND, _ATTACH_RCV, _ATTACH_SOURCE, _ATTACH_TARGET = 0, 3, 4
 
 _delivery, _send, _advance = lib.pn_delivery, lib.pn_link_send, lib.pn_link_advance
 _update, _settle = lib.pn_delivery_update, lib.pn_delivery_settle
-_from_buffer = ffi.from_buffer
+
+# Every tag is written where proton copies it from: a new C view of each would cost as much as sending it.
+_TAG_SIZE_MAX: Final = 32
+_tag_room = ffi.new("char[]", _TAG_SIZE_MAX)
+_tag_octets = ffi.buffer(_tag_room)
+_tag_at = ffi.new("pn_bytes_t *", {"size": 0, "start": _tag_room})
+_tag = _tag_at[0]
 
 
 def set_condition(condition: Any, name: str, description: str) -> None:
@@ -197,8 +203,10 @@ class Outgoing(Link):
         pointer, unsettled = self._pointer, self.unsettled
         for seq, eid, value in zip(range(first_seq, first_seq + len(eids)), eids, values, strict=True):
             tag = b"%b%d" % (tag_prefix, eid)
-            unsettled[_delivery(pointer, (len(tag), _from_buffer(tag)))] = (seq, eid)
-            _send(pointer, _from_buffer(value), len(value))
+            _tag_at.size = size = len(tag)
+            _tag_octets[:size] = tag
+            unsettled[_delivery(pointer, _tag)] = (seq, eid)
+            _send(pointer, value, len(value))
             _advance(pointer)
 
     def send_settled(self, tag_prefix: bytes, eids: list[int], values: list[bytes]) -> None:
@@ -206,8 +214,10 @@ class Outgoing(Link):
         pointer = self._pointer
         for eid, value in zip(eids, values, strict=True):
             tag = b"%b%d" % (tag_prefix, eid)
-            delivery = _delivery(pointer, (len(tag), _from_buffer(tag)))
-            _send(pointer, _from_buffer(value), len(value))
+            _tag_at.size = size = len(tag)
+            _tag_octets[:size] = tag
+            delivery = _delivery(pointer, _tag)
+            _send(pointer, value, len(value))
             _settle(delivery)  # settling the current delivery advances the link
 
     def stated(self, pointer: Any, seq: int, state: str, peer_settled: bool) -> None:
