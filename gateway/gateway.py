@@ -115,10 +115,13 @@ class Gateway:
             try:
                 answer.owner.answered(answer)
             except Exception:
-                # We are wrong: the connection it concerns closes, every other goes on.
-                self.count_fault("assertion", "an answer could not be carried out")
-                log.exception("an answer of the realm could not be carried out")
-                self.on_broken(answer.owner)
+                self._broke(answer.owner, "an answer of the realm could not be carried out")
+
+    def _broke(self, owner: Any, what: str) -> None:
+        """We are wrong: the connection it concerns closes, every other goes on."""
+        self.count_fault("assertion", what)
+        log.exception(what)
+        self.on_broken(owner)
 
     def _dispatch(self) -> None:
         """Events to links with credit: a share each, round after round until nobody takes any. The first one changes
@@ -130,7 +133,14 @@ class Gateway:
         start = self._turns % len(links)
         hungry: list[ConsumingLink] = links[start:] + links[:start]
         while hungry:
-            hungry = [link for link in hungry if link.pump()]
+            hungry = [link for link in hungry if self._pump(link)]
+
+    def _pump(self, link: ConsumingLink) -> bool:
+        try:
+            return link.pump()
+        except Exception:
+            self._broke(link, "events could not be sent")
+            return False
 
     # -- the end
 

@@ -78,7 +78,8 @@ class Server:
         self.gateway = gateway
         self.ports: dict[Connection, Port] = {}
         self.loop: asyncio.AbstractEventLoop
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None  # uvloop gives one that tells no time when it is nearly due
+        self._due = 0.0
         self._stop = asyncio.Event()
         self._woken = False
         gateway.on_pressure = self._on_pressure
@@ -108,16 +109,19 @@ class Server:
 
     def _tick(self) -> None:
         self._timer = None
-        self.turn()
-        self._schedule(BUSY_INTERVAL_S if self.gateway.realm.busy else IDLE_INTERVAL_S)
+        try:
+            self.turn()
+        finally:  # whatever went wrong in one turn, there is a next one
+            self._schedule(BUSY_INTERVAL_S if self.gateway.realm.busy else IDLE_INTERVAL_S)
 
     def _schedule(self, interval_s: float) -> None:
         due = self.loop.time() + interval_s
         if self._timer is not None:
-            if self._timer.when() <= due + BUSY_INTERVAL_S:
+            if self._due <= due + BUSY_INTERVAL_S:
                 return
             self._timer.cancel()
-        self._timer = self.loop.call_at(due, self._tick)
+        self._due = due
+        self._timer = self.loop.call_later(interval_s, self._tick)
 
     def _wake(self) -> None:
         """From any thread: the realm has something. Many calls before the turn begins are one."""

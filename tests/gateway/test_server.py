@@ -1,0 +1,67 @@
+"""The server's clock: there is always a next turn, and only one."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import uvloop
+
+from gateway.gateway import Gateway
+from gateway.server import Server
+
+
+class _House:
+    """What the clock sees of a gateway."""
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.fails = 0
+        self.touched: dict[object, None] = {}
+        self.realm = SimpleNamespace(busy=True)
+
+    def poll(self) -> None:
+        self.turns += 1
+        if self.fails:
+            self.fails -= 1
+            raise AssertionError("a turn that fails")
+
+
+def _run(house: _House, work: Any) -> None:
+    async def main() -> None:
+        server = Server(cast(Gateway, house))
+        server.loop = asyncio.get_running_loop()
+        await work(server)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())
+
+
+@pytest.mark.parametrize("interval_s", [0.0, 0.0001, 0.001, 0.02])
+def test_a_turn_may_be_asked_for_at_any_time(interval_s: float) -> None:
+    """uvloop gives a handle without a time when a timer is due at once."""
+    house = _House()
+
+    async def work(server: Server) -> None:
+        for _ in range(50):
+            server._schedule(interval_s)
+            server.soon()
+        await asyncio.sleep(0.1)
+
+    _run(house, work)
+    assert 1 <= house.turns <= 110, "one chain of turns, however often it was asked for"
+
+
+def test_a_turn_that_fails_is_followed_by_another() -> None:
+    house = _House()
+    house.fails = 3
+
+    async def work(server: Server) -> None:
+        server.loop.set_exception_handler(lambda *_: None)
+        server._schedule(0.0)
+        await asyncio.sleep(0.1)
+
+    _run(house, work)
+    assert house.turns > 3
