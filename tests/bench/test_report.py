@@ -72,7 +72,7 @@ def test_what_others_use_is_told_from_what_we_use() -> None:
     assert foreign * machine.cores * (time.monotonic() - begin) > 0.4
     ours = machine._ours_s()
     strays[0].wait()
-    assert machine._ours_s() - ours >= 0.5
+    assert machine._ours_s() - ours >= 0.45  # the system counts in ticks
 
 
 def test_a_failed_run_is_named() -> None:
