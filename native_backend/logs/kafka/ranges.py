@@ -123,9 +123,17 @@ def _bounds(consumer: Consumer, topic: str, partition: int, deadline: float) -> 
             found: tuple[int, int] = consumer.get_watermark_offsets(place, max(deadline - time.monotonic(), 0.1))
             return found
         except KafkaException as error:
-            if error.args[0].code() not in TRANSIENT or time.monotonic() >= deadline:
+            code = error.args[0].code()
+            # What the consumer remembers of a topic that it once missed is no answer: the cluster is asked.
+            may_be_there = code in TRANSIENT or (code in UNKNOWN and _is_there(consumer, topic, deadline))
+            if not may_be_there or time.monotonic() >= deadline:
                 raise
         time.sleep(0.02)
+
+
+def _is_there(consumer: Consumer, topic: str, deadline: float) -> bool:
+    found = consumer.list_topics(topic, max(deadline - time.monotonic(), 0.1)).topics.get(topic)
+    return found is not None and found.error is None
 
 
 def _read(consumer: Consumer, end: int, count_max: int, deadline: float) -> Records:
