@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -36,7 +37,7 @@ class Subscribe:
     link: object
 
 
-class Subscription:
+class Subscription(ABC):
     """Common to all modes. `close` may be called at any time, also after a loss, and more than once."""
 
     def __init__(
@@ -53,10 +54,11 @@ class Subscription:
         self._services = services
         self._closed = closed
 
+    @abstractmethod
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
         """Events for this link now, at most that many; None if there are none ready."""
-        raise NotImplementedError
 
+    @abstractmethod
     def settle(
         self,
         operation: Operation,
@@ -69,7 +71,6 @@ class Subscription:
         cause: str = "disposition",
     ) -> None:
         """Answered by `Settled` once the journal holds it. Only what `take` gave this link, and once."""
-        raise NotImplementedError
 
     def close(self) -> None:
         if self._open:
@@ -83,8 +84,9 @@ class Subscription:
         self._lost = answer
         self._services.answer(SubscriptionLost(self.owner, self, answer, native))
 
+    @abstractmethod
     def _leave(self) -> None:
-        raise NotImplementedError
+        """Give up what this mode holds of the realm; called once, unless it was lost before."""
 
 
 class DurableSubscription(Subscription):
@@ -156,6 +158,20 @@ class PlainSubscription(Subscription):
             if eids:
                 self._cursor.position = eids[-1] + 1
         return gathering.delivered({}, 0)
+
+    def settle(
+        self,
+        operation: Operation,
+        eids: list[int],
+        seqs: list[int],
+        owner: object,
+        *,
+        failed: bool = False,
+        elsewhere: bool = False,
+        cause: str = "disposition",
+    ) -> None:
+        """A plain subscription has nothing outstanding, so nothing of it can be settled."""
+        self._services.answer(Settled(owner, "not-found", "not outstanding"))
 
     def lose(self, answer: SubscribeAnswer, native: str) -> None:
         self._leave()
