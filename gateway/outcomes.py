@@ -132,9 +132,7 @@ class Outcomes:
         else:
             for seq in seqs:
                 told.add(seq, seq)
-        if told.firsts[0] == self._low:
-            self._low = told.lasts[0] + 1
-            told.remove_below(self._low)
+        self._low = told.absorb(self._low)
 
     def flush(self, closed: bool = False) -> None:
         """End of a turn: what was told since the last record becomes one."""

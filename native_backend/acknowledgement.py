@@ -67,10 +67,8 @@ class Acknowledgement:
             self.low = max(self.low, last + 1)
         else:
             self.acked.add(first, last)
-        acked = self.acked
-        if acked.firsts and acked.firsts[0] <= self.low:
-            self.low = max(self.low, acked.lasts[0] + 1)
-            acked.remove_below(self.low)
+        if self.acked:
+            self.low = self.acked.absorb(self.low)
 
     def _terminal(self, first: int, last: int, cover: int) -> None:
         self.cover(cover, last)

@@ -39,6 +39,16 @@ class Link(Protocol):
     def lose(self, answer: SubscribeAnswer, native: str) -> None: ...
 
 
+class _Barred:
+    """What a link sent elsewhere, and where its next look at the returned events begins."""
+
+    __slots__ = ("eids", "resume")
+
+    def __init__(self) -> None:
+        self.eids = Intervals()
+        self.resume = 0
+
+
 class Dispatch:
     """See the module's docstring."""
 
@@ -56,7 +66,7 @@ class Dispatch:
         self._fetched: Chunk | None = None
         self._fetching = False
         self._retry_s = 0.0  # no fetch before
-        self._elsewhere: dict[int, set[object]] = {}
+        self._elsewhere: dict[object, _Barred] = {}  # by `Link.link`
 
     # -- links come and go
 
@@ -72,10 +82,7 @@ class Dispatch:
             self.state.returned.add(first, last)
         link.outstanding = Intervals()
         self.links.remove(link)
-        for eid in [eid for eid, links in self._elsewhere.items() if link.link in links]:
-            self._elsewhere[eid].discard(link.link)
-            if not self._elsewhere[eid]:
-                del self._elsewhere[eid]
+        self._elsewhere.pop(link.link, None)
         if not self.links:
             self._rest()
 
@@ -118,23 +125,27 @@ class Dispatch:
                 state.position = cursor.position = eids[-1] + 1
 
     def _take_returned(self, link: Link, gathering: Gathering) -> None:
-        returned = self.state.returned
-        at = 0  # ranges that this link cannot have now
-        while gathering.room > 0 and at < min(len(returned), self._services.limits.returned_scan):
-            first, last = returned.firsts[at], returned.lasts[at]
-            if self._elsewhere:
-                allowed = self._allowed(link, first, last)
-                at += allowed[0] > first  # what comes before stays a range of its own
-                first, last = allowed
-                if first > last:
-                    continue
+        returned, barred = self.state.returned, self._elsewhere.get(link.link)
+        bound = barred.resume if barred is not None else 0
+        skips = self._services.limits.returned_scan  # stretches that this link cannot have now
+        while gathering.room > 0 and skips:
+            found = returned.at_or_above(bound)
+            allowed = found if found is None or barred is None else barred.eids.first_hole(*found)
+            if found is None:
+                break
+            if allowed is None:
+                bound, skips = found[1] + 1, skips - 1
+                continue
+            first, last = allowed
+            bound = last + 1
             chunk = self._readable(first)
             if chunk is None:
                 if self._fetch(first):
                     return
-                at += 1
+                skips -= 1
                 continue
             last = min(last, chunk.end - 1)
+            bound = last + 1
             begin, end = chunk.index(first), chunk.index(last + 1)
             eids = gathering.add(chunk, begin, end)
             if len(eids) < end - begin:  # no room for all
@@ -146,15 +157,8 @@ class Dispatch:
             if after <= last:  # nothing but gaps
                 self.state.cover(after, last)
             self._given(link, chunk, eids)
-
-    def _allowed(self, link: Link, first: int, last: int) -> tuple[int, int]:
-        """The first stretch of [first, last] that this link did not send elsewhere; begins above `last` if none."""
-        barred = [eid for eid, links in self._elsewhere.items() if first <= eid <= last and link.link in links]
-        for eid in sorted(barred):
-            if eid > first:
-                return first, eid - 1
-            first += 1
-        return first, last
+        if barred is not None:
+            barred.resume = 0 if skips else bound  # the next take looks further on
 
     def _given(self, link: Link, chunk: Chunk, eids: list[int]) -> None:
         runs = dense_runs(eids)
@@ -195,13 +199,13 @@ class Dispatch:
     def settled(self, settlement: Settlement) -> None:
         self.state.apply(settlement.operation, settlement.failed, settlement.runs)
         if settlement.elsewhere and settlement.link in self.links:
+            barred = self._elsewhere.setdefault(settlement.link.link, _Barred())
             for first, last, _, _ in settlement.runs:
-                for eid in range(first, last + 1):
-                    self._elsewhere.setdefault(eid, set()).add(settlement.link.link)
+                barred.eids.add(first, last)
         elif self._elsewhere and settlement.operation != "return":
-            for first, last, _, _ in settlement.runs:
-                for eid in range(first, last + 1):
-                    self._elsewhere.pop(eid, None)
+            for barred in self._elsewhere.values():
+                for first, last, _, _ in settlement.runs:
+                    barred.eids.discard(first, last)
 
     def restore(self, settlement: Settlement) -> None:
         live = settlement.link in self.links

@@ -23,7 +23,7 @@ class RealmLimits:
     reader_turn_s: float = 0.5
     """How long a lagging subscription keeps its reader when others wait for one."""
     returned_scan: int = 64
-    """Ranges of returned events that one `take` looks at."""
+    """Ranges of returned events that a link cannot have now and that one `take` passes over."""
     journal_interval_s: float = 0.005
     """From the beginning of one journal transaction to the next, on logs that are polled. A log that wakes us paces
     itself."""
