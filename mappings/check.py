@@ -9,10 +9,11 @@ Source: the house's hit policy *unique*. May import: the standard library, `mapp
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 from mappings.boxes import Box, first_of, full, subtract_all, volume, within
-from mappings.rules import Profile, Rule, TableRules, facts_of, write_facts
+from mappings.rules import Profile, Rule, TableRules, facts_of, named, write_facts
 from mappings.yaml_lines import Problem
 
 
@@ -26,9 +27,20 @@ def check_table(table: TableRules) -> list[Problem]:
     """What is wrong with how the rules of one table fit together, in each profile."""
     space = possible_space(table)
     problems = _check_impossible(table)
-    for profile in table.profiles.values():
+    for profile in _distinct(table):
         problems.extend(_check_profile(table, profile, space))
     return problems
+
+
+def _distinct(table: TableRules) -> list[Profile]:
+    """The profiles, those with the very same rules as one that carries all their names: a mistake is told once."""
+    alike: dict[tuple[int, ...], list[Profile]] = {}
+    for profile in table.profiles.values():
+        alike.setdefault(tuple(map(id, profile.rules)), []).append(profile)
+    return [
+        replace(group[0], name=named([profile.name for profile in group]), line=min(item.line for item in group))
+        for group in alike.values()
+    ]
 
 
 def _check_impossible(table: TableRules) -> list[Problem]:

@@ -13,6 +13,10 @@ A file:
       um-9.12: {rules: [{id, when, then, because, source}]}
       extended: {extends: um-9.12, without: [id, ...], rules: [...]}
 
+What a profile that extends another writes down is its differences from that one: each a rule of its own, with its id,
+its because and its source, in place of those that it names under `without`. A profile that a table does not mention
+differs in nothing from its base (`vocabulary.BASES`).
+
 May import: the standard library, `mappings`.
 """
 
@@ -20,12 +24,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from mappings.citations import CITATIONS
 from mappings.reader import Reader, choices, contains, listed, shown
 from mappings.rules import Impossible, Profile, Rule, TableRules
-from mappings.vocabulary import HIT_POLICY, PROFILES, TABLES, Law, TableWords, Value, Word
+from mappings.vocabulary import BASES, HIT_POLICY, PROFILES, TABLES, Law, TableWords, Value, Word
 from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
 
 _RULE_KEYS = ("id", "when", "then", "because", "source")
@@ -109,21 +114,45 @@ class _TableReader(Reader):
             return {}
         refuse_unknown_keys(node, PROFILES, self.problems)
         profiles: dict[str, Profile] = {}
-        for name in PROFILES:  # a profile extends one that comes before it in this order, so there are no circles
-            written = node.get(name)
-            if written is None:
-                self.refuse(node, f"profile {name} is missing", f"write {name}: {{rules: [...]}}")
-                continue
-            profile = self._profile(name, written, profiles)
-            if profile is not None:
-                profiles[name] = profile
-        return profiles
+        for name in PROFILES:
+            self._read_profile(name, node, profiles, ())
+        return {name: profiles[name] for name in PROFILES if name in profiles}
 
-    def _profile(self, name: str, node: Node, earlier: Mapping[str, Profile]) -> Profile | None:
+    def _read_profile(self, name: str, node: Node, profiles: dict[str, Profile], path: tuple[str, ...]) -> None:
+        """Read a profile after the one that it extends. `path`: the profiles that extend this one, outermost first."""
+        if name in profiles:
+            return
+        written, base = node.get(name), BASES[name]
+        if written is None and base is None:
+            self.refuse(node, f"profile {name} is missing", f"write {name}: {{rules: [...]}}")
+            return
+        extends = None if written is None else written.get("extends")
+        if extends is not None:
+            base = extends.content if extends.content in PROFILES else None
+        if base is not None and (extends is not None or written is None):
+            if base in (*path, name):
+                self._refuse_circle(extends or node, (*path, name, base))
+                return
+            self._read_profile(base, node, profiles, (*path, name))
+        if written is not None:
+            profile = self._profile(name, written, profiles)
+        else:
+            of_base = profiles.get(base or "")
+            profile = of_base and replace(of_base, name=name)
+        if profile is not None:
+            profiles[name] = profile
+
+    def _refuse_circle(self, node: Node, path: tuple[str, ...]) -> None:
+        circle = path[path.index(path[-1]) :]
+        if not any(problem.message.startswith("profiles in a circle") for problem in self.problems):
+            message = f"profiles in a circle: {' extends '.join(circle)}"
+            self.refuse(node, message, "let one of them extend none of the others")
+
+    def _profile(self, name: str, node: Node, others: Mapping[str, Profile]) -> Profile | None:
         fields = self.fields(node, ("extends", "without", "rules"), ("extends", "without"))
         if fields is None:
             return None
-        inherited = self._inherited(fields, earlier)
+        inherited = self._inherited(fields, others)
         rules = {rule.id: rule for rule in inherited}
         for item in self.items(fields.get("rules")):
             rule = self._rule(item)
@@ -137,17 +166,19 @@ class _TableReader(Reader):
             rules[rule.id] = rule
         return Profile(name, tuple(rules.values()), node.line)
 
-    def _inherited(self, fields: Mapping[str, Node], earlier: Mapping[str, Profile]) -> list[Rule]:
+    def _inherited(self, fields: Mapping[str, Node], others: Mapping[str, Profile]) -> list[Rule]:
         extends, without = fields.get("extends"), fields.get("without")
         if extends is None:
             if without is not None:
                 self.refuse(without, "without needs a profile to take rules from", "write extends: PROFILE")
             return []
         name = self.text(extends)
-        if name not in earlier:
-            self.refuse(extends, f"there is no profile {name} before this one", suggest(name, list(earlier)))
+        if name not in others and name in PROFILES:
+            return []  # its own problem was told
+        if name not in others:
+            self.refuse(extends, f"there is no profile {name}", suggest(name, PROFILES))
             return []
-        rules = {rule.id: rule for rule in earlier[name].rules}
+        rules = {rule.id: rule for rule in others[name].rules}
         for item in self.items(without):
             rule_id = self.text(item)
             if rules.pop(rule_id, None) is None:

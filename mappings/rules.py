@@ -5,11 +5,11 @@ May import: the standard library, `mappings.boxes`, `mappings.vocabulary`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mappings.boxes import Box
-from mappings.vocabulary import TableWords, Value
+from mappings.vocabulary import PROFILES, TableWords, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,11 @@ class TableRules:
     file: str
     impossible: tuple[Impossible, ...]
     profiles: Mapping[str, Profile]
+
+
+def named(profiles: Sequence[str]) -> str:
+    """Profiles in a sentence."""
+    return "every profile" if len(profiles) == len(PROFILES) else ", ".join(profiles)
 
 
 def facts_of(words: TableWords, positions: tuple[int, ...]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from pathlib import Path
 from mappings.boxes import Box, combinations_of
 from mappings.compile import Decision, ImpossibleFacts, Table
 from mappings.reader import Reader, contains, shown
-from mappings.rules import TableRules, facts_of, write_facts
+from mappings.rules import TableRules, facts_of, named, write_facts
 from mappings.table_set import TableSet
 from mappings.vocabulary import PROFILES, TABLES, TableWords, Value
 from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
@@ -72,11 +72,14 @@ def run_scenarios(directory: Path, rules: Mapping[str, TableRules], sets: Mappin
 def _uncovered(table: TableRules, reached: set[tuple[str, str, str]], directory: Path) -> list[Problem]:
     name = table.words.name
     remedy = f"write one in {directory / (name + _SUFFIX)}.yaml"
+    missed: dict[tuple[str, int, str], list[str]] = {}  # a rule, and the profiles in which it is not reached
+    for profile in table.profiles.values():
+        for rule in profile.rules:
+            if (profile.name, name, rule.id) not in reached:
+                missed.setdefault((rule.file, rule.line, rule.id), []).append(profile.name)
     return [
-        Problem(rule.file, rule.line, f"no scenario reaches rule {rule.id} in {profile.name}", remedy)
-        for profile in table.profiles.values()
-        for rule in profile.rules
-        if (profile.name, name, rule.id) not in reached
+        Problem(file, line, f"no scenario reaches rule {rule} in {named(profiles)}", remedy)
+        for (file, line, rule), profiles in missed.items()
     ]
 
 

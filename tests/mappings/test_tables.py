@@ -154,9 +154,26 @@ def test_all_problems_of_all_files_are_raised_together(tmp_path: Path) -> None:
     assert told.count("\n") == len(raised.value.problems) - 1
 
 
+def test_9_10_is_9_12_and_9_9_is_it_without_transactions() -> None:
+    documented = load_tables(profile="um-9.12")
+    assert [load_tables(profile="um-9.10")[name].cells for name in TABLES] == [
+        documented[name].cells for name in TABLES
+    ]
+    oldest = load_tables(profile="um-9.9")
+    about = {("address", "coordinator"), ("transactional", "yes"), ("state", "transactional")}
+    for name in TABLES:
+        for new, old in zip(documented[name].cells, oldest[name].cells, strict=True):
+            if old is not None and new != old:
+                assert about & oldest[name].facts(old.cell).items(), (name, old)
+    alike = [name for name in TABLES if oldest[name].cells == documented[name].cells]
+    assert alike == ["attached", "published", "default", "settled", "fault"]
+
+
 def test_an_unknown_profile_or_directory_is_a_problem(tmp_path: Path) -> None:
-    with pytest.raises(MappingProblems, match=r"there is no profile um-9\.10; write um-9\.12 or extended"):
-        load_tables(profile="um-9.10")
+    with pytest.raises(
+        MappingProblems, match=r"there is no profile um-9\.11; write um-9\.9 or um-9\.10 or um-9\.12 or extended"
+    ):
+        load_tables(profile="um-9.11")
     with pytest.raises(MappingProblems, match="is no directory"):
         load_tables(tmp_path / "nowhere")
 

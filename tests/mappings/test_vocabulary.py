@@ -37,7 +37,8 @@ def documented_then(section: str, words: TableWords) -> dict[str, set[Value]]:
 
 def test_the_document_has_every_table_in_order() -> None:
     assert list(SECTIONS) == list(TABLES)
-    assert re.search(r"Profiles: `([^.]*\.\d+)`, `(\w+)`", DOCUMENT).groups() == PROFILES  # type: ignore[union-attr]
+    named = re.search(r"^Profiles: ((?:`[^`]+`(?:, )?)+)", DOCUMENT, re.MULTILINE)
+    assert named and tuple(re.findall(r"`([^`]+)`", named[1])) == PROFILES
 
 
 @pytest.mark.parametrize("name", TABLES)
