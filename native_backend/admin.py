@@ -6,14 +6,14 @@ May import: the standard library, `native_backend` below it.
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from native_backend.answers import NodeKind
 from native_backend.clock import Clock
 from native_backend.durables import Durable, durable_key, encode_durable, queue_durable
-from native_backend.log import Failure, Log, LogError, TopicSpec
+from native_backend.log import Log, TopicSpec
 from native_backend.metadata import Metadata, read_tail, realm_topic
+from native_backend.metadata_writer import read_through, realm_metadata
 from native_backend.nodes import (
     KINDS,
     Node,
@@ -24,9 +24,7 @@ from native_backend.nodes import (
     plain_topic,
     store_id,
 )
-
-_ATTEMPTS = 1000  # to see what was just written
-_PAUSE_S = 0.005
+from native_backend.properties import DEFAULT, Properties, check_properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,37 +51,33 @@ class ShownNode:
         return self.end - self.first
 
 
-def realm_metadata(log: Log, prefix: str) -> Metadata:
-    """Read to its end; empty for a realm that nobody has opened."""
-    metadata = Metadata()
-    try:
-        metadata.fold(read_tail(log, realm_topic(prefix), 0))
-    except LogError as error:
-        if error.failure.cause != "not-found":
-            raise
-    return metadata
-
-
-def create_node(log: Log, prefix: str, name: str, kind: NodeKind, clock: Clock) -> Node:
-    """The node of that name; created if there is none. Of two creators the first record wins for both."""
+def create_node(
+    log: Log, prefix: str, name: str, kind: NodeKind, clock: Clock, properties: Properties = DEFAULT
+) -> Node:
+    """The node of that name; created if there is none, with these properties. Of two creators the first record wins
+    for both. A node that exists keeps its properties: `set_properties` changes them."""
     if not name or kind not in KINDS:
         raise NodeError(f"a node needs a name and a kind ({' or '.join(KINDS)}): {name!r}, {kind!r}")
+    check_properties(properties, name)
     log.create_topics([TopicSpec(realm_topic(prefix), compacted=True)])
     metadata = realm_metadata(log, prefix)
     existing = metadata.nodes.get(name)
     if existing is not None:
         return _of_kind(existing, kind)
-    node = _new_node(log, prefix, name, kind, metadata)
     now_us = clock.epoch_us()
+    node = replace(_new_node(log, prefix, name, kind, metadata), properties=properties, created_us=now_us)
+    metadata.fold(read_tail(log, realm_topic(prefix), metadata.position))
+    if name in metadata.nodes:  # while the topic was made
+        return _of_kind(metadata.nodes[name], kind)
     if kind == "queue":  # before the node's own record: who sees the node sees its durable
         durable = queue_durable(prefix, node, log.bounds(node.topic, 0)[0])
         log.put(realm_topic(prefix), durable_key(name, durable.name), encode_durable(durable, now_us))
     written = log.put(realm_topic(prefix), node_key(name), encode_node(node, now_us))
-    _read_through(log, prefix, metadata, written)
+    read_through(log, prefix, metadata, written)
     winner = metadata.nodes.get(name)
     if winner is None:
         raise NodeError(f"node {name!r} was deleted by somebody else while it was created")
-    if winner != node:  # compaction keeps the last record of a key: make that the winner's, too
+    if winner.store != node.store:  # compaction keeps the last record of a key: make that the winner's, too
         log.put(realm_topic(prefix), node_key(name), encode_node(winner, now_us))
     return _of_kind(winner, kind)
 
@@ -113,17 +107,10 @@ def delete_node(log: Log, prefix: str, name: str) -> bool:
     for durable in [durable for durable in metadata.durables.values() if durable.node == name]:
         log.put(realm_topic(prefix), durable_key(name, durable.name), None)
     log.delete_topic(node.topic)
+    left = realm_metadata(log, prefix).nodes.get(name)
+    if left is not None and left.store == node.store:  # its properties were changed meanwhile: `set_properties`
+        log.put(realm_topic(prefix), node_key(name), None)
     return True
-
-
-def _read_through(log: Log, prefix: str, metadata: Metadata, offset: int) -> None:
-    """Read on until the record at `offset` has been seen."""
-    for _ in range(_ATTEMPTS):
-        metadata.fold(read_tail(log, realm_topic(prefix), metadata.position))
-        if metadata.position > offset:
-            return
-        time.sleep(_PAUSE_S)
-    raise LogError(Failure("unavailable", f"{realm_topic(prefix)} cannot be read up to {offset}"))
 
 
 def _of_kind(node: Node, kind: NodeKind) -> Node:

@@ -1,22 +1,27 @@
-"""Realm metadata: the compacted topic `<prefix>.realm`, folded into nodes and durables.
+"""Realm metadata: the compacted topic `<prefix>.realm`, folded into nodes, durables and the realm's own grants.
 
-Of two creators of one node the first record wins, until a tombstone. A durable's record counts while its store is the
-node's. The fold belongs to one thread; `read_tail` may run on another.
+Of two creators of one node the first record wins, until a tombstone; a later record of the same store changes the
+node's properties. A durable's record counts while its store is the node's. The fold belongs to one thread; `read_tail`
+may run on another.
 May import: the standard library, orjson, `native_backend` below it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import orjson
 
 from native_backend.durables import Durable, decode_durable
 from native_backend.log import Failure, Log, LogError, Records
 from native_backend.nodes import Node, decode_node
+from native_backend.properties import Grant, decode_acl, encode_acl
 
 _BATCH = 1000
-VERSION = 1
+VERSIONS = (1, 2)
+REALM_KEY = orjson.dumps(["realm"])
 
 
 def realm_topic(prefix: str) -> str:
@@ -45,6 +50,10 @@ class Metadata:
     nodes: dict[str, Node] = field(default_factory=dict)
     durables: dict[tuple[str, str], Durable] = field(default_factory=dict)
     stores: dict[int, Node] = field(default_factory=dict)
+    acl: tuple[Grant, ...] = ()
+    """The realm's own grants."""
+    on_changed: list[Callable[[Node | None], None]] = field(default_factory=list)
+    """Told, by the thread that folds, of a node whose properties changed; None: the realm's grants did."""
 
     def fold(self, parts: list[Records]) -> list[Node]:
         """Take records in; those below `position` are known already. Returns the nodes that are no more."""
@@ -69,12 +78,14 @@ class Metadata:
         if value is None:
             return self._tombstone(what, names)
         record = orjson.loads(value)
-        if record["v"] != VERSION:
-            detail = f"realm metadata {names} has version {record['v']}; this release knows {VERSION}"
+        if record["v"] not in VERSIONS:
+            known_ones = " and ".join(map(str, VERSIONS))
+            detail = f"realm metadata {names} has version {record['v']}; this release knows {known_ones}"
             raise LogError(Failure("unexpected", detail))
-        if what == "node" and names[0] not in self.nodes:
-            node = decode_node(record)
-            self.nodes[node.name] = self.stores[node.store] = node
+        if what == "node":
+            self._node(decode_node(record))
+        elif what == "realm":
+            self._realm(record)
         elif what == "durable":
             durable = decode_durable(record)
             known = self.durables.get((durable.node, durable.name))
@@ -82,12 +93,40 @@ class Metadata:
                 self.durables[durable.node, durable.name] = durable
         return []
 
+    def _node(self, node: Node) -> None:
+        """A node begins, or has other properties. Another store of a name that is taken: the first creator has won."""
+        known = self.nodes.get(node.name)
+        if known is None:
+            self.nodes[node.name] = self.stores[node.store] = node
+        elif known.store == node.store and known.properties != node.properties:
+            changed = replace(known, properties=node.properties)
+            self.nodes[node.name] = self.stores[node.store] = changed
+            self._tell(changed)
+
+    def _realm(self, record: dict[str, Any]) -> None:
+        acl = decode_acl(record["acl"])
+        if acl != self.acl:
+            self.acl = acl
+            self._tell(None)
+
+    def _tell(self, changed: Node | None) -> None:
+        for listener in self.on_changed:
+            listener(changed)
+
     def _tombstone(self, what: str, names: list[str]) -> list[Node]:
         if what == "durable":
             self.durables.pop((names[0], names[1]), None)
+            return []
+        if what == "realm":
+            self._realm({"acl": []})
             return []
         node = self.nodes.pop(names[0], None) if what == "node" else None
         if node is None:
             return []
         del self.stores[node.store]
         return [node]
+
+
+def encode_realm(acl: tuple[Grant, ...]) -> bytes:
+    """The realm's own record, under `REALM_KEY`."""
+    return orjson.dumps({"v": 2, "acl": encode_acl(acl)})

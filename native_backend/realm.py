@@ -96,6 +96,10 @@ class Realm:
 
         self._control.submit(job, done)
 
+    def on_changed(self, listener: Callable[[Node | None], None]) -> None:
+        """Told out of `poll` of every node whose properties changed; None: the realm's own grants did."""
+        self._metadata.on_changed.append(listener)
+
     # -- data
 
     def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:

@@ -49,6 +49,7 @@ class Shard:
         self._projector = Projector(services)
         self._snapshot_due = services.limits.snapshot_records
         services.journal.on_fenced = self._fenced
+        metadata.on_changed.append(self._changed)
 
     def claim(self) -> None:
         """Own the shard, then learn its state. Blocks; raises LogError."""
@@ -192,6 +193,13 @@ class Shard:
         log, topic = self._services.log, state_topic(self._services.prefix)
         deadline_s = self._services.limits.control_deadline_s
         return lambda: log.put(topic, key, value, deadline_s)
+
+    def _changed(self, node: Node | None) -> None:
+        """The durables at work know their node as it is now."""
+        if node is not None:
+            for (store, _), dispatch in self._open.items():
+                if store == node.store:
+                    dispatch.node = node
 
     def _fenced(self) -> None:
         for dispatch in self._open.values():

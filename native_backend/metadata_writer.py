@@ -1,0 +1,71 @@
+"""Reading realm metadata to its end, and writing it beside others who write it, too.
+
+Everything blocks and raises `LogError`, or `PropertyError` where a change asks for what no node can have.
+May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from native_backend.clock import Clock
+from native_backend.log import Failure, Log, LogError, TopicSpec
+from native_backend.metadata import REALM_KEY, Metadata, encode_realm, read_tail, realm_topic
+from native_backend.nodes import Node, encode_node, node_key
+from native_backend.properties import Grant, Properties, PropertyError, check_acl, check_properties
+
+_ATTEMPTS = 1000  # to see what was just written
+_PAUSE_S = 0.005
+Change = Callable[[Properties], Properties]
+
+
+def realm_metadata(log: Log, prefix: str) -> Metadata:
+    """Read to its end; empty for a realm that nobody has opened."""
+    metadata = Metadata()
+    try:
+        metadata.fold(read_tail(log, realm_topic(prefix), 0))
+    except LogError as error:
+        if error.failure.cause != "not-found":
+            raise
+    return metadata
+
+
+def read_through(log: Log, prefix: str, metadata: Metadata, offset: int) -> None:
+    """Read on until the record at `offset` has been seen."""
+    for _ in range(_ATTEMPTS):
+        metadata.fold(read_tail(log, realm_topic(prefix), metadata.position))
+        if metadata.position > offset:
+            return
+        time.sleep(_PAUSE_S)
+    raise LogError(Failure("unavailable", f"{realm_topic(prefix)} cannot be read up to {offset}"))
+
+
+def set_properties(log: Log, prefix: str, name: str, change: Change, clock: Clock) -> Node | None:
+    """Give a node what `change` makes of its properties; None when there is no such node. Of two changes of one node at
+    the same moment the later record wins."""
+    metadata = realm_metadata(log, prefix)
+    node = metadata.nodes.get(name)
+    if node is None:
+        return None
+    properties = change(node.properties)
+    check_properties(properties, name)
+    if properties == node.properties:
+        return node
+    changed = encode_node(replace(node, properties=properties), clock.epoch_us())
+    read_through(log, prefix, metadata, log.put(realm_topic(prefix), node_key(name), changed))
+    topic = log.topics(node.topic).get(node.topic)
+    if topic is None or topic.id != node.topic_id:  # deleted meanwhile: it stays so (`delete_node` looks, too)
+        log.put(realm_topic(prefix), node_key(name), None)
+        return None
+    return metadata.nodes.get(name)
+
+
+def set_realm_acl(log: Log, prefix: str, acl: tuple[Grant, ...]) -> None:
+    """The realm's own grants; of two writers the last one wins."""
+    problems = check_acl(acl)
+    if problems:
+        raise PropertyError(problems)
+    log.create_topics([TopicSpec(realm_topic(prefix), compacted=True)])
+    log.put(realm_topic(prefix), REALM_KEY, encode_realm(acl))

@@ -1,0 +1,138 @@
+"""The contract of the realm, continued: what is set on nodes, kept where everybody sees it, and changed live."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from native_backend import admin
+from native_backend.limits import RealmLimits
+from native_backend.log import Log, LogError
+from native_backend.metadata import realm_topic
+from native_backend.metadata_writer import realm_metadata, set_properties, set_realm_acl
+from native_backend.nodes import Node, encode_node, node_key
+from native_backend.properties import Grant, Properties, PropertyError
+from tests.native_backend.gateway import Gateway
+from tests.native_backend.logs.worlds import World
+from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+
+__all__ = ["gateway", "start", "world"]  # fixtures
+
+FULL = Properties(
+    type="persistent",
+    capacity_events=1000,
+    capacity_bytes=10**6,
+    honour_capacity=True,
+    ttl_ms=60_000,
+    dead_letter="dead",
+    attempts=5,
+    redelivery_delay_ms=100,
+    redelivery_delay_max_ms=5_000,
+    redelivery="exponential",
+    acl=(Grant("user:ann", frozenset({"publish"})), Grant("*", frozenset({"peek", "subscribe"}))),
+)
+
+
+def test_every_property_is_kept_and_seen_by_another_process(world: World, gateway: Gateway) -> None:
+    other = world.open()
+    node = admin.create_node(other, gateway.prefix, "orders", "queue", gateway.clock, FULL)
+    assert node.properties == FULL
+    found = gateway.find("orders")
+    assert found == node
+    assert realm_metadata(other, gateway.prefix).nodes["orders"].created_us == node.created_us > 0
+
+
+def test_a_change_reaches_a_serving_realm_by_itself(world: World, start: Start) -> None:
+    gateway = start(RealmLimits(metadata_interval_s=0.02))
+    node = gateway.create("orders")
+    consumer = gateway.consumer(node)
+    told: list[Node | None] = []
+    gateway.realm.on_changed(told.append)
+    other = world.open()
+    changed = set_properties(other, gateway.prefix, "orders", lambda p: replace(p, ttl_ms=5), gateway.clock)
+    set_properties(other, gateway.prefix, "orders", lambda p: replace(p, ttl_ms=5), gateway.clock)  # no change
+    gateway.until(lambda: bool(told), "the change")
+    assert told == [changed] == [replace(node, properties=Properties(ttl_ms=5))]
+    assert gateway.realm.node("orders") == changed
+    eids = gateway.publish(node, bodies(3))  # the node as it was at attach is the same store
+    assert consumer.receive(3) == eids
+    set_realm_acl(other, gateway.prefix, FULL.acl)
+    gateway.until(lambda: len(told) == 2, "the realm's grants")
+    assert told[1] is None
+    assert realm_metadata(other, gateway.prefix).acl == FULL.acl
+    assert set_properties(other, gateway.prefix, "nothing", lambda p: p, gateway.clock) is None
+
+
+class Interrupted:
+    """A log whose first record to the realm topic waits for somebody else to do something."""
+
+    def __init__(self, log: Log, act: object) -> None:
+        self._log, self._act = log, act
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._log, name)
+
+    def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float = 10.0) -> int:
+        act, self._act = self._act, None
+        if callable(act):
+            act()
+        return self._log.put(topic, key, value, deadline_s)
+
+
+def test_a_node_deleted_while_it_is_changed_stays_deleted(world: World, gateway: Gateway) -> None:
+    gateway.create("orders")
+    other = world.open()
+    log = Interrupted(world.open(), lambda: admin.delete_node(other, gateway.prefix, "orders"))
+    assert set_properties(log, gateway.prefix, "orders", lambda p: replace(p, ttl_ms=9), gateway.clock) is None  # type: ignore[arg-type]
+    assert gateway.find("orders") is None
+    renewed = gateway.create("orders")
+    assert renewed.properties == Properties()
+
+
+def test_a_node_that_is_created_again_keeps_its_properties(gateway: Gateway) -> None:
+    admin.create_node(gateway.log, gateway.prefix, "news", "channel", gateway.clock, Properties(ttl_ms=1))
+    again = admin.create_node(gateway.log, gateway.prefix, "news", "channel", gateway.clock, Properties(ttl_ms=2))
+    assert again.properties == Properties(ttl_ms=1)
+    assert gateway.create("news", "channel") == again
+
+
+def test_records_of_the_version_before_are_read_and_those_of_a_later_one_are_refused(gateway: Gateway) -> None:
+    node = gateway.create("orders")
+    record = orjson.loads(encode_node(node, 5))
+    old = {key: record[key] for key in ("name", "kind", "topic", "topic_id", "store", "created_us")} | {"v": 1}
+    topic = realm_topic(gateway.prefix)
+    gateway.log.put(topic, node_key("orders"), None)
+    gateway.log.put(topic, node_key("orders"), orjson.dumps(old))
+    assert gateway.find("orders") == node
+    gateway.log.put(topic, node_key("orders"), orjson.dumps(record | {"v": 3}))
+    with pytest.raises(LogError, match="has version 3; this release knows 1 and 2"):
+        realm_metadata(gateway.log, gateway.prefix)
+
+
+def test_properties_that_no_node_can_have_are_refused_all_at_once(gateway: Gateway) -> None:
+    wrong = Properties(
+        type="solid",  # type: ignore[arg-type]
+        ttl_ms=-1,
+        dead_letter="orders",
+        acl=(Grant("ann", frozenset({"publish", "fly"})), Grant("*", frozenset())),
+    )
+    with pytest.raises(PropertyError) as refused:
+        admin.create_node(gateway.log, gateway.prefix, "orders", "queue", gateway.clock, wrong)
+    assert [problem.split(":")[0] for problem in refused.value.problems] == [
+        "ttl_ms is -1",
+        "type is 'solid'",
+        "dead_letter is 'orders' itself",
+        "acl grants to 'ann'",
+        "acl grants fly to ann",
+        "acl grants nothing to *",
+    ]
+    for contradiction in (
+        Properties(honour_capacity=True),
+        Properties(redelivery="linear"),
+        Properties(redelivery_delay_ms=10, redelivery_delay_max_ms=9),
+    ):
+        with pytest.raises(PropertyError):
+            admin.create_node(gateway.log, gateway.prefix, "orders", "queue", gateway.clock, contradiction)
+    assert admin.list_nodes(gateway.log, gateway.prefix) == []
