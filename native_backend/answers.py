@@ -33,6 +33,9 @@ SubscribeAnswer = Literal[
     "indeterminate",
 ]
 SettleAnswer = Literal["done", "access-denied", "not-found", "unexpected", "indeterminate"]
+CommitAnswer = Literal[
+    "done", "access-denied", "capacity-reached", "not-found", "too-large", "unexpected", "indeterminate"
+]
 Operation = Literal["acknowledge", "return", "discard"]
 NodeKind = Literal["queue", "channel"]
 
@@ -89,4 +92,14 @@ class Settled:
     native: str = ""
 
 
-Answer = Published | NodeFound | Subscribed | SubscriptionLost | Settled
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A unit is stored as a whole (`done`, with the offset of each of its writes), or not at all."""
+
+    owner: Any
+    answer: CommitAnswer
+    offsets: list[int]
+    native: str = ""
+
+
+Answer = Published | NodeFound | Subscribed | SubscriptionLost | Settled | Committed

@@ -21,10 +21,10 @@ from native_backend.delivery import Delivered, Gathering
 from native_backend.durables import Durable
 from native_backend.feed import Chunk, Cursor, Feed, chunk_of
 from native_backend.intervals import Intervals, dense_runs
-from native_backend.journal import Settlement
 from native_backend.log import Failure, LogError, Records
 from native_backend.nodes import Node
 from native_backend.services import Services, store_bounds, subscribe_answer
+from native_backend.settlement import Settlement
 
 _LOG = logging.getLogger(__name__)
 _LASTING = ("not-found", "refused")  # failures of a read that waiting does not mend
@@ -186,12 +186,29 @@ class Dispatch:
         if not eids:
             self._services.answer(Settled(owner, "done"))
             return
-        runs = self.state.runs(eids, seqs)
-        if not _remove_all(link.outstanding, runs):
+        settlement = self.enlist(link, operation, eids, seqs, failed, elsewhere, cause)
+        if settlement is None:
             self._services.answer(Settled(owner, "not-found", "not outstanding"))
             return
-        count = len(eids)
-        self._services.journal.add(Settlement(self, link, operation, failed, elsewhere, cause, runs, count, owner))
+        settlement.owner = owner
+        self._services.journal.add(settlement)
+
+    def enlist(
+        self,
+        link: Link,
+        operation: Operation,
+        eids: list[int],
+        seqs: list[int],
+        failed: bool,
+        elsewhere: bool,
+        cause: str,
+    ) -> Settlement | None:
+        """Take events off the link for a settlement that somebody will give to the journal, or restore. None when they
+        are not outstanding."""
+        runs = self.state.runs(eids, seqs)
+        if not _remove_all(link.outstanding, runs):
+            return None
+        return Settlement(self, link, operation, failed, elsewhere, cause, runs, len(eids), None)
 
     def keys(self) -> tuple[str, str, int]:
         return self.node.name, self.durable.name, self.node.store

@@ -1,9 +1,12 @@
 """The journal: the truth about acknowledgement, one fenced transaction at a time for everything that is waiting.
 
-`Settlement`s gather; a transaction begins when none is in flight and the last one began `journal_interval_s` ago, or at
-once when `journal_events` wait. A record stored makes its settlements true, in order. A transaction of unknown result
-is resolved before anybody is answered: claim again, read the journal's tail, apply or submit again. Being fenced, or
-finding another run's records in that tail, ends this process's ownership for good.
+`Settlement`s and `Unit`s gather; a transaction begins when none is in flight and the last one began
+`journal_interval_s` ago, or at once when `journal_events` wait. It carries their event writes, then the journal's
+record. A record stored makes its items true, in order. One that fails for a reason that may concern one item only is
+tried again item by item.
+A transaction of unknown result is resolved before anybody is answered: claim again, read the journal's tail up to a
+mark written after the claim, apply or submit again. Being fenced, or finding another run's records in that tail, ends
+this process's ownership for good.
 
 Records: docs/records.md "Journal". May import: the standard library, orjson, `native_backend` below it.
 """
@@ -13,59 +16,43 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any
 
 import orjson
 
-from native_backend.acknowledgement import Run
-from native_backend.answers import Answer, Operation, SettleAnswer, Settled
+from native_backend.answers import Answer, CommitAnswer, Committed, SettleAnswer, Settled
 from native_backend.clock import Clock
 from native_backend.control import Control
 from native_backend.limits import RealmLimits
 from native_backend.log import Cause, Failure, Log, LogError, Transacted, Write
 from native_backend.metadata import read_tail
+from native_backend.settlement import Settlement, Unit, settlements_of, written_bytes
+from native_backend.written import find_written
 
 _LOG = logging.getLogger(__name__)
 _ANSWERS: dict[Cause, SettleAnswer] = {"refused": "access-denied", "not-found": "not-found"}
-_PAUSE_S = 0.001  # between two looks while a journal is begun
+_UNIT_ANSWERS: dict[Cause, CommitAnswer] = {
+    "refused": "access-denied",
+    "not-found": "not-found",
+    "too-large": "too-large",
+}
+_PAUSE_S = 0.001  # between two looks at the journal's end
+_LOOKS = 5  # for events that are known to be stored
+_EntryKey = tuple[int, str, bool, str, int]
 _TRIED_AGAIN = ("unavailable",)  # certainly not done, and not for ever: nobody needs to be told
 
 
-class Keeper(Protocol):
-    """Whose state a settlement changes."""
-
-    def keys(self) -> tuple[str, str, int]:
-        """Node, durable, store."""
-        ...
-
-    def settled(self, settlement: Settlement) -> None:
-        """The journal holds it."""
-        ...
-
-    def restore(self, settlement: Settlement) -> None:
-        """The journal will never hold it: the events are as outstanding as before."""
-        ...
-
-
-@dataclass(slots=True, eq=False)
-class Settlement:
-    """One `Subscription.settle`, waiting for the journal."""
-
-    keeper: Keeper
-    link: Any
-    operation: Operation
-    failed: bool
-    elsewhere: bool
-    cause: str
-    runs: list[Run]
-    count: int
-    owner: Any
+Item = Settlement | Unit
 
 
 @dataclass(slots=True)
 class _Batch:
-    settlements: list[Settlement]
-    writes: list[Write]
+    """One transaction of the log: the writes of its items in order, then the journal's own records."""
+
+    items: list[Item]
+    events: list[Write]
+    records: list[Write]
     numbers: range  # `n` of its records
 
 
@@ -90,8 +77,10 @@ class Journal:
         self.on_fenced: Callable[[], None] = lambda: None
         self._log, self._run, self._clock, self._control = log, run, clock, control
         self._limits, self._answer = limits, answer
-        self._waiting: list[Settlement] = []
-        self._count = 0
+        self._waiting: list[Item] = []
+        self._count = 0  # events settled by what is waiting
+        self._bytes = 0  # of the events that it writes
+        self._singly: list[list[Item]] = []  # to be tried one after another, before what is waiting
         self._batch: _Batch | None = None
         self._n = 0
         self._begin_s = float("-inf")
@@ -101,7 +90,7 @@ class Journal:
 
     @property
     def busy(self) -> bool:
-        return self._batch is not None or bool(self._waiting)
+        return self._batch is not None or bool(self._waiting or self._singly)
 
     def begin(self) -> int:
         """After a claim: this run's first record, without entries; returns its offset. Blocks; raises LogError.
@@ -123,11 +112,23 @@ class Journal:
         raise LogError(Failure("unavailable", "the journal's first record was not stored in time"))
 
     def add(self, settlement: Settlement) -> None:
+        """Answered by `Settled`."""
         if self.fenced:
-            self._refuse([settlement], "unexpected", "fenced")
+            self._refuse([settlement], "fenced", "fenced")
             return
         self._waiting.append(settlement)
         self._count += settlement.count
+        if settlement.writes:
+            self._bytes += written_bytes(settlement)
+
+    def add_unit(self, unit: Unit) -> None:
+        """Answered by `Committed`."""
+        if self.fenced:
+            self._refuse([unit], "fenced", "fenced")
+            return
+        self._waiting.append(unit)
+        self._count += sum(settlement.count for settlement in unit.settlements)
+        self._bytes += written_bytes(unit)
 
     def advance(self) -> None:
         """Begin what may begin now."""
@@ -135,17 +136,40 @@ class Journal:
         if self._retry_s is not None and now_s >= self._retry_s:
             self._retry_s = None
             self._again()
-        if self._batch is not None or not self._waiting:
+        if self._batch is not None:
             return
-        if now_s - self._begin_s < self._interval_s and self._count < self._limits.journal_events:
-            return
-        self._begin_s = now_s
-        waiting, self._waiting, self._count = self._waiting, [], 0
-        values = [*encode(self._run, self._n + 1, self._clock.epoch_us(), waiting, self._limits.journal_runs)]
+        if self._singly:
+            self._begin(self._singly.pop(0))
+        elif self._waiting:
+            full = self._count >= self._limits.journal_events or self._bytes >= self._limits.transaction_bytes
+            if full or now_s - self._begin_s >= self._interval_s:
+                self._begin_s = now_s
+                self._begin(self._gather())
+
+    def _gather(self) -> list[Item]:
+        """Of what is waiting as much as one transaction may carry; at least one item."""
+        if self._bytes <= self._limits.transaction_bytes:
+            items, self._waiting, self._count, self._bytes = self._waiting, [], 0, 0
+            return items
+        room, fit = self._limits.transaction_bytes, 0
+        for item in self._waiting:
+            room -= written_bytes(item)
+            if room < 0 and fit:
+                break
+            fit += 1
+        items, self._waiting = self._waiting[:fit], self._waiting[fit:]
+        self._bytes -= sum(map(written_bytes, items))
+        self._count -= sum(settlement.count for item in items for settlement in settlements_of(item))
+        return items
+
+    def _begin(self, items: list[Item]) -> None:
+        settlements = [settlement for item in items for settlement in settlements_of(item)]
+        values = [*encode(self._run, self._n + 1, self._clock.epoch_us(), settlements, self._limits.journal_runs)]
         numbers = range(self._n + 1, self._n + 1 + len(values))
         self._n = numbers[-1]
         key = self._run.encode()
-        self._batch = _Batch(waiting, [Write(self.topic, 0, key, value) for value in values], numbers)
+        records = [Write(self.topic, 0, key, value) for value in values]
+        self._batch = _Batch(items, _events(items), records, numbers)
         self._transact()
 
     def completed(self, transacted: Transacted) -> None:
@@ -155,44 +179,70 @@ class Journal:
             return
         failure = transacted.failure
         if failure is None:
-            self._stored(batch, transacted.offsets[-1] + 1)
+            self._stored(batch, transacted.offsets[: len(batch.events)], transacted.offsets[-1] + 1)
         elif failure.cause == "fenced":
-            self.give_up(failure.code or "fenced")
+            self.give_up(failure.code or "fenced", "fenced")
         elif failure.cause == "indeterminate":
             _LOG.warning("journal transaction %s has no known result: %s", batch.numbers, failure.detail)
             self._resolve()
         elif failure.cause in _TRIED_AGAIN:
             self._later(self._transact)
         else:
-            _LOG.error("journal transaction %s failed: %s", batch.numbers, failure)
-            self._batch = None
-            self._n = batch.numbers[0] - 1  # nothing was stored: no hole in the numbers
-            self._refuse(batch.settlements, _ANSWERS.get(failure.cause, "unexpected"), failure.code or failure.cause)
+            self._failed(batch, failure)
 
-    def give_up(self, native: str, answer: SettleAnswer = "unexpected") -> None:
+    def _failed(self, batch: _Batch, failure: Failure) -> None:
+        """Certainly not stored, and trying the same again would not help."""
+        self._batch = None
+        self._n = batch.numbers[0] - 1  # no hole in the numbers
+        groups = _groups(batch.items)
+        if len(groups) > 1:
+            _LOG.warning("journal transaction %s failed, its parts are tried singly: %s", batch.numbers, failure)
+            self._singly[:0] = groups
+            return
+        _LOG.error("journal transaction %s failed: %s", batch.numbers, failure)
+        self._refuse(batch.items, failure.cause, failure.code or failure.cause)
+
+    def give_up(self, native: str, cause: Cause = "unexpected") -> None:
         """This process no longer owns the shard: nothing is written again."""
         self.fenced = True
-        settlements = (self._batch.settlements if self._batch else []) + self._waiting
-        self._batch, self._waiting, self._count, self._retry_s = None, [], 0, None
-        self._refuse(settlements, answer, native)
+        items = self._batch.items if self._batch else []
+        items += [item for group in self._singly for item in group] + self._waiting
+        self._batch, self._singly, self._waiting, self._retry_s = None, [], [], None
+        self._count = self._bytes = 0
+        self._refuse(items, cause, native)
         self.on_fenced()
 
     def _transact(self) -> None:
         assert self._batch is not None
-        self._log.transact(self.shard, self._batch.writes, self._batch)
+        self._log.transact(self.shard, self._batch.events + self._batch.records, self._batch)
 
-    def _stored(self, batch: _Batch, following: int) -> None:
+    def _stored(self, batch: _Batch, offsets: list[int], following: int) -> None:
         self._batch = None
         self.next = following
-        self.records += len(batch.writes)
-        for settlement in batch.settlements:
-            settlement.keeper.settled(settlement)
-            self._answer(Settled(settlement.owner, "done"))
+        self.records += len(batch.records)
+        places = iter(offsets)
+        for item in batch.items:
+            for settlement in settlements_of(item):
+                if settlement.writes:
+                    settlement.offsets = [*islice(places, len(settlement.writes))]
+                settlement.keeper.settled(settlement)
+            if isinstance(item, Unit):
+                self._answer(Committed(item.owner, "done", [*islice(places, len(item.writes))]))
+            else:
+                self._answer(Settled(item.owner, "done"))
 
-    def _refuse(self, settlements: list[Settlement], answer: SettleAnswer, native: str) -> None:
-        for settlement in settlements:
-            settlement.keeper.restore(settlement)
-            self._answer(Settled(settlement.owner, answer, native))
+    def _refuse(self, items: list[Item], cause: Cause, native: str) -> None:
+        for item in items:
+            if not isinstance(item, Unit):
+                item.keeper.restore(item)
+                answer = "indeterminate" if cause == "indeterminate" else _ANSWERS.get(cause, "unexpected")
+                self._answer(Settled(item.owner, answer, native))
+                continue
+            if item.restores:
+                for settlement in item.settlements:
+                    settlement.keeper.restore(settlement)
+            unit_answer = "indeterminate" if cause == "indeterminate" else _UNIT_ANSWERS.get(cause, "unexpected")
+            self._answer(Committed(item.owner, unit_answer, [-1] * len(item.writes), native))
 
     def _later(self, again: Callable[[], None]) -> None:
         self._again = again
@@ -200,30 +250,84 @@ class Journal:
 
     def _resolve(self) -> None:
         """Claim again (which ends the transaction one way or the other), then look."""
-        start = self.next
+        batch, start = self._batch, self.next
+        assert batch is not None
 
-        def look() -> list[tuple[int, str, int]]:
+        def look() -> _Sight:
             self._log.claim(self.shard, self._limits.control_deadline_s)
-            return [(offset, record["run"], record["n"]) for offset, record in tail(self._log, self.topic, start)]
+            self._await_mark()
+            found = [(offset, record["run"], record["n"]) for offset, record in tail(self._log, self.topic, start)]
+            stored = any(run == self._run and n in batch.numbers for _, run, n in found)
+            offsets = self._find(batch.events) if stored else []
+            rival = any(run != self._run for _, run, _ in found)
+            return _Sight(rival, stored, offsets, found[-1][0] + 1 if found else start)
 
         self._control.submit(look, self._looked)
 
-    def _looked(self, found: list[tuple[int, str, int]] | LogError) -> None:
+    def _find(self, events: list[Write]) -> list[int]:
+        """Where they are; another topic than the journal's may show them a little later."""
+        for _ in range(_LOOKS):
+            offsets = find_written(self._log, events, self._limits.control_deadline_s)
+            if -1 not in offsets:
+                break
+            self._control.pause(self._limits.retry_interval_s)
+        return offsets
+
+    def _await_mark(self) -> None:
+        """Write a tombstone and wait until it can be read: then so can all that was committed before. Else events would
+        be written twice where a log shows a committed transaction a little late."""
+        deadline_s = self._limits.control_deadline_s
+        mark = self._log.put(self.topic, self._run.encode(), None, deadline_s)
+        until_s = self._clock.monotonic_s() + deadline_s
+        while self._log.bounds(self.topic, 0, deadline_s)[1] <= mark:
+            if self._clock.monotonic_s() >= until_s:
+                raise LogError(Failure("unavailable", f"{self.topic} cannot be read up to {mark}"))
+            self._control.pause(_PAUSE_S)
+
+    def _looked(self, sight: _Sight | LogError) -> None:
         batch = self._batch
         if batch is None:
             return
-        if isinstance(found, LogError):
-            if found.failure.cause == "fenced":
-                self.give_up("fenced")
+        if isinstance(sight, LogError):
+            if sight.failure.cause == "fenced":
+                self.give_up("fenced", "fenced")
             else:
-                _LOG.warning("cannot learn the fate of journal transaction %s yet: %s", batch.numbers, found)
+                _LOG.warning("cannot learn the fate of journal transaction %s yet: %s", batch.numbers, sight)
                 self._later(self._resolve)
-        elif any(run != self._run for _, run, _ in found):
-            self.give_up("fenced")  # another process owned the shard meanwhile: our state is stale
-        elif any(n in batch.numbers for _, _, n in found):
-            self._stored(batch, found[-1][0] + 1)
+        elif sight.rival:
+            self.give_up("fenced", "fenced")  # another process owned the shard meanwhile: our state is stale
+        elif sight.stored:
+            self._stored(batch, sight.offsets, sight.following)
         else:
             self._transact()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What the journal's tail shows of a transaction of unknown result."""
+
+    rival: bool  # records of another run
+    stored: bool
+    offsets: list[int]  # of its event writes
+    following: int  # the first offset behind what was read
+
+
+def _events(items: list[Item]) -> list[Write]:
+    """The event writes of a transaction, in the order in which `Journal._stored` hands out their offsets."""
+    writes: list[Write] = []
+    for item in items:
+        for settlement in settlements_of(item):
+            writes += settlement.writes
+        if isinstance(item, Unit):
+            writes += item.writes
+    return writes
+
+
+def _groups(items: list[Item]) -> list[list[Item]]:
+    """What can fail by itself: each item that writes events or is a unit, and all plain settlements together."""
+    plain: list[Item] = [item for item in items if isinstance(item, Settlement) and not item.writes]
+    others: list[list[Item]] = [[item] for item in items if isinstance(item, Unit) or item.writes]
+    return [plain, *others] if plain else others
 
 
 def journal_topic(prefix: str) -> str:
@@ -240,7 +344,7 @@ def tail(log: Log, topic: str, start: int) -> Iterator[tuple[int, dict[str, Any]
 
 def encode(run: str, n: int, at_us: int, settlements: list[Settlement], runs_max: int) -> Iterator[bytes]:
     """The settlements of one transaction as records of at most `runs_max` runs each: one, nearly always."""
-    entries: dict[tuple[int, str, bool, str], dict[str, Any]] = {}
+    entries: dict[_EntryKey, dict[str, Any]] = {}
     room = runs_max
     for settlement in settlements:
         runs, at = settlement.runs, 0
@@ -255,13 +359,14 @@ def encode(run: str, n: int, at_us: int, settlements: list[Settlement], runs_max
     yield _record(run, n, at_us, entries)
 
 
-def _record(run: str, n: int, at_us: int, entries: dict[tuple[int, str, bool, str], dict[str, Any]]) -> bytes:
+def _record(run: str, n: int, at_us: int, entries: dict[_EntryKey, dict[str, Any]]) -> bytes:
     return orjson.dumps({"v": 1, "run": run, "n": n, "at": at_us, "entries": [*entries.values()]})
 
 
-def _entry(entries: dict[tuple[int, str, bool, str], dict[str, Any]], settlement: Settlement) -> dict[str, Any]:
-    """What has the same keeper, operation, count and cause shares an entry."""
-    key = (id(settlement.keeper), settlement.operation, settlement.failed, settlement.cause)
+def _entry(entries: dict[_EntryKey, dict[str, Any]], settlement: Settlement) -> dict[str, Any]:
+    """What has the same keeper, operation, count, cause and time shares an entry."""
+    not_before = settlement.not_before_ms
+    key = (id(settlement.keeper), settlement.operation, settlement.failed, settlement.cause, not_before)
     entry = entries.get(key)
     if entry is None:
         node, durable, store = settlement.keeper.keys()
@@ -274,4 +379,6 @@ def _entry(entries: dict[tuple[int, str, bool, str], dict[str, Any]], settlement
             "cause": settlement.cause,
             "runs": [],
         }
+        if not_before:
+            entry["not_before"] = not_before
     return entry

@@ -31,6 +31,9 @@ class RealmLimits:
     """With as many settlements waiting the next transaction does not wait for the interval."""
     journal_runs: int = 8_000
     """Runs in one journal record; keeps it below a log's record limit (a run takes at most 80 bytes)."""
+    transaction_bytes: int = 16 * 1024 * 1024
+    """Octets of events that units and settlements bring into one transaction of the log, but for a single one of them
+    that is larger; the rest waits for the next."""
     snapshot_records: int = 10_000
     """Journal records between two rounds of snapshots: bounds what recovery reads."""
     snapshot_bytes: int = 900_000

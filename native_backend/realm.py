@@ -7,11 +7,11 @@ May import: the standard library, `native_backend` below it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from native_backend.admin import create_node
-from native_backend.answers import Answer, NodeFound, NodeKind, Subscribed
+from native_backend.answers import Answer, NodeFound, NodeKind, PublishAnswer, Subscribed
 from native_backend.clock import Clock
 from native_backend.control import Control
 from native_backend.delivery import Delivered
@@ -25,11 +25,13 @@ from native_backend.metadata import Metadata, read_tail, realm_topic
 from native_backend.nodes import Node, NodeError
 from native_backend.publisher import Publisher
 from native_backend.services import Services, store_bounds, subscribe_answer
+from native_backend.settlement import Settlement
 from native_backend.shard import Shard
 from native_backend.snapshot import state_topic
 from native_backend.subscription import DurableSubscription, PlainSubscription, Subscribe, Subscription
+from native_backend.transaction import Posting, commit
 
-__all__ = ["Delivered", "Node", "Realm", "Subscribe", "Subscription"]
+__all__ = ["Delivered", "Node", "Posting", "Realm", "Settlement", "Subscribe", "Subscription"]
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.001  # between two polls while closing
 
@@ -105,6 +107,25 @@ class Realm:
     def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
         """Answered by one or several `Published`."""
         self._publisher.publish(node, keys, values, owner)
+
+    def may_publish(self, node: Node) -> PublishAnswer:
+        """What publishing to that node would be answered now, as far as that can be known before."""
+        return "stored" if self._metadata.alive(node) else "not-found"
+
+    def commit(self, settlements: list[Settlement], postings: Sequence[Posting], owner: object) -> None:
+        """Enlisted settlements and new events, all or none; answered by `Committed`. What failed is in the caller's
+        hands again."""
+        commit(self._services, self._metadata, settlements, postings, owner)
+
+    def settle(self, settlement: Settlement, owner: object) -> None:
+        """An enlisted settlement by itself; answered by `Settled`."""
+        settlement.owner = owner
+        self._journal.add(settlement)
+
+    def restore(self, settlements: Sequence[Settlement]) -> None:
+        """Enlisted settlements that will not be: their events are as outstanding as before."""
+        for settlement in settlements:
+            settlement.keeper.restore(settlement)
 
     def append_evidence(self, topic: Literal["outcomes", "tables"], key: bytes, value: bytes) -> None:
         """Not answered; failures are counted (`evidence_failed`) and logged."""

@@ -22,6 +22,7 @@ from native_backend.intervals import Intervals
 from native_backend.log import Failure
 from native_backend.nodes import Node
 from native_backend.services import Services, subscribe_answer
+from native_backend.settlement import Settlement
 
 _LOG = logging.getLogger(__name__)
 Mode = Literal["queue", "plain", "durable"]
@@ -71,6 +72,20 @@ class Subscription(ABC):
         cause: str = "disposition",
     ) -> None:
         """Answered by `Settled` once the journal holds it. Only what `take` gave this link, and once."""
+
+    def enlist(
+        self,
+        operation: Operation,
+        eids: list[int],
+        seqs: list[int],
+        *,
+        failed: bool = False,
+        elsewhere: bool = False,
+        cause: str = "disposition",
+    ) -> Settlement | None:
+        """As `settle`, for `Realm.commit`, `Realm.settle` or `Realm.restore` later; the link may close meanwhile. None
+        where that cannot be done: nothing of it is outstanding, or the subscription is lost."""
+        return None
 
     def close(self) -> None:
         if self._open:
@@ -125,6 +140,20 @@ class DurableSubscription(Subscription):
             self._services.answer(Settled(owner, answer, self._lost))
             return
         self._dispatch.settle(self, operation, eids, seqs, owner, failed, elsewhere, cause)
+
+    def enlist(
+        self,
+        operation: Operation,
+        eids: list[int],
+        seqs: list[int],
+        *,
+        failed: bool = False,
+        elsewhere: bool = False,
+        cause: str = "disposition",
+    ) -> Settlement | None:
+        if self._lost is not None or not eids:
+            return None
+        return self._dispatch.enlist(self, operation, eids, seqs, failed, elsewhere, cause)
 
     def _leave(self) -> None:
         self._dispatch.leave(self)

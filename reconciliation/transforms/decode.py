@@ -35,8 +35,9 @@ def deliveries(groups: DataFrame) -> DataFrame:
 
 
 def journal_records(records: DataFrame) -> DataFrame:
-    """One row per native transaction, with its entries as they are."""
-    parsed = records.select("offset", F.from_json(F.col("value").cast("string"), JOURNAL).alias("record"))
+    """One row per native transaction, with its entries as they are. A mark (a tombstone) is no record."""
+    written = records.where(F.col("value").isNotNull())
+    parsed = written.select("offset", F.from_json(F.col("value").cast("string"), JOURNAL).alias("record"))
     return parsed.select("offset", "record.run", "record.n", "record.at", "record.entries")
 
 

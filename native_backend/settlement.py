@@ -1,0 +1,72 @@
+"""What waits for the journal: settlements of events, and units of several settlements and new events that are stored
+all or none.
+
+A settlement is *in the journal's hands* from the moment its events left their link's outstanding ones: whoever holds it
+gives it to the journal or restores it. May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from native_backend.acknowledgement import Run
+from native_backend.answers import Operation
+from native_backend.log import Write
+
+
+class Keeper(Protocol):
+    """Whose state a settlement changes."""
+
+    def keys(self) -> tuple[str, str, int]:
+        """Node, durable, store."""
+        ...
+
+    def settled(self, settlement: Settlement) -> None:
+        """The journal holds it, and `settlement.offsets` says where its writes are."""
+        ...
+
+    def restore(self, settlement: Settlement) -> None:
+        """The journal will never hold it: the events are as outstanding as before."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Settlement:
+    """One `Subscription.settle`. `writes` are stored in the same transaction (a dead letter's copy, a move)."""
+
+    keeper: Keeper
+    link: Any
+    operation: Operation
+    failed: bool
+    elsewhere: bool
+    cause: str
+    runs: list[Run]
+    count: int
+    owner: Any
+    writes: list[Write] = field(default_factory=list)
+    not_before_ms: int = 0  # since 1970; a returned event is not given before. 0: at once
+    offsets: list[int] = field(default_factory=list)  # of `writes`, once stored; -1 where trimmed meanwhile
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """Settlements and writes that are stored all or none, answered by one `Committed`. The settlements' own owners hear
+    nothing. When it failed its settlements are restored, or, with `restores` False, stay in the owner's hands."""
+
+    settlements: list[Settlement]
+    writes: list[Write]
+    owner: Any
+    restores: bool = True
+
+
+def written_bytes(item: Settlement | Unit) -> int:
+    """Of the event records that go along, about."""
+    writes = [write for settlement in settlements_of(item) for write in settlement.writes]
+    if isinstance(item, Unit):
+        writes += item.writes
+    return sum(len(write.key or b"") + len(write.value or b"") for write in writes)
+
+
+def settlements_of(item: Settlement | Unit) -> list[Settlement]:
+    return item.settlements if isinstance(item, Unit) else [item]
