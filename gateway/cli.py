@@ -36,7 +36,7 @@ def run(argv: list[str]) -> int:
         if argv and argv[0] in _PASSED_ON:
             return _mappings(argv[1:]) if argv[0] == "mappings" else _reconcile(argv[1:])
         arguments = _parser().parse_args(argv)
-        code = _configured(arguments)
+        code = _user(arguments) if arguments.command == "user" else _configured(arguments)
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # `realmgate node list | head`
@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     serve = commands.add_parser("serve", help="serve until SIGTERM", allow_abbrev=False)
     _add_config(serve)
     _add_node(commands.add_parser("node", help="create, list, show and delete nodes", allow_abbrev=False))
+    _add_user(commands.add_parser("user", help="make entries for the file of users", allow_abbrev=False))
     commands.add_parser("mappings", help="check, explain and expand mapping tables", add_help=False)
     commands.add_parser("reconcile", help="say whether the realm holds what was told", add_help=False)
     return parser
@@ -78,6 +79,16 @@ def _add_node(node: argparse.ArgumentParser) -> None:
         action.add_argument("--json", action="store_true", help="for programs")
     for action in (create, listing, show, delete):
         _add_config(action)
+
+
+def _add_user(user: argparse.ArgumentParser) -> None:
+    actions = user.add_subparsers(dest="action", required=True, metavar="ACTION")
+    hashing = actions.add_parser(
+        "hash", help="print an entry; asks for the password, or reads one line of stdin", allow_abbrev=False
+    )
+    hashing.add_argument("name", metavar="NAME")
+    hashing.add_argument("--group", metavar="GROUP", action="append", default=[], help="may be given several times")
+    hashing.add_argument("--iterations", metavar="N", type=int, help="default: 15000")
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
@@ -125,6 +136,12 @@ def _configured(arguments: argparse.Namespace) -> int:
         raise
     except OSError as error:
         return _tell([f"realmgate: {error.strerror or error}{f': {error.filename}' if error.filename else ''}"])
+
+
+def _user(arguments: argparse.Namespace) -> int:
+    from gateway import user_commands
+
+    return user_commands.run(arguments, sys.stdin, sys.stdout)
 
 
 def _tell(problems: Sequence[object]) -> int:

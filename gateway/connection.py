@@ -1,7 +1,7 @@
 """A connection: one peer's facts, turned into submissions in the order they came; and the end of its links, however
 they end.
 
-One call of `receive` is one turn. May import: `gateway`, `mappings`.
+One call of `receive` is one turn. May import: `gateway`, `mappings`, `native_backend.access`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from gateway.facts import (
     Partial,
     Transfers,
 )
+from native_backend.access import ANONYMOUS
 
 if TYPE_CHECKING:
     from gateway.gateway import Gateway, LinkName
@@ -45,6 +46,7 @@ class Connection:
             idle_timeout_ms=limits.idle_timeout_ms,
         )
         self.container = ""
+        self.subject = ANONYMOUS
         self.opened = False
         self.messages = 0  # received so far
         self._heard = True  # since the last tick

@@ -2,7 +2,7 @@
 
 A shape reads one value and names everything that is wrong with it; it gives None then. Source: the configuration of
 issue 3; nothing is guessed, a wrong value is refused with what to write instead.
-May import: `gateway.limits`, `gateway.sasl`, `mappings`, `transformers`, the standard library.
+May import: `gateway.limits`, `gateway.mechanisms`, `mappings`, `transformers`, the standard library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.limits import limit_fields
-from gateway.sasl import MECHANISMS
+from gateway.mechanisms import MECHANISMS
 from mappings.vocabulary import DEFAULT_PROFILE, PROFILES
 from mappings.yaml_lines import Node, Problem, suggest
 from transformers import TRANSFORMERS
@@ -246,7 +246,24 @@ FIELDS: tuple[Field, ...] = (
         ("ANONYMOUS",),
         "SASL mechanisms that are offered",
     ),
-    Field("security.bare_amqp", boolean(True), True, "take a peer that sends the AMQP header without SASL"),
+    Field(
+        "security.bare_amqp",
+        boolean(True),
+        None,
+        "take a peer that sends the AMQP header without SASL; not written: where ANONYMOUS or no mechanism is offered",
+    ),
+    Field(
+        "security.users",
+        text("a path", "users.yaml"),
+        None,
+        "the file of users, relative to this one: [how to write it](how-to/security.md)",
+    ),
+    Field(
+        "security.plain_without_tls",
+        boolean(True),
+        False,
+        "offer PLAIN where everybody on the wire can read the password",
+    ),
     *(
         Field(
             f"limits.{limit.name}",

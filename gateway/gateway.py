@@ -91,6 +91,15 @@ class Gateway:
 
     # -- connections
 
+    @property
+    def is_full(self) -> bool:
+        """No more connections; or no more that have not said who they are, so that those cannot take every place."""
+        count, limits = len(self.connections), self.limits
+        if count < limits.half_open_connections:
+            return False
+        half_open = sum(not connection.opened for connection in self.connections)
+        return count >= limits.connections or half_open >= limits.half_open_connections
+
     def connect(self) -> Connection:
         connection = Connection(self)
         self.connections[connection] = None

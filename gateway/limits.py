@@ -31,6 +31,12 @@ class Limits:
         65_536, 512, 16 * _MIB, "one frame, and so every name and map of an attach; announced as max-frame-size"
     )
     connections: int = _limit(1_000, 1, 100_000, "connections; one more is closed at once")
+    half_open_connections: int = _limit(
+        500, 1, 100_000, "connections that have not sent their open frame; one more is closed at once"
+    )
+    failed_logins: int = _limit(
+        10_000, 1, 10_000_000, "addresses and users whose failed logins are remembered; the oldest is forgotten"
+    )
     sessions_per_connection: int = _limit(64, 1, 65_536, "sessions; announced as channel-max")
     links_per_session: int = _limit(256, 1, _UINT_MAX, "links of one session; one more is refused")
     links: int = _limit(5_000, 1, 1_000_000, "links of all connections; one more is refused")

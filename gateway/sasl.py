@@ -1,27 +1,34 @@
-"""The server's side of SASL, before AMQP begins: bytes in, bytes out, no sockets, no proton.
+"""The server's side of SASL, before AMQP begins: bytes in, bytes out, no sockets, no proton, no clock of its own.
 
     sasl = SaslServer(("ANONYMOUS",), bare_amqp=True)
     to_send, rest, state = sasl.receive(data)      # until state is no longer "negotiating"
 
-`rest` is what the peer sent for AMQP, its AMQP header included; it stays empty until authenticated. "refused": send
-`to_send`, then close the socket. Source: AMQP 1.0 part 2 section 2.2 (header negotiation), part 5 section 5.3 (SASL).
-Errors: none, whatever the bytes. May import: `transformers.amqp_types`, the standard library.
+`rest` is what the peer sent for AMQP, its AMQP header included; it stays empty until authenticated, and then `subject`
+is who the peer is. "refused": send `to_send`, then close the socket. "held": wait `hold.delay_s`, call `hold.job` (on
+another thread, if there is one), then `proceed` with what it gave; what arrives meanwhile may be given to `receive`.
+Source: AMQP 1.0 part 2 section 2.2 (header negotiation), part 5 section 5.3 (SASL). Errors: none, whatever the bytes.
+May import: `gateway.mechanisms`, `gateway.users`, `native_backend.access`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
 
+from gateway.mechanisms import MECHANISMS, Check, Denied, Granted, Mechanism, Step
+from gateway.users import NOBODY, Users
+from native_backend.access import ANONYMOUS, Subject
 from transformers.amqp_types import Array, DecodeError, Described, Symbol, UByte, decode, encode
 
-State = Literal["negotiating", "authenticated", "refused"]
+State = Literal["negotiating", "held", "authenticated", "refused"]
 
 SASL_HEADER = b"AMQP\x03\x01\x00\x00"
 AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
 FRAME_SIZE_MAX = 512  # part 5, 5.3.1: no SASL frame may be larger
 ROUNDS_MAX = 16  # challenges of one exchange
+AHEAD_MAX = 65_536  # octets that a peer may send while it is held
 
 _MECHANISMS, _INIT, _CHALLENGE, _RESPONSE, _OUTCOME = 0x40, 0x41, 0x42, 0x43, 0x44
 _SYMBOLS = {"amqp:sasl-init:list": _INIT, "amqp:sasl-response:list": _RESPONSE}
@@ -30,30 +37,40 @@ _FRAME = struct.Struct(">IBB")  # size, data offset, type; two more octets are i
 _SASL_TYPE = 1
 
 
-class Mechanism(Protocol):
-    """One exchange. `step` is given the initial response, then each response: True authenticates, False refuses, octets
-    are the next challenge."""
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What stands between a peer's words and the answer to them. The job takes milliseconds of a processor."""
 
-    def step(self, response: bytes) -> bool | bytes: ...
-
-
-class Anonymous:
-    """RFC 4505: whatever trace the peer leaves is taken and nothing is checked."""
-
-    def step(self, response: bytes) -> bool | bytes:
-        return True
+    delay_s: float
+    job: Callable[[], Granted | Denied] | None = None
 
 
-MECHANISMS: dict[str, type[Mechanism]] = {"ANONYMOUS": Anonymous}
+class Door:
+    """Who may come in, and after which wait. This one makes nobody wait: see `gateway.doorkeeper`."""
+
+    def __init__(self, users: Users) -> None:
+        self.users = users
+
+    def wait_s(self, user: str) -> float | None:
+        """Before `user`'s attempt is heard; None: it is refused unheard."""
+        return 0.0
+
+    def told(self, user: str, granted: bool) -> None:
+        """How the attempt ended."""
 
 
 class SaslServer:
     """One connection's negotiation."""
 
-    def __init__(self, offered: Iterable[str], bare_amqp: bool) -> None:
-        """`offered`: names out of MECHANISMS, in order of preference; none means that only bare AMQP can pass."""
+    def __init__(self, offered: Iterable[str], bare_amqp: bool, door: Door | None = None) -> None:
+        """`offered`: names of `gateway.mechanisms`, in order of preference; none means that only bare AMQP can pass."""
+        self.subject: Subject = ANONYMOUS
+        self.hold: Hold | None = None
         self._offered = tuple(offered)
         self._bare_amqp = bare_amqp
+        self._door = door or Door(NOBODY)
+        self._held: Step = b""
+        self._entered = False
         self._buffer = b""
         self._state: State = "negotiating"
         self._header_seen = False
@@ -65,7 +82,19 @@ class SaslServer:
         if self._state == "refused":
             return b"", b"", self._state
         self._buffer += data
-        to_send = b"" if self._header_seen or self._state == "authenticated" else self._header()
+        if self._state == "held" and len(self._buffer) > AHEAD_MAX:
+            self.hold = None
+            self._refuse(b"")
+        to_send = b"" if self._header_seen or self._state != "negotiating" else self._header()
+        return self._go_on(to_send)
+
+    def proceed(self, outcome: Granted | Denied | None) -> tuple[bytes, bytes, State]:
+        """The wait is over; `outcome` is what the hold's job gave."""
+        assert self._state == "held"
+        self._state, self.hold = "negotiating", None
+        return self._go_on(self._conclude(outcome or self._held))
+
+    def _go_on(self, to_send: bytes) -> tuple[bytes, bytes, State]:
         while self._state == "negotiating" and self._header_seen and (body := self._next_frame()) is not None:
             to_send += self._answer(body)
         rest = b""
@@ -113,7 +142,7 @@ class SaslServer:
         if code == _INIT and self._mechanism is None and fields and isinstance(fields[0], Symbol):
             if fields[0] not in self._offered:
                 return self._refuse(_frame(_OUTCOME, [_AUTH]))
-            self._mechanism = MECHANISMS[fields[0]]()
+            self._mechanism = MECHANISMS[fields[0]](self._door.users)
             return self._step(fields[1] if len(fields) > 1 else None)
         if code == _RESPONSE and self._mechanism is not None and fields and isinstance(fields[0], bytes):
             return self._step(fields[0])
@@ -124,13 +153,38 @@ class SaslServer:
         self._rounds += 1
         if response is not None and not isinstance(response, bytes):
             return self._refuse(b"")
-        said = self._mechanism.step(response or b"") if self._rounds <= ROUNDS_MAX else False
+        said = self._mechanism.step(response or b"") if self._rounds <= ROUNDS_MAX else Denied()
+        return self._heard(said)
+
+    def _heard(self, said: Step) -> bytes:
+        """Once it is known who asks: it may have to wait before anything is looked at."""
+        user = self._user
+        delay_s: float | None = 0.0
+        if user is not None and not self._entered:
+            self._entered = True
+            delay_s = self._door.wait_s(user)
+        if delay_s is None:
+            return self._refuse(_frame(_OUTCOME, [_AUTH]))  # unheard: no failure of the user's
+        if delay_s > 0 or isinstance(said, Check):
+            self._state, self._held = "held", said
+            self.hold = Hold(delay_s, said.job if isinstance(said, Check) else None)
+            return b""
+        return self._conclude(said)
+
+    def _conclude(self, said: Step) -> bytes:
         if isinstance(said, bytes):
             return _frame(_CHALLENGE, [said])
-        if not said:
+        assert not isinstance(said, Check)
+        if self._user is not None:
+            self._door.told(self._user, isinstance(said, Granted))
+        if isinstance(said, Denied):
             return self._refuse(_frame(_OUTCOME, [_AUTH]))
-        self._state = "authenticated"
-        return _frame(_OUTCOME, [_OK])
+        self._state, self.subject = "authenticated", said.subject
+        return _frame(_OUTCOME, [_OK] if said.last_word is None else [_OK, said.last_word])
+
+    @property
+    def _user(self) -> str | None:
+        return self._mechanism.user if self._mechanism is not None else None
 
 
 def _frame(code: int, fields: list[object]) -> bytes:

@@ -14,16 +14,20 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import uvloop
 
 from gateway.connection import Connection
+from gateway.doorkeeper import Doorkeeper
+from gateway.entrance import Entrance
 from gateway.gateway import Gateway
 from gateway.open_log import open_log
 from gateway.sasl import SaslServer
 from gateway.settings import Settings
 from mappings import load_tables
+from native_backend.access import Subject
 from native_backend.clock import SystemClock
 from native_backend.control import ThreadControl
 from native_backend.realm import Realm
@@ -82,6 +86,9 @@ class Server:
         self._due = 0.0
         self._stop = asyncio.Event()
         self._woken = False
+        security, limits = gateway.settings.security, gateway.limits
+        self.doorkeeper = Doorkeeper(security.users, limits.failed_logins, gateway.clock)
+        self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
         gateway.on_pressure = self._on_pressure
         gateway.on_broken = self._on_broken
 
@@ -181,6 +188,7 @@ class Server:
         await self._until(lambda: not self.ports and gateway.outcomes.open == 0, CLOSE_DEADLINE_S)
         for port in list(self.ports.values()):
             port.abort()
+        self.password_checks.shutdown(wait=False, cancel_futures=True)
         gateway.close_evidence()
         if self._timer is not None:
             self._timer.cancel()
@@ -198,7 +206,7 @@ class Port(asyncio.Protocol):
     def __init__(self, server: Server) -> None:
         self._server = server
         self._gateway = server.gateway
-        self._sasl: SaslServer | None = None
+        self._entrance: Entrance | None = None
         self._connection: Connection | None = None
         self._transport: asyncio.Transport
         self._since = self._gateway.clock.monotonic_s()
@@ -213,22 +221,24 @@ class Port(asyncio.Protocol):
         transport = self._transport
         limits = self._gateway.limits
         transport.set_write_buffer_limits(high=limits.write_buffer_bytes)
-        if len(self._gateway.connections) >= limits.connections or self._gateway.stopping:
+        if self._gateway.is_full or self._gateway.stopping:
             transport.abort()
             return
-        security = self._gateway.settings.security
-        self._sasl = SaslServer(security.sasl, security.bare_amqp)
+        security, server = self._gateway.settings.security, self._server
+        address = str((transport.get_extra_info("peername") or ("",))[0])
+        sasl = SaslServer(security.sasl, security.bare_amqp, server.doorkeeper.door(address))
+        checks = server.password_checks
+        self._entrance = Entrance(sasl, transport, server.loop, checks, self._enter, self._refuse)
         self._connection = self._gateway.connect()
-        self._server.ports[self._connection] = self
+        server.ports[self._connection] = self
 
     def data_received(self, data: bytes) -> None:
         connection = self._connection
         if connection is None:
             return
-        if self._sasl is not None:
-            data = self._negotiate(data)
-            if not data:
-                return
+        if self._entrance is not None:
+            self._entrance.receive(data)
+            return
         if not self._ahead and len(data) <= self._turn_bytes:
             self._turn(connection, data)
             return
@@ -274,18 +284,15 @@ class Port(asyncio.Protocol):
             else:
                 self._transport.resume_reading()
 
-    def _negotiate(self, data: bytes) -> bytes:
-        assert self._sasl is not None
-        to_send, rest, state = self._sasl.receive(data)
-        if to_send:
-            self._transport.write(to_send)
-        if state == "refused":
-            self._gateway.count_fault("sasl", "refused")
-            self._transport.close()
-        elif state == "authenticated":
-            self._sasl = None
-            return rest
-        return b""
+    def _enter(self, subject: Subject, data: bytes) -> None:
+        self._entrance = None
+        if self._connection is not None:
+            self._connection.subject = subject
+            if data:
+                self.data_received(data)
+
+    def _refuse(self) -> None:
+        self._gateway.count_fault("sasl", "refused")
 
     def send(self) -> None:
         """Write what the connection has to say; close the socket behind its last word."""

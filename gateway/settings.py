@@ -3,7 +3,8 @@
     settings = load_settings(Path("realmgate.yaml"))       # or SettingsProblems: all of them, each FILE:LINE: ...
 
 Paths in it are relative to the file. Errors: `SettingsProblems`. Keys, defaults, shapes: `gateway.fields`.
-May import: `gateway.fields`, `gateway.limits`, `mappings`, the standard library.
+May import: `gateway.fields`, `gateway.limits`, `gateway.mechanisms`, `gateway.users`, `mappings`, the
+standard library.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any
 
 from gateway.fields import FIELDS, REQUIRED, Field, host_port
 from gateway.limits import Limits
+from gateway.mechanisms import ASKS_WHO, IN_THE_CLEAR
+from gateway.users import NOBODY, Users, load_users
 from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys
 
 EMBEDDED_PREFIX = "um"
@@ -62,10 +65,11 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """SASL mechanisms that are offered, and whether a peer may come without SASL."""
+    """SASL mechanisms that are offered, whether a peer may come without SASL, and who is known."""
 
     sasl: tuple[str, ...]
     bare_amqp: bool
+    users: Users = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,19 +170,36 @@ def _settings(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
         if not (directory / "tables").is_dir():
             node = root["mappings"]["dir"]
             problems.append(node.problem(f"{directory} holds no tables/", "name a directory that does"))
-    if not values["security.sasl"] and not values["security.bare_amqp"]:
-        message = "security lets nobody in: no SASL mechanism, and no AMQP without SASL"
-        problems.append(root["security"].problem(message, "write sasl: [ANONYMOUS]"))
     limits = {key.removeprefix("limits."): value for key, value in values.items() if key.startswith("limits.")}
     return Settings(
         listen=tuple(Listen(*host_port(address)) for address in values["listen"]),
         realm=_realm(values, base),
         mappings=MappingSettings(values["mappings.profile"], directory),
         nodes=NodeSettings(tuple(values["nodes.create_on_attach"])),
-        security=Security(tuple(values["security.sasl"]), values["security.bare_amqp"]),
+        security=_security(values, base, root, problems),
         limits=Limits(**limits),
         transformer=values["transformer"],
     )
+
+
+def _security(values: dict[str, Any], base: Path, root: Node, problems: list[Problem]) -> Security:
+    sasl, bare_amqp, file = (values[f"security.{name}"] for name in ("sasl", "bare_amqp", "users"))
+    section = root.get("security") or root
+    if bare_amqp is None:
+        bare_amqp = not sasl or "ANONYMOUS" in sasl
+    if not sasl and not bare_amqp:
+        message = "security lets nobody in: no SASL mechanism, and no AMQP without SASL"
+        problems.append(section.problem(message, "write sasl: [ANONYMOUS]"))
+    asking = [name for name in sasl if name in ASKS_WHO]
+    if asking and file is None:
+        problems.append(section.problem(f"security.sasl: {asking[0]} needs users", "write users: users.yaml"))
+    if file is not None and not asking:
+        problems.append(section.problem("security.users: no mechanism asks who it is", "write sasl: [SCRAM-SHA-256]"))
+    if not values["security.plain_without_tls"] and IN_THE_CLEAR.intersection(sasl):
+        message = "security.sasl: PLAIN shows passwords to everybody on the wire"
+        problems.append(section.problem(message, "remove it, or write plain_without_tls: true where the wire is safe"))
+    users = load_users(base / file, problems) if file is not None else NOBODY
+    return Security(tuple(sasl), bare_amqp, users)
 
 
 def _realm(values: dict[str, Any], base: Path) -> EmbeddedRealm | KafkaRealm:

@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway import sasl
+from gateway.mechanisms import Denied, Granted, Step
 from gateway.sasl import AMQP_HEADER, FRAME_SIZE_MAX, ROUNDS_MAX, SASL_HEADER, SaslServer, State
+from gateway.users import Users
+from native_backend.access import Subject
 from transformers.amqp_types import Array, Described, Symbol, decode, encode
 
 
@@ -160,16 +163,20 @@ def test_symbolic_descriptors() -> None:
 
 
 class TwoSteps:
-    """A mechanism with a challenge, as CRAM-MD5 has one."""
+    """A mechanism with a challenge."""
 
-    def __init__(self) -> None:
+    user = None
+
+    def __init__(self, _: Users) -> None:
         self.responses: list[bytes] = []
 
-    def step(self, response: bytes) -> bool | bytes:
+    def step(self, response: bytes) -> Step:
         self.responses.append(response)
         if response == b"for ever":
             return b"again"
-        return b"who?" if len(self.responses) == 1 else response == b"me"
+        if len(self.responses) == 1:
+            return b"who?"
+        return Granted(Subject("me")) if response == b"me" else Denied()
 
 
 @pytest.mark.parametrize(("answer", "code", "state"), [(b"me", 0, "authenticated"), (b"you", 1, "refused")])

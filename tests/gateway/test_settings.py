@@ -75,7 +75,7 @@ def test_all_problems_at_once_in_order_of_lines(tmp_path: Path) -> None:
         "realm: {kind: embeded, path: 5}\n"
         "mapings: {profile: extended}\n"
         "security:\n"
-        "  sasl: [PLAIN]\n"
+        "  sasl: [PLANE]\n"
         "  bare_amqp: on\n"
         "limits: {connections: 0, conections: 5}\n"
         "nodes: {create_on_attach: orders}\n"
@@ -89,7 +89,7 @@ def test_all_problems_at_once_in_order_of_lines(tmp_path: Path) -> None:
         'gateway.yaml:1: listen: "localhost:5672" is no amqp:// address; write "amqp://127.0.0.1:5672"',
         'gateway.yaml:2: realm.kind: there is no "embeded"; write embedded',
         "gateway.yaml:3: unknown key mapings; write mappings",
-        'gateway.yaml:5: security.sasl: there is no "PLAIN"; write one of ANONYMOUS',
+        'gateway.yaml:5: security.sasl: there is no "PLANE"; write PLAIN',
         "gateway.yaml:6: bare on is ambiguous; write true",
         "gateway.yaml:7: unknown key conections; write connections",
         "gateway.yaml:7: limits.connections is 0; write a number from 1 to 100000",
@@ -129,6 +129,8 @@ REFUSED = [
     (REALM + "mappings: {profile: um-9.1}\n", '2: mappings.profile: there is no "um-9.1"; write um-9.'),
     (REALM + "mappings: {dir: nowhere}\n", "holds no tables/"),
     (REALM + "security: {sasl: [], bare_amqp: false}\n", "2: security lets nobody in"),
+    (REALM + "security: {sasl: [SCRAM-SHA-256]}\n", "2: security.sasl: SCRAM-SHA-256 needs users; write users:"),
+    (REALM + "security: {users: nobody.yaml, sasl: [SCRAM-SHA-256]}\n", "nobody.yaml:1: cannot be read"),
     (REALM + 'security: {bare_amqp: "true"}\n', '2: security.bare_amqp must be true or false, not text "true"'),
     (REALM + "limits: {frame_size_bytes: 511}\n", "2: limits.frame_size_bytes is 511; write a number from 512 to"),
     (
@@ -150,7 +152,7 @@ def test_refused(tmp_path: Path, text: str, expected: str) -> None:
     said = problems(tmp_path, text)
     assert len(said) == 1, said
     assert expected in said[0]
-    assert said[0].startswith("gateway.yaml:")
+    assert said[0].startswith(("gateway.yaml:", "nobody.yaml:"))
     assert "; " in said[0], "it says what to write instead"
 
 

@@ -1,0 +1,192 @@
+"""Users, their groups, and what proves who they are: the file that `security.users` names.
+
+    users: {alice: {groups: [traders], scram: ["SCRAM-SHA-256$15000:SALT$STORED:SERVER"]}}
+
+An entry under `scram` is what RFC 5803 has a server keep: the password cannot be read from it, and one entry serves its
+SCRAM mechanism and PLAIN. `realmgate user hash` makes entries. Nothing here shows a key: no repr, no message.
+Source: RFC 5802, RFC 7677 (SCRAM), RFC 5803 (its stored form). Errors: every problem of a file as FILE:LINE.
+May import: scramp, `mappings`, `native_backend.access`, the standard library.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from scramp import ScramException, ScramMechanism
+
+from mappings.yaml_lines import Document, Node, Problem, load_document, refuse_unknown_keys, suggest
+from native_backend.access import ANONYMOUS, Subject
+
+SCRAM: Final = {"SCRAM-SHA-256": 32, "SCRAM-SHA-512": 64}  # octets of a key
+ITERATIONS: Final = 15_000
+ITERATIONS_MIN, ITERATIONS_MAX = 4_096, 1_000_000  # RFC 7677; about half a second of one processor
+SALT_MIN: Final = 12  # octets
+NAME_MAX: Final = 255  # octets; more would not fit into a SASL frame with the rest of SCRAM's message
+_ENTRY = re.compile(r"(SCRAM-SHA-(?:256|512))\$([0-9]{1,8}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+):([A-Za-z0-9+/=]+)")
+_EXAMPLE = "make it with: realmgate user hash NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What a server keeps of one password for one SCRAM mechanism."""
+
+    iterations: int
+    salt: bytes = field(repr=False)
+    stored: bytes = field(repr=False)
+    server: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """One user of the file. Passwords only as keys, by mechanism."""
+
+    name: str
+    groups: frozenset[str]
+    keys: Mapping[str, Keys] = field(repr=False)
+
+
+class Users:
+    """All users. Whoever is unknown is treated as if there were such a user with a password nobody knows: neither an
+    answer nor its time tells who exists."""
+
+    def __init__(self, users: Mapping[str, User]) -> None:
+        self._users = users
+        self._secret = secrets.token_bytes(32)
+
+    def __len__(self) -> int:
+        return len(self._users)
+
+    def subject(self, name: str) -> Subject:
+        return Subject(name, self._users[name].groups)
+
+    def keys(self, name: str, mechanism: str) -> Keys:
+        user = self._users.get(name)
+        return (user.keys.get(mechanism) if user else None) or self._nobody(name, mechanism)
+
+    def is_password(self, name: str, password: str) -> bool:
+        """Takes milliseconds of a processor, by design; may be called from any thread."""
+        user = self._users.get(name)
+        mechanism = next(iter(user.keys)) if user else "SCRAM-SHA-256"
+        keys = self.keys(name, mechanism)
+        try:
+            _, stored, _, _ = ScramMechanism(mechanism).make_auth_info(password, keys.iterations, keys.salt)
+        except ScramException:  # a password that SASLprep forbids is nobody's
+            return False
+        return hmac.compare_digest(stored, keys.stored)
+
+    def _nobody(self, name: str, mechanism: str) -> Keys:
+        """The same salt for the same name; keys that fit no password."""
+        salt = hmac.digest(self._secret, f"{mechanism}:{name}".encode(), sha256)[:16]
+        known = (user.keys[mechanism].iterations for user in self._users.values() if mechanism in user.keys)
+        key = secrets.token_bytes(SCRAM[mechanism])
+        return Keys(next(known, ITERATIONS), salt, key, key)
+
+
+NOBODY: Final = Users({})
+
+
+def hash_password(password: str, mechanism: str, iterations: int = ITERATIONS) -> str:
+    """An entry for `scram`. Raises `ValueError` for a password that SASLprep forbids."""
+    try:
+        salt, stored, server, _ = ScramMechanism(mechanism).make_auth_info(
+            password, iterations, secrets.token_bytes(16)
+        )
+    except ScramException as error:
+        raise ValueError(f"the password cannot be used: {error.args[0]}") from None
+    salt_text, stored_text, server_text = (b64encode(part).decode() for part in (salt, stored, server))
+    return f"{mechanism}${iterations}:{salt_text}${stored_text}:{server_text}"
+
+
+def load_users(path: Path, problems: list[Problem]) -> Users:
+    """Read a users file; what is wrong is added to `problems`."""
+    return read_users(*load_document(path), problems)
+
+
+def read_users(document: Document, found: list[Problem], problems: list[Problem]) -> Users:
+    """The same of a document, with what was `found` wrong with it as YAML."""
+    problems += found
+    root = document.root
+    users: dict[str, User] = {}
+    if not found and root.is_mapping:
+        refuse_unknown_keys(root, ["users"], problems)
+    listed = root.get("users")
+    if listed is not None and listed.is_mapping:
+        for name, node in listed.items():
+            user = _user(name, node, listed, problems)
+            if user is not None:
+                users[name] = user
+    elif not found:
+        problems.append((listed or root).problem("there is no mapping of users", "write users: {NAME: {scram: [...]}}"))
+    return Users(users)
+
+
+def _user(name: str, node: Node, listed: Node, problems: list[Problem]) -> User | None:
+    count = len(problems)
+    where = listed.key_line(name)
+    wrong = _wrong_name(name)
+    if wrong:
+        problems.append(Problem(node.file, where, f"user {name[:80]!a} {wrong}", "give it another name"))
+    if not node.is_mapping:
+        problems.append(node.problem(f"user {name[:80]!a} is a {node.kind}", "write {scram: [...], groups: [...]}"))
+        return None
+    refuse_unknown_keys(node, ["scram", "groups"], problems)
+    groups = _texts(node.get("groups"), "groups", problems)
+    keys = {}
+    for entry in _texts(node.get("scram"), "scram", problems):
+        read = _keys(entry, problems)
+        if read is not None and read[0] in keys:
+            problems.append(entry.problem(f"a second entry for {read[0]}", "keep one"))
+        elif read is not None:
+            keys[read[0]] = read[1]
+    if not keys and len(problems) == count:
+        problems.append(Problem(node.file, where, f"user {name!a} has no password", _EXAMPLE))
+    return User(name, frozenset(group.value for group in groups), keys) if len(problems) == count else None
+
+
+def _wrong_name(name: str) -> str | None:
+    if name == ANONYMOUS.user:
+        return "is who comes without a name"
+    if not name.isprintable() or not name or name != name.strip():
+        return "is empty, not printable, or begins or ends with a space"
+    return f"has more than {NAME_MAX} octets" if len(name.encode()) > NAME_MAX else None
+
+
+def _texts(node: Node | None, key: str, problems: list[Problem]) -> list[Node]:
+    if node is None:
+        return []
+    if not node.is_sequence or not all(item.kind == "text" and item.value for item in node.sequence()):
+        problems.append(node.problem(f"{key} must be a list of texts", f"write {key}: [...]"))
+        return []
+    return node.sequence()
+
+
+def _keys(entry: Node, problems: list[Problem]) -> tuple[str, Keys] | None:
+    """Mechanism and keys. No message repeats what was written."""
+    match = _ENTRY.fullmatch(entry.value)
+    if match is None:
+        mechanism = entry.value.partition("$")[0]
+        about = f"mechanism {mechanism[:20]!a}" if "$" in entry.value and mechanism not in SCRAM else "the entry"
+        remedy = suggest(mechanism, SCRAM) if about != "the entry" else _EXAMPLE
+        problems.append(entry.problem(f"scram: {about} cannot be read", remedy))
+        return None
+    mechanism, iterations = match[1], int(match[2])
+    try:
+        salt, stored, server = (b64decode(part, validate=True) for part in match.groups()[2:])
+    except ValueError:
+        salt = stored = server = b""
+    if len(salt) < SALT_MIN or {len(stored), len(server)} != {SCRAM[mechanism]}:
+        problems.append(entry.problem("scram: the entry is cut short or was changed", _EXAMPLE))
+        return None
+    if not ITERATIONS_MIN <= iterations <= ITERATIONS_MAX:
+        remedy = f"make it anew with {ITERATIONS_MIN} to {ITERATIONS_MAX}"
+        problems.append(entry.problem(f"scram: {iterations} iterations", remedy))
+        return None
+    return mechanism, Keys(iterations, salt, stored, server)
