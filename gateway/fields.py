@@ -2,7 +2,7 @@
 
 A shape reads one value and names everything that is wrong with it; it gives None then. Source: the configuration of
 issue 3; nothing is guessed, a wrong value is refused with what to write instead.
-May import: `gateway.limits`, `gateway.mechanisms`, `mappings`, `transformers`, the standard library.
+May import: `gateway.limits`, `gateway.users`, `mappings`, `transformers`, the standard library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.limits import limit_fields
-from gateway.mechanisms import MECHANISMS
+from gateway.users import MECHANISMS
 from mappings.vocabulary import DEFAULT_PROFILE, PROFILES
 from mappings.yaml_lines import Node, Problem, suggest
 from transformers import TRANSFORMERS
@@ -242,7 +242,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "security.sasl",
-        sequence(choice(tuple(MECHANISMS)), "a list of mechanisms", "[ANONYMOUS]"),
+        sequence(choice(MECHANISMS), "a list of mechanisms", "[ANONYMOUS]"),
         ("ANONYMOUS",),
         "SASL mechanisms that are offered",
     ),

@@ -5,18 +5,19 @@
 
 `mechanism.user` is who it says it is, as soon as it has. Whatever octets come, nothing is raised.
 Source: RFC 4505 (ANONYMOUS), RFC 4616 (PLAIN), RFC 5802 and 7677 (SCRAM, through scramp).
-May import: scramp, `gateway.users`, `native_backend.access`, the standard library.
+May import: scramp, `gateway.passwords`, `gateway.users`, `native_backend.access`, the standard library.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from scramp import ScramException, ScramMechanism
 
-from gateway.users import NAME_MAX, SCRAM, Users
+from gateway.passwords import is_password
+from gateway.users import NAME_MAX, Users
 from native_backend.access import ANONYMOUS, Subject
 
 
@@ -84,7 +85,7 @@ class Plain:
             return Denied()
         self.user = user
         users = self._users
-        return Check(lambda: Granted(users.subject(user)) if users.is_password(user, password) else Denied())
+        return Check(lambda: Granted(users.subject(user)) if is_password(users, user, password) else Denied())
 
 
 class Scram:
@@ -132,5 +133,3 @@ MECHANISMS: dict[str, Callable[[Users], Mechanism]] = {
     "SCRAM-SHA-256": ScramSha256,
     "SCRAM-SHA-512": ScramSha512,
 }
-IN_THE_CLEAR: Final = frozenset({"PLAIN"})  # who listens on the wire learns the password
-ASKS_WHO: Final = frozenset({"PLAIN", *SCRAM})  # needs users

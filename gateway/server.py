@@ -86,8 +86,7 @@ class Server:
         self._due = 0.0
         self._stop = asyncio.Event()
         self._woken = False
-        security, limits = gateway.settings.security, gateway.limits
-        self.doorkeeper = Doorkeeper(security.users, limits.failed_logins, gateway.clock)
+        self.doorkeeper: Doorkeeper
         self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
         gateway.on_pressure = self._on_pressure
         gateway.on_broken = self._on_broken
@@ -97,6 +96,8 @@ class Server:
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._stop.set)
         self.gateway.realm.on_ready(self._wake)
+        users, failures_kept = self.gateway.settings.security.users, self.gateway.limits.failed_logins
+        self.doorkeeper = Doorkeeper(users, failures_kept, self.gateway.clock)
         addresses = [(listen.host, listen.port) for listen in self.gateway.settings.listen]
         listeners = [await loop.create_server(lambda: Port(self), *address) for address in addresses]
         self._tick()

@@ -3,8 +3,7 @@
     settings = load_settings(Path("realmgate.yaml"))       # or SettingsProblems: all of them, each FILE:LINE: ...
 
 Paths in it are relative to the file. Errors: `SettingsProblems`. Keys, defaults, shapes: `gateway.fields`.
-May import: `gateway.fields`, `gateway.limits`, `gateway.mechanisms`, `gateway.users`, `mappings`, the
-standard library.
+May import: `gateway.fields`, `gateway.limits`, `gateway.users`, `mappings`, the standard library.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from typing import Any
 
 from gateway.fields import FIELDS, REQUIRED, Field, host_port
 from gateway.limits import Limits
-from gateway.mechanisms import ASKS_WHO, IN_THE_CLEAR
-from gateway.users import NOBODY, Users, load_users
+from gateway.users import ASKS_WHO, IN_THE_CLEAR, NOBODY, Users, load_users
 from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys
 
 EMBEDDED_PREFIX = "um"

@@ -2,7 +2,7 @@
 
 The password comes from the terminal (asked for twice, not shown) or is the one line of stdin; never an argument, which
 every user of the machine can read. Exit codes: 0 done, 2 it cannot be used.
-May import: `gateway.users`, `mappings`, the standard library.
+May import: `gateway.passwords`, `gateway.users`, `mappings`, the standard library.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import json
 import sys
 from typing import TextIO
 
-from gateway.users import ITERATIONS, ITERATIONS_MAX, ITERATIONS_MIN, SCRAM, hash_password, read_users
+from gateway.passwords import hash_password
+from gateway.users import ITERATIONS, ITERATIONS_MAX, ITERATIONS_MIN, SCRAM, read_users
 from mappings.yaml_lines import Problem, parse_document
 
 

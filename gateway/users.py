@@ -5,7 +5,7 @@
 An entry under `scram` is what RFC 5803 has a server keep: the password cannot be read from it, and one entry serves its
 SCRAM mechanism and PLAIN. `realmgate user hash` makes entries. Nothing here shows a key: no repr, no message.
 Source: RFC 5802, RFC 7677 (SCRAM), RFC 5803 (its stored form). Errors: every problem of a file as FILE:LINE.
-May import: scramp, `mappings`, `native_backend.access`, the standard library.
+May import: `mappings`, `native_backend.access`, the standard library.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from scramp import ScramException, ScramMechanism
-
 from mappings.yaml_lines import Document, Node, Problem, load_document, refuse_unknown_keys, suggest
 from native_backend.access import ANONYMOUS, Subject
 
 SCRAM: Final = {"SCRAM-SHA-256": 32, "SCRAM-SHA-512": 64}  # octets of a key
+MECHANISMS: Final = ("ANONYMOUS", "PLAIN", *SCRAM)
+ASKS_WHO: Final = frozenset({"PLAIN", *SCRAM})  # needs users
+IN_THE_CLEAR: Final = frozenset({"PLAIN"})  # who listens on the wire learns the password
 ITERATIONS: Final = 15_000
 ITERATIONS_MIN, ITERATIONS_MAX = 4_096, 1_000_000  # RFC 7677; about half a second of one processor
 SALT_MIN: Final = 12  # octets
@@ -68,19 +69,14 @@ class Users:
         return Subject(name, self._users[name].groups)
 
     def keys(self, name: str, mechanism: str) -> Keys:
+        """The user's; or those of nobody."""
         user = self._users.get(name)
         return (user.keys.get(mechanism) if user else None) or self._nobody(name, mechanism)
 
-    def is_password(self, name: str, password: str) -> bool:
-        """Takes milliseconds of a processor, by design; may be called from any thread."""
+    def mechanism(self, name: str) -> str:
+        """One that the user has keys for."""
         user = self._users.get(name)
-        mechanism = next(iter(user.keys)) if user else "SCRAM-SHA-256"
-        keys = self.keys(name, mechanism)
-        try:
-            _, stored, _, _ = ScramMechanism(mechanism).make_auth_info(password, keys.iterations, keys.salt)
-        except ScramException:  # a password that SASLprep forbids is nobody's
-            return False
-        return hmac.compare_digest(stored, keys.stored)
+        return next(iter(user.keys)) if user else "SCRAM-SHA-256"
 
     def _nobody(self, name: str, mechanism: str) -> Keys:
         """The same salt for the same name; keys that fit no password."""
@@ -91,18 +87,6 @@ class Users:
 
 
 NOBODY: Final = Users({})
-
-
-def hash_password(password: str, mechanism: str, iterations: int = ITERATIONS) -> str:
-    """An entry for `scram`. Raises `ValueError` for a password that SASLprep forbids."""
-    try:
-        salt, stored, server, _ = ScramMechanism(mechanism).make_auth_info(
-            password, iterations, secrets.token_bytes(16)
-        )
-    except ScramException as error:
-        raise ValueError(f"the password cannot be used: {error.args[0]}") from None
-    salt_text, stored_text, server_text = (b64encode(part).decode() for part in (salt, stored, server))
-    return f"{mechanism}${iterations}:{salt_text}${stored_text}:{server_text}"
 
 
 def load_users(path: Path, problems: list[Problem]) -> Users:

@@ -13,8 +13,9 @@ import pytest
 from proton.utils import BlockingConnection
 from scramp import ScramClient
 
+from gateway.passwords import hash_password
 from gateway.sasl import AMQP_HEADER, SASL_HEADER
-from gateway.users import SCRAM, hash_password
+from gateway.users import SCRAM
 from tests.gateway.test_sasl import frame, init
 from tests.gateway_process import GatewayProcess, embedded_realm, start_gateway
 from tests.wire.peer import Peer
@@ -129,11 +130,11 @@ def test_hanging_up_while_a_password_is_checked_breaks_nothing(house: GatewayPro
 def test_who_says_nothing_cannot_take_every_place(tmp_path: Path) -> None:
     house = start_gateway(tmp_path, embedded_realm(tmp_path), limits={"half_open_connections": 3})
     silent = [socket.create_connection(("127.0.0.1", house.port), timeout=20) for _ in range(3)]
-    with socket.create_connection(("127.0.0.1", house.port), timeout=20) as one_more:
-        with contextlib.suppress(ConnectionResetError):
-            assert one_more.recv(1) == b""
+    one_more = socket.create_connection(("127.0.0.1", house.port), timeout=20)
+    with one_more, contextlib.suppress(ConnectionResetError):
+        assert one_more.recv(1) == b""
     silent.pop().close()
-    opened = []
+    opened: list[Peer] = []
     deadline = time.monotonic() + 20
     while len(opened) < 4 and time.monotonic() < deadline:  # those that say who they are do not count
         try:
@@ -141,6 +142,8 @@ def test_who_says_nothing_cannot_take_every_place(tmp_path: Path) -> None:
         except (OSError, AssertionError):
             time.sleep(0.05)
     assert len(opened) == 4
-    for peer in (*silent, *opened):
+    for each in silent:
+        each.close()
+    for peer in opened:
         peer.close()
     assert house.stop() == 0, house.log()

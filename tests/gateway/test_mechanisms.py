@@ -11,10 +11,12 @@ from scramp import ScramClient, ScramException
 
 from gateway.doorkeeper import Doorkeeper
 from gateway.mechanisms import MECHANISMS, Check, Denied, Granted, Step
+from gateway.passwords import hash_password
 from gateway.penalties import DELAY_MAX_S, FIRST_DELAY_S, FORGET_S, FREE_FOR_ADDRESS, WAIT_MAX_S, Penalties, network
 from gateway.sasl import AHEAD_MAX, AMQP_HEADER, SASL_HEADER, SaslServer
-from gateway.users import SCRAM, User, Users, hash_password, read_users
+from gateway.users import SCRAM, User, Users, read_users
 from mappings.yaml_lines import Problem, parse_document
+from native_backend.access import Subject
 from tests.gateway.test_sasl import bodies, frame, init
 from tests.simulation.clock import VirtualClock
 from transformers.amqp_types import Described
@@ -56,7 +58,7 @@ def scram(mechanism: str, name: str, password: str) -> Step:
 def test_scram_proves_both_sides(mechanism: str) -> None:
     granted = scram(mechanism, NAME, PASSWORD)
     assert isinstance(granted, Granted)
-    assert (granted.subject.user, granted.subject.groups) == (NAME, {"ops"})
+    assert granted.subject == Subject(NAME, frozenset({"ops"}))
     assert scram(mechanism, NAME, "wrong") == Denied()
     assert scram(mechanism, "nobody", PASSWORD) == Denied()
 
