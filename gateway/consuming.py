@@ -96,10 +96,10 @@ class ConsumingLink:
         """Deliveries of one state."""
         state, cause = dispositions.state, "disposition"
         if dispositions.repeated:
-            self._apply(self._settle.decide(state=state, already_settled="yes"), dispositions.seqs)
+            self._apply(self._settle.decide(state=state, already_settled="yes", attempts="below"), dispositions.seqs)
             return
         if state == "received" and not dispositions.peer_settled:
-            self._apply(self._settle.decide(state=state, already_settled="no"), dispositions.seqs)
+            self._apply(self._settle.decide(state=state, already_settled="no", attempts="below"), dispositions.seqs)
             return
         if state in ("unstated", "received"):  # settled, and no outcome named
             state, cause = self._default.decide(cause="unstated").then["state"], "unstated"
@@ -118,15 +118,28 @@ class ConsumingLink:
         self.connection.fault("outcome-not-agreed", dispositions.state, self.link)
 
     def _carry_out(self, state: str, cause: str, peer_settled: bool, seqs: list[int], eids: list[int]) -> None:
-        decision = self._settle.decide(state=state, already_settled="no")
+        decision = self._settle.decide(state=state, already_settled="no", attempts="below")
+        last = self._settle.decide(state=state, already_settled="no", attempts="last")
+        ends = self.subscription.last_attempts(eids) if last.rule != decision.rule else None
+        if ends is None:
+            self._settle_by(decision, state, cause, peer_settled, seqs, eids)
+            return
+        for each, of in ((decision, False), (last, True)):
+            places = [at for at, end in enumerate(ends) if end is of]
+            if places:
+                chosen = [seqs[at] for at in places], [eids[at] for at in places]
+                self._settle_by(each, state, cause, peer_settled, *chosen)
+
+    def _settle_by(
+        self, decision: Decision, state: str, cause: str, peer_settled: bool, seqs: list[int], eids: list[int]
+    ) -> None:
         then = decision.then
         batch = _Batch(self, decision, cause, peer_settled, seqs, eids)
         if then["native"] == "none":
             self._conclude(batch, None, None)
         else:
-            self.subscription.settle(
-                then["native"], eids, seqs, batch, failed=then["failed"], elsewhere=then["elsewhere"], cause=cause
-            )
+            how = {"failed": then["failed"], "elsewhere": then["elsewhere"], "cause": cause, "reason": state}
+            self.subscription.settle(then["native"], eids, seqs, batch, **how)
 
     def settled(self, batch: _Batch, answer: Settled) -> None:
         """The realm has answered: the journal holds it, or does not."""

@@ -292,9 +292,10 @@ SETTLE = TableWords(
         "subscription": ("queue", "plain", "durable"),
         "source_durability": _DURABILITY,
         "receiver_settle_mode": ("first", "second"),
+        "attempts": ("below", "last"),
     },
     {
-        "native": Word(("none", "acknowledge", "return", "discard")),
+        "native": Word(("none", "acknowledge", "return", "discard", "dead-letter")),
         "failed": Word(_FLAG, (False,)),
         "elsewhere": Word(_FLAG, (False,)),
         "outcome": Word(("none", "accepted", "rejected", "released", "modified")),
@@ -305,7 +306,7 @@ SETTLE = TableWords(
     (
         Law(
             "a plain subscription has nothing in the realm to settle",
-            {"native": ("acknowledge", "return", "discard")},
+            {"native": ("acknowledge", "return", "discard", "dead-letter")},
             {},
             {"subscription": ("queue", "durable")},
         ),
@@ -318,7 +319,7 @@ SETTLE = TableWords(
 SETTLED = TableWords(
     "settled",
     {
-        "operation": ("acknowledge", "return", "discard"),
+        "operation": ("acknowledge", "return", "discard", "dead-letter"),
         "answer": ("done", "access-denied", "not-found", "unexpected", "indeterminate"),
         "peer_settled": _NO_YES,
     },

@@ -182,6 +182,7 @@ class Dispatch:
         failed: bool,
         elsewhere: bool,
         cause: str,
+        reason: str,
     ) -> None:
         if not eids:
             self._services.answer(Settled(owner, "done"))
@@ -209,6 +210,10 @@ class Dispatch:
         if not _remove_all(link.outstanding, runs):
             return None
         return Settlement(self, link, operation, failed, elsewhere, cause, runs, len(eids), None)
+
+    def last_attempts(self, eids: list[int]) -> list[bool] | None:
+        """Nodes do not limit attempts yet."""
+        return None
 
     def keys(self) -> tuple[str, str, int]:
         return self.node.name, self.durable.name, self.node.store

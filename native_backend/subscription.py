@@ -70,8 +70,14 @@ class Subscription(ABC):
         failed: bool = False,
         elsewhere: bool = False,
         cause: str = "disposition",
+        reason: str = "",
     ) -> None:
-        """Answered by `Settled` once the journal holds it. Only what `take` gave this link, and once."""
+        """Answered by `Settled` once the journal holds it. Only what `take` gave this link, and once. `reason`: the
+        state that made it so, for whoever reads the dead letters."""
+
+    def last_attempts(self, eids: list[int]) -> list[bool] | None:
+        """Of which events one more failed attempt would be the last that their node allows; None: of none."""
+        return None
 
     def enlist(
         self,
@@ -134,12 +140,16 @@ class DurableSubscription(Subscription):
         failed: bool = False,
         elsewhere: bool = False,
         cause: str = "disposition",
+        reason: str = "",
     ) -> None:
         if self._lost is not None:
             answer: SettleAnswer = "not-found" if self._lost == "not-found" else "unexpected"
             self._services.answer(Settled(owner, answer, self._lost))
             return
-        self._dispatch.settle(self, operation, eids, seqs, owner, failed, elsewhere, cause)
+        self._dispatch.settle(self, operation, eids, seqs, owner, failed, elsewhere, cause, reason)
+
+    def last_attempts(self, eids: list[int]) -> list[bool] | None:
+        return self._dispatch.last_attempts(eids)
 
     def enlist(
         self,
@@ -198,6 +208,7 @@ class PlainSubscription(Subscription):
         failed: bool = False,
         elsewhere: bool = False,
         cause: str = "disposition",
+        reason: str = "",
     ) -> None:
         """A plain subscription has nothing outstanding, so nothing of it can be settled."""
         self._services.answer(Settled(owner, "not-found", "not outstanding"))

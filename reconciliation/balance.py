@@ -20,20 +20,21 @@ from reconciliation.transforms.verdicts import DOUBLED, IN_FLIGHT, OVERWRITTEN
 
 @dataclass(frozen=True, slots=True)
 class NodeBalance:
-    """Events of one node. Left: accepted + untold + anomalies (signed). Right: stored + retained out."""
+    """Events of one node. Left: accepted + untold + copied + anomalies (signed). Right: stored + retained out."""
 
     node: str
     kind: str
     accepted: int
     indeterminate: int  # found in the store, though the publisher was told nothing, or that it is unknown
     in_flight: int
+    copied: int  # by the realm itself: dead letters, as the journal tells them
     anomalies: int  # P2 + P3 + P4 - P1, and doubled records
     stored: int
     retained_out: int
 
     @property
     def difference(self) -> int:
-        told = self.accepted + self.indeterminate + self.in_flight + self.anomalies
+        told = self.accepted + self.indeterminate + self.in_flight + self.copied + self.anomalies
         return told - self.stored - self.retained_out
 
 
@@ -46,14 +47,17 @@ class DurableBalance:
     entitled: int
     acknowledged: int
     discarded: int
+    dead_lettered: int
+    expired: int
+    evicted: int  # given up because the node was full
     available: int  # or in flight to a consumer
     skipped: int
     retained_out: int  # lost by retention before they were ended
 
     @property
     def difference(self) -> int:
-        ended = self.acknowledged + self.discarded + self.available + self.skipped + self.retained_out
-        return self.entitled - ended
+        ended = self.acknowledged + self.discarded + self.dead_lettered + self.expired + self.evicted
+        return self.entitled - ended - self.available - self.skipped - self.retained_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +91,10 @@ def balance(judgement: Judgement, totals: Mapping[Key, int]) -> Balance:
             accepted[store],
             by_store["P5", store],
             by_store[IN_FLIGHT, store],
+            _copied(judgement, store),
             sum(sign * by_store[code, store] for code, sign in _SIGNS.items()),
             judgement.counts.get((store, None), {}).get("events", 0),
-            judgement.trimmed.get((store, None), 0),
+            judgement.trimmed.get((store, None), {}).get("publishes", 0),
         )
         for store, node in judgement.catalog.nodes.items()
     ]
@@ -106,15 +111,24 @@ def _accepted(tallies: Iterable[Tally]) -> Counter[int]:
     return accepted
 
 
+def _copied(judgement: Judgement, store: int) -> int:
+    """Where a store has been trimmed, which copies are gone cannot be told: then those that are there count."""
+    said, held = judgement.copies.get(store, (0, 0))
+    return held if judgement.catalog.first_kept.get(store) else said
+
+
 def _durable(judgement: Judgement, totals: Mapping[Key, int], durable: Durable) -> DurableBalance:
     place = (durable.store, durable.name)
-    fates = judgement.counts.get(place, {})
+    fates, gone = judgement.counts.get(place, {}), judgement.trimmed.get(place, {})
     return DurableBalance(
         durable.node,
         durable.name,
-        fates.get("events", 0) - fates.get("before", 0) + judgement.trimmed.get(place, 0),
-        fates.get("acknowledge", 0),
+        fates.get("events", 0) - fates.get("before", 0) + sum(gone.values()),
+        fates.get("acknowledge", 0) + gone.get("acknowledge", 0),
         fates.get("discard", 0),
+        fates.get("dead-letter", 0),
+        fates.get("expired", 0),
+        fates.get("evicted", 0) + gone.get("evicted", 0),
         fates.get("available", 0),
         fates.get("skipped", 0),
         totals.get(("S1", *place), 0),

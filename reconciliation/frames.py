@@ -6,7 +6,7 @@ May import: pyspark, `reconciliation`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -75,11 +75,20 @@ class Small:
     cells: DataFrame
 
 
-def small(spark: SparkSession, catalog: Catalog, runs: list[Run]) -> Small:
+def small(spark: SparkSession, catalog: Catalog, runs: list[Run], evicted: Mapping[int, int]) -> Small:
+    """`evicted`: store -> the EID below which everything was given up because it was full."""
     kept = catalog.first_kept
     nodes = [(store, node.name, node.topic, kept[store]) for store, node in catalog.nodes.items()]
     durables = [
-        (s.durable.store, s.durable.node, s.durable.name, s.durable.start, s.mark, kept[s.durable.store])
+        (
+            s.durable.store,
+            s.durable.node,
+            s.durable.name,
+            s.durable.start,
+            s.mark,
+            kept[s.durable.store],
+            evicted.get(s.durable.store, 0),
+        )
         for s in catalog.durables
     ]
     return Small(
@@ -111,6 +120,7 @@ class Accounts:
     claims: DataFrame
     events: DataFrame
     terminals: DataFrame
+    copied: DataFrame
     all: DataFrame
 
 
@@ -118,6 +128,7 @@ def accounts(spark: SparkSession, landed: Landed, of: Records, tables: Small) ->
     groups = decode.outcome_groups(of.outcomes)
     told = claims.claims(decode.deliveries(groups), tables.nodes)
     events = decode.events(landed_records(spark, landed, "events"), tables.nodes).persist()
-    terminals = decode.terminals(decode.settlements(of.journal))
+    settled = decode.settlements(of.journal)
+    terminals = decode.terminals(settled)
     together = told.unionByName(claims.stored_events(events)).unionByName(claims.ended(terminals))
-    return Accounts(told, events, terminals, together)
+    return Accounts(told, events, terminals, decode.copied(settled), together)

@@ -32,12 +32,15 @@ groups array<struct<
 JOURNAL = """
 v int, run string, n bigint, at bigint,
 entries array<struct<
-  node string, durable string, store bigint, operation string, failed int, cause string, runs array<array<bigint>>>>
+  node string, durable string, store bigint, operation string, failed int, cause string, `to` bigint,
+  runs array<array<bigint>>>>
 """
 
 RECORD_DDL = "topic string, partition int, offset bigint, timestamp bigint, key binary, value binary"
 NODES = "store bigint, node string, topic string, first_kept bigint"
-DURABLES = "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint"
+DURABLES = (
+    "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint, evicted_below bigint"
+)
 RANGES = "store bigint, durable string, first bigint, last bigint"
 BLOCKS = "run string, block bigint"
 RUNS = "run string, low bigint, state string"

@@ -26,7 +26,10 @@ from reconciliation.window import Window
 
 Counts = dict[tuple[int, str | None], dict[str, int]]
 """By (store, durable or None): fate -> events."""
-Trimmed = dict[tuple[int, str | None], int]
+Trimmed = dict[tuple[int, str | None], dict[str, int]]
+"""The same, of what lies below its store's first kept EID."""
+Copies = dict[int, tuple[int, int]]
+"""Store -> events that the journal says were copied into it, and copies that it holds."""
 
 
 @dataclass(slots=True)
@@ -38,6 +41,7 @@ class Judgement:
     tallies: list[Tally]
     counts: Counts
     trimmed: Trimmed
+    copies: Copies
     findings: list[dict[str, Any]]
     written: Path
     records: dict[str, int] = field(default_factory=dict)
@@ -54,7 +58,8 @@ def judge(
     runs = runs_of(numberings)
     found = numbering_findings(numberings, catalog.digests) + _holes(records, numberings)
     found += [{"class": "Q1", "count": 1, "detail": text} for text in catalog.unreadable]
-    tables = frames.small(spark, catalog, runs)
+    evicted = {row["store"]: row["below"] for row in decode.evicted(records.journal).collect()}
+    tables = frames.small(spark, catalog, runs, evicted)
     tell("checking outcomes against the rules")
     tallied = _tallies(records, tables, window)
     found += tally_findings(tallied)
@@ -71,7 +76,8 @@ def judge(
     if per_delivery is not None:
         per_delivery.coalesce(1).write.partitionBy("class").parquet(str(target), mode="append")
     totals = {f"{one.source} records": one.records for one in numberings if one.run is not None}
-    return Judgement(catalog, runs, tallied, counts, trimmed, [_full(one) for one in found], target, totals)
+    copies = _copies(accounts)
+    return Judgement(catalog, runs, tallied, counts, trimmed, copies, [_full(one) for one in found], target, totals)
 
 
 def _holes(records: frames.Records, numberings: Iterable[Numbering]) -> list[dict[str, Any]]:
@@ -98,11 +104,19 @@ def _counts(counted: DataFrame) -> Counts:
 
 
 def _trimmed(accounts: frames.Accounts, tables: frames.Small, catalog: Catalog) -> Trimmed:
-    """How many publishes that were answered stored lie below their store's first kept EID."""
+    """What lies below the stores' first kept EIDs, as far as it is known."""
     if not any(catalog.first_kept.values()):
         return {}
-    counted = durables.trimmed(accounts.claims, tables.durables).collect()
-    return {(row["store"], row["durable"]): row["count"] for row in counted}
+    counted: Trimmed = {}
+    for row in durables.trimmed(accounts.claims, accounts.terminals, tables.durables, tables.ranges).collect():
+        counted.setdefault((row["store"], row["durable"]), {})[row["fate"]] = row["count"]
+    return counted
+
+
+def _copies(accounts: frames.Accounts) -> Copies:
+    said = {row["store"]: row["count"] for row in accounts.copied.collect()}
+    held = {row["store"]: row["count"] for row in accounts.events.where("copy").groupBy("store").count().collect()}
+    return {store: (said.get(store, 0), held.get(store, 0)) for store in said.keys() | held.keys()}
 
 
 def _suspects(spark: SparkSession, everything: DataFrame, tables: frames.Small) -> DataFrame | None:

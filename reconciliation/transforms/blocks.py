@@ -11,6 +11,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconciliation.transforms.claims import TERMINAL
+
 BITS = 12
 SIZE = 1 << BITS
 EXPECTED = "expected"
@@ -38,7 +40,7 @@ def _digests(accounts: DataFrame) -> DataFrame:
     return accounts.groupBy("run", block_of("seq")).agg(
         *_pair("stored", what == "stored", _PLACE),
         *_pair("event", what == "event", _PLACE),
-        *_pair("told", what.isin("acknowledge", "discard"), _END, F.concat_ws(" ", F.lit("journal"), "what")),
+        *_pair("told", what.isin(*TERMINAL), _END, F.concat_ws(" ", F.lit("journal"), "what")),
         *_pair("ended", what.startswith("journal"), _END, what),
         F.count_if(what.endswith("unknown")).alias("unknown"),
         F.max("low").alias("low"),

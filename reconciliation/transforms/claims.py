@@ -2,8 +2,8 @@
 (*claims*), what is in the stores (*events*), what the journal ended (*terminals*).
 
 `what` of a claim: `stored`, `trimmed` (stored, and below the store's first kept EID by now), `gone` (stored in a node
-that was deleted), `refused`, `publish-unknown`; `acknowledge`, `discard`, `settle-unknown`; `other` for the rest. May
-import: pyspark.
+that was deleted), `refused`, `publish-unknown`; `acknowledge`, `discard`, `dead-letter`,
+`settle-unknown`; `other` for the rest. May import: pyspark.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 
 UNKNOWN_PUBLISH = ("indeterminate", "unavailable")
 UNKNOWN_SETTLE = ("indeterminate", "unexpected", "unavailable")
-TERMINAL = ("acknowledge", "discard")
+TERMINAL = ("acknowledge", "discard", "dead-letter")
+"""What ends an event because its consumer said so: the outcome record and the journal both have it."""
 QUEUE = "queue"
 FOREIGN = "foreign"
 """Stands for the run of an event whose key no gateway wrote; followed by its store, so that EIDs do not meet."""
@@ -62,16 +63,16 @@ def _durable() -> Column:
 
 
 def stored_events(events: DataFrame) -> DataFrame:
+    """Published ones: a copy has no publisher, and is counted against the journal instead."""
     foreign = F.concat_ws(" ", F.lit(FOREIGN), "store")
     run = F.coalesce("run", foreign)
     seq = F.when(F.col("run").isNull(), F.col("eid")).otherwise(F.col("seq"))
-    return _account(events, run, seq, F.lit("event"), F.lit(None))
+    return _account(events.where(~F.col("copy")), run, seq, F.lit("event"), F.lit(None))
 
 
 def ended(terminals: DataFrame) -> DataFrame:
-    return _account(
-        terminals, F.col("run"), F.col("seq"), F.concat_ws(" ", F.lit("journal"), "operation"), F.col("durable")
-    )
+    told = terminals.where(F.col("seq").isNotNull())
+    return _account(told, F.col("run"), F.col("seq"), F.concat_ws(" ", F.lit("journal"), "operation"), F.col("durable"))
 
 
 def _account(rows: DataFrame, run: Column, seq: Column, what: Column, durable: Column) -> DataFrame:

@@ -10,8 +10,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from reconciliation.schemas import JOURNAL, OUTCOMES
+from reconciliation.transforms.claims import TERMINAL
 
 GATEWAY_KEY = "^1;[a-z]+;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
+COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,19};"
+"""Of a copy that the realm itself made of an event (docs/records.md, *Event key*): nobody published it."""
+ENDS = (*TERMINAL, "expired")
 
 
 def outcome_records(records: DataFrame) -> DataFrame:
@@ -42,18 +46,34 @@ def journal_records(records: DataFrame) -> DataFrame:
 
 
 def settlements(records: DataFrame) -> DataFrame:
-    """One row per EID that the journal speaks of: [FIRST, LAST, FIRST_SEQ, COVER] unfolded."""
-    entries = records.select("run", "at", F.explode("entries").alias("entry"))
-    ranges = entries.select("run", "at", "entry.*", F.explode("entry.runs").alias("range")).drop("runs")
+    """One row per EID that the journal ends or returns: [FIRST, LAST, FIRST_SEQ, COVER] unfolded. `seq` is null where
+    no delivery was settled: the realm did it itself."""
     first, last, first_seq = (F.element_at("range", place) for place in (1, 2, 3))
-    each = ranges.withColumn("eid", F.explode(F.sequence(first, last)))
-    return each.select("run", "at", "node", "durable", "store", "operation", "failed", "cause", "eid",
-                       (first_seq + F.col("eid") - first).alias("seq"))  # fmt: skip
+    each = _ranges(records).where(F.col("operation").isin("return", *ENDS))
+    each = each.withColumn("eid", F.explode(F.sequence(first, last)))
+    return each.select("run", "at", "node", "durable", "store", "operation", "failed", "cause", "to", "eid",
+                       F.when(first_seq > 0, first_seq + F.col("eid") - first).alias("seq"))  # fmt: skip
+
+
+def _ranges(records: DataFrame) -> DataFrame:
+    entries = records.select("run", "at", F.explode("entries").alias("entry"))
+    return entries.select("run", "at", "entry.*", F.explode("entry.runs").alias("range")).drop("runs")
 
 
 def terminals(settled: DataFrame) -> DataFrame:
-    """What ends an event for a durable: acknowledge and discard."""
-    return settled.where(F.col("operation").isin("acknowledge", "discard"))
+    """What ends an event for a durable: its consumer said so, or its time was over."""
+    return settled.where(F.col("operation").isin(*ENDS))
+
+
+def evicted(records: DataFrame) -> DataFrame:
+    """(store, below): everything in the store below was given up for all its durables, because it was full."""
+    swept = _ranges(records).where(F.col("operation") == "evicted")
+    return swept.groupBy("store").agg((F.max(F.element_at("range", 2)) + 1).alias("below"))
+
+
+def copied(settled: DataFrame) -> DataFrame:
+    """(store, count): events that the journal says were copied into a store."""
+    return settled.where(F.col("to").isNotNull()).groupBy(F.col("to").alias("store")).count()
 
 
 def events(records: DataFrame, nodes: DataFrame) -> DataFrame:
@@ -68,4 +88,5 @@ def events(records: DataFrame, nodes: DataFrame) -> DataFrame:
         (F.col("timestamp") * 1000).alias("at"),
         fields[2].alias("run"),
         fields[3].cast("bigint").alias("seq"),
+        F.coalesce(key.rlike(COPY_KEY), F.lit(False)).alias("copy"),
     )

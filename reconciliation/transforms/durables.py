@@ -1,4 +1,4 @@
-"""How far every durable is: each event it is entitled to is acknowledged, discarded, available, skipped or lost.
+"""How far every durable is: each event it is entitled to is ended in one of several ways, available, skipped or lost.
 
 Per (store, block of 4,096 EIDs) events and journal ends are compared by count and xor; a block that is all ended or
 not touched at all above the mark is settled by its counts, any other is folded event by event. Classes A5 and S1. May
@@ -11,8 +11,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from reconciliation.transforms.blocks import BITS
+from reconciliation.transforms.claims import TERMINAL
 
 _PLACE = ("store", "durable", "block")
+_WAYS = {"acknowledge": "acknowledged", "dead-letter": "dead_lettered", "expired": "expired"}
+"""Operation -> column of its count in a block; what remains of `ends` is discarded."""
 
 
 def _block() -> Column:
@@ -33,14 +36,14 @@ def durable_blocks(event_blocks: DataFrame, terminals: DataFrame, durables: Data
     ends = terminals.groupBy("store", "durable", _block()).agg(
         F.count("*").alias("ends"),
         F.bit_xor(F.xxhash64("eid")).alias("ends_xor"),
-        F.count_if(F.col("operation") == "acknowledge").alias("acknowledged"),
+        *(F.count_if(F.col("operation") == operation).alias(name) for operation, name in _WAYS.items()),
     )
     known = ends.join(F.broadcast(durables.select("store", "durable", "start", "mark")), ["store", "durable"], "inner")
     both = entitled.select(*_PLACE, "start", "mark", "events", "events_xor").join(
         known.withColumnRenamed("start", "s").withColumnRenamed("mark", "m"), [*_PLACE], "full_outer"
     )
     whole = both.withColumns({"start": F.coalesce("start", "s"), "mark": F.coalesce("mark", "m")}).drop("s", "m")
-    return whole.withColumn("kind", _kind()).na.fill(0, ["events", "ends", "acknowledged"])
+    return whole.withColumn("kind", _kind()).na.fill(0, ["events", "ends", *_WAYS.values()])
 
 
 def _kind() -> Column:
@@ -103,6 +106,7 @@ def _fate() -> Column:
         .when(~present & (F.col("eid") >= F.col("first_kept")), F.lit("absent"))  # ended, and no longer there
         .when(F.col("op").isNotNull(), F.col("op"))
         .when(F.col("first").isNotNull(), F.lit("acknowledge"))  # the snapshot alone says so
+        .when(F.col("eid") < F.col("evicted_below"), F.lit("evicted"))
         .when(F.col("eid") < F.col("mark"), F.lit("skipped"))
         .otherwise(F.lit("available"))
     )
@@ -114,8 +118,8 @@ def counts(event_blocks: DataFrame, blocks: DataFrame, folded: DataFrame) -> Dat
     stored = event_blocks.groupBy("store").agg(F.sum("events").alias("count"))
     fates = F.when(F.col("kind") == "untouched", F.array(_fate_count("available", F.col("events")))).otherwise(
         F.array(
-            _fate_count("acknowledge", F.col("acknowledged")),
-            _fate_count("discard", F.col("ends") - F.col("acknowledged")),
+            *(_fate_count(operation, F.col(name)) for operation, name in _WAYS.items()),
+            _fate_count("discard", F.col("ends") - sum((F.col(name) for name in _WAYS.values()), F.lit(0))),
         )
     )
     settled = blocks.where(F.col("kind") != "suspect").select("store", "durable", F.explode(fates).alias("f"))
@@ -136,30 +140,42 @@ def _fate_count(fate: str, count: Column) -> Column:
 
 def skipped(folded: DataFrame, claims: DataFrame) -> DataFrame:
     """A5. What a consumer was told is acknowledged is A1, not A5."""
-    told = claims.where(F.col("what").isin("acknowledge", "discard")).select("store", "durable", "eid")
+    told = claims.where(F.col("what").isin(*TERMINAL)).select("store", "durable", "eid")
     open_below = folded.where(F.col("fate") == "skipped").join(told, ["store", "durable", "eid"], "left_anti")
     detail = F.concat(F.lit("below the mark "), F.col("mark").cast("string"), F.lit(", and never ended in the journal"))
     return _findings(open_below, "A5", detail, "of.node", "of.at", "of.run", "of.seq")
 
 
-def lost(claims: DataFrame, terminals: DataFrame, durables: DataFrame, ranges: DataFrame) -> DataFrame:
-    """S1: stored, below the first kept EID by now, and never ended for a durable that began before it."""
+def _gone(claims: DataFrame, terminals: DataFrame, durables: DataFrame, ranges: DataFrame) -> DataFrame:
+    """Publishes below the first kept EID by now, for each durable that began before them, that the journal never
+    ended one by one: evicted, acknowledged as its snapshot alone says, or lost (`gone`)."""
     trimmed = claims.where(F.col("what") == "trimmed").drop("durable")
     due = trimmed.join(F.broadcast(durables.drop("node")), "store", "inner").where(F.col("eid") >= F.col("start"))
     open_ = due.join(terminals.select("store", "durable", "eid"), ["store", "durable", "eid"], "left_anti")
-    unknown = _with_snapshots(open_, ranges).where(F.col("first").isNull())
+    evicted = F.when(F.col("eid") < F.col("evicted_below"), F.lit("evicted"))
+    known = F.when(F.col("first").isNotNull(), F.lit("acknowledge"))
+    return _with_snapshots(open_, ranges).withColumn("gone", F.coalesce(known, evicted, F.lit("lost")))
+
+
+def lost(claims: DataFrame, terminals: DataFrame, durables: DataFrame, ranges: DataFrame) -> DataFrame:
+    """S1: stored, below the first kept EID by now, and never ended for a durable that began before it."""
+    unknown = _gone(claims, terminals, durables, ranges).where(F.col("gone") == "lost")
     detail = F.concat(F.lit("the store begins at "), F.col("first_kept").cast("string"))
     return _findings(unknown, "S1", detail, "node", "at", "run", "seq")
 
 
-def trimmed(claims: DataFrame, durables: DataFrame) -> DataFrame:
-    """(store, durable, count) of publishes below the first kept EID: since the durable's start; durable null for all
-    of the store."""
-    below = claims.where(F.col("what") == "trimmed").select("store", "eid")
-    due = below.join(F.broadcast(durables.select("store", "durable", "start")), "store", "inner")
-    each = due.where(F.col("eid") >= F.col("start")).select("store", "durable")
-    whole = below.select("store", F.lit(None).cast("string").alias("durable"))
-    return each.unionByName(whole).groupBy("store", "durable").count()
+def trimmed(claims: DataFrame, terminals: DataFrame, durables: DataFrame, ranges: DataFrame) -> DataFrame:
+    """(store, durable, fate, count) of events below the first kept EID: what the journal ended one by one (`ended`;
+    its fates are counted like all others), and what it did not (`_gone`). Durable null: the publishes of a store."""
+    gone = _gone(claims, terminals, durables, ranges).select("store", "durable", F.col("gone").alias("fate"), "eid")
+    kept = F.broadcast(durables.select("store", "durable", "start", "first_kept"))
+    below = terminals.join(kept, ["store", "durable"], "inner").where(
+        (F.col("eid") < F.col("first_kept")) & (F.col("eid") >= F.col("start"))
+    )
+    ended = below.select("store", "durable", F.lit("ended").alias("fate"), "eid").distinct()
+    nobody = F.lit(None).cast("string").alias("durable")
+    whole = claims.where(F.col("what") == "trimmed").select("store", nobody, F.lit("publishes").alias("fate"), "eid")
+    return gone.unionByName(ended).unionByName(whole).groupBy("store", "durable", "fate").count()
 
 
 def _findings(rows: DataFrame, code: str, detail: Column, node: str, at: str, run: str, seq: str) -> DataFrame:

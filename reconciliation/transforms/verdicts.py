@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from reconciliation.transforms.blocks import BITS, EXPECTED, block_of
-from reconciliation.transforms.claims import FOREIGN
+from reconciliation.transforms.claims import FOREIGN, TERMINAL
 
 IN_FLIGHT = "in-flight"
 DOUBLED = "doubled"
@@ -168,7 +168,7 @@ def _indeterminate() -> Column:
 
 
 def _acknowledged_not_committed() -> Column:
-    missing = _claim_is("acknowledge", "discard") & ~_is_ended_as_claimed()
+    missing = _claim_is(*TERMINAL) & ~_is_ended_as_claimed()
     told = F.concat(
         F.lit("the consumer's "), F.col("claim.what"), F.lit(" was answered done; the journal has no end of it")
     )
@@ -178,7 +178,7 @@ def _acknowledged_not_committed() -> Column:
 def _committed_not_acknowledged() -> Column:
     untold = F.col("claim").isNull() & F.col("covered")
     otherwise = _told_stored() | _claim_is("other", "refused", "publish-unknown")
-    elsewhere = _claim_is("acknowledge", "discard") & ~_is_ended_as_claimed()
+    elsewhere = _claim_is(*TERMINAL) & ~_is_ended_as_claimed()
     detail = F.when(F.col("claim").isNull(), F.lit("ended in the journal; no outcome record speaks of it")).otherwise(
         F.concat(F.lit("ended in the journal; its outcome record says: "), F.col("claim.what"))
     )
@@ -188,7 +188,7 @@ def _committed_not_acknowledged() -> Column:
 def _other_operation() -> Column:
     differs = _is_ended_as_claimed() & (F.col("ended.what") != F.concat(F.lit("journal "), "claim.what"))
     detail = F.concat(F.lit("told "), "claim.what", F.lit(", in the "), "ended.what")
-    return _found(_claim_is("acknowledge", "discard") & differs, "A3", "claim", detail)
+    return _found(_claim_is(*TERMINAL) & differs, "A3", "claim", detail)
 
 
 def _doubled_record() -> Column:

@@ -76,7 +76,7 @@ def test_the_balance_closes_in_every_line(result: Result) -> None:
 
 def test_durables_say_what_became_of_each_event(result: Result) -> None:
     queue, news = result.manifest["balance"]["durables"]
-    assert (queue["entitled"], queue["acknowledged"], queue["discarded"], queue["available"]) == (13, 5, 1, 7)
+    assert (queue["entitled"], queue["acknowledged"], queue["dead_lettered"], queue["available"]) == (13, 5, 1, 7)
     assert (news["entitled"], news["acknowledged"], news["available"]) == (4, 1, 3)
 
 

@@ -145,7 +145,7 @@ CASES = [
     ("p3-over", "P3", 3, "written by no gateway"),
     ("p4", "P4", 4, "refused to the publisher"),
     ("a1", "A1", 1, "acknowledge was answered done"),
-    ("a1-discard", "A1", 1, "discard was answered done"),
+    ("a1-discard", "A1", 1, "dead-letter was answered done"),
     ("a2", "A2", 1, "ended in the journal"),
     ("a3", "A3", 0, "outcome released where the table says accepted"),
     ("a5", "A5", 1, "never ended"),

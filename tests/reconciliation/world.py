@@ -177,6 +177,7 @@ class GatewayRun:
         rule = TABLES["settle"].decide(
             state=state, already_settled="no", subscription="durable" if durable else "queue",
             source_durability="unsettled-state" if durable else "none", receiver_settle_mode="first",
+            attempts="below",
         )  # fmt: skip
         if journal:
             self.journal(node, durable or "queue", rule.then["native"], eids, seqs, bool(rule.then["failed"]), cause)

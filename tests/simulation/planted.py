@@ -187,8 +187,9 @@ def released_counts(original: Original) -> Original:
         failed: bool,
         elsewhere: bool,
         cause: str,
+        reason: str,
     ) -> None:
-        original(self, link, operation, eids, seqs, owner, operation == "return", elsewhere, cause)
+        original(self, link, operation, eids, seqs, owner, operation == "return", elsewhere, cause, reason)
 
     return settle
 

@@ -156,6 +156,7 @@ def _state(state: str) -> Described:
 
 def _settle(facts: Facts, tables: TableSet) -> list[Any]:
     stage = Stage(tables)
+    stage.realm.attempts_end = facts["attempts"] == "last"
     node = "q" if facts["subscription"] == "queue" else "c"
     durable = DURABILITY.index(facts["source_durability"])
     if facts["subscription"] != "plain":
@@ -184,8 +185,9 @@ def _settled(facts: Facts, tables: TableSet) -> list[Any]:
     stage.store("q")
     stage.realm.answers["settle"] = facts["answer"]
     link = {"subscription": "queue", "source_durability": "none", "receiver_settle_mode": "first"}
-    states = tables["settle"].slice(**link, already_settled="no")
-    state = next(s for s in states.axes["state"] if s != "sent-settled" and _does(states, s, facts["operation"]))
+    states = tables["settle"].slice(**link, already_settled="no", attempts="below")
+    words = [state for state in states.axes["state"] if state != "sent-settled"]
+    state = next((word for word in words if _does(states, word, facts["operation"])), "accepted")
     peer = stage.peer("peer")
     peer.say(frames.attach_receiver("q"), frames.flow(1, 5))
     peer.say(frames.disposition(0, 0, _state(state), settled=facts["peer_settled"] == "yes"))

@@ -39,6 +39,7 @@ class ScriptedRealm:
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {}
         self.holds: set[str] = set()
+        self.attempts_end = False  # every attempt is the last one
         self.stores: dict[str, ScriptedStore] = {}
         self.evidence: list[bytes] = []
         self.subscriptions: list[ScriptedSubscription] = []
@@ -146,6 +147,7 @@ class ScriptedSubscription:
         failed: bool = False,
         elsewhere: bool = False,
         cause: str = "disposition",
+        reason: str = "",
     ) -> None:
         assert self.mode != "plain", "a plain subscription has nothing to settle"
         assert set(eids) <= self._outstanding, f"{eids} are not outstanding"
@@ -158,6 +160,9 @@ class ScriptedSubscription:
                 if elsewhere:
                     self._store.not_to[eid] = self._link
         self._realm.answer("settle", Settled(owner, answer, "" if answer == "done" else "SCRIPTED"))
+
+    def last_attempts(self, eids: list[int]) -> list[bool] | None:
+        return [True] * len(eids) if self._realm.attempts_end else None
 
     def close(self) -> None:
         self._closed = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.simulation.checker import Checker
 from tests.simulation.facts import Given, Publish
 
-_OPERATIONS = {"accepted": "acknowledge", "rejected": "discard", "released": "return", "modified": "return"}
+_OPERATIONS = {"accepted": "acknowledge", "rejected": "dead-letter", "released": "return", "modified": "return"}
 
 
 class NothingAcknowledgedBeforeStored(Checker):
@@ -25,7 +25,7 @@ class NothingAcknowledgedBeforeStored(Checker):
             return
         operation = _OPERATIONS.get(state.split("-")[0])
         if link.mode == "durable" and given.stated.endswith("undeliverable"):
-            operation = "discard"
+            operation = "dead-letter"
         entries = self.ledger.entries(given.store, link.durable, given.eid)[given.entries_before :]
         stored = any(entry.operation == operation for entry in entries)
         self.require(stored, f"event {given.eid} was answered {state} on {link}; the journal has {entries}")
