@@ -28,7 +28,6 @@ class WireLink:
     count: int = 0  # deliveries that the sender has used up: sent, or given back by a drain
     drain: bool = False  # the receiver asked that its credit be used up
     conflict: bool = False  # the peer has contradicted itself about a delivery that waits
-    muddled: bool = False  # it did so within one read, and is taken at its last word
     first_given: int = -1  # the latest event that it was the first to be given
     published: list[Publish] = field(default_factory=list)
     given: list[Given] = field(default_factory=list)
@@ -66,6 +65,5 @@ class Given:
     settled: bool
     stated: str | None = None  # the first terminal state from the peer, `unstated` when it settled without one
     peer_settled: bool = False
-    stated_at: int = -1  # the read in which it was stated
     entries_before: int = 0  # journal entries of this event when it left
     told: list[str] = field(default_factory=list)

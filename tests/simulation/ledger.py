@@ -101,7 +101,8 @@ class Ledger:
             if record.open:
                 return
             self._journal_from = record.offset + 1
-            self._read_record(record.value or b"")
+            if record.value is not None:  # a mark, written while a result was looked for, says nothing
+                self._read_record(record.value)
 
     def _read_record(self, value: bytes) -> None:
         record = orjson.loads(value)

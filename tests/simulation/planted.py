@@ -264,7 +264,7 @@ def recovery_ignores_the_tail(_: Original) -> Original:
 def unknown_result_taken_for_done(_: Original) -> Original:
     def looked(self: Any, found: Any) -> None:
         if self._batch is not None:
-            self._stored(self._batch, self.next + 1)
+            self._stored(self._batch, [-1] * len(self._batch.events), self.next + 1)
 
     return looked
 

@@ -55,12 +55,10 @@ class Witness:
         self._in = self._out = b""
         self._theirs: dict[int, _Session] = {}  # by the peer's channel
         self._ours: dict[int, _Session] = {}
-        self._reads = 0
         self.links: list[WireLink] = []
 
     def inbound(self, data: bytes) -> None:
         """The gateway is about to receive this."""
-        self._reads += 1
         self._in, seen = _frames(self._in + data)
         for frame in seen:
             getattr(self, f"_in_{frame.name}", _nothing)(frame)
@@ -128,19 +126,12 @@ class Witness:
         if given.stated is not None:
             waits = not given.told and not given.peer_settled and not given.link.gone
             if waits and state not in ("unstated", given.stated):
-                self._contradicted(given, state)
+                given.link.conflict = True
+                self._sight.contradicted(given)
             given.peer_settled |= settled
         elif not given.settled and not given.link.gone:
-            given.stated, given.peer_settled, given.stated_at = state, settled, self._reads
+            given.stated, given.peer_settled = state, settled
             self._sight.stated(given, state)
-
-    def _contradicted(self, given: Given, state: str) -> None:
-        """Two dispositions that are read together reach the engine as one: the last one counts."""
-        if given.stated_at == self._reads:
-            given.stated, given.link.muddled = state, True
-        else:
-            given.link.conflict = True
-            self._sight.contradicted(given)
 
     def _in_detach(self, frame: Seen) -> None:
         link = self._theirs[frame.channel].theirs.pop(frame.field(0), None)

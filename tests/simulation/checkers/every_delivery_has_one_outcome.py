@@ -76,7 +76,7 @@ class EveryDeliveryHasOneOutcome(Checker):
         self.require(one.eid == record.eid, f"event {one.eid} was given on {one.link}, recorded is {record}")
         said = one.told[0].split(":")[0] if one.told else None
         self.require(said in (None, record.group["outcome"]), f"event {one.eid} was told {said}, recorded is {record}")
-        if one.link.conflict or one.link.muddled:
+        if one.link.conflict:
             return  # what came behind a contradiction, in the same bytes, was not listened to
         cause = {None: ("lost", "stopped"), "unstated": ("unstated",)}.get(one.stated, ("disposition",))
         cause = ("sent-settled",) if one.settled else cause
