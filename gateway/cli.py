@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from gateway.realm_arguments import add_node
 from native_backend.log import LogError
 
 if TYPE_CHECKING:
@@ -56,29 +57,12 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     serve = commands.add_parser("serve", help="serve until SIGTERM", allow_abbrev=False)
     _add_config(serve)
-    _add_node(commands.add_parser("node", help="create, list, show and delete nodes", allow_abbrev=False))
+    node = commands.add_parser("node", help="create, change, list, show and delete nodes", allow_abbrev=False)
+    add_node(node, _add_config)
     _add_user(commands.add_parser("user", help="make entries for the file of users", allow_abbrev=False))
     commands.add_parser("mappings", help="check, explain and expand mapping tables", add_help=False)
     commands.add_parser("reconcile", help="say whether the realm holds what was told", add_help=False)
     return parser
-
-
-def _add_node(node: argparse.ArgumentParser) -> None:
-    actions = node.add_subparsers(dest="action", required=True, metavar="ACTION")
-    create = actions.add_parser("create", help="create a node, or find it there", allow_abbrev=False)
-    create.add_argument("name", metavar="NAME", help="any characters")
-    create.add_argument("--kind", choices=("queue", "channel"), default="queue", help="default: queue")
-    listing = actions.add_parser("list", help="list nodes", allow_abbrev=False)
-    listing.add_argument("name", metavar="NAME", nargs="?", help="only nodes of this name; a pattern (*, ?) is welcome")
-    show = actions.add_parser("show", help="show a node and its durables", allow_abbrev=False)
-    show.add_argument("name", metavar="NAME")
-    delete = actions.add_parser("delete", help="delete a node with its events", allow_abbrev=False)
-    delete.add_argument("name", metavar="NAME")
-    delete.add_argument("--yes", action="store_true", help="do not ask (nobody is asked without a terminal)")
-    for action in (create, listing, show):
-        action.add_argument("--json", action="store_true", help="for programs")
-    for action in (create, listing, show, delete):
-        _add_config(action)
 
 
 def _add_user(user: argparse.ArgumentParser) -> None:
@@ -110,6 +94,7 @@ def _configured(arguments: argparse.Namespace) -> int:
     from gateway.settings import SettingsProblems, load_settings
     from mappings import MappingProblems
     from native_backend.nodes import NodeError
+    from native_backend.properties import PropertyError
 
     try:
         settings = load_settings(arguments.config)
@@ -127,6 +112,9 @@ def _configured(arguments: argparse.Namespace) -> int:
         return _tell(error.problems)
     except NodeError as error:
         sys.stderr.write(f"realmgate: {error}\n")
+        return NOT_SO
+    except PropertyError as error:
+        sys.stderr.write("".join(f"realmgate: {problem}\n" for problem in error.problems))
         return NOT_SO
     except LogError as error:
         return _tell([f"realmgate: {_where(settings)}: {error}; {_remedy(error)}"])

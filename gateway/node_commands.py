@@ -1,43 +1,51 @@
-"""`realmgate node create | list | show | delete`: a realm's nodes, beside a gateway that serves it or without one.
+"""`realmgate node create | set | list | show | delete | apply`: a realm's nodes, beside a gateway that serves it or
+without one.
 
-What a command did is in force when it returns. Text for people, `--json` for programs. Exit codes: 0 done, 1 there is
-no such node (or the answer was no). Errors: `LogError`, `NodeError`, told by `gateway.cli`.
-May import: `gateway.settings`, `gateway.open_log`, `native_backend`, the standard library.
+What a command did is in force when it returns; a serving gateway follows changed properties within a second. Text for
+people, `--json` for programs. Exit codes: 0 done, 1 there is no such node (or the answer was no). Errors: `LogError`,
+`NodeError`, `PropertyError`, told by `gateway.cli`.
+May import: `gateway`, `native_backend`, the standard library.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
-import json
-import sys
-from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, TextIO
 
+from gateway.node_file import apply_file
 from gateway.open_log import open_log
+from gateway.printout import complain, confirmed, printable, write_json, write_table
+from gateway.property_words import KEYS, differences, read_assignments, shown, shown_acl, with_fields
 from gateway.settings import Settings
 from native_backend import admin
 from native_backend.clock import SystemClock
 from native_backend.log import Log
+from native_backend.metadata_writer import set_properties
 from native_backend.nodes import Node, NodeError
+from native_backend.properties import DEFAULT, encode_properties
 
 
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """Carry out one parsed node command."""
-    name = _checked(arguments.name, settings.limits.node_name_bytes)
     prefix = settings.realm.prefix
     with closing(open_log(settings)) as log:
+        if arguments.action == "apply":
+            return apply_file(log, prefix, arguments, settings.limits.node_name_bytes, out)
+        name = checked_name(arguments.name, settings.limits.node_name_bytes)
         if arguments.action == "create":
             return _create(log, prefix, name, arguments, out)
+        if arguments.action == "set":
+            return _set(log, prefix, name, arguments, out)
         if arguments.action == "list":
             return _list(log, prefix, name, arguments.json, out)
         if arguments.action == "show":
             return _show(log, prefix, name, arguments.json, out)
-        return _delete(log, prefix, name, arguments.yes, out)
+        return _delete(log, prefix, name, arguments, out)
 
 
-def _checked(name: str | None, size_max: int) -> str:
+def checked_name(name: str | None, size_max: int) -> str:
     """The name as the realm can keep it; empty where a command needs none."""
     if name is None:
         return ""
@@ -53,82 +61,103 @@ def _checked(name: str | None, size_max: int) -> str:
 
 
 def _create(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out: TextIO) -> int:
-    node = admin.create_node(log, prefix, name, arguments.kind, SystemClock())
+    if arguments.partitions != 1:
+        raise NodeError(f"a node has one partition, not {arguments.partitions}: leave --partitions out")
+    given = {key: getattr(arguments, f"property {key}") for key in KEYS}
+    fields = read_assignments([f"{key}={text}" for key, text in given.items() if text is not None])
+    properties = with_fields(DEFAULT, fields)
+    node = admin.create_node(log, prefix, name, arguments.kind, SystemClock(), properties, arguments.topic)
+    others = differences(node.properties, with_fields(node.properties, fields))
+    if others:
+        raise NodeError(f"node {printable(name)} exists ({'; '.join(others)}): change it by realmgate node set")
+    if arguments.topic not in (None, node.topic):
+        raise NodeError(f"node {printable(name)} exists on topic {node.topic}: delete it first, or use another name")
+    _warn_of_target(log, prefix, node)
     if arguments.json:
-        _write_json(_node(node), out)
+        write_json(_node(node), out)
     else:
-        out.write(f"{node.kind} {_printable(node.name)} is there: store {node.store}, topic {node.topic}\n")
+        out.write(f"{node.kind} {printable(node.name)} is there: store {node.store}, topic {node.topic}\n")
+    return 0
+
+
+def _set(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out: TextIO) -> int:
+    fields = read_assignments(arguments.pairs)
+    before = admin.show_node(log, prefix, name)
+    node = set_properties(log, prefix, name, lambda properties: with_fields(properties, fields), SystemClock())
+    if before is None or node is None:
+        return _unknown(name)
+    _warn_of_target(log, prefix, node)
+    if arguments.json:
+        write_json(_node(node), out)
+        return 0
+    changes = differences(before.node.properties, node.properties)
+    out.write(f"{node.kind} {printable(name)}: {'; '.join(changes) or 'nothing changes'}\n")
     return 0
 
 
 def _list(log: Log, prefix: str, pattern: str, as_json: bool, out: TextIO) -> int:
     nodes = [node for node in admin.list_nodes(log, prefix) if not pattern or fnmatch.fnmatchcase(node.name, pattern)]
     if as_json:
-        _write_json([_node(node) for node in nodes], out)
+        write_json([_node(node) for node in nodes], out)
     else:
-        rows = [(_printable(node.name), node.kind, str(node.store), node.topic) for node in nodes]
-        _write_table(("NAME", "KIND", "STORE", "TOPIC"), rows, out)
+        rows = [(printable(node.name), node.kind, str(node.store), node.topic) for node in nodes]
+        write_table(("NAME", "KIND", "STORE", "TOPIC"), rows, out)
     return 0
 
 
 def _show(log: Log, prefix: str, name: str, as_json: bool, out: TextIO) -> int:
-    shown = admin.show_node(log, prefix, name)
-    if shown is None:
+    found = admin.show_node(log, prefix, name)
+    if found is None:
         return _unknown(name)
-    durables = [{"name": d.name, "group": d.group, "start": d.start, "low": d.low} for d in shown.durables]
+    durables = [{"name": d.name, "group": d.group, "start": d.start, "low": d.low} for d in found.durables]
     if as_json:
-        _write_json({**_node(shown.node), "first": shown.first, "end": shown.end, "durables": durables}, out)
+        write_json({**_node(found.node), "first": found.first, "end": found.end, "durables": durables}, out)
         return 0
-    node = shown.node
-    out.write(f"{node.kind} {_printable(node.name)}\n  store {node.store}\n  topic {node.topic}\n")
-    out.write(f"  events {shown.first} to {shown.end} (EIDs; at most {shown.events} events)\n")
+    node = found.node
+    adopted = " (adopted)" if node.adopted else ""
+    out.write(f"{node.kind} {printable(node.name)}\n  store {node.store}\n  topic {node.topic}{adopted}\n")
+    out.write(f"  events {found.first} to {found.end} (EIDs; at most {found.events} events)\n")
+    for key, value in shown(node.properties).items():
+        out.write(f"  {key} {value}\n")
+    for line in shown_acl(node.properties):
+        out.write(f"  acl {line}\n")
     rows = [
-        (_printable(d.name), str(d.start), "-" if d.low is None else str(d.low), _printable(d.group))
-        for d in shown.durables
+        (printable(d.name), str(d.start), "-" if d.low is None else str(d.low), printable(d.group))
+        for d in found.durables
     ]
     if rows:
         out.write("\n")
-        _write_table(("DURABLE", "START", "LOW", "GROUP"), rows, out)
+        write_table(("DURABLE", "START", "LOW", "GROUP"), rows, out)
     return 0
 
 
-def _delete(log: Log, prefix: str, name: str, yes: bool, out: TextIO) -> int:
-    shown = admin.show_node(log, prefix, name)
-    if shown is None:
+def _delete(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out: TextIO) -> int:
+    found = admin.show_node(log, prefix, name)
+    if found is None:
         return _unknown(name)
-    if sys.stdin.isatty() and not yes:  # a script has decided already
-        out.write(f"Delete {shown.node.kind} {_printable(name)} and its events (at most {shown.events})? [y/N] ")
-        out.flush()
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            return 1
-    if not admin.delete_node(log, prefix, name):
+    node = found.node
+    keeps = node.adopted and not arguments.with_topic
+    what = f"topic {node.topic} stays" if keeps else f"its events (at most {found.events})"
+    question = f"Delete {node.kind} {printable(name)}{'; ' if keeps else ' and '}{what}?"
+    if not confirmed(question, arguments.yes, out):
+        return 1
+    if not admin.delete_node(log, prefix, name, arguments.with_topic):
         return _unknown(name)  # somebody else was faster
-    out.write(f"{shown.node.kind} {_printable(name)} is deleted\n")
+    out.write(f"{node.kind} {printable(name)} is deleted\n")
     return 0
+
+
+def _warn_of_target(log: Log, prefix: str, node: Node) -> None:
+    target = node.properties.dead_letter
+    if target and admin.show_node(log, prefix, target) is None:
+        complain(f"warning: there is no node {printable(target)} for dead letters yet: create it")
 
 
 def _unknown(name: str) -> int:
-    sys.stderr.write(f"realmgate: there is no node {_printable(name)}; realmgate node list shows those there are\n")
-    return 1
+    return complain(f"there is no node {printable(name)}; realmgate node list shows those there are")
 
 
 def _node(node: Node) -> dict[str, Any]:
     fields = {"name": node.name, "kind": node.kind, "store": node.store, "topic": node.topic}
-    return fields | {"topic_id": node.topic_id.hex()}
-
-
-def _printable(name: str) -> str:
-    """A name may hold anything: what would break a line or a terminal is escaped."""
-    return name if name.isprintable() else json.dumps(name)
-
-
-def _write_json(document: Any, out: TextIO) -> None:
-    json.dump(document, out, indent=2)
-    out.write("\n")
-
-
-def _write_table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]], out: TextIO) -> None:
-    widths = [max(len(cell) for cell in column) for column in zip(titles, *rows, strict=True)]
-    for row in (titles, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        out.write("  ".join(cells).rstrip() + "\n")
+    own = {"topic_id": node.topic_id.hex(), "adopted": node.adopted, "partitions": 1}
+    return fields | own | {"properties": encode_properties(node.properties)}

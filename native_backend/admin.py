@@ -12,7 +12,7 @@ from native_backend.answers import NodeKind
 from native_backend.clock import Clock
 from native_backend.durables import Durable, durable_key, encode_durable, queue_durable
 from native_backend.log import Log, TopicSpec
-from native_backend.metadata import Metadata, read_tail, realm_topic
+from native_backend.metadata import Metadata, read_tail, realm_topic, realm_topics
 from native_backend.metadata_writer import read_through, realm_metadata
 from native_backend.nodes import (
     KINDS,
@@ -52,10 +52,17 @@ class ShownNode:
 
 
 def create_node(
-    log: Log, prefix: str, name: str, kind: NodeKind, clock: Clock, properties: Properties = DEFAULT
+    log: Log,
+    prefix: str,
+    name: str,
+    kind: NodeKind,
+    clock: Clock,
+    properties: Properties = DEFAULT,
+    topic: str | None = None,
 ) -> Node:
-    """The node of that name; created if there is none, with these properties. Of two creators the first record wins
-    for both. A node that exists keeps its properties: `set_properties` changes them."""
+    """The node of that name; created if there is none, with these properties, on a topic of its own or on `topic`,
+    which it adopts. Of two creators the first record wins for both. A node that exists keeps its properties:
+    `set_properties` changes them."""
     if not name or kind not in KINDS:
         raise NodeError(f"a node needs a name and a kind ({' or '.join(KINDS)}): {name!r}, {kind!r}")
     check_properties(properties, name)
@@ -65,10 +72,12 @@ def create_node(
     if existing is not None:
         return _of_kind(existing, kind)
     now_us = clock.epoch_us()
-    node = replace(_new_node(log, prefix, name, kind, metadata), properties=properties, created_us=now_us)
+    made = _new_node(log, prefix, name, kind, metadata) if topic is None else _adopt(log, prefix, name, kind, topic)
+    node = replace(made, properties=properties, created_us=now_us)
     metadata.fold(read_tail(log, realm_topic(prefix), metadata.position))
     if name in metadata.nodes:  # while the topic was made
         return _of_kind(metadata.nodes[name], kind)
+    _refuse_clash(log, node, metadata)
     if kind == "queue":  # before the node's own record: who sees the node sees its durable
         durable = queue_durable(prefix, node, log.bounds(node.topic, 0)[0])
         log.put(realm_topic(prefix), durable_key(name, durable.name), encode_durable(durable, now_us))
@@ -97,8 +106,9 @@ def show_node(log: Log, prefix: str, name: str) -> ShownNode | None:
     return ShownNode(node, first, end, shown)
 
 
-def delete_node(log: Log, prefix: str, name: str) -> bool:
-    """False when there was none. The node disappears first, so that nobody is given a topic that is about to go."""
+def delete_node(log: Log, prefix: str, name: str, with_topic: bool = False) -> bool:
+    """False when there was none. The node disappears first, so that nobody is given a topic that is about to go. A
+    topic that was adopted stays, unless `with_topic`."""
     metadata = realm_metadata(log, prefix)
     node = metadata.nodes.get(name)
     if node is None:
@@ -106,7 +116,8 @@ def delete_node(log: Log, prefix: str, name: str) -> bool:
     log.put(realm_topic(prefix), node_key(name), None)
     for durable in [durable for durable in metadata.durables.values() if durable.node == name]:
         log.put(realm_topic(prefix), durable_key(name, durable.name), None)
-    log.delete_topic(node.topic)
+    if with_topic or not node.adopted:
+        log.delete_topic(node.topic)
     left = realm_metadata(log, prefix).nodes.get(name)
     if left is not None and left.store == node.store:  # its properties were changed meanwhile: `set_properties`
         log.put(realm_topic(prefix), node_key(name), None)
@@ -123,12 +134,30 @@ def _of_kind(node: Node, kind: NodeKind) -> Node:
 
 def _new_node(log: Log, prefix: str, name: str, kind: NodeKind, metadata: Metadata) -> Node:
     [topic] = log.create_topics([TopicSpec(_free_topic(prefix, name, metadata))])
-    node = Node(name, kind, topic.name, topic.id, store_id(topic.id))
+    return Node(name, kind, topic.name, topic.id, store_id(topic.id))
+
+
+def _adopt(log: Log, prefix: str, name: str, kind: NodeKind, topic: str) -> Node:
+    """A node on a topic that is there already."""
+    if topic in realm_topics(prefix):
+        raise NodeError(f"topic {topic} is the realm's own: name another one")
+    found = log.topics(topic).get(topic)
+    if found is None:
+        raise NodeError(f"there is no topic {topic} to adopt: create it first, or leave --topic out")
+    if found.partitions != 1:
+        raise NodeError(f"topic {topic} has {found.partitions} partitions: a node has one")
+    return Node(name, kind, topic, found.id, store_id(found.id), adopted=True)
+
+
+def _refuse_clash(log: Log, node: Node, metadata: Metadata) -> None:
     clash = metadata.stores.get(node.store)
-    if clash is not None:
-        log.delete_topic(topic.name)
-        raise NodeError(f"node {name!r} would have the store id of {clash.name!r} ({node.store}): try again")
-    return node
+    if clash is None:
+        return
+    if clash.topic == node.topic:
+        raise NodeError(f"topic {node.topic} is that of node {clash.name!r}: name another one")
+    if not node.adopted:
+        log.delete_topic(node.topic)
+    raise NodeError(f"node {node.name!r} would have the store id of {clash.name!r} ({node.store}): try again")
 
 
 def _free_topic(prefix: str, name: str, metadata: Metadata) -> str:

@@ -28,6 +28,12 @@ def realm_topic(prefix: str) -> str:
     return f"{prefix}.realm"
 
 
+def realm_topics(prefix: str) -> dict[str, bool]:
+    """The realm's own topics; True: compacted."""
+    compacted = {f"{prefix}.{name}": True for name in ("realm", "state", "tables")}
+    return compacted | {f"{prefix}.{name}": False for name in ("journal", "outcomes", "commands", "answers")}
+
+
 def read_tail(log: Log, topic: str, start: int) -> list[Records]:
     """Everything from `start` to the end as known when this is called. Blocks; raises LogError."""
     parts = []

@@ -94,7 +94,7 @@ def check_properties(properties: Properties, node: str) -> None:
     problems += _words(properties)
     if type(properties.dead_letter) is not str:
         problems.append(f"dead_letter is {properties.dead_letter!r}: the name of a node")
-    elif properties.dead_letter == node:
+    elif node and properties.dead_letter == node:
         problems.append(f"dead_letter is {node!r} itself: name another node")
     problems += check_acl(properties.acl)
     if not problems:

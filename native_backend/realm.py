@@ -18,16 +18,15 @@ from native_backend.delivery import Delivered
 from native_backend.dispatch import Dispatch
 from native_backend.durables import QUEUE
 from native_backend.feed import Feeds
-from native_backend.journal import Journal, journal_topic
+from native_backend.journal import Journal
 from native_backend.limits import RealmLimits
 from native_backend.log import Appended, Log, LogError, Records, TopicSpec
-from native_backend.metadata import Metadata, read_tail, realm_topic
+from native_backend.metadata import Metadata, read_tail, realm_topic, realm_topics
 from native_backend.nodes import Node, NodeError
 from native_backend.publisher import Publisher
 from native_backend.services import Services, store_bounds, subscribe_answer
 from native_backend.settlement import Settlement
 from native_backend.shard import Shard
-from native_backend.snapshot import state_topic
 from native_backend.subscription import DurableSubscription, PlainSubscription, Subscribe, Subscription
 from native_backend.transaction import Posting, commit
 
@@ -61,9 +60,7 @@ class Realm:
     def open(self) -> None:
         """Topics, metadata, claim, recovery. Blocks; raises LogError."""
         prefix, deadline_s = self._services.prefix, self._services.limits.control_deadline_s
-        compacted = [realm_topic(prefix), state_topic(prefix), f"{prefix}.tables"]
-        specs = [TopicSpec(name, compacted=True) for name in compacted]
-        specs += [TopicSpec(journal_topic(prefix)), TopicSpec(f"{prefix}.outcomes")]
+        specs = [TopicSpec(name, compacted=compacted) for name, compacted in realm_topics(prefix).items()]
         self._log.create_topics(specs, deadline_s)
         self._metadata.fold(read_tail(self._log, realm_topic(prefix), 0))
         self._shard.claim()

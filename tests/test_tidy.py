@@ -21,8 +21,10 @@ from typing import Any
 import pytest
 import yaml
 
+from gateway.node_file import read_file
 from gateway.settings import SettingsProblems, load_settings
 from mappings.citations import CITATIONS
+from mappings.yaml_lines import Problem
 from reconciliation.classes import CLASSES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -230,7 +232,7 @@ def a_document_has_one_title(files: Files) -> Iterator[str]:
 
 @check(2, README_d_md="# X\n\n```yaml\nrealm: {kind: embedded}\nlimit: 1\n```\n\n```yaml\n- {id: x}\n```\n")
 def every_snippet_works(files: Files) -> Iterator[str]:
-    """Whole configurations load; rules and scenarios are the shipped ones, word by word."""
+    """Whole configurations and lists of nodes load; rules and scenarios are the shipped ones, word by word."""
     shipped = [rule for _, rule in _rules(files)]
     for path, text in files.items():
         if path.startswith("mappings/scenarios/"):
@@ -241,8 +243,17 @@ def every_snippet_works(files: Files) -> Iterator[str]:
                 content = yaml.safe_load(snippet)
                 if isinstance(content, dict) and "realm" in content:
                     yield from (f"{path}: {problem}" for problem in _config_problems(snippet))
+                elif isinstance(content, list) and all("kind" in item or "name" in item for item in content):
+                    yield from (f"{path}: {problem}" for problem in _node_problems(snippet))
                 elif not isinstance(content, list) or any(item not in shipped for item in content):
                     yield f"{path}: neither a configuration nor shipped rules: {snippet.splitlines()[0]}"
+
+
+def _node_problems(snippet: str) -> list[Problem]:
+    with tempfile.TemporaryDirectory() as directory:
+        nodes = Path(directory, "nodes.yaml")
+        nodes.write_text(snippet)
+        return read_file(nodes, 1024)[1]
 
 
 def _config_problems(snippet: str) -> list[str]:

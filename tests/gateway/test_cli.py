@@ -8,43 +8,16 @@ import pty
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from gateway import cli
 from native_backend.log import Failure, LogError
+from tests.gateway.command_line import Run, config, run
+
+__all__ = ["config", "run"]  # fixtures
 
 EXECUTABLE = Path(sys.executable).with_name("realmgate")
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    path = tmp_path / "gateway.yaml"
-    path.write_text("realm: {kind: embedded, path: realm}\n", encoding="utf-8")
-    return path
-
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(config: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """One command in this process: its exit code, what it printed, what it complained of."""
-
-    def once(*words: str, configured: bool = True) -> tuple[int, str, str]:
-        try:
-            place = 2 if words[:1] == ("node",) else 1  # before a -- that a name may need
-            given = ("--config", str(config)) if configured else ()
-            code = cli.run([*words[:place], *given, *words[place:]])
-        except SystemExit as leave:
-            code = int(leave.code or 0)
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return once
 
 
 def test_the_life_of_a_node(run: Run) -> None:
@@ -210,12 +183,18 @@ def test_reconcile_does_not_take_what_lies_around(tmp_path: Path) -> None:
     assert command("reconcile", "--help", cwd=tmp_path).returncode != 99
 
 
+def _children_s() -> float:
+    """Processor time: what else the machine does is not measured."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def test_node_commands_take_less_than_a_second(config: Path) -> None:
     durations = []
     for words in (("create", "orders"), ("list",), ("show", "orders"), ("list",), ("delete", "orders")):
-        begin = time.monotonic()
+        begin = _children_s()
         told = command("node", *words, "--config", str(config), stdin=subprocess.DEVNULL)
-        durations.append(time.monotonic() - begin)
+        durations.append(_children_s() - begin)
         assert (told.returncode, told.stderr) == (0, ""), "nobody is asked without a terminal"
     assert statistics.median(durations) < 1.0
 

@@ -1,0 +1,235 @@
+"""`realmgate node apply FILE`: the nodes of a realm as a YAML list says, after the difference was shown in words.
+
+    - name: orders
+      kind: queue            # default
+      ttl: 1h                # properties as `realmgate node set` takes them; what is not named has its default
+      dead-letter: dead
+      topic: shop.orders     # adopt this topic
+      acl:
+        - {who: "user:ann", allow: [publish]}
+
+Nodes that the file does not name stay, unless `--prune`. Errors: all problems at once, each FILE:LINE.
+May import: `gateway`, `mappings.yaml_lines`, `native_backend`, the standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO, get_args
+
+from gateway.printout import confirmed, printable
+from gateway.property_words import KEYS, departures, differences, read_word, with_fields
+from mappings.yaml_lines import Node as Value
+from mappings.yaml_lines import Problem, load_document, refuse_unknown_keys
+from native_backend import admin
+from native_backend.answers import NodeKind
+from native_backend.clock import SystemClock
+from native_backend.log import Log
+from native_backend.metadata_writer import realm_metadata, set_properties
+from native_backend.nodes import Node
+from native_backend.properties import DEFAULT, Grant, Properties, PropertyError, check_properties
+
+_KINDS: dict[str, NodeKind] = {kind: kind for kind in get_args(NodeKind)}
+_OWN_KEYS = ("name", "kind", "topic", "partitions", "acl")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One node of a file."""
+
+    name: str
+    kind: NodeKind
+    topic: str | None
+    properties: Properties
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What makes the realm as the file says."""
+
+    create: list[Wanted]
+    change: list[Wanted]
+    delete: list[Node]
+    words: list[str]
+    kept: list[str]
+    """Nodes that the file does not name, and that stay."""
+
+
+def apply_file(log: Log, prefix: str, arguments: argparse.Namespace, size_max: int, out: TextIO) -> int:
+    wanted, problems = read_file(arguments.file, size_max)
+    nodes = realm_metadata(log, prefix).nodes
+    problems += _impossible(wanted, nodes) + _without_target(wanted, nodes)
+    if problems:
+        sys.stderr.write("".join(f"{problem}\n" for problem in sorted(problems, key=lambda each: each.line)))
+        return 2
+    plan = plan_of(wanted, nodes, arguments.prune)
+    _tell(plan, len(wanted), out)
+    if not plan.words or arguments.dry_run:
+        return 0
+    if not confirmed(f"Make {len(plan.words)} changes?", arguments.yes, out):
+        return 1
+    _carry_out(log, prefix, plan)
+    out.write(f"{len(plan.words)} changes are made\n")
+    return 0
+
+
+def read_file(path: Path, size_max: int) -> tuple[list[Wanted], list[Problem]]:
+    """The nodes that a file wants, and everything that is wrong with it."""
+    document, problems = load_document(path)
+    root = document.root
+    if not root.is_sequence:
+        if not problems:
+            problems.append(root.problem(f"the file is a {root.kind}", "write a list: - name: orders"))
+        return [], problems
+    wanted = [each for value in root.sequence() if (each := _wanted(value, size_max, problems)) is not None]
+    seen: dict[str, int] = {}
+    for each in wanted:
+        first = seen.setdefault(each.name, each.value.line)
+        if first != each.value.line:
+            problems.append(each.value.problem(f"{each.name!r} is in line {first}, too", "name every node once"))
+    return wanted, problems
+
+
+def _wanted(value: Value, size_max: int, problems: list[Problem]) -> Wanted | None:
+    if not value.is_mapping:
+        problems.append(value.problem(f"a node is a mapping, not {value.kind}", "write - name: orders"))
+        return None
+    before = len(problems)
+    refuse_unknown_keys(value, [*_OWN_KEYS, *KEYS], problems)
+    name, kind = _text(value, "name", None, problems), _text(value, "kind", "queue", problems)
+    if name is not None and not 0 < len(name.encode()) <= size_max:
+        problems.append(value["name"].problem(f"a name has 1 to {size_max} octets", "write another one"))
+    if kind is not None and kind not in _KINDS:
+        problems.append(value["kind"].problem(f"there is no kind {kind}", f"write {' or '.join(_KINDS)}"))
+    partitions = value.get("partitions")
+    if partitions is not None and partitions.value != 1:
+        problems.append(partitions.problem("a node has one partition", "remove the line"))
+    topic = _text(value, "topic", "", problems)
+    properties = _properties(value, name or "", problems)
+    if len(problems) > before or name is None or kind is None:
+        return None
+    return Wanted(name, _KINDS[kind], topic or None, properties, value)
+
+
+def _text(value: Value, key: str, default: str | None, problems: list[Problem]) -> str | None:
+    given = value.get(key)
+    if given is None:
+        if default is None:
+            problems.append(value.problem(f"{key} is missing", f"write {key}: orders"))
+        return default
+    if given.kind != "text":
+        problems.append(given.problem(f"{key} is {given.kind}, not text", "write it in quotes"))
+        return None
+    return str(given.value)
+
+
+def _properties(value: Value, name: str, problems: list[Problem]) -> Properties:
+    fields: dict[str, Any] = {}
+    wrong = len(problems)
+    for key in KEYS:
+        given = value.get(key)
+        if given is None:
+            continue
+        if given.kind not in ("text", "integer", "boolean"):
+            problems.append(given.problem(f"{key} is a {given.kind}", f"write {key}: {KEYS[key].example}"))
+            continue
+        text = str(given.value).lower() if given.kind == "boolean" else str(given.value)
+        found: list[str] = []
+        read_word(key, text, fields, found)
+        problems.extend(given.problem(said) for said in found)
+    acl = value.get("acl")
+    if acl is not None:
+        fields["acl"] = _acl(acl, problems)
+    properties = with_fields(DEFAULT, fields)
+    if len(problems) == wrong:
+        try:
+            check_properties(properties, name)
+        except PropertyError as error:
+            problems.extend(value.problem(said) for said in error.problems)
+    return properties
+
+
+def _acl(value: Value, problems: list[Problem]) -> tuple[Grant, ...]:
+    grants = []
+    for each in value.sequence() if value.is_sequence else [value]:
+        who, allow = each.get("who"), each.get("allow")
+        allowed = allow.value if allow is not None and allow.is_sequence else None
+        if who is None or who.kind != "text" or allowed is None or not all(isinstance(word, str) for word in allowed):
+            problems.append(each.problem("a grant names who and what", 'write {who: "user:ann", allow: [publish]}'))
+        else:
+            refuse_unknown_keys(each, ["who", "allow"], problems)
+            grants.append(Grant(str(who.value), frozenset(allowed)))
+    return tuple(grants)
+
+
+def _impossible(wanted: list[Wanted], nodes: dict[str, Node]) -> list[Problem]:
+    """What no change of a node can bring about."""
+    problems = []
+    for each in wanted:
+        node = nodes.get(each.name)
+        if node is not None and node.kind != each.kind:
+            message = f"node {each.name!r} is a {node.kind}, and stays one"
+            problems.append(each.value.problem(message, "delete it first, or use another name"))
+        if node is not None and each.topic not in (None, node.topic):
+            message = f"node {each.name!r} is on topic {node.topic}, and stays there"
+            problems.append(each.value.problem(message, "delete it first, or use another name"))
+    return problems
+
+
+def _without_target(wanted: list[Wanted], nodes: dict[str, Node]) -> list[Problem]:
+    known = {each.name for each in wanted} | nodes.keys()
+    return [
+        each.value.problem(f"there is no node {each.properties.dead_letter!r} for dead letters", "name one that is")
+        for each in wanted
+        if each.properties.dead_letter and each.properties.dead_letter not in known
+    ]
+
+
+def plan_of(wanted: list[Wanted], nodes: dict[str, Node], prune: bool) -> Plan:
+    create = [each for each in wanted if each.name not in nodes]
+    words = [_creation(each) for each in create]
+    change = []
+    for each in wanted:
+        changes = differences(nodes[each.name].properties, each.properties) if each.name in nodes else []
+        if changes:
+            change.append(each)
+            words.append(f"change {each.kind} {printable(each.name)}: {'; '.join(changes)}")
+    named = {each.name for each in wanted}
+    others = [node for name, node in sorted(nodes.items()) if name not in named]
+    if not prune:
+        return Plan(create, change, [], words, [node.name for node in others])
+    for node in others:
+        events = "its topic stays" if node.adopted else "with its events"
+        words.append(f"delete {node.kind} {printable(node.name)}, {events}")
+    return Plan(create, change, others, words, [])
+
+
+def _creation(wanted: Wanted) -> str:
+    words = departures(wanted.properties)
+    words += [f"adopts topic {wanted.topic}"] if wanted.topic else []
+    return f"create {wanted.kind} {printable(wanted.name)}{': ' if words else ''}{'; '.join(words)}"
+
+
+def _tell(plan: Plan, count: int, out: TextIO) -> None:
+    for line in plan.words:
+        out.write(f"{line}\n")
+    same = count - len(plan.create) - len(plan.change)
+    if same:
+        out.write(f"{same} {'node is' if same == 1 else 'nodes are'} as the file says\n")
+    if plan.kept:
+        out.write(f"not in the file, and left alone: {', '.join(map(printable, plan.kept))}\n")
+
+
+def _carry_out(log: Log, prefix: str, plan: Plan) -> None:
+    """Dead-letter nodes may be named before they are there: nobody needs them before an event does."""
+    clock = SystemClock()
+    for each in plan.create:
+        admin.create_node(log, prefix, each.name, each.kind, clock, each.properties, each.topic)
+    for each in plan.change:
+        set_properties(log, prefix, each.name, lambda _, properties=each.properties: properties, clock)  # type: ignore[misc]
+    for node in plan.delete:
+        admin.delete_node(log, prefix, node.name)

@@ -1,0 +1,43 @@
+"""What commands print: tables and JSON, names that break no terminal, and the question before something is destroyed.
+
+May import: the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+
+def printable(name: str) -> str:
+    """A name may hold anything: what would break a line or a terminal is escaped."""
+    return name if name.isprintable() else json.dumps(name)
+
+
+def write_json(document: Any, out: TextIO) -> None:
+    json.dump(document, out, indent=2)
+    out.write("\n")
+
+
+def write_table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]], out: TextIO) -> None:
+    widths = [max(len(cell) for cell in column) for column in zip(titles, *rows, strict=True)]
+    for row in (titles, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        out.write("  ".join(cells).rstrip() + "\n")
+
+
+def confirmed(question: str, yes: bool, out: TextIO) -> bool:
+    """Asks on a terminal, unless `yes`; a script has decided already."""
+    if yes or not sys.stdin.isatty():
+        return True
+    out.write(f"{question} [y/N] ")
+    out.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def complain(text: str) -> int:
+    """To stderr; the exit code of what is not so."""
+    sys.stderr.write(f"realmgate: {text}\n")
+    return 1
