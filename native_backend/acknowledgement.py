@@ -30,6 +30,13 @@ class Acknowledgement:
         self.failed: dict[int, int] = {}
         self.covers: dict[int, int] = {}
 
+    def copy(self) -> Acknowledgement:
+        """What a snapshot keeps of it."""
+        copied = Acknowledgement(self.low, self.position)
+        copied.acked = self.acked.copy()
+        copied.failed = self.failed.copy()
+        return copied
+
     def runs(self, eids: list[int], seqs: list[int]) -> list[Run]:
         """Columns of a settlement as runs. EIDs need no order; a run is dense in both."""
         first, seq = eids[0], seqs[0]

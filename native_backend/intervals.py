@@ -28,6 +28,13 @@ class Intervals:
         for first, last in ranges:
             self.add(first, last)
 
+    def copy(self) -> Intervals:
+        copied = Intervals()
+        copied._firsts = [firsts[:] for firsts in self._firsts]
+        copied._lasts = [lasts[:] for lasts in self._lasts]
+        copied._tops = self._tops[:]
+        return copied
+
     def __bool__(self) -> bool:
         return bool(self._tops)
 

@@ -37,7 +37,12 @@ class RealmLimits:
     snapshot_records: int = 10_000
     """Journal records between two rounds of snapshots: bounds what recovery reads."""
     snapshot_bytes: int = 900_000
-    """A larger snapshot is not written; recovery then reads more of the journal."""
+    """A snapshot is cut into records of at most this: below a log's record limit, whatever the state's size."""
+    recovery_records: int = 20_000
+    """Records of journal or state that recovery reads at a time: at most this many snapshots' or transactions' bytes
+    are in memory."""
+    snapshot_batch: int = 100
+    """Durables whose snapshots are written at a time."""
     projection_interval_s: float = 1.0
     projection_groups: int = 200
     """Group offsets projected in one round; the rest come in the next."""

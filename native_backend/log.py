@@ -202,6 +202,12 @@ class Log(Protocol):
         and metadata's way. Returns its offset."""
         ...
 
+    def put_all(
+        self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float = 10.0
+    ) -> list[int]:
+        """The same for several records, stored in their order. After an error some of them may be there."""
+        ...
+
     def claim(self, shard: str, deadline_s: float = 10.0) -> None:
         """Become the only process that may `transact` for `shard`; an earlier holder is fenced (its next transaction
         fails with `fenced`). Ends, one way or the other, any transaction that was left open."""

@@ -1,56 +1,88 @@
 """Recovery: the newest snapshots, then the journal from the lowest offset that one of them needs.
 
-To be run after `claim`, which ends what a killed process left open, and before the first event is given. Blocks; raises
-LogError. May import: the standard library, orjson, `native_backend` below it.
+To be run after `claim`, which ends what a killed process left open, and before the first event is given. The journal is
+read in stretches of `recovery_records`, so that memory does not grow with it. Blocks; raises LogError.
+May import: the standard library, orjson, `native_backend` below it.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from native_backend.acknowledgement import Acknowledgement
-from native_backend.journal import journal_topic, tail
-from native_backend.log import Log
-from native_backend.metadata import Metadata, read_tail
-from native_backend.snapshot import Recovered, decode_snapshot, state_topic
+from native_backend.journal import journal_topic
+from native_backend.log import Failure, Log, LogError, Records
+from native_backend.metadata import Metadata
+from native_backend.snapshot import Key, Recovered, UnknownVersion, decode_snapshot, newest_sets, state_topic
 
 _LOG = logging.getLogger(__name__)
-States = dict[tuple[int, str], Recovered]  # by store and durable
+States = dict[Key, Recovered]
 
 
-def recover(log: Log, prefix: str, metadata: Metadata, end: int) -> States:
-    """The states of all durables that were ever open, as of the journal's records below `end`."""
-    states = _snapshots(log, prefix, metadata)
+@dataclass(slots=True)
+class Recovery:
+    """The states of all durables that were ever open, and how many journal records had to be read for them."""
+
+    states: States
+    replayed: int = 0
+
+
+def recover(log: Log, prefix: str, metadata: Metadata, end: int, stretch: int) -> Recovery:
+    """As of the journal's records below `end`; `stretch` records are read at a time."""
+    recovery = Recovery(_snapshots(log, prefix, metadata, stretch))
+    states = recovery.states
     topic = journal_topic(prefix)
     first = log.bounds(topic, 0)[0]
     start = min((recovered.journal for recovered in states.values()), default=end)
     if start < first:
         _LOG.error("the journal begins at %d, recovery needs it from %d: events may be given again", first, start)
     newest: dict[str, int] = {}  # run -> n
-    for offset, record in tail(log, topic, start):
-        if record["n"] <= newest.get(record["run"], 0):
-            continue  # submitted again after an unknown result, while the first one was not visible yet
-        newest[record["run"]] = record["n"]
-        for entry in record["entries"]:
-            _apply(states, metadata, offset, entry)
+    for records in _stretches(log, topic, max(start, first), end, stretch):
+        recovery.replayed += len(records.offsets)
+        for offset, value in zip(records.offsets, records.values, strict=True):
+            record = orjson.loads(value or b"null")
+            if record is None or record["n"] <= newest.get(record["run"], 0):
+                continue  # submitted again after an unknown result, while the first one was not visible yet
+            newest[record["run"]] = record["n"]
+            for entry in record["entries"]:
+                _apply(states, metadata, offset, entry)
     for recovered in states.values():
         recovered.state.reopen()
         recovered.journal = end
-    return states
+    return recovery
 
 
-def _snapshots(log: Log, prefix: str, metadata: Metadata) -> States:
-    newest: dict[bytes, bytes | None] = {}
-    for records in read_tail(log, state_topic(prefix), 0):
-        newest.update((key, value) for key, value in zip(records.keys, records.values, strict=True) if key is not None)
+def _stretches(log: Log, topic: str, start: int, end: int, stretch: int) -> Iterator[Records]:
+    while start < end:
+        records = log.read_range(topic, 0, start, stretch)
+        if records.next <= start:
+            return
+        yield records
+        start = records.next
+
+
+def _snapshots(log: Log, prefix: str, metadata: Metadata, stretch: int) -> States:
+    topic = state_topic(prefix)
+    newest: dict[bytes, bytes] = {}
+    start, end = log.bounds(topic, 0)
+    for records in _stretches(log, topic, start, end, stretch):
+        for key, value in zip(records.keys, records.values, strict=True):
+            if key is not None:
+                newest.pop(key, None)  # what comes again has its place at the end
+                if value is not None:
+                    newest[key] = value
     states: States = {}
-    for key, value in newest.items():
-        store, durable = orjson.loads(key)
-        if value is not None and store in metadata.stores:
-            states[store, durable] = decode_snapshot(orjson.loads(value))
+    try:
+        for (store, durable), parts, keys in newest_sets((key, orjson.loads(value)) for key, value in newest.items()):
+            if store in metadata.stores and parts:
+                states[store, durable] = decode_snapshot(parts, keys)
+    except UnknownVersion as error:
+        raise LogError(Failure("unexpected", f"{topic}: {error}")) from error
     return states
 
 
@@ -64,4 +96,4 @@ def _apply(states: States, metadata: Metadata, offset: int, entry: dict[str, Any
             return
         recovered = states[store, name] = Recovered(Acknowledgement(durable.start), offset, closed=False)
     if offset >= recovered.journal:
-        recovered.state.apply(entry["operation"], bool(entry["failed"]), [tuple(run) for run in entry["runs"]])
+        recovered.state.apply(entry["operation"], bool(entry["failed"]), entry["runs"])

@@ -21,20 +21,20 @@ from native_backend.durables import (
     encode_durable,
     queue_durable,
 )
-from native_backend.log import Append, Appended, Failure, LogError
+from native_backend.log import Failure, LogError
 from native_backend.metadata import Metadata, realm_topic
 from native_backend.nodes import Node
 from native_backend.projection import Projector
 from native_backend.recovery import States, recover
 from native_backend.services import Services, store_bounds
-from native_backend.snapshot import encode_snapshot, snapshot_key, state_topic
+from native_backend.snapshot import Frozen, Key, snapshot_key, state_topic
+from native_backend.snapshots import Snapshots, Stored
 
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.002
 _MARK = snapshot_key(0, "")  # of no store: a tombstone that recovery waits for, so that no earlier snapshot is missed
 Opened = Callable[[Dispatch | LogError], None]
-Key = tuple[int, str]  # store, durable
-Held = tuple[Key, Acknowledgement, bool]
+Found = tuple[Durable, int, int, Stored]  # and where its store begins and ends, and the snapshot written
 
 
 class Shard:
@@ -47,7 +47,8 @@ class Shard:
         self._open: dict[Key, Dispatch] = {}
         self._opening: dict[Key, list[Opened]] = {}
         self._projector = Projector(services)
-        self._snapshot_due = services.limits.snapshot_records
+        self._closing = False
+        self.snapshots = Snapshots(services, self._freeze)
         services.journal.on_fenced = self._fenced
         metadata.on_changed.append(self._changed)
 
@@ -57,10 +58,12 @@ class Shard:
         services.log.claim(services.journal.shard, services.limits.control_deadline_s)
         end = services.journal.begin() + 1
         self._await_visible(services.journal.topic, end)
-        snapshots = state_topic(services.prefix)
-        mark = services.log.put(snapshots, _MARK, None, services.limits.control_deadline_s)
-        self._await_visible(snapshots, mark + 1)
-        self._recovered = recover(services.log, services.prefix, self._metadata, end)
+        topic = state_topic(services.prefix)
+        mark = services.log.put(topic, _MARK, None, services.limits.control_deadline_s)
+        self._await_visible(topic, mark + 1)
+        recovery = recover(services.log, services.prefix, self._metadata, end, services.limits.recovery_records)
+        self._recovered = recovery.states
+        self.snapshots.begin(recovery)
         services.journal.next = end
 
     def _await_visible(self, topic: str, end: int) -> None:
@@ -97,10 +100,7 @@ class Shard:
         if journal.fenced:
             return
         self._projector.advance(self._open.values())
-        if journal.records >= self._snapshot_due:
-            self._snapshot_due = journal.records + self._services.limits.snapshot_records
-            for key, value in self._snapshots(self._held(closed=False) + self._idle()):
-                self._services.control.submit(self._putter(key, value), _warned)
+        self.snapshots.advance(lambda: [*self._open, *self._recovered])
 
     def lose(self, node: Node, answer: SubscribeAnswer, native: str) -> None:
         """The node is gone: so are its durables."""
@@ -108,44 +108,33 @@ class Shard:
             self._open.pop(key).lose(answer, native)
         for key in [key for key in self._recovered if key[0] == node.store]:
             del self._recovered[key]
+        self.snapshots.forget(node.store)
 
     def close(self, until_s: float) -> None:
-        """The last snapshots (one batch) and projections. Blocks; failures are logged: nothing depends on either."""
-        services = self._services
-        if services.journal.fenced:
+        """The last snapshots and projections. Blocks; failures are logged: nothing depends on either."""
+        if self._services.journal.fenced:
             return
-        snapshots = self._snapshots(self._held(closed=True))
-        if snapshots:
-            keys, values = [key for key, _ in snapshots], [value for _, value in snapshots]
-            services.log.append(Append(state_topic(services.prefix), 0, keys, values, self))
+        self._closing = True
+        self.snapshots.close(self._open, until_s)
         self._projector.close(self._open.values())
-        missing = len(snapshots)
-        while missing and services.clock.monotonic_s() < until_s:
-            for completion in services.log.poll():
-                if isinstance(completion, Appended) and completion.batch.owner is self:
-                    missing -= sum(offset >= 0 for offset in completion.offsets)
-                    if completion.failure is not None:
-                        _LOG.warning("snapshots not written, recovery will read the journal: %s", completion.failure)
-                        return
-            services.control.pause(_PAUSE_S)
 
-    def _opener(self, node: Node, name: str, known: Durable | None) -> Callable[[], tuple[Durable, int, int]]:
+    def _opener(self, node: Node, name: str, known: Durable | None) -> Callable[[], Found]:
         """The blocking part of opening: bounds, metadata of a new durable, snapshot marked open."""
         services, recovered = self._services, self._recovered.get((node.store, name))
         journal = services.journal.next
+        write = self.snapshots.writer(node.store, name)
 
-        def job() -> tuple[Durable, int, int]:
+        def job() -> Found:
             first, end = store_bounds(services.log, node, services.limits.control_deadline_s)
             durable = known or _begin(services, node, name, first, end)
-            if recovered is None or recovered.closed:
-                state = recovered.state if recovered else Acknowledgement(durable.start)
-                value = encode_snapshot(node.name, name, node.store, state, journal, closed=False)
-                self._putter(snapshot_key(node.store, name), value)()
-            return durable, first, end
+            if recovered is not None and not recovered.closed:
+                return durable, first, end, {}
+            state = recovered.state if recovered else Acknowledgement(durable.start)
+            return durable, first, end, write(Frozen(node.name, name, node.store, journal, False, state))
 
         return job
 
-    def _found(self, key: Key, node: Node, found: tuple[Durable, int, int] | LogError) -> None:
+    def _found(self, key: Key, node: Node, found: Found | LogError) -> None:
         waiting = self._opening.pop(key)
         result: Dispatch | LogError
         if isinstance(found, LogError):
@@ -153,7 +142,8 @@ class Shard:
         elif not self._metadata.alive(node):
             result = LogError(Failure("not-found", f"node {node.name!r} was deleted"))
         else:
-            durable, first, end = found
+            durable, first, end, stored = found
+            self.snapshots.stored(stored)
             recovered = self._recovered.pop(key, None)
             state = recovered.state if recovered else Acknowledgement(durable.start)
             lost = state.lose_below(first)
@@ -165,34 +155,22 @@ class Shard:
         for done in waiting:
             done(result)
 
-    def _held(self, closed: bool) -> list[Held]:
-        """The durables that were opened in this process. One is not closed while events that a killed process may have
-        given lie ahead of it."""
-        return [
-            (key, dispatch.state, closed and dispatch.state.position >= dispatch.again_below)
-            for key, dispatch in self._open.items()
-        ]
-
-    def _idle(self) -> list[Held]:
-        """Those that were not: they have no journal records since, so their state is as good now as when recovered."""
-        return [(key, each.state, each.closed) for key, each in self._recovered.items() if key not in self._opening]
-
-    def _snapshots(self, held: list[Held]) -> list[tuple[bytes, bytes]]:
-        """Key and value of each, as of the journal as applied now."""
-        snapshots = []
-        for (store, name), state, closed in held:
-            node = self._metadata.stores[store].name
-            value = encode_snapshot(node, name, store, state, self._services.journal.next, closed)
-            if len(value) <= self._services.limits.snapshot_bytes:
-                snapshots.append((snapshot_key(store, name), value))
-            else:
-                _LOG.warning("snapshot of %r, durable %r, left out: %d bytes", node, name, len(value))
-        return snapshots
-
-    def _putter(self, key: bytes, value: bytes) -> Callable[[], int]:
-        log, topic = self._services.log, state_topic(self._services.prefix)
-        deadline_s = self._services.limits.control_deadline_s
-        return lambda: log.put(topic, key, value, deadline_s)
+    def _freeze(self, key: Key) -> Frozen | None:
+        """The durable as of now. One that was opened is not closed while events that a killed process may have given
+        lie ahead of it; one that was not has no journal records since it was recovered."""
+        store, name = key
+        node = self._metadata.stores.get(store)
+        dispatch, recovered = self._open.get(key), self._recovered.get(key)
+        if node is None or key in self._opening:
+            return None
+        if dispatch is not None:
+            state = dispatch.state
+            closed = self._closing and state.position >= dispatch.again_below
+        elif recovered is not None:
+            state, closed = recovered.state, recovered.closed
+        else:
+            return None
+        return Frozen(node.name, name, store, self._services.journal.next, closed, state.copy())
 
     def _changed(self, node: Node | None) -> None:
         """The durables at work know their node as it is now."""
@@ -217,8 +195,3 @@ def _begin(services: Services, node: Node, name: str, first: int, end: int) -> D
         realm_topic(services.prefix), durable_key(node.name, name), value, services.limits.control_deadline_s
     )
     return durable
-
-
-def _warned(result: int | LogError) -> None:
-    if isinstance(result, LogError):
-        _LOG.warning("snapshot not written, recovery will read more of the journal: %s", result)

@@ -1,19 +1,47 @@
-"""Snapshots of acknowledgement states: the compacted topic `<prefix>.state`.
+"""Snapshots of acknowledgement states: the records of the compacted topic `<prefix>.state`.
 
 A snapshot is the state as of journal offset `journal`, so any of them is right together with the journal from there
 on; a newer one only makes recovery shorter. `closed` 0: a process had the durable open when this was written, so that
-events at or above `position` may have been given to a link since. Records: docs/records.md "State snapshot".
-May import: the standard library, orjson, `native_backend` below it.
+events at or above `position` may have been given to a link since.
+
+A snapshot that one record cannot hold is a *set* of parts. Each part names its set and how many parts that has, and
+every set has keys of its own: a set that was torn by a kill is seen to be torn, and the one before it is still there.
+Records: docs/records.md "State snapshot" (version 2; version 1 is read: it has one part, and counts by EID).
+Errors: `UnknownVersion`. May import: the standard library, orjson, `native_backend` below it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from native_backend.acknowledgement import Acknowledgement
+
+VERSIONS = (1, 2)
+Key = tuple[int, str]  # store, durable
+
+
+class UnknownVersion(Exception):
+    """A record of a later release."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A state that nobody changes any more, as of journal offset `journal`."""
+
+    node: str
+    durable: str
+    store: int
+    journal: int
+    closed: bool
+    state: Acknowledgement
+
+    @property
+    def key(self) -> Key:
+        return self.store, self.durable
 
 
 @dataclass(slots=True)
@@ -23,6 +51,20 @@ class Recovered:
     state: Acknowledgement
     journal: int  # the first journal offset that is not in it
     closed: bool
+    snapshot: int = 0  # what `journal` was in the snapshot
+    keys: tuple[bytes, ...] = ()  # of every record that the state topic has of it, older and torn sets included
+
+
+@dataclass(slots=True)
+class _Set:
+    """The parts of one snapshot that were found."""
+
+    parts: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        any_part = next(iter(self.parts.values()))
+        return len(self.parts) == int(any_part.get("parts", 1))
 
 
 def state_topic(prefix: str) -> str:
@@ -30,29 +72,91 @@ def state_topic(prefix: str) -> str:
 
 
 def snapshot_key(store: int, durable: str) -> bytes:
+    """Of a snapshot that is one record."""
     return orjson.dumps([store, durable])
 
 
-def encode_snapshot(node: str, durable: str, store: int, state: Acknowledgement, journal: int, closed: bool) -> bytes:
-    return orjson.dumps(
-        {
-            "v": 1,
-            "node": node,
-            "durable": durable,
-            "store": store,
-            "journal": journal,
+def encode_snapshot(frozen: Frozen, name: str, record_bytes: int) -> list[tuple[bytes, bytes]]:
+    """Key and value of each part; `name` is the set's, like no other's."""
+    state = frozen.state
+    digits = len(str(state.position))
+    room = max(1, (record_bytes - 500 - len(frozen.node) - len(frozen.durable)) // (2 * digits + 20))
+    acked = list(state.acked)
+    failed = [*_counted(state.failed)]
+    count = max(1, -(-(len(acked) + len(failed)) // room))
+    parts = []
+    for part in range(count):
+        begin, end = part * room, (part + 1) * room
+        key = [frozen.store, frozen.durable] if count == 1 else [frozen.store, frozen.durable, name, part]
+        record = {
+            "v": 2,
+            "node": frozen.node,
+            "durable": frozen.durable,
+            "store": frozen.store,
+            "journal": frozen.journal,
             "low": state.low,
-            "acked": [*state.acked],
-            "failed": [*state.failed.items()],
             "position": state.position,
-            "closed": int(closed),
+            "closed": int(frozen.closed),
+            "set": name,
+            "part": part,
+            "parts": count,
+            "acked": acked[begin:end],
+            "failed": failed[max(0, begin - len(acked)) : max(0, end - len(acked))],
         }
-    )
+        parts.append((orjson.dumps(key), orjson.dumps(record)))
+    return parts
 
 
-def decode_snapshot(record: dict[str, Any]) -> Recovered:
-    state = Acknowledgement(record["low"], record["position"])
-    for first, last in record["acked"]:
-        state.acked.add(first, last)
-    state.failed = dict(record["failed"])
-    return Recovered(state, record["journal"], bool(record.get("closed", 0)))
+def newest_sets(
+    records: Iterable[tuple[bytes, dict[str, Any]]],
+) -> Iterator[tuple[Key, list[dict[str, Any]], tuple[bytes, ...]]]:
+    """Of every durable the parts of its newest complete set, and the keys of all its records. `records`: those that
+    are kept, in the order of their offsets. Newest is what names the highest journal offset; of equals, the last."""
+    sets: dict[Key, dict[object, _Set]] = {}
+    keys: dict[Key, list[bytes]] = {}
+    for key, record in records:
+        store, durable, *_ = orjson.loads(key)
+        if record["v"] not in VERSIONS:
+            known = " and ".join(map(str, VERSIONS))
+            raise UnknownVersion(f"the state of {durable!r} has version {record['v']}; this release knows {known}")
+        found = sets.setdefault((store, durable), {}).setdefault(record.get("set"), _Set())
+        found.parts[record.get("part", 0)] = record
+        keys.setdefault((store, durable), []).append(key)
+    for each, found_sets in sets.items():
+        newest: list[dict[str, Any]] = []
+        for one in found_sets.values():
+            parts = [one.parts[part] for part in sorted(one.parts)]
+            if one.is_complete and (not newest or parts[0]["journal"] >= newest[0]["journal"]):
+                newest = parts
+        yield each, newest, tuple(keys[each])
+
+
+def decode_snapshot(parts: list[dict[str, Any]], keys: tuple[bytes, ...]) -> Recovered:
+    """The state that a complete set tells."""
+    head = parts[0]
+    state = Acknowledgement(head["low"], head["position"])
+    for record in parts:
+        for first, last in record["acked"]:
+            state.acked.add(first, last)
+        if record["v"] == 1:
+            state.failed = dict(record["failed"])
+            continue
+        for first, last, count in record["failed"]:
+            state.failed.update((eid, count) for eid in range(first, last + 1))
+    return Recovered(state, head["journal"], bool(head.get("closed", 0)), head["journal"], keys)
+
+
+def _counted(failed: dict[int, int]) -> Iterator[tuple[int, int, int]]:
+    """Attempts as ranges of EIDs with the same count."""
+    first = last = -2
+    same = 0
+    for eid in sorted(failed):
+        if eid == last + 1 and failed[eid] == same:
+            last = eid
+            continue
+        if same:
+            yield first, last, same
+        first = last = eid
+        same = failed[eid]
+    if same:
+        yield first, last, same

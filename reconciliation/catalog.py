@@ -2,7 +2,7 @@
 
 The metadata fold is the realm's own (the first record of a node wins until its tombstone); the rest are compacted
 topics, of which the newest record of a key counts. A node counts only if its topic is within the ranges that were
-read. Source: docs/records.md. May import: pyarrow, orjson, `native_backend.metadata`.
+read. Source: docs/records.md. May import: pyarrow, orjson, `native_backend.metadata`, `snapshot`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from native_backend.durables import Durable
 from native_backend.log import Records
 from native_backend.metadata import Metadata
 from native_backend.nodes import Node
+from native_backend.snapshot import UnknownVersion, newest_sets
 from reconciliation.landing import Landed
 from reconciliation.ranges import Kind
 from reconciliation.settings import Realm
@@ -111,9 +112,9 @@ def _metadata(landed: Landed) -> Metadata:
 
 
 def _newest(landed: Landed, kind: Kind, unreadable: list[str]) -> Iterator[tuple[bytes, dict[str, Any]]]:
-    """The newest record of every key of a compacted topic, tombstones applied."""
+    """The newest record of every key of a compacted topic, tombstones applied, in the order of their offsets."""
     rows = {row["key"]: row for row in _rows(landed, kind)}
-    for key, row in rows.items():
+    for key, row in sorted(rows.items(), key=lambda pair: int(pair[1]["offset"])):
         if row["value"] is None:
             continue
         try:
@@ -123,9 +124,13 @@ def _newest(landed: Landed, kind: Kind, unreadable: list[str]) -> Iterator[tuple
 
 
 def _snapshots(landed: Landed, unreadable: list[str]) -> Iterator[tuple[tuple[int, str], Snapshot]]:
-    for _, record in _newest(landed, "state", unreadable):
-        acked = tuple((first, last) for first, last in record["acked"])
-        yield (record["store"], record["durable"]), Snapshot(record["low"], acked, record["journal"])
+    try:
+        for key, parts, _ in newest_sets(_newest(landed, "state", unreadable)):
+            if parts:
+                acked = tuple((first, last) for part in parts for first, last in part["acked"])
+                yield key, Snapshot(parts[0]["low"], acked, parts[0]["journal"])
+    except UnknownVersion as error:
+        unreadable.append(f"state: {error}")
 
 
 def _cells(table: dict[str, Any]) -> Iterator[Cell]:

@@ -20,6 +20,18 @@ def test_put_returns_the_offset_of_the_record(ground: Ground) -> None:
     assert ground.log.read_range(name, 0, 0, 10).offsets == offsets
 
 
+def test_put_all_stores_in_order_and_returns_the_offsets(ground: Ground) -> None:
+    name = ground.topic("t", compacted=True)
+    keys = [b"k%d" % index for index in range(300)]
+    values = [None if index % 7 == 0 else b"%d" % index for index in range(300)]
+    offsets = ground.log.put_all(name, keys, values)
+    assert offsets == sorted(offsets)
+    ground.until(lambda: ground.log.bounds(name, 0)[1] > offsets[-1], "the end to pass the last record")
+    found = ground.log.read_range(name, 0, 0, 1000)
+    assert (found.offsets, found.keys, found.values) == (offsets, keys, values)
+    assert failure(lambda: ground.log.put_all(name, [b"a", b"b"], [b"", b"x" * RECORD_BYTES_MAX])).cause == "too-large"
+
+
 def test_put_of_a_record_that_is_too_large_says_so(ground: Ground) -> None:
     name = ground.topic("t", compacted=True)
     assert failure(lambda: ground.log.put(name, b"k", b"x" * (RECORD_BYTES_MAX + 1))).cause == "too-large"

@@ -108,7 +108,12 @@ class KafkaLog:
         return self._ranges.read(topic, partition, start, count_max, deadline_s)
 
     def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float = 10.0) -> int:
-        return self._putter.put(topic, key, value, deadline_s)
+        return self._putter.put(topic, (key,), (value,), deadline_s)[0]
+
+    def put_all(
+        self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float = 10.0
+    ) -> list[int]:
+        return self._putter.put(topic, keys, values, deadline_s)
 
     def claim(self, shard: str, deadline_s: float = 10.0) -> None:
         deadline = time.monotonic() + deadline_s

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -17,6 +17,7 @@ from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
 from native_backend.logs.kafka.publisher import UNKNOWN, bury
 
 CONSUME_MAX = 5000
+Answered = Callable[[KafkaError | None, Message], None]
 
 
 class Ranges:
@@ -68,19 +69,19 @@ class Ranges:
 
 
 class Putter:
-    """A producer for single records, one caller at a time."""
+    """A producer for a few records at a time, stored in their order; one caller at a time."""
 
     def __init__(self, make: Callable[[], Producer]) -> None:
         self._make = make
         self._producer: Producer | None = None
         self._lock = threading.Lock()
 
-    def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float) -> int:
+    def put(self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float) -> list[int]:
         deadline = time.monotonic() + deadline_s
         if not self._lock.acquire(timeout=max(deadline_s, 0.0)):
             raise LogError(Failure("unavailable", "another put has not ended yet"))
         try:
-            return self._put(topic, key, value, deadline)
+            return self._put(topic, keys, values, deadline)
         except KafkaException as error:
             raise LogError(failure_in(error)) from error
         finally:
@@ -92,28 +93,39 @@ class Putter:
                 bury(self._producer)
                 self._producer = None
 
-    def _put(self, topic: str, key: bytes, value: bytes | None, deadline: float) -> int:
+    def _put(self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline: float) -> list[int]:
         if self._producer is None:
             self._producer = self._make()
         answers: list[tuple[KafkaError | None, Message]] = []
-        for may_look_up in (True, False):
-            try:
-                self._producer.produce(topic, value, key, 0, on_delivery=lambda *answer: answers.append(answer))
-                break
-            except KafkaException as error:
-                if not may_look_up or error.args[0].code() not in UNKNOWN:
-                    raise
-                self._producer.list_topics(topic, max(deadline - time.monotonic(), 0.1))
-        while not answers and (left := deadline - time.monotonic()) > 0:
+        for key, value in zip(keys, values, strict=True):
+            self._produce(topic, key, value, deadline, lambda *answer: answers.append(answer))
+        while len(answers) < len(keys) and (left := deadline - time.monotonic()) > 0:
             self._producer.poll(left)
-        if not answers:
+        if len(answers) < len(keys):
             bury(self._producer)
             self._producer = None
             raise LogError(Failure("indeterminate", "not acknowledged in time"))
-        refused, message = answers[0]
-        if refused is not None:
-            raise LogError(failure_of(refused))
-        return _offset(message)
+        for refused, _ in answers:
+            if refused is not None:
+                raise LogError(failure_of(refused))
+        return [_offset(message) for _, message in answers]
+
+    def _produce(self, topic: str, key: bytes, value: bytes | None, deadline: float, answered: Answered) -> None:
+        assert self._producer is not None
+        looked_up = False
+        while True:
+            try:
+                self._producer.produce(topic, value, key, 0, on_delivery=answered)
+                return
+            except BufferError:
+                if time.monotonic() >= deadline:
+                    raise LogError(Failure("unavailable", "the producer's queue is full")) from None
+                self._producer.poll(0.01)
+            except KafkaException as error:
+                if looked_up or error.args[0].code() not in UNKNOWN:
+                    raise
+                looked_up = True
+                self._producer.list_topics(topic, max(deadline - time.monotonic(), 0.1))
 
 
 def _bounds(consumer: Consumer, topic: str, partition: int, deadline: float) -> tuple[int, int]:

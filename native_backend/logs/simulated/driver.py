@@ -153,6 +153,11 @@ class SimulatedLog:
             raise LogError(Failure("too-large", "the record"))
         return self._write(partition, key, value, self._now_ms()).offset
 
+    def put_all(
+        self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float = 10.0
+    ) -> list[int]:
+        return [self.put(topic, key, value, deadline_s) for key, value in zip(keys, values, strict=True)]
+
     def claim(self, shard: str, deadline_s: float = 10.0) -> None:
         self._control()
         self._disk.end_transaction(shard, self._random)

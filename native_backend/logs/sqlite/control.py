@@ -78,13 +78,17 @@ class Control:
                         return _cut(records, count_max)
             return Records(records.offsets, records.timestamps_ms, records.keys, records.values, max(end, start))
 
-    def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float) -> int:
+    def put_all(
+        self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float
+    ) -> list[int]:
+        """One short transaction: here it is all or none."""
         deadline = time.monotonic() + deadline_s
         with self._locked(deadline_s):
-            (answer,) = self._committer.commit([Transaction([Write(topic, 0, key, value)], None)], deadline)
+            writes = [Write(topic, 0, key, value) for key, value in zip(keys, values, strict=True)]
+            (answer,) = self._committer.commit([Transaction(writes, None)], deadline)
         if answer.failure is not None:
             raise LogError(answer.failure)
-        return answer.offsets[0]
+        return answer.offsets
 
     def trim(self, topic: str, partition: int, before: int, deadline_s: float) -> None:
         with self._write(deadline_s) as connection:

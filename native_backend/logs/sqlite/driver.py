@@ -75,9 +75,14 @@ class SqliteLog:
         return self._control.read_range(topic, partition, start, count_max, deadline_s)
 
     def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float = 10.0) -> int:
-        offset = self._control.put(topic, key, value, deadline_s)
+        return self.put_all(topic, (key,), (value,), deadline_s)[0]
+
+    def put_all(
+        self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float = 10.0
+    ) -> list[int]:
+        offsets = self._control.put_all(topic, keys, values, deadline_s)
         self._writer.wake()
-        return offset
+        return offsets
 
     def claim(self, shard: str, deadline_s: float = 10.0) -> None:
         self._claims.claim(shard, deadline_s)

@@ -1,0 +1,156 @@
+"""When snapshots are written, and what the state topic has of each durable.
+
+A round writes every durable of the shard, some at a time: their states are copied on the realm's thread (columns, so a
+copy is cheap), encoded and stored on the control thread, one batch after the other. When a set is complete, what it
+replaces gets tombstones, in this order: between the two a kill leaves one set too many and never one too few.
+A failure is logged and made good by the next round: nothing depends on a snapshot while the journal is there.
+
+May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from native_backend.log import LogError
+from native_backend.recovery import Recovery
+from native_backend.services import Services
+from native_backend.snapshot import Frozen, Key, encode_snapshot, state_topic
+
+_LOG = logging.getLogger(__name__)
+_PUT_BYTES = 2 << 20
+Freeze = Callable[[Key], Frozen | None]
+Known = dict[Key, tuple[bytes, ...]]
+Stored = dict[Key, tuple[int, tuple[bytes, ...]]]  # the journal offset of the newest set, and the keys of all records
+
+
+class Snapshots:
+    """See the module's docstring. `freeze` copies a durable's state as of now; None when it is gone or just opening."""
+
+    def __init__(self, services: Services, freeze: Freeze) -> None:
+        self._services = services
+        self._freeze = freeze
+        self._stored: Stored = {}
+        self._due: list[Key] = []  # of the round under way, the last first
+        self._running = False
+        self._next = services.limits.snapshot_records
+        self._sets = 0
+
+    def begin(self, recovery: Recovery) -> None:
+        """What the state topic has. The more of the journal recovery had to read, the sooner is the first round."""
+        self._stored = {key: (found.snapshot, found.keys) for key, found in recovery.states.items() if found.keys}
+        self._next = max(0, self._services.limits.snapshot_records - recovery.replayed)
+
+    @property
+    def needed(self) -> int | None:
+        """Recovery reads the journal from here, if this process ends now; None: from wherever it begins."""
+        return min((journal for journal, _ in self._stored.values()), default=None)
+
+    def advance(self, every: Callable[[], Iterable[Key]]) -> None:
+        """Begin a round when one is due, and its next batch."""
+        records = self._services.journal.records
+        if records >= self._next:
+            self._next = records + self._services.limits.snapshot_records
+            if not self._due:
+                self._due = [*every()]
+        if self._due and not self._running:
+            batch = self._batch()
+            if batch:
+                self._running = True
+                known, number = self._known(frozen.key for frozen in batch), self._number(len(batch))
+                deadline_s = self._services.limits.control_deadline_s
+                job = partial(self._write, batch, number, known, deadline_s)
+                self._services.control.submit(job, self._written)
+
+    def writer(self, store: int, durable: str) -> Callable[[Frozen], Stored]:
+        """For a job that stores one snapshot now; what it returns is for `stored`."""
+        known, number = self._known([(store, durable)]), self._number(1)
+        return lambda frozen: self._write([frozen], number, known, self._services.limits.control_deadline_s)
+
+    def stored(self, done: Stored) -> None:
+        self._stored.update(done)
+
+    def close(self, every: Iterable[Key], until_s: float) -> None:
+        """The last round. Blocks."""
+        self._due = [*every]
+        while self._due and (left_s := until_s - self._services.clock.monotonic_s()) > 0:
+            batch = self._batch()
+            try:
+                self._write(batch, self._number(len(batch)), self._known(frozen.key for frozen in batch), left_s)
+            except LogError as error:
+                _warn(error)
+                return
+
+    def forget(self, store: int, durable: str | None = None) -> None:
+        """This durable is no more, or the whole store: neither are its snapshots."""
+        gone = [key for key in self._stored if key[0] == store and durable in (None, key[1])]
+        records = [record for key in gone for record in self._stored.pop(key)[1]]
+        log, topic = self._services.log, state_topic(self._services.prefix)
+        deadline_s = self._services.limits.control_deadline_s
+        if records:
+            nothing = [None] * len(records)
+            self._services.control.submit(lambda: log.put_all(topic, records, nothing, deadline_s), _forgotten)
+
+    def _known(self, keys: Iterable[Key]) -> Known:
+        return {key: self._stored[key][1] for key in keys if key in self._stored}
+
+    def _number(self, count: int) -> int:
+        """The first of `count` numbers of sets."""
+        first, self._sets = self._sets, self._sets + count
+        return first
+
+    def _batch(self) -> list[Frozen]:
+        """Copies of the next few: at most `snapshot_batch` durables and about as many ranges as make one record."""
+        limits, batch, size = self._services.limits, list[Frozen](), 0
+        while self._due and len(batch) < limits.snapshot_batch and size < limits.snapshot_bytes // 50:
+            frozen = self._freeze(self._due.pop())
+            if frozen is not None:
+                batch.append(frozen)
+                size += len(frozen.state.acked) + len(frozen.state.failed)
+        return batch
+
+    def _write(self, batch: list[Frozen], number: int, known: Known, deadline_s: float) -> Stored:
+        log, topic = self._services.log, state_topic(self._services.prefix)
+        keys: list[bytes] = []
+        values: list[bytes] = []
+        done: Stored = {}
+        for at, frozen in enumerate(batch, number):
+            parts = encode_snapshot(frozen, f"{self._services.run}:{at}", self._services.limits.snapshot_bytes)
+            done[frozen.key] = frozen.journal, tuple(key for key, _ in parts)
+            keys += (key for key, _ in parts)
+            values += (value for _, value in parts)
+        for part in _slices(values):
+            log.put_all(topic, keys[part], values[part], deadline_s)
+        replaced = [record for key, records in known.items() for record in records if record not in done[key][1]]
+        if replaced:
+            log.put_all(topic, replaced, [None] * len(replaced), deadline_s)
+        return done
+
+    def _written(self, done: Stored | LogError) -> None:
+        self._running = False
+        if isinstance(done, LogError):
+            self._due.clear()
+            _warn(done)
+        else:
+            self.stored(done)
+
+
+def _slices(values: list[bytes]) -> Iterator[slice]:
+    """The records in stretches that hold up nobody else for long."""
+    begin = size = 0
+    for end, value in enumerate(values, 1):
+        size += len(value)
+        if size >= _PUT_BYTES or end == len(values):
+            yield slice(begin, end)
+            begin, size = end, 0
+
+
+def _forgotten(done: list[int] | LogError) -> None:
+    if isinstance(done, LogError):
+        _LOG.warning("snapshots of a deleted node stay in the state topic: %s", done)
+
+
+def _warn(error: LogError) -> None:
+    _LOG.warning("snapshot not written, recovery will read more of the journal: %s", error)

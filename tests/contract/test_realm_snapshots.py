@@ -1,0 +1,194 @@
+"""The contract of the realm: snapshots of any size, and what a kill leaves of them. See docs/records.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+import pytest
+
+from native_backend import admin
+from native_backend.acknowledgement import Acknowledgement
+from native_backend.limits import RealmLimits
+from native_backend.log import Failure, Log, LogError
+from native_backend.nodes import Node
+from native_backend.snapshot import Frozen, encode_snapshot, snapshot_key, state_topic
+from tests.native_backend.gateway import Consumer, Gateway
+from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+
+__all__ = ["gateway", "start", "world"]  # fixtures
+PARTS = RealmLimits(snapshot_bytes=1_000, snapshot_records=1_000_000)  # a part has about fifteen ranges
+SETTLED = slice(1, 120, 2)
+
+
+def state_records(gateway: Gateway) -> dict[bytes, bytes]:
+    """What compaction leaves of the state topic."""
+    topic = state_topic(gateway.prefix)
+    records: dict[bytes, bytes] = {}
+    start, end = gateway.log.bounds(topic, 0)
+    while start < end:
+        found = gateway.log.read_range(topic, 0, start, 1000)
+        for key, value in zip(found.keys, found.values, strict=True):
+            if key is not None and value is not None:
+                records[key] = value
+            elif key is not None:
+                records.pop(key, None)
+        start = found.next
+    return records
+
+
+def scattered(gateway: Gateway) -> tuple[Node, list[int], Consumer]:
+    """A queue of which every second event is settled and three have failed attempts."""
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(120))
+    consumer = gateway.consumer(node)
+    consumer.receive(120)
+    consumer.acknowledge(eids[SETTLED])
+    assert consumer.settle("return", [eids[0], eids[2], eids[4]], failed=True) == "done"
+    return node, eids, consumer
+
+
+def test_a_state_that_one_record_cannot_hold_is_kept_in_parts(start: Start) -> None:
+    first = start(PARTS)
+    node, eids, _ = scattered(first)
+    first.close()
+    later = start(PARTS)
+    records = state_records(later)
+    parts = [orjson.loads(value) for value in records.values()]
+    assert len(parts) >= 4
+    assert max(map(len, records.values())) <= 1_000
+    assert {part["parts"] for part in parts} == {len(parts)}
+    assert sorted(part["part"] for part in parts) == [*range(len(parts))]
+    assert len({part["set"] for part in parts}) == 1
+    later.log.trim(f"{later.prefix}.journal", 0, parts[0]["journal"])
+    later.kill()
+    again = start(PARTS).consumer(node)
+    assert again.receive(60) == eids[0::2]
+    assert [again.failed[eid] for eid in eids[:8:2]] == [1, 1, 1, 0]
+    assert again.drain() == []
+
+
+def test_a_smaller_snapshot_leaves_nothing_of_the_larger_one(start: Start) -> None:
+    first = start(PARTS)
+    _, eids, _ = scattered(first)
+    first.close()
+    second = start(PARTS)
+    assert len(state_records(second)) >= 4
+    node = second.realm.node("orders")
+    assert node is not None
+    consumer = second.consumer(node)
+    consumer.receive(60)
+    consumer.acknowledge(eids[0::2])
+    second.close()
+    third = start(PARTS)
+    (key, value) = state_records(third).popitem()
+    assert [*state_records(third)] == [key] == [snapshot_key(node.store, "queue")]
+    assert orjson.loads(value)["low"] > eids[-1]
+    assert third.consumer(node).drain() == []
+
+
+class Torn:
+    """A log that stores only the first few of several records put at once."""
+
+    def __init__(self, log: Log, stored: int) -> None:
+        self._log, self._stored = log, stored
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._log, name)
+
+    def put_all(
+        self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float = 10.0
+    ) -> list[int]:
+        if len(keys) == 1:
+            return self._log.put_all(topic, keys, values, deadline_s)
+        self._log.put_all(topic, keys[: self._stored], values[: self._stored], deadline_s)
+        raise LogError(Failure("unavailable", "torn"))
+
+
+@pytest.mark.parametrize("stored", [0, 1, 3])
+def test_a_torn_set_of_parts_is_never_used(start: Start, stored: int) -> None:
+    first = start(PARTS)
+    node, eids, _ = scattered(first)
+    first.close()
+    second = start(PARTS)
+    consumer = second.consumer(node)
+    whole = state_records(second)
+    consumer.receive(60)
+    consumer.acknowledge(eids[0:20:2])
+    object.__setattr__(second.realm._services, "log", Torn(second.log, stored))
+    second.close()
+    third = start(PARTS)
+    torn = state_records(third)
+    assert whole.items() <= torn.items()
+    assert len(torn) == len(whole) + stored
+    again = third.consumer(node)
+    assert again.receive(50) == eids[20::2]
+    third.close()
+    last = start(PARTS)
+    assert {orjson.loads(value)["set"].split(":")[0] for value in state_records(last).values()} == {third.run}
+    assert last.consumer(node).receive(50) == eids[20::2]
+
+
+def test_each_durable_has_one_snapshot_after_many_rounds(start: Start) -> None:
+    gateway = start(RealmLimits(snapshot_records=2, snapshot_batch=2, snapshot_bytes=1_000))
+    news = gateway.create("news", "channel")
+    consumers = [gateway.consumer(news, "durable", f"d{at}") for at in range(5)]
+    eids = gateway.publish(news, bodies(60))
+    for consumer in consumers:
+        consumer.receive(60)
+    for at in range(1, 60, 2):
+        for consumer in consumers:
+            consumer.start("acknowledge", [eids[at]])
+        gateway.turn()
+    gateway.until(lambda: not gateway.realm._journal.busy, "the journal")
+    gateway.until(lambda: not gateway.realm._control.pending, "the snapshots")
+    sets: dict[str, set[str]] = {}
+    for value in state_records(gateway).values():
+        part = orjson.loads(value)
+        sets.setdefault(part["durable"], set()).add(part["set"])
+    assert {durable: len(names) for durable, names in sets.items()} == {f"d{at}": 1 for at in range(5)}
+    needed = gateway.realm._shard.snapshots.needed
+    assert needed is not None
+    assert needed > 1
+    gateway.kill()
+    later = start()
+    for at in range(5):
+        assert later.consumer(news, "durable", f"d{at}").receive(30) == eids[0::2]
+
+
+def test_a_deleted_node_leaves_no_snapshot(start: Start) -> None:
+    gateway = start(RealmLimits(metadata_interval_s=0.05))
+    node, _, _ = scattered(gateway)
+    assert snapshot_key(node.store, "queue") in state_records(gateway)
+    admin.delete_node(gateway.world.open(), gateway.prefix, "orders")
+    gateway.until(lambda: gateway.realm.node("orders") is None, "the node to go")
+    gateway.until(lambda: state_records(gateway) == {}, "its snapshots to go")
+
+
+def test_a_snapshot_of_the_version_before_is_read_and_one_of_a_later_version_refused(start: Start) -> None:
+    gateway = start()
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(6))
+    old = {"v": 1, "node": "orders", "durable": "queue", "store": node.store, "journal": 1, "low": eids[1]}
+    old |= {"acked": [[eids[3], eids[4]]], "failed": [[eids[2], 7]], "position": eids[5], "closed": 1}
+    topic, key = state_topic(gateway.prefix), snapshot_key(node.store, "queue")
+    gateway.log.put(topic, key, orjson.dumps(old))
+    gateway.kill()
+    second = start()
+    again = second.consumer(node)
+    assert again.receive(3) == [eids[1], eids[2], eids[5]]
+    assert [again.failed[eid] for eid in (eids[1], eids[2])] == [0, 7]
+    second.log.put(topic, key, orjson.dumps(old | {"v": 3}))
+    second.kill()
+    with pytest.raises(LogError, match="has version 3; this release knows 1 and 2"):
+        start()
+
+
+def test_the_parts_of_a_large_state_are_all_below_the_bound() -> None:
+    state = Acknowledgement(10**12, 10**12 + 400_000)
+    for eid in range(10**12 + 1, 10**12 + 200_000, 2):
+        state.acked.add(eid, eid)
+    state.failed = {10**12 + eid: 10**6 + eid for eid in range(0, 1000, 2)}
+    parts = encode_snapshot(Frozen("orders", "queue", 10**12 - 1, 10**12, False, state), "run:1", 50_000)
+    assert all(len(value) <= 50_000 for _, value in parts)
+    assert len(parts) < 3 * sum(len(value) for _, value in parts) / 50_000
