@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     node = commands.add_parser("node", help="create, change, list, show and delete nodes", allow_abbrev=False)
     add_node(node, _add_config)
     _add_user(commands.add_parser("user", help="make entries for the file of users", allow_abbrev=False))
-    commands.add_parser("mappings", help="check, explain and expand mapping tables", add_help=False)
+    commands.add_parser("mappings", help="check, test, explain, expand and compare mapping tables", add_help=False)
     commands.add_parser("reconcile", help="say whether the realm holds what was told", add_help=False)
     return parser
 

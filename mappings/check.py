@@ -12,9 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
-from mappings.boxes import Box, first_of, full, subtract_all, volume, within
-from mappings.rules import Profile, Rule, TableRules, facts_of, named, write_facts
+from mappings.boxes import Box, first_of, full, subtract, subtract_all, volume, within
+from mappings.rules import Profile, Rule, TableRules, facts_of, named, when_of, words_of, write_facts
 from mappings.yaml_lines import Problem
+
+_GAPS_NAMED = 3
 
 
 def possible_space(table: TableRules) -> list[Box]:
@@ -51,11 +53,12 @@ def _check_impossible(table: TableRules) -> list[Problem]:
     for item in table.impossible:
         if not within(item.box, left):
             message = "this rules out nothing that was still possible"
-            problems.append(Problem(table.file, item.line, message, "remove it"))
+            problems.append(Problem(table.file, item.line, message, "remove it", item.column))
         left = subtract_all(left, [item.box])
     if not left:
-        line = table.impossible[-1].line
-        problems.append(Problem(table.file, line, "every combination is declared impossible", "allow some"))
+        last = table.impossible[-1]
+        message = "every combination is declared impossible"
+        problems.append(Problem(table.file, last.line, message, "allow some", last.column))
     return problems
 
 
@@ -77,7 +80,7 @@ def _check_profile(table: TableRules, profile: Profile, space: list[Box]) -> lis
 
 def _dead(profile: Profile, rule: Rule) -> Problem:
     message = f"rule {rule.id} is dead in {profile.name}: all it speaks of is declared impossible"
-    return Problem(rule.file, rule.line, message, "remove it, or mend its when")
+    return Problem(rule.file, rule.line, message, "remove it, or mend its when", rule.column)
 
 
 def _clash(table: TableRules, profile: Profile, first: Rule, second: Rule, common: Box) -> Problem:
@@ -86,7 +89,18 @@ def _clash(table: TableRules, profile: Profile, first: Rule, second: Rule, commo
         f"rules {first.id} ({first.place}) and {second.id} ({second.place}) clash in {profile.name}: "
         f"both hit {example} ({volume(common)} combinations)"
     )
-    return Problem(second.file, second.line, message, "narrow the when of one of them")
+    return Problem(second.file, second.line, message, _narrower(table, first, second), second.column)
+
+
+def _narrower(table: TableRules, first: Rule, second: Rule) -> str:
+    """How the clash ends: the `when` that one of them would need, if that is one."""
+    for rule, other in ((second, first), (first, second)):
+        left = subtract(rule.box, other.box)
+        if len(left) == 1:
+            return f"narrow one of them: write when: {when_of(table.words, left[0])} in {rule.id}"
+        if not left:
+            return f"narrow {other.id}, or remove {rule.id}: it says nothing of its own"
+    return "narrow the when of one of them"
 
 
 def _gaps(table: TableRules, profile: Profile, space: list[Box]) -> list[Problem]:
@@ -96,4 +110,7 @@ def _gaps(table: TableRules, profile: Profile, space: list[Box]) -> list[Problem
     example = write_facts(facts_of(table.words, first_of(left[0])))
     count = sum(volume(box) for box in left)
     message = f"table {table.words.name} has a gap in {profile.name}: no rule hits {example} ({count} combinations)"
-    return [Problem(table.file, profile.line, message, "write a rule for it, or declare it impossible")]
+    said = " or ".join(f"({words_of(table.words, box)})" for box in left[:_GAPS_NAMED])
+    more = f" or {len(left) - _GAPS_NAMED} more" if len(left) > _GAPS_NAMED else ""
+    remedy = f"write a rule for when {said}{more}: when: {when_of(table.words, left[0])}, or declare it impossible"
+    return [Problem(table.file, profile.line, message, remedy, profile.column)]

@@ -1,25 +1,31 @@
-"""`realmgate mappings check | explain | expand`: what an operator does with tables without a gateway.
+"""`realmgate mappings check | test | explain | expand | diff`: what an operator does with tables without a gateway.
 
-    check [DIR]                                 every table, scenario and expanded table; all problems at once
-    explain [DIR] TABLE [AXIS=VALUE ...]        which rule decides, and why; open axes: what each value leads to
-    expand [DIR] [--check]                      rewrite (or only compare) the expanded tables
+    check [DIR] [--format text|json|github]      every table, scenario and expanded table; all problems at once
+    test [DIR] [--least PERCENT]                 the scenarios, and which rules none of them reaches
+    explain [DIR] [TABLE] [AXIS=VALUE ...]       which rule decides, and why; open axes: what each value leads to
+    expand [DIR] [--check]                       rewrite (or only compare) the expanded tables and the schemas
+    diff OLD NEW [--dir DIR]                     in words; OLD and NEW are folders, git revisions or profiles
 
-DIR holds tables/, scenarios/ and expanded/; left out, it is the shipped one. Exit code: 0 all is well, 1 there are
-problems, 2 the command itself is wrong. May import: the standard library, `mappings`.
+DIR holds tables/, scenarios/ and expanded/; left out, it is the shipped one. Exit code: 0 all is well (for `diff`: the
+same behaviour), 1 it is not, 2 the command itself is wrong. May import: the standard library, `mappings`.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from mappings import revisions
+from mappings.difference import compare, write_groups
 from mappings.expand import check_expanded, write_expanded
-from mappings.explain import UnknownFact, explain, known
-from mappings.rules import TableRules
-from mappings.scenario import run_scenarios
-from mappings.table_set import SHIPPED, TableSet, compile_profile, load_rules
+from mappings.explain import explain
+from mappings.facts import UnknownFact, read_question
+from mappings.inspection import compile_all, inspect
+from mappings.problem_text import FORMATS, write_problems
+from mappings.schema import check_schemas, write_schemas
+from mappings.table_set import SHIPPED, compile_profile, load_rules
 from mappings.vocabulary import DEFAULT_PROFILE, PROFILES, TABLES
 from mappings.yaml_lines import Problem
 
@@ -31,44 +37,68 @@ def main(argv: list[str], out: TextIO) -> int:
         return _explain(arguments, out)
     directory = Path(arguments.directory) if arguments.directory else SHIPPED
     if arguments.command == "check":
-        return _check(directory, out)
+        return _check(directory, arguments.format, out)
+    if arguments.command == "test":
+        return _test(directory, arguments.least, out)
+    if arguments.command == "diff":
+        return _diff(arguments.old, arguments.new, directory, out)
     return _expand(directory, only_compare=arguments.check, out=out)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="realmgate mappings", description="Check, explain and expand mapping tables.")
+    parser = argparse.ArgumentParser(
+        prog="realmgate mappings", description="Check, test, explain, expand and compare mapping tables."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     directory_text = "holds tables/, scenarios/, expanded/; default: the shipped tables"
     check = commands.add_parser("check", help="check every table, scenario and expanded table")
     check.add_argument("directory", metavar="DIR", nargs="?", help=directory_text)
+    check.add_argument("--format", choices=FORMATS, default="text", help="github: annotations of a pull request")
+    test = commands.add_parser("test", help="run the scenarios and name the rules that none reaches")
+    test.add_argument("directory", metavar="DIR", nargs="?", help=directory_text)
+    test.add_argument("--least", metavar="PERCENT", type=int, default=100, help="of the rules reached; default: 100")
     why = commands.add_parser("explain", help="say which rule decides given facts, and why")
-    why.add_argument("words", metavar="[DIR] TABLE AXIS=VALUE", nargs="+", help="facts; axes left out stay open")
+    words_text = "facts; axes left out stay open, and the table where they name it"
+    why.add_argument("words", metavar="[DIR] [TABLE] AXIS=VALUE", nargs="+", help=words_text)
     why.add_argument("--dir", dest="directory", metavar="DIR", help=directory_text)
     why.add_argument("--profile", choices=PROFILES, default=DEFAULT_PROFILE)
-    expand = commands.add_parser("expand", help="write the expanded tables")
+    expand = commands.add_parser("expand", help="write the expanded tables and the schemas")
     expand.add_argument("directory", metavar="DIR", nargs="?", help=directory_text)
     expand.add_argument("--check", action="store_true", help="write nothing; say what is out of date")
+    diff = commands.add_parser("diff", help="say in words what changes between two sets of tables")
+    diff.add_argument("old", metavar="OLD", help="a folder with tables/, a git revision, or a profile")
+    diff.add_argument("new", metavar="NEW", help="the same")
+    diff.add_argument("--dir", dest="directory", metavar="DIR", help="whose revisions and profiles; " + directory_text)
     return parser
 
 
-def _check(directory: Path, out: TextIO) -> int:
-    rules, problems = load_rules(directory)
-    if problems:
-        return _tell(problems, out)
-    sets = _sets(rules)
-    verdict = run_scenarios(directory / "scenarios", rules, sets)
-    problems = verdict.problems + check_expanded(directory / "expanded", sets)
-    if problems:
-        return _tell(problems, out)
-    for name, table in rules.items():
+def _check(directory: Path, form: str, out: TextIO) -> int:
+    found = inspect(directory)
+    problems = [*found.problems, *found.verdict.problems, *found.verdict.missed, *found.stale]
+    problems += _stale_schemas(directory)
+    if problems or form != "text":
+        return write_problems(problems, form, out)
+    for name, table in found.rules.items():
         counts = ", ".join(f"{profile.name} {len(profile.rules)} rules" for profile in table.profiles.values())
-        cells = sets[DEFAULT_PROFILE][name].cells
+        cells = found.sets[DEFAULT_PROFILE][name].cells
         possible = sum(cell is not None for cell in cells)
-        scenarios = verdict.counts.get(name, 0)
+        scenarios = found.verdict.counts.get(name, 0)
         out.write(f"{name:<10} {counts}, {possible} of {len(cells)} combinations possible, {scenarios} scenarios\n")
-    for profile, tables in sets.items():
+    for profile, tables in found.sets.items():
         out.write(f"digest of {profile}: {tables.digest}\n")
     return 0
+
+
+def _test(directory: Path, least: int, out: TextIO) -> int:
+    found = inspect(directory)
+    verdict = found.verdict
+    failed = write_problems([*found.problems, *verdict.problems, *verdict.missed], "text", out)
+    out.writelines(f"{name:<10} {count} scenarios\n" for name, count in verdict.counts.items())
+    percent = 100 * verdict.reached / verdict.rules if verdict.rules else 0.0
+    out.write(f"{verdict.reached} of {verdict.rules} rules reached ({percent:.1f} %), counted in each profile\n")
+    if found.problems or verdict.problems:
+        return failed
+    return 0 if percent >= least else 1
 
 
 def _explain(arguments: argparse.Namespace, out: TextIO) -> int:
@@ -78,53 +108,62 @@ def _explain(arguments: argparse.Namespace, out: TextIO) -> int:
         directory, words = Path(words[0]), words[1:]
     rules, problems = load_rules(directory)
     if problems:
-        return _tell(problems, out)
+        return write_problems(problems, "text", out)
     try:
-        name, facts = _facts(words)
-        tables = compile_profile(rules, arguments.profile)
-        lines = explain(rules[name], tables[name], arguments.profile, facts)
+        question = read_question(words)
     except UnknownFact as error:
         out.write(f"{error}\n")
         return 2
+    profile = question.profile or arguments.profile
+    tables = compile_profile(rules, profile)
+    lines = explain(rules[question.table], tables[question.table], profile, question.facts)
     out.writelines(f"{line}\n" for line in lines)
     return 0
-
-
-def _facts(words: list[str]) -> tuple[str, dict[str, str]]:
-    name, *pairs = words or [""]
-    known("table", name, TABLES)
-    facts: dict[str, str] = {}
-    for pair in pairs:
-        axis, equals, value = pair.partition("=")
-        if not equals:
-            raise UnknownFact(f"{pair} is not AXIS=VALUE; write one of {', '.join(TABLES[name].axes)} and its value")
-        if axis in facts:
-            raise UnknownFact(f"{axis} is given twice; keep one")
-        facts[axis] = value
-    return name, facts
 
 
 def _expand(directory: Path, *, only_compare: bool, out: TextIO) -> int:
     rules, problems = load_rules(directory)
     if problems:
-        return _tell(problems, out)
-    sets = _sets(rules)
+        return write_problems(problems, "text", out)
+    sets = compile_all(rules)
     expanded = directory / "expanded"
     if only_compare:
-        return _tell(check_expanded(expanded, sets), out)
+        return write_problems(check_expanded(expanded, sets) + _stale_schemas(directory), "text", out)
     touched = write_expanded(expanded, sets)
-    out.writelines(f"wrote {path}\n" if path.exists() else f"removed {path}\n" for path in touched)
+    schemas = write_schemas(directory / "schemas")
+    out.writelines(f"wrote {path}\n" if path.exists() else f"removed {path}\n" for path in [*touched, *schemas])
     out.write(f"{len(touched)} of {len(PROFILES) * len(TABLES)} expanded tables changed\n")
     return 0
 
 
-def _sets(rules: Mapping[str, TableRules]) -> dict[str, TableSet]:
-    return {profile: compile_profile(rules, profile) for profile in PROFILES}
+def _stale_schemas(directory: Path) -> list[Problem]:
+    """Tables of one's own need none."""
+    return check_schemas(directory / "schemas") if (directory / "schemas").is_dir() else []
 
 
-def _tell(problems: Iterable[Problem], out: TextIO) -> int:
-    lines = [f"{problem}\n" for problem in problems]
-    out.writelines(lines)
-    if lines:
-        out.write(f"{len(lines)} problem{'s' if len(lines) > 1 else ''}\n")
-    return 1 if lines else 0
+def _diff(old: str, new: str, directory: Path, out: TextIO) -> int:
+    try:
+        sides = [_side(name, old, new, directory) for name in (old, new)]
+    except revisions.NoSuchSide as error:
+        out.write(f"{error}\n")
+        return 2
+    problems = [problem for _, found in sides for problem in found]
+    if problems:
+        write_problems(problems, "text", out)
+        return 2
+    (before, _), (after, _) = sides
+    groups = compare(before, after)
+    out.writelines(f"{line}\n" for line in write_groups(groups, before, after))
+    changed = sum(len(group.combinations) * len(group.profiles) for group in groups if group.behaviour)
+    out.write(f"{changed} combinations decided otherwise\n" if changed else "the same behaviour\n")
+    return 1 if changed else 0
+
+
+def _side(name: str, old: str, new: str, directory: Path) -> tuple[revisions.Side, Sequence[Problem]]:
+    if name in PROFILES:
+        side, problems = revisions.of_directory(directory)
+        title = f"{old} -> {new}" if old in PROFILES and new in PROFILES else name
+        return revisions.of_profile(side, name, title), problems
+    if (Path(name) / "tables").is_dir():
+        return revisions.of_directory(Path(name))
+    return revisions.of_revision(name, directory), []

@@ -1,43 +1,53 @@
-"""Why: the rule that decides given facts, where it is written, its reason and its source. With some facts left open,
-what each open value would lead to. Asks the same compiled table as the gateway.
+"""Why: the rule that decides given facts, where it is written, its reason and its source; and the runners-up, each with
+the one condition that failed. With some facts left open, what each open value would lead to. Asks the same compiled
+table as the gateway.
 
-Errors: `UnknownFact` for a table, axis or value that does not exist, with the likeliest one that does.
-May import: the standard library, `mappings`.
+Facts have been checked (`mappings.facts`). May import: the standard library, `mappings`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from mappings.compile import Decision, Table
 from mappings.expand import write_then
-from mappings.rules import Rule, TableRules, write_facts
-from mappings.yaml_lines import suggest
+from mappings.rules import Rule, TableRules, values_in, write_facts
 
-
-class UnknownFact(Exception):
-    """A word that the tables do not have."""
+_RUNNERS_UP = 5
 
 
 def explain(rules: TableRules, table: Table, profile: str, facts: Mapping[str, str]) -> list[str]:
     """Lines of text. `facts` may leave axes open."""
-    for axis, value in facts.items():
-        known("axis", axis, table.axes)
-        known(axis, value, table.axes[axis])
     written = {rule.id: rule for rule in rules.profiles[profile].rules}
     heading = f"table {table.name}, profile {profile}"
     if facts.keys() == table.axes.keys():
         cell = table.index(**facts)
         lines = [f"{heading}, cell {cell}", f"  {write_facts({axis: facts[axis] for axis in table.axes})}"]
         decision = table.cells[cell]
-        return lines + (_impossible(rules, cell, table) if decision is None else _why(written[decision.rule]))
+        if decision is None:
+            return lines + _impossible(rules, cell, table)
+        return lines + _why(written[decision.rule]) + _runners_up(rules, list(written.values()), facts)
     return [heading, f"  {write_facts(facts) or 'nothing given'}", *_open(table, facts, written)]
 
 
-def known(what: str, word: str, words: Collection[str]) -> None:
-    """Raise `UnknownFact` for a word that is not one of these."""
-    if word not in words:
-        raise UnknownFact(f"there is no {what} {word}; {suggest(word, words)}")
+def _runners_up(table: TableRules, rules: list[Rule], facts: Mapping[str, str]) -> list[str]:
+    """The rules that one condition kept from deciding, and which; first those of a condition that few failed by."""
+    by_axis: dict[str, list[str]] = {}
+    for rule in rules:
+        failed = [
+            (axis, values_in(values, mask))
+            for (axis, values), mask in zip(table.words.axes.items(), rule.box, strict=True)
+            if not mask >> values.index(facts[axis]) & 1
+        ]
+        if len(failed) == 1:
+            [(axis, allowed)] = failed
+            line = f"  {rule.id} ({rule.place}): {axis} is {facts[axis]}, not {' or '.join(allowed)}"
+            by_axis.setdefault(axis, []).append(line)
+    lines = [line for alike in sorted(by_axis.values(), key=len) for line in alike]
+    if not lines:
+        return []
+    more = [f"  and {len(lines) - _RUNNERS_UP} more"] if len(lines) > _RUNNERS_UP else []
+    return ["runners-up, each with the one condition that failed", *lines[:_RUNNERS_UP], *more]
 
 
 def _why(rule: Rule) -> list[str]:

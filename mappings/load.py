@@ -61,7 +61,7 @@ def load_table(path: Path, words: TableWords, problems: list[Problem]) -> TableR
     """One table file; None when it has problems (they are appended)."""
     document, found = load_document(path)
     table = _TableReader(words, str(path), found).read(document.root) if document.readable else None
-    problems.extend(sorted(found, key=lambda problem: problem.line))
+    problems.extend(sorted(found, key=lambda problem: (problem.line, problem.column)))
     return None if found else table
 
 
@@ -107,7 +107,7 @@ class _TableReader(Reader):
         if fields is None or len(fields) < 2:
             return None
         because = self.text(fields["because"])
-        return Impossible(self.box(fields["when"]), because, node.line)
+        return Impossible(self.box(fields["when"]), because, node.line, node.column)
 
     def _profiles(self, node: Node) -> dict[str, Profile]:
         if not self.is_a(node, "mapping"):
@@ -164,7 +164,7 @@ class _TableReader(Reader):
                 self.refuse(item, f"rule {rule.id} is there already ({first.place})", remedy)
                 continue
             rules[rule.id] = rule
-        return Profile(name, tuple(rules.values()), node.line)
+        return Profile(name, tuple(rules.values()), node.line, node.column)
 
     def _inherited(self, fields: Mapping[str, Node], others: Mapping[str, Profile]) -> list[Rule]:
         extends, without = fields.get("extends"), fields.get("without")
@@ -201,7 +201,7 @@ class _TableReader(Reader):
         sources = self._sources(fields["source"]) if "source" in fields else ()
         if len(self.problems) > count:
             return None
-        rule = Rule(rule_id, box, then, because, sources, self.file, node.line)
+        rule = Rule(rule_id, box, then, because, sources, self.file, node.line, node.column)
         for law in self.words.laws:
             self._obey(law, rule, fields["then"], fields["when"])
         return rule

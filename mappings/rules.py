@@ -23,6 +23,7 @@ class Rule:
     sources: tuple[str, ...]
     file: str
     line: int
+    column: int = 1
 
     @property
     def place(self) -> str:
@@ -36,6 +37,7 @@ class Impossible:
     box: Box
     because: str
     line: int
+    column: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Profile:
     name: str
     rules: tuple[Rule, ...]
     line: int
+    column: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +73,32 @@ def facts_of(words: TableWords, positions: tuple[int, ...]) -> dict[str, str]:
 def write_facts(facts: Mapping[str, str]) -> str:
     """A combination as an operator types it: `state=accepted subscription=queue`."""
     return " ".join(f"{axis}={value}" for axis, value in facts.items())
+
+
+def words_of(words: TableWords, box: Box) -> str:
+    """The combinations of a box, in words: what it leaves open goes without saying."""
+    said = [
+        f"{axis} is {' or '.join(values_in(values, mask))}"
+        for (axis, values), mask in zip(words.axes.items(), box, strict=True)
+        if mask.bit_count() < len(values)
+    ]
+    return " and ".join(said) or "whatever the facts"
+
+
+def when_of(words: TableWords, box: Box) -> str:
+    """A box as a rule's `when` writes it."""
+    parts = []
+    for (axis, values), mask in zip(words.axes.items(), box, strict=True):
+        named = [quoted(value) for value in values_in(values, mask)]
+        if len(named) < len(values):
+            parts.append(f"{axis}: {named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}")
+    return f"{{{', '.join(parts)}}}"
+
+
+def values_in(values: Sequence[str], mask: int) -> list[str]:
+    return [value for bit, value in enumerate(values) if mask >> bit & 1]
+
+
+def quoted(word: str) -> str:
+    """A word as YAML must have it: bare `no` would be something else."""
+    return f'"{word}"' if word in ("yes", "no", "on", "off", "true", "false", "null") else word

@@ -24,7 +24,7 @@ from pathlib import Path
 from mappings.boxes import Box, combinations_of
 from mappings.compile import Decision, ImpossibleFacts, Table
 from mappings.reader import Reader, contains, shown
-from mappings.rules import TableRules, facts_of, named, write_facts
+from mappings.rules import Rule, TableRules, facts_of, named, write_facts
 from mappings.table_set import TableSet
 from mappings.vocabulary import PROFILES, TABLES, TableWords, Value
 from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
@@ -44,6 +44,7 @@ class Scenario:
     then: Mapping[str, Value]
     file: str
     line: int
+    column: int
 
 
 @dataclass(slots=True)
@@ -51,7 +52,10 @@ class Verdict:
     """What came of running scenarios: how many a table has, and what failed or is missing."""
 
     counts: dict[str, int] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)  # scenarios that failed, or that could not be read
+    missed: list[Problem] = field(default_factory=list)  # rules that no scenario reaches
+    rules: int = 0  # of all tables and profiles
+    reached: int = 0
 
 
 def run_scenarios(directory: Path, rules: Mapping[str, TableRules], sets: Mapping[str, TableSet]) -> Verdict:
@@ -60,26 +64,30 @@ def run_scenarios(directory: Path, rules: Mapping[str, TableRules], sets: Mappin
     reached: set[tuple[str, str, str]] = set()  # profile, table, rule
     for scenario in _load(directory, verdict.problems):
         name = scenario.words.name
+        if name not in rules:
+            continue
         verdict.counts[name] = verdict.counts.get(name, 0) + 1
         for profile in scenario.profiles:
             decided = _run(scenario, profile, sets[profile][name], verdict.problems)
             reached.update((profile, name, rule) for rule in decided)
     for table in rules.values():
-        verdict.problems.extend(_uncovered(table, reached, directory))
+        verdict.missed.extend(_uncovered(table, reached, directory))
+        verdict.rules += sum(len(profile.rules) for profile in table.profiles.values())
+    verdict.reached = len(reached)
     return verdict
 
 
 def _uncovered(table: TableRules, reached: set[tuple[str, str, str]], directory: Path) -> list[Problem]:
     name = table.words.name
     remedy = f"write one in {directory / (name + _SUFFIX)}.yaml"
-    missed: dict[tuple[str, int, str], list[str]] = {}  # a rule, and the profiles in which it is not reached
+    missed: dict[str, tuple[Rule, list[str]]] = {}  # a rule, and the profiles in which it is not reached
     for profile in table.profiles.values():
         for rule in profile.rules:
             if (profile.name, name, rule.id) not in reached:
-                missed.setdefault((rule.file, rule.line, rule.id), []).append(profile.name)
+                missed.setdefault(rule.place, (rule, []))[1].append(profile.name)
     return [
-        Problem(file, line, f"no scenario reaches rule {rule} in {named(profiles)}", remedy)
-        for (file, line, rule), profiles in missed.items()
+        Problem(rule.file, rule.line, f"no scenario reaches rule {rule.id} ({named(profiles)})", remedy, rule.column)
+        for rule, profiles in missed.values()
     ]
 
 
@@ -94,12 +102,14 @@ def _run(scenario: Scenario, profile: str, table: Table, problems: list[Problem]
             continue
         if difference := _difference(scenario, decision):
             message = f"{scenario.name}: {profile} decides {write_facts(facts)} by rule {decision.rule}: {difference}"
-            problems.append(Problem(scenario.file, scenario.line, message, "mend the rule or the scenario"))
+            remedy = "mend the rule or the scenario"
+            problems.append(Problem(scenario.file, scenario.line, message, remedy, scenario.column))
             return decided
         decided.add(decision.rule)
     if not decided:
         message = f"{scenario.name}: every combination given is declared impossible"
-        problems.append(Problem(scenario.file, scenario.line, message, "give facts that can occur"))
+        remedy = "give facts that can occur"
+        problems.append(Problem(scenario.file, scenario.line, message, remedy, scenario.column))
     return decided
 
 
@@ -128,7 +138,7 @@ def _load(directory: Path, problems: list[Problem]) -> list[Scenario]:
         document, found = load_document(path)
         if document.readable:
             scenarios.extend(_ScenarioReader(TABLES[name], str(path), found).read(document.root))
-        problems.extend(sorted(found, key=lambda problem: problem.line))
+        problems.extend(sorted(found, key=lambda problem: (problem.line, problem.column)))
     return scenarios
 
 
@@ -153,7 +163,7 @@ class _ScenarioReader(Reader):
         rule, then = self._expect(fields["expect"]) if "expect" in fields else (None, {})
         if len(self.problems) > count:
             return None
-        return Scenario(self.words, name, profiles, given, rule, then, self.file, node.line)
+        return Scenario(self.words, name, profiles, given, rule, then, self.file, node.line, node.column)
 
     def _profiles(self, node: Node) -> tuple[str, ...]:
         names = [self.text(item) for item in self.items(node)]

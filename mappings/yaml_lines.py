@@ -18,8 +18,9 @@ all of that is refused, and all problems of a file are collected, so that an ope
     for problem in problems:
         print(problem)                       # FILE:LINE: what is wrong; what to write instead
 
-Lines count from 1. A value is one of: mapping, sequence, text, integer, boolean, null. Numbers are whole (units are in
-the key's name). Nothing is raised for what a file says; `KeyError` and `TypeError` are a caller's mistake.
+Lines and columns count from 1. A value is one of: mapping, sequence, text, integer, boolean, null. Numbers are whole
+(units are in the key's name). Nothing is raised for what a file says; `KeyError` and `TypeError` are a caller's
+mistake.
 
 Source: YAML 1.1 (what PyYAML's resolver would do with a bare word). May import: the standard library, PyYAML.
 """
@@ -39,6 +40,7 @@ Kind = Literal["mapping", "sequence", "text", "integer", "boolean", "null"]
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is ten times as fast; same events, same marks
 
+FILE_BYTES_MAX = 1_000_000
 _DEPTH_MAX = 50
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _LOOKS_LIKE_A_NUMBER = re.compile(
@@ -63,10 +65,19 @@ class Problem:
     line: int
     message: str
     remedy: str = ""
+    column: int = 1
+
+    @property
+    def place(self) -> str:
+        """For editors, which jump to FILE:LINE:COLUMN."""
+        return f"{self.file}:{self.line}:{self.column}"
+
+    @property
+    def said(self) -> str:
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
 
     def __str__(self) -> str:
-        text = f"{self.file}:{self.line}: {self.message}"
-        return f"{text}; {self.remedy}" if self.remedy else text
+        return f"{self.file}:{self.line}: {self.said}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,8 @@ class Node:
     line: int
     content: Any  # dict[str, Node], list[Node], str, int, bool or None
     key_lines: dict[str, int] = field(default_factory=dict)
+    column: int = 1
+    key_columns: dict[str, int] = field(default_factory=dict)
 
     @property
     def kind(self) -> Kind:
@@ -134,9 +147,13 @@ class Node:
     def key_line(self, key: str) -> int:
         return self.key_lines[key]
 
+    def key_problem(self, key: str, message: str, remedy: str = "") -> Problem:
+        """A problem with a key itself."""
+        return Problem(self.file, self.key_lines[key], message, remedy, self.key_columns.get(key, 1))
+
     def problem(self, message: str, remedy: str = "") -> Problem:
         """A problem on this value's line."""
-        return Problem(self.file, self.line, message, remedy)
+        return Problem(self.file, self.line, message, remedy, self.column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +168,11 @@ class Document:
 def load_document(path: Path) -> tuple[Document, list[Problem]]:
     """Read a file. The problems include one that says so when it cannot be read."""
     try:
+        size = path.stat().st_size
+        if size > FILE_BYTES_MAX:
+            message = f"is {size:,} bytes long; nobody has written that by hand"
+            remedy = f"name a file of at most {FILE_BYTES_MAX:,} bytes"
+            return _nothing(str(path)), [Problem(str(path), 1, message, remedy)]
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         return _nothing(str(path)), [Problem(str(path), 1, f"cannot be read: {error.strerror}", "name a readable file")]
@@ -170,9 +192,7 @@ def parse_document(text: str, file: str) -> tuple[Document, list[Problem]]:
 def refuse_unknown_keys(node: Node, known: Collection[str], problems: list[Problem]) -> None:
     """Name every key of a mapping that is not `known`, with the likeliest intended one."""
     problems.extend(
-        Problem(node.file, node.key_line(key), f"unknown key {key}", suggest(key, known))
-        for key in node.mapping()
-        if key not in known
+        node.key_problem(key, f"unknown key {key}", suggest(key, known)) for key in node.mapping() if key not in known
     )
 
 
@@ -204,11 +224,11 @@ class _Composer:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             said = " ".join(part for part in (error.context, error.problem) if part)
-            self._refuse(mark.line + 1 if mark else 1, f"is not YAML: {said}", "mend the syntax here or just above")
+            line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+            self._refuse((line, column), f"is not YAML: {said}", "mend the syntax here or just above")
         except yaml.YAMLError as error:
-            self._refuse(
-                1, f"is not YAML: {error}".replace("\n", " "), "remove the characters that YAML does not allow"
-            )
+            message = f"is not YAML: {error}".replace("\n", " ")
+            self._refuse((1, 1), message, "remove the characters that YAML does not allow")
         finally:
             loader.dispose()
         return None
@@ -216,52 +236,53 @@ class _Composer:
     def _document(self, take: Callable[[], Any]) -> Node | None:
         take()  # stream start
         if isinstance(take(), yaml.StreamEndEvent):
-            self._refuse(1, "the file is empty", "write a mapping")
+            self._refuse((1, 1), "the file is empty", "write a mapping")
             return None
         root = self._node(take(), take)
         take()  # document end
         end = take()
         if not isinstance(end, yaml.StreamEndEvent):
-            self._refuse(_line(end), "a second document begins here", "keep one document in a file: remove the ---")
+            self._refuse(_at(end), "a second document begins here", "keep one document in a file: remove the ---")
         return root
 
     def _node(self, event: Any, take: Callable[[], Any]) -> Node:
-        line = _line(event)
+        at = _at(event)
         if isinstance(event, yaml.AliasEvent):
-            self._refuse(line, f"alias *{event.anchor} is not allowed", "write the value out")
-            return Node(self.file, line, None)
+            self._refuse(at, f"alias *{event.anchor} is not allowed", "write the value out")
+            return Node(self.file, at[0], None, column=at[1])
         if event.anchor is not None:
-            self._refuse(line, f"anchor &{event.anchor} is not allowed", "remove it and write the value out")
+            self._refuse(at, f"anchor &{event.anchor} is not allowed", "remove it and write the value out")
         if event.tag is not None:
-            self._refuse(line, f"tag {event.tag} is not allowed", "remove the tag")
+            self._refuse(at, f"tag {event.tag} is not allowed", "remove the tag")
         if isinstance(event, yaml.ScalarEvent):
-            return Node(self.file, line, self._scalar(event, line))
+            return Node(self.file, at[0], self._scalar(event, at), column=at[1])
         if self.depth == _DEPTH_MAX:
             raise yaml.MarkedYAMLError(problem=f"more than {_DEPTH_MAX} levels deep", problem_mark=event.start_mark)
         self.depth += 1
         is_mapping = isinstance(event, yaml.MappingStartEvent)
-        node = self._mapping(line, take) if is_mapping else self._sequence(line, take)
+        node = self._mapping(at, take) if is_mapping else self._sequence(at, take)
         self.depth -= 1
         return node
 
-    def _sequence(self, line: int, take: Callable[[], Any]) -> Node:
+    def _sequence(self, at: tuple[int, int], take: Callable[[], Any]) -> Node:
         items: list[Node] = []
         while not isinstance(event := take(), yaml.SequenceEndEvent):
             items.append(self._node(event, take))
-        return Node(self.file, line, items)
+        return Node(self.file, at[0], items, column=at[1])
 
-    def _mapping(self, line: int, take: Callable[[], Any]) -> Node:
+    def _mapping(self, at: tuple[int, int], take: Callable[[], Any]) -> Node:
         items: dict[str, Node] = {}
         key_lines: dict[str, int] = {}
+        key_columns: dict[str, int] = {}
         while not isinstance(event := take(), yaml.MappingEndEvent):
             key = self._key(event, take)
             value = self._node(take(), take)
             if key in key_lines:
-                self._refuse(_line(event), f"key {key} is written twice (first on line {key_lines[key]})", "keep one")
+                self._refuse(_at(event), f"key {key} is written twice (first on line {key_lines[key]})", "keep one")
             elif key is not None:
                 items[key] = value
-                key_lines[key] = _line(event)
-        return Node(self.file, line, items, key_lines)
+                key_lines[key], key_columns[key] = _at(event)
+        return Node(self.file, at[0], items, key_lines, at[1], key_columns)
 
     def _key(self, event: Any, take: Callable[[], Any]) -> str | None:
         count = len(self.problems)
@@ -271,14 +292,14 @@ class _Composer:
         if not isinstance(node.content, str):
             wrote = event.value if _plain(event) else f"a {node.kind}"
             remedy = f'write "{wrote}" in quotes' if _plain(event) else "write a word"
-            self._refuse(node.line, f"key {wrote} is not a text", remedy)
+            self._refuse((node.line, node.column), f"key {wrote} is not a text", remedy)
             return None
         if node.content == "<<" and _plain(event):
-            self._refuse(node.line, "merge key << is not allowed", "write the keys out")
+            self._refuse((node.line, node.column), "merge key << is not allowed", "write the keys out")
             return None
         return node.content
 
-    def _scalar(self, event: Any, line: int) -> str | int | bool | None:
+    def _scalar(self, event: Any, at: tuple[int, int]) -> str | int | bool | None:
         text: str = event.value
         if not _plain(event):
             return text
@@ -289,16 +310,16 @@ class _Composer:
         if _INTEGER.fullmatch(text):
             return int(text)
         if text in ("", "~"):
-            self._refuse(line, "no value is written here", "write null, [], {} or the value")
+            self._refuse(at, "no value is written here", "write null, [], {} or the value")
         elif text.lower() in _YAML_1_1_BOOLEAN or text.lower() == "null":
             meant = _meant(text)
-            self._refuse(line, f"bare {text} is ambiguous", f'write {meant}, or "{text}" in quotes for the word')
+            self._refuse(at, f"bare {text} is ambiguous", f'write {meant}, or "{text}" in quotes for the word')
         elif _LOOKS_LIKE_A_NUMBER.fullmatch(text):
-            self._refuse(line, f"bare {text} is no whole number", f'write "{text}" in quotes, or a whole number')
+            self._refuse(at, f"bare {text} is no whole number", f'write "{text}" in quotes, or a whole number')
         return text
 
-    def _refuse(self, line: int, message: str, remedy: str) -> None:
-        self.problems.append(Problem(self.file, line, message, remedy))
+    def _refuse(self, at: tuple[int, int], message: str, remedy: str) -> None:
+        self.problems.append(Problem(self.file, at[0], message, remedy, at[1]))
 
 
 def _meant(text: str) -> str:
@@ -311,5 +332,6 @@ def _plain(event: Any) -> bool:
     return isinstance(event, yaml.ScalarEvent) and event.style in (None, "")
 
 
-def _line(event: Any) -> int:
-    return int(event.start_mark.line) + 1
+def _at(event: Any) -> tuple[int, int]:
+    """Line and column, from 1."""
+    return int(event.start_mark.line) + 1, int(event.start_mark.column) + 1

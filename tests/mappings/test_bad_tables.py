@@ -9,6 +9,7 @@ import pytest
 
 from mappings.check import check_table
 from mappings.load import load_table
+from mappings.table_set import SHIPPED
 from mappings.vocabulary import TABLES
 from mappings.yaml_lines import Problem
 
@@ -17,7 +18,8 @@ EXPECT = re.compile(r"^# expect (\d+): (.*)$", re.MULTILINE)
 
 
 def problems_of(path: Path) -> list[Problem]:
-    named = re.search(r"^table: (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    with path.open(encoding="utf-8") as file:
+        named = re.search(r"^table: (\w+)", file.read(10_000), re.MULTILINE)
     words = TABLES.get(named[1], TABLES["default"]) if named else TABLES["default"]
     problems: list[Problem] = []
     table = load_table(path, words, problems)
@@ -41,6 +43,32 @@ def test_every_problem_names_file_line_and_remedy() -> None:
         for problem in problems_of(path):
             assert str(problem).startswith(f"{path}:{problem.line}: {problem.message}; "), problem
             assert problem.remedy, problem
+
+
+def test_every_problem_points_at_something_that_is_written() -> None:
+    for path in BAD:
+        lines = path.read_text(encoding="utf-8").split("\n")
+        for problem in problems_of(path):
+            assert problem.place == f"{path}:{problem.line}:{problem.column}"
+            at_end = problem.column == 1 and problem.line == len(lines)
+            assert at_end or lines[problem.line - 1][problem.column - 1 :].strip(), problem
+
+
+def test_the_column_is_that_of_the_word(tmp_path: Path) -> None:
+    text = (SHIPPED / "tables" / "fault.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "fault.yaml"
+    path.write_text(text.replace("scope: session", "scope: sessoin", 1), encoding="utf-8")
+    [problem] = problems_of(path)
+    line = path.read_text(encoding="utf-8").split("\n")[problem.line - 1]
+    assert line[problem.column - 1 :].startswith("sessoin"), (problem, line)
+
+
+def test_a_file_of_10_mb_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "fault.yaml"
+    path.write_bytes(b"# " + b"x" * 10 * 1024 * 1024 + b"\ntable: fault\n")
+    [problem] = problems_of(path)
+    assert problem.message == "is 10,485,776 bytes long; nobody has written that by hand"
+    assert problem.remedy == "name a file of at most 1,000,000 bytes"
 
 
 def _speaks_of(said: str, text: str) -> bool:

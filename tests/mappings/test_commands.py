@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from mappings.commands import main
+from mappings.problem_text import write_problems
 from mappings.vocabulary import PROFILES, TABLES
+from mappings.yaml_lines import Problem
 
 
 def run(*argv: str | Path) -> tuple[int, str]:
@@ -54,7 +57,7 @@ def test_a_changed_rule_fails_its_scenario_and_its_expanded_table(directory: Pat
     assert code == 1
     wrong = "rule outcome-not-agreed: condition is amqp:illegal-state, expected amqp:not-allowed"
     assert f"extended decides fault=outcome-not-agreed by {wrong}" in said
-    assert f"{directory}/expanded/extended.fault.tsv:10: the expanded table is out of date" in said
+    assert f"{directory}/expanded/extended.fault.tsv:10:1: the expanded table is out of date" in said
 
 
 def test_a_rule_without_a_scenario_is_told(directory: Path) -> None:
@@ -63,7 +66,7 @@ def test_a_rule_without_a_scenario_is_told(directory: Path) -> None:
     path.write_text("".join(lines[:-3]), encoding="utf-8")
     code, said = run("check", directory)
     assert code == 1
-    assert "no scenario reaches rule idle in every profile; write one in" in said
+    assert "no scenario reaches rule idle (every profile); write one in" in said
     assert said.endswith("1 problem\n")
 
 
@@ -90,7 +93,7 @@ def test_a_mistake_in_a_scenario_is_told(directory: Path, mistake: str) -> None:
     code, said = run("check", directory)
     assert code == 1
     line = next(line for line in said.splitlines() if message in line)
-    assert re.match(rf"{re.escape(str(directory))}/scenarios/fault_test\.yaml:\d+: ", line)
+    assert re.match(rf"{re.escape(str(directory))}/scenarios/fault_test\.yaml:\d+:\d+: ", line)
 
 
 def test_a_scenario_that_cannot_happen_is_told(directory: Path) -> None:
@@ -113,7 +116,7 @@ def test_scenarios_of_no_table_and_missing_scenarios_are_told(directory: Path) -
     for path in (directory / "scenarios").iterdir():
         path.unlink()
     (directory / "scenarios").rmdir()
-    assert "scenarios:1: is no directory" in run("check", directory)[1]
+    assert "scenarios:1:1: is no directory" in run("check", directory)[1]
 
 
 # -- expand
@@ -125,8 +128,8 @@ def test_expand_writes_what_check_compares(directory: Path) -> None:
     (directory / "expanded" / "um-9.8.fault.tsv").write_text("cell\n")
     code, said = run("expand", "--check", directory)
     assert code == 1
-    assert "extended.fault.tsv:10: the expanded table is out of date from this line on; run realmgate" in said
-    assert "um-9.8.fault.tsv:1: is of no table and profile; remove it" in said
+    assert "extended.fault.tsv:10:1: the expanded table is out of date from this line on; run realmgate" in said
+    assert "um-9.8.fault.tsv:1:1: is of no table and profile; remove it" in said
     code, said = run("expand", directory)
     assert code == 0
     assert said.endswith("5 of 32 expanded tables changed\n")
@@ -138,7 +141,7 @@ def test_a_missing_expanded_table_is_told_and_written(directory: Path) -> None:
     path = directory / "expanded" / "extended.settle.tsv"
     kept = path.read_text(encoding="utf-8")
     path.unlink()
-    assert "extended.settle.tsv:1: the expanded table is missing" in run("check", directory)[1]
+    assert "extended.settle.tsv:1:1: the expanded table is missing" in run("check", directory)[1]
     assert run("expand", directory)[0] == 0
     assert path.read_text(encoding="utf-8") == kept
 
@@ -223,3 +226,79 @@ def test_a_wrong_command_line_leaves_with_2() -> None:
     with pytest.raises(SystemExit) as left:
         run("explode")
     assert left.value.code == 2
+
+
+# -- formats, and test
+
+
+def test_check_for_programs_and_pull_requests(directory: Path) -> None:
+    edit(directory / "tables" / "fault.yaml", "scope: session", "scope: 100%")
+    code, said = run("check", directory, "--format", "json")
+    assert code == 1
+    told = json.loads(said)
+    assert told["count"] == 1
+    [problem] = told["problems"]
+    assert problem["file"] == str(directory / "tables" / "fault.yaml")
+    assert problem["message"] == "scope cannot be 100%"
+    line = (directory / "tables" / "fault.yaml").read_text().split("\n")[problem["line"] - 1]
+    assert line[problem["column"] - 1 :].startswith("100%")
+    code, said = run("check", directory, "--format", "github")
+    assert code == 1
+    assert re.fullmatch(
+        r"::error file=.*fault\.yaml,line=\d+,col=\d+::scope cannot be 100%25; write link or .*\n", said
+    )
+    assert json.loads(run("check", "--format", "json")[1]) == {"problems": [], "count": 0}
+    assert run("check", "--format", "github") == (0, "")
+
+
+def test_an_annotation_is_one_line_whatever_it_says() -> None:
+    out = io.StringIO()
+    assert write_problems([Problem("a:b,c", 3, "100 %\nof it", "stop", 7)], "github", out) == 1
+    assert out.getvalue() == "::error file=a%3Ab%2Cc,line=3,col=7::100 %25%0Aof it; stop\n"
+
+
+def test_problems_of_all_tables_and_scenarios_are_told_at_once(directory: Path) -> None:
+    edit(directory / "tables" / "fault.yaml", "scope: session", "scope: sessoin")
+    edit(directory / "tables" / "default.yaml", "when: {cause: stopped}", "when: {cause: [stopped, lost]}")
+    edit(directory / "scenarios" / "default_test.yaml", "given: {", "gievn: {")
+    code, said = run("check", directory)
+    assert code == 1
+    assert "scope cannot be sessoin" in said
+    assert "both hit cause=lost default_outcome=unset (1 combinations); narrow stopped-is-released" in said
+    assert "lost-is-released: it says nothing of its own" in said
+    assert "narrow one of them: write when: {cause: unstated, default_outcome: accepted} in default-accepted" in said
+    assert "unknown key gievn; write given" in said
+
+
+def test_a_gap_is_told_with_the_rule_that_would_fill_it(directory: Path) -> None:
+    edit(
+        directory / "tables" / "settled.yaml",
+        "when: {answer: access-denied}",
+        'when: {answer: access-denied, peer_settled: "no"}',
+    )
+    code, said = run("check", directory)
+    assert code == 1
+    assert "no rule hits operation=acknowledge answer=access-denied peer_settled=yes (" in said
+    assert "when (answer is access-denied and peer_settled is yes)" in said
+    assert 'when: {answer: access-denied, peer_settled: "yes"}, or declare it impossible' in said
+
+
+def test_the_shipped_scenarios_reach_every_rule() -> None:
+    code, said = run("test")
+    assert code == 0
+    reached, rules = re.search(r"^(\d+) of (\d+) rules reached \(100\.0 %\)", said, re.MULTILINE).groups()  # type: ignore[union-attr]
+    assert reached == rules
+    assert int(rules) >= 390
+
+
+def test_a_rule_that_no_scenario_reaches_fails_the_test_unless_less_will_do(directory: Path) -> None:
+    path = directory / "scenarios" / "fault_test.yaml"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:-3]), encoding="utf-8")
+    code, said = run("test", directory)
+    assert code == 1
+    assert "no scenario reaches rule idle (every profile)" in said
+    assert "(99.0 %)" in said
+    assert run("test", directory, "--least", "98")[0] == 0
+    edit(directory / "scenarios" / "default_test.yaml", "state: accepted", "state: rejected")
+    assert run("test", directory, "--least", "0")[0] == 1

@@ -1,0 +1,136 @@
+"""What a change of tables changes, in words: two sets of expanded tables, compared combination by combination, and the
+combinations that change alike told as one group.
+
+Expanded tables are read from compiled rules, from `expanded/*.tsv` of a folder, or from those of a git revision; so a
+revision whose vocabulary was another one can be compared too. An axis that only one side has is compared for each of
+its values.
+
+Source: docs/cli.md. May import: the standard library, `mappings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+Facts = tuple[tuple[str, str], ...]  # axis, value; in the table's order
+Cells = Mapping[Facts, tuple[str, str]]  # combination -> rule, then
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """One table in one profile: every possible combination."""
+
+    axes: tuple[str, ...]
+    cells: Cells
+
+
+@dataclass(slots=True)
+class Group:
+    """Combinations of one table that change in the same way."""
+
+    table: str
+    change: str
+    behaviour: bool  # False: only the rule's name is another
+    profiles: list[str] = field(default_factory=list)
+    combinations: list[Facts] = field(default_factory=list)
+
+
+def read_expanded(text: str) -> Expanded:
+    """One `.tsv`."""
+    header, *lines = text.rstrip("\n").split("\n")
+    axes = tuple(header.split("\t")[1:-2])
+    cells: dict[Facts, tuple[str, str]] = {}
+    for line in lines:
+        _, *values, rule, then = line.split("\t")
+        cells[tuple(zip(axes, values, strict=True))] = (rule, then)
+    return Expanded(axes, cells)
+
+
+def compare(old: Mapping[tuple[str, str], Expanded], new: Mapping[tuple[str, str], Expanded]) -> list[Group]:
+    """Both by (profile, table). Groups in the order of the new tables."""
+    groups: dict[tuple[object, ...], Group] = {}
+    for key in (*new, *(key for key in old if key not in new)):
+        profile, table = key
+        by_change: dict[tuple[str, bool], list[Facts]] = {}
+        for facts, change, behaviour in _changes(old.get(key), new.get(key)):
+            by_change.setdefault((change, behaviour), []).append(facts)
+        for (change, behaviour), combinations in by_change.items():
+            alike = (table, change, behaviour, tuple(combinations))
+            group = groups.setdefault(alike, Group(table, change, behaviour, combinations=combinations))
+            group.profiles.append(profile)
+    return list(groups.values())
+
+
+def _changes(old: Expanded | None, new: Expanded | None) -> Iterable[tuple[Facts, str, bool]]:
+    if old is None or new is None:
+        yield (), "the table is new" if old is None else "the table is gone", True
+        return
+    common = [axis for axis in new.axes if axis in old.axes]
+    before, after = _on_axes(old, common), _on_axes(new, common)
+    for facts in (*after, *(facts for facts in before if facts not in after)):
+        was, now = before.get(facts), after.get(facts)
+        if was is None or now is None:
+            yield facts, "was impossible" if was is None else "is impossible now", True
+            continue
+        for mine, (rule, then) in now:
+            for _, (old_rule, old_then) in was:
+                if then != old_then:
+                    yield mine, _in_words(old_then, then), True
+                elif rule != old_rule:
+                    yield mine, f"rule {old_rule} -> {rule}, to the same effect", False
+
+
+def _on_axes(table: Expanded, common: list[str]) -> dict[Facts, list[tuple[Facts, tuple[str, str]]]]:
+    found: dict[Facts, list[tuple[Facts, tuple[str, str]]]] = {}
+    for facts, cell in table.cells.items():
+        given = dict(facts)
+        found.setdefault(tuple((axis, given[axis]) for axis in common), []).append((facts, cell))
+    return found
+
+
+def _in_words(old: str, new: str) -> str:
+    """`native: return -> discard, outcome: ...`."""
+    was, now = _pairs(old), _pairs(new)
+    keys = [key for key in (*was, *(key for key in now if key not in was)) if was.get(key) != now.get(key)]
+    return ", ".join(f"{key}: {was.get(key, 'nothing')} -> {now.get(key, 'nothing')}" for key in keys)
+
+
+def _pairs(then: str) -> dict[str, str]:
+    return dict(pair.split("=", 1) for pair in then.split(" ")) if then else {}
+
+
+def write_groups(groups: Iterable[Group], *sides: Mapping[tuple[str, str], Expanded]) -> list[str]:
+    """A paragraph for each group."""
+    lines = []
+    for group in groups:
+        where = f"{group.table} in {', '.join(group.profiles)}"
+        if group.combinations == [()]:
+            lines.append(f"{where}: {group.change}")
+            continue
+        count = len(group.combinations)
+        said = _facts_in_words(group.combinations, _possible(group, sides))
+        lines.append(f"{where}: {count} combination{'s' if count > 1 else ''}: {said}")
+        lines.append(f"  {group.change}")
+    return lines
+
+
+def _facts_in_words(combinations: list[Facts], possible: set[Facts]) -> str:
+    """What the combinations have in common: the values of each axis that is not open. Where others have that too, it
+    says so."""
+    hit = [set(column) for column in zip(*combinations, strict=True)]
+    known = [{column[at] for column in possible} for at in range(len(hit))]
+    said = []
+    for column, all_of_it in zip(hit, known, strict=True):
+        if column != all_of_it:
+            in_order = dict.fromkeys(pair for facts in combinations for pair in facts if pair in column)
+            said.append(f"{next(iter(column))[0]} {' or '.join(value for _, value in in_order)}")
+    alike = sum(all(pair in column for pair, column in zip(facts, hit, strict=True)) for facts in possible)
+    return ("" if alike == len(combinations) else "some of ") + (", ".join(said) or "whatever the facts")
+
+
+def _possible(group: Group, sides: Iterable[Mapping[tuple[str, str], Expanded]]) -> set[Facts]:
+    """The possible combinations of a group's table, with its axes."""
+    axes = tuple(axis for axis, _ in group.combinations[0])
+    found = {facts for side in sides for (_, name), one in side.items() if name == group.table for facts in one.cells}
+    return {facts for facts in found if tuple(axis for axis, _ in facts) == axes} | set(group.combinations)

@@ -1,0 +1,69 @@
+"""Where `diff` takes its two sides from: a folder with tables, a git revision of one, or a profile.
+
+Errors: `NoSuchSide` in words. May import: the standard library, `mappings`; runs `git`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from mappings.difference import Expanded, read_expanded
+from mappings.expand import expanded_text
+from mappings.inspection import compile_all
+from mappings.table_set import TableSet, load_rules
+from mappings.vocabulary import PROFILES
+from mappings.yaml_lines import Problem
+
+Side = dict[tuple[str, str], Expanded]
+
+
+class NoSuchSide(Exception):
+    """It is neither a folder, nor a revision, nor a profile; or it cannot be read."""
+
+
+def of_directory(directory: Path) -> tuple[Side, list[Problem]]:
+    """What the rules of a folder say now, or what is wrong with them."""
+    rules, problems = load_rules(directory)
+    return ({} if problems else of_sets(compile_all(rules))), problems
+
+
+def of_sets(sets: Mapping[str, TableSet]) -> Side:
+    return {
+        (profile, name): read_expanded(expanded_text(tables[name]))
+        for profile, tables in sets.items()
+        for name in tables
+    }
+
+
+def of_profile(side: Side, profile: str, title: str) -> Side:
+    """One profile's tables, under another's name, so that two profiles can be compared."""
+    return {(title, name): expanded for (owner, name), expanded in side.items() if owner == profile}
+
+
+def of_revision(revision: str, directory: Path) -> Side:
+    """The expanded tables as they were committed: they need no vocabulary to be read."""
+    names = _git(directory, "ls-tree", "--full-tree", "--name-only", f"{revision}:./expanded").split("\n")
+    side: Side = {}
+    for profile in PROFILES:
+        for name in names:
+            if name.startswith(f"{profile}.") and name.endswith(".tsv"):
+                text = _git(directory, "show", f"{revision}:./expanded/{name}")
+                side[(profile, name.removeprefix(f"{profile}.").removesuffix(".tsv"))] = read_expanded(text)
+    if not side:
+        raise NoSuchSide(f"revision {revision} has no expanded tables in {directory}/expanded")
+    return side
+
+
+def _git(directory: Path, *words: str) -> str:
+    command = ["git", "-C", str(directory), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoSuchSide(f"git cannot be asked: {error}") from None
+    if done.returncode:
+        raise NoSuchSide(
+            f"{words[-1].split(':')[0]} is no folder, no profile and no git revision: {done.stderr.strip()}"
+        )
+    return done.stdout

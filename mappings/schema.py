@@ -1,0 +1,124 @@
+"""The JSON Schema of each table file, for editors: what they complete and flag while a rule is written.
+
+`schemas/TABLE.json`, generated from the vocabulary (`realmgate mappings expand` writes them too), named in the first
+line of each table file: `# yaml-language-server: $schema=../schemas/TABLE.json`. A schema sees one rule at a time;
+whether rules fit together is said by `realmgate mappings check`.
+
+Source: JSON Schema draft-07 (what the YAML language server reads). May import: the standard library, `mappings`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mappings.vocabulary import HIT_POLICY, PROFILES, TABLES, TableWords
+from mappings.yaml_lines import Problem
+
+_ID = "^[a-z0-9]+(-[a-z0-9]+)*$"
+_TEXT = {"type": "string", "minLength": 1}
+
+
+def hint(name: str) -> str:
+    """The first line of a table file."""
+    return f"# yaml-language-server: $schema=../schemas/{name}.json"
+
+
+def schema_of(words: TableWords) -> dict[str, Any]:
+    """The schema of one table file."""
+    profile = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["rules"],
+        "properties": {
+            "extends": {"enum": list(PROFILES), "description": "the profile that this one differs from"},
+            "without": {"type": "array", "items": _TEXT, "description": "ids of its rules that do not hold here"},
+            "rules": {"type": "array", "items": {"$ref": "#/definitions/rule"}},
+        },
+    }
+    axes = {axis: {"const": list(values)} for axis, values in words.axes.items()}
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": f"mapping table {words.name}",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["table", "hit_policy", "axes", "profiles"],
+        "properties": {
+            "table": {"const": words.name},
+            "hit_policy": {"const": HIT_POLICY},
+            "axes": {**_object(axes), "required": list(axes)},
+            "impossible": {"type": "array", "items": {"$ref": "#/definitions/impossible"}},
+            "profiles": _object(dict.fromkeys(PROFILES, profile)),
+        },
+        "definitions": {
+            "when": _when(words),
+            "then": _then(words),
+            "impossible": {
+                **_object({"when": {"$ref": "#/definitions/when"}, "because": _TEXT}),
+                "required": ["when", "because"],
+            },
+            "rule": _rule(),
+        },
+    }
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _when(words: TableWords) -> dict[str, Any]:
+    """An axis that is left out means any of its values."""
+    one_or_more = {
+        axis: {
+            "oneOf": [
+                {"enum": list(values)},
+                {"type": "array", "items": {"enum": list(values)}, "minItems": 1, "uniqueItems": True},
+            ]
+        }
+        for axis, values in words.axes.items()
+    }
+    return _object(one_or_more)
+
+
+def _then(words: TableWords) -> dict[str, Any]:
+    said = {key: {"enum": list(word.values)} for key, word in words.then.items()}
+    return {**_object(said), "required": [key for key, word in words.then.items() if word.required]}
+
+
+def _rule() -> dict[str, Any]:
+    parts = {
+        "id": {"type": "string", "pattern": _ID, "description": "its name for ever: it stands in the evidence"},
+        "when": {"$ref": "#/definitions/when"},
+        "then": {"$ref": "#/definitions/then"},
+        "because": {**_TEXT, "description": "why, in plain words"},
+        "source": {**_TEXT, "description": "where it is written that it must be so, ids separated by commas"},
+    }
+    return {**_object(parts), "required": list(parts)}
+
+
+def schema_text(words: TableWords) -> str:
+    return json.dumps(schema_of(words), indent=1, ensure_ascii=False) + "\n"
+
+
+def write_schemas(directory: Path) -> list[Path]:
+    """Write the files that are out of date; returns them."""
+    directory.mkdir(parents=True, exist_ok=True)
+    touched = []
+    for path, text in _wanted(directory).items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            touched.append(path)
+    return touched
+
+
+def check_schemas(directory: Path) -> list[Problem]:
+    return [
+        Problem(str(path), 1, "the schema is missing or out of date", "run realmgate mappings expand")
+        for path, text in _wanted(directory).items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def _wanted(directory: Path) -> dict[Path, str]:
+    return {directory / f"{name}.json": schema_text(words) for name, words in TABLES.items()}
