@@ -61,6 +61,9 @@ class Admission:
             self._refuse(self._attached(found.answer, "attach"), found.answer, found.native)
         elif found.node is None and not self._created and self._may_create():
             self._created = True
+            if not self._house.realm.may_create(self.connection.subject):
+                self._refuse(self._attached("access-denied", "attach"), "access-denied", "not-granted")
+                return
             self._house.realm.create_node(self.terminus.node, self.terminus.wanted_kind, self)  # type: ignore[arg-type]
         else:
             self._decide(found.node)
@@ -95,7 +98,8 @@ class Admission:
     def _subscribe(self, node: Node, mode: str) -> None:
         self._node = node
         durable = self._durable_name() if mode == "durable" else None
-        self._house.realm.subscribe(Subscribe(node, mode, durable, self.link), self)  # type: ignore[arg-type]
+        request = Subscribe(node, mode, durable, self.link, self.connection.subject)  # type: ignore[arg-type]
+        self._house.realm.subscribe(request, self)
 
     def _durable_name(self) -> str:
         """`CONTAINER-ID:LINK-NAME`, without what Qpid JMS puts behind a bar to tell links of one shared subscription
@@ -103,9 +107,11 @@ class Admission:
         return f"{self.connection.container}:{self.link.name.split('|')[0]}"
 
     def _on_published_to(self, node: Node) -> None:
-        decision = self._attached("ready", "attach")
+        denied = self._house.realm.may_publish(node, self.connection.subject) == "access-denied"
+        answer, native = ("access-denied", "not-granted") if denied else ("ready", "")
+        decision = self._attached(answer, "attach")
         if decision.then["attach"] != "confirm":
-            self._refuse(decision, "ready", "")
+            self._refuse(decision, answer, native)
             return
         self.link.confirm()
         assert isinstance(self.link, Incoming)
@@ -143,6 +149,8 @@ class Admission:
         return table.decide(direction=self.terminus.direction, answer=answer, moment=moment)
 
     def _refuse(self, decision: Decision, answer: str, native: str) -> None:
+        if answer == "access-denied":
+            self._house.count_fault(answer, f"{self.connection.subject.user!a} at {self.terminus.node!a}: {native}")
         detail = f"{self.terminus.direction} {self.terminus.node[:200]!r}: {answer} {native}".rstrip()
         self.connection.close_link(self.link, decision.then["condition"], detail)
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from gateway.access_arguments import add_acl, add_user
 from gateway.realm_arguments import add_node
 from native_backend.log import LogError
 
@@ -59,20 +60,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_config(serve)
     node = commands.add_parser("node", help="create, change, list, show and delete nodes", allow_abbrev=False)
     add_node(node, _add_config)
-    _add_user(commands.add_parser("user", help="make entries for the file of users", allow_abbrev=False))
+    add_acl(commands.add_parser("acl", help="who may do what", allow_abbrev=False), _add_config)
+    add_user(commands.add_parser("user", help="make entries for the file of users", allow_abbrev=False))
     commands.add_parser("mappings", help="check, test, explain, expand and compare mapping tables", add_help=False)
     commands.add_parser("reconcile", help="say whether the realm holds what was told", add_help=False)
     return parser
-
-
-def _add_user(user: argparse.ArgumentParser) -> None:
-    actions = user.add_subparsers(dest="action", required=True, metavar="ACTION")
-    hashing = actions.add_parser(
-        "hash", help="print an entry; asks for the password, or reads one line of stdin", allow_abbrev=False
-    )
-    hashing.add_argument("name", metavar="NAME")
-    hashing.add_argument("--group", metavar="GROUP", action="append", default=[], help="may be given several times")
-    hashing.add_argument("--iterations", metavar="N", type=int, help="default: 15000")
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
@@ -105,6 +97,10 @@ def _configured(arguments: argparse.Namespace) -> int:
             from gateway import node_commands
 
             return node_commands.run(arguments, settings, sys.stdout)
+        if arguments.command == "acl":
+            from gateway import acl_commands
+
+            return acl_commands.run(arguments, settings, sys.stdout)
         from gateway.server import serve
 
         return serve(settings)

@@ -17,6 +17,7 @@ from gateway.connection import Connection
 from gateway.credit import CreditPool
 from gateway.engine_links import Link
 from gateway.outcomes import Outcomes
+from gateway.publishing import PublishingLink
 from gateway.settings import Settings
 from mappings import TableSet
 from native_backend.clock import Clock
@@ -62,6 +63,7 @@ class Gateway:
         self._pressure = False
         self._link_numbers = 0
         self._turns = 0
+        realm.on_access_changed(self._on_access_changed)
 
     # -- shared counts
 
@@ -131,6 +133,13 @@ class Gateway:
         self.count_fault("assertion", what)
         log.exception(what)
         self.on_broken(owner)
+
+    def _on_access_changed(self) -> None:
+        """Publishers look again; consumers that may no more are told by the realm."""
+        for connection in self.connections:
+            for link in connection.engine.links():
+                if link.alive and isinstance(link.owner, PublishingLink):
+                    link.owner.access_changed()
 
     def _dispatch(self) -> None:
         """Events to links with credit: a share each, round after round until nobody takes any. The first one changes

@@ -36,6 +36,7 @@ class PublishingLink:
         self._mode = link.sender_settle_mode
         self._account = house.credit.open_account()
         self._key_prefix = house.event_key_prefix
+        self._submit = house.realm.publish
         self._verdicts: dict[tuple[int, int, str, str], Verdict] = {}
         tables = house.tables
         # What a transfer meets depends on three bits once the link's mode is known; a peer that breaks its own mode
@@ -109,7 +110,7 @@ class PublishingLink:
 
     def _carry_out(self, batch: _Batch, keys: list[bytes], values: list[bytes]) -> None:
         if batch.decision.then["native"] == "publish":
-            self._house.realm.publish(self.node, keys, values, batch)
+            self._submit(self.node, keys, values, batch)
         else:
             seqs = range(batch.first_seq, batch.first_seq + len(keys))
             self._conclude(batch, batch.decision, None, seqs, [-1] * len(keys), None)
@@ -180,6 +181,12 @@ class PublishingLink:
                 presettled=bool(presettled),
             )
         return verdict
+
+    def access_changed(self) -> None:
+        """Whether its peer may publish is asked now and not for each message: the next one meets the answer (P-R2a)."""
+        realm = self._house.realm
+        denied = realm.may_publish(self.node, self.connection.subject) == "access-denied"
+        self._submit = realm.refuse if denied else realm.publish
 
     def ended(self, cause: str) -> None:
         """The link has gone. What is in flight completes unheard, and leaves its records."""

@@ -65,6 +65,9 @@ class Users:
     def __len__(self) -> int:
         return len(self._users)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._users
+
     def subject(self, name: str) -> Subject:
         return Subject(name, self._users[name].groups)
 

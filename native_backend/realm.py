@@ -10,8 +10,9 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from native_backend.access import SUBSCRIBING, Access, Subject
 from native_backend.admin import create_node
-from native_backend.answers import Answer, NodeFound, NodeKind, PublishAnswer, Subscribed
+from native_backend.answers import Answer, NodeFound, NodeKind, PublishAnswer, Published, Subscribed
 from native_backend.clock import Clock
 from native_backend.control import Control
 from native_backend.delivery import Delivered
@@ -32,6 +33,8 @@ from native_backend.transaction import Posting, commit
 
 __all__ = ["Delivered", "Node", "Posting", "Realm", "Settlement", "Subscribe", "Subscription"]
 _LOG = logging.getLogger(__name__)
+NOT_GRANTED = "not-granted"  # the native code of what the realm's grants do not allow
+_PUBLISH, _MANAGE = frozenset({"publish"}), frozenset({"manage"})
 _PAUSE_S = 0.001  # between two polls while closing
 
 
@@ -51,9 +54,12 @@ class Realm:
         self._services = Services(log, prefix, run, clock, control, limits, feeds, journal, self._answer)
         self._log, self._clock, self._control, self._journal, self._feeds = log, clock, control, journal, feeds
         self._metadata = Metadata()
+        self._access = Access(self._metadata)
+        self._metadata.on_changed.append(lambda _: self._recheck())
         self._shard = Shard(self._services, self._metadata)
         self._publisher = Publisher(self._services, self._metadata)
         self._subscriptions: set[Subscription] = set()
+        self._access_changed: list[Callable[[], None]] = []
         self._following = False
         self._follow_s = 0.0
 
@@ -99,15 +105,42 @@ class Realm:
         """Told out of `poll` of every node whose properties changed; None: the realm's own grants did."""
         self._metadata.on_changed.append(listener)
 
+    # -- access
+
+    def may_create(self, subject: Subject) -> bool:
+        """Nodes, which belong to the realm."""
+        return self._access.allows(subject, _MANAGE, None)
+
+    def on_access_changed(self, listener: Callable[[], None]) -> None:
+        """Told out of `poll` when something may be allowed no more, or anew; subscriptions that are not are lost by
+        then."""
+        self._access_changed.append(listener)
+
+    def refuse(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
+        """`publish` for those who may not: answered by one `Published`."""
+        self._answer(Published(owner, 0, [-1] * len(keys), "access-denied", NOT_GRANTED))
+
+    def _recheck(self) -> None:
+        for subscription in list(self._subscriptions):
+            if not self._allowed(subscription):
+                subscription.revoke(NOT_GRANTED)
+        for listener in self._access_changed:
+            listener()
+
+    def _allowed(self, asked: Subscribe | Subscription) -> bool:
+        return self._access.allows(asked.subject, SUBSCRIBING[asked.mode], asked.node)
+
     # -- data
 
     def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
         """Answered by one or several `Published`."""
         self._publisher.publish(node, keys, values, owner)
 
-    def may_publish(self, node: Node) -> PublishAnswer:
+    def may_publish(self, node: Node, subject: Subject) -> PublishAnswer:
         """What publishing to that node would be answered now, as far as that can be known before."""
-        return "stored" if self._metadata.alive(node) else "not-found"
+        if not self._metadata.alive(node):
+            return "not-found"
+        return "stored" if self._access.allows(subject, _PUBLISH, node) else "access-denied"
 
     def commit(self, settlements: list[Settlement], postings: Sequence[Posting], owner: object) -> None:
         """Enlisted settlements and new events, all or none; answered by `Committed`. What failed is in the caller's
@@ -136,6 +169,8 @@ class Realm:
         """Answered by `Subscribed`."""
         if not self._metadata.alive(request.node):
             self._answer(Subscribed(owner, None, "not-found"))
+        elif not self._allowed(request):
+            self._answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
         elif request.mode == "plain":
             self._subscribe_plain(request, owner)
         else:
@@ -187,6 +222,10 @@ class Realm:
         if isinstance(result, LogError):
             failure = result.failure
             self._answer(Subscribed(owner, None, subscribe_answer(failure), failure.code or failure.cause))
+            return
+        if not self._allowed(result):  # since it was asked
+            result.close()
+            self._answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
             return
         self._subscriptions.add(result)
         self._answer(Subscribed(owner, result, "ready"))

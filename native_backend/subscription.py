@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from native_backend.access import ANONYMOUS, Subject
 from native_backend.answers import Operation, SettleAnswer, Settled, SubscribeAnswer, SubscriptionLost
 from native_backend.delivery import Delivered, Gathering
 from native_backend.dispatch import Dispatch, bounded
@@ -36,6 +37,7 @@ class Subscribe:
     mode: Mode
     durable: str | None
     link: object
+    subject: Subject = ANONYMOUS
 
 
 class Subscription(ABC):
@@ -48,6 +50,7 @@ class Subscription(ABC):
         self.mode = request.mode
         self.durable = request.durable
         self.link = request.link
+        self.subject = request.subject
         self.owner = owner
         self.outstanding = Intervals()
         self._lost: SubscribeAnswer | None = None
@@ -105,6 +108,11 @@ class Subscription(ABC):
         self._lost = answer
         self._services.answer(SubscriptionLost(self.owner, self, answer, native))
 
+    def revoke(self, native: str) -> None:
+        """Its subject may not have it any more. What it has outstanding becomes available again."""
+        if self._open and self._lost is None:
+            self.lose("access-denied", native)
+
     @abstractmethod
     def _leave(self) -> None:
         """Give up what this mode holds of the realm; called once, unless it was lost before."""
@@ -130,6 +138,11 @@ class DurableSubscription(Subscription):
             return None
         return self._dispatch.take(self, count_max, bytes_max)
 
+    def revoke(self, native: str) -> None:
+        if self._open and self._lost is None:
+            self._leave()
+        super().revoke(native)
+
     def settle(
         self,
         operation: Operation,
@@ -143,7 +156,7 @@ class DurableSubscription(Subscription):
         reason: str = "",
     ) -> None:
         if self._lost is not None:
-            answer: SettleAnswer = "not-found" if self._lost == "not-found" else "unexpected"
+            answer: SettleAnswer = self._lost if self._lost in ("not-found", "access-denied") else "unexpected"
             self._services.answer(Settled(owner, answer, self._lost))
             return
         self._dispatch.settle(self, operation, eids, seqs, owner, failed, elsewhere, cause, reason)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from native_backend.access import ANONYMOUS
 from native_backend.answers import CommitAnswer, Committed, Settled
 from native_backend.journal import tail
 from native_backend.limits import RealmLimits
@@ -110,7 +111,7 @@ def test_what_cannot_be_stored_fails_by_itself(gateway: Gateway) -> None:
     gateway.until(lambda: gateway.find("gone") is not None, "the node, whose topic is gone")
     owner = commit(gateway, [], [posting(gateway, "gone", [b"nowhere"])])
     assert committed(gateway, owner).answer == "not-found"
-    assert gateway.realm.may_publish(node) == "stored"
+    assert gateway.realm.may_publish(node, ANONYMOUS) == "stored"
     records = [record["n"] for _, record in tail(gateway.log, f"{gateway.prefix}.journal", 0)]
     assert records == [*range(1, len(records) + 1)], "no hole in the numbers"
 

@@ -9,9 +9,20 @@ really keeps events, so that what a rule does to them is seen when they are give
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
-from native_backend.answers import Answer, NodeFound, NodeKind, Published, Settled, Subscribed, SubscriptionLost
+from native_backend.access import Subject
+from native_backend.answers import (
+    Answer,
+    NodeFound,
+    NodeKind,
+    PublishAnswer,
+    Published,
+    Settled,
+    Subscribed,
+    SubscriptionLost,
+)
 from native_backend.delivery import Delivered
 from native_backend.nodes import Node
 from native_backend.subscription import Subscribe
@@ -77,6 +88,12 @@ class ScriptedRealm:
             self.subscriptions.append(subscription)
         native = "" if answer == "ready" else "SCRIPTED"
         self.answer("subscribe", Subscribed(owner, subscription, answer, native))  # type: ignore[arg-type]
+
+    def may_publish(self, node: Node, subject: Subject) -> PublishAnswer:
+        return "stored"
+
+    def on_access_changed(self, listener: Callable[[], None]) -> None:
+        """Never."""
 
     def append_evidence(self, topic: str, key: bytes, value: bytes) -> None:
         self.evidence.append(value)
