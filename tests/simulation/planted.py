@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.consuming import ConsumingLink
@@ -17,13 +17,13 @@ from gateway.outcomes import Outcomes, Verdict
 from gateway.publishing import PublishingLink
 from native_backend import journal as journal_room
 from native_backend import recovery as recovery_room
-from native_backend import shard as shard_room
+from native_backend import snapshots as snapshots_room
 from native_backend.acknowledgement import Acknowledgement
 from native_backend.answers import Published, Settled
 from native_backend.dispatch import Dispatch
-from native_backend.intervals import Intervals
 from native_backend.journal import Journal
 from native_backend.publisher import Publisher
+from native_backend.snapshot import Frozen
 
 Original = Callable[..., Any]
 
@@ -231,13 +231,13 @@ def redelivery_before_the_journal(original: Original) -> Original:
     return settle
 
 
-@_bug(Dispatch, "leave", "What a link had when its connection was lost is not given to anybody else.")
+@_bug(Dispatch, "settled", "What a link had when its connection was lost is not given to anybody else.")
 def lost_on_detach_not_returned(original: Original) -> Original:
-    def leave(self: Any, link: Any) -> None:
-        link.outstanding = Intervals()
-        original(self, link)
+    def settled(self: Any, settlement: Any) -> None:
+        if settlement.cause != "lost":
+            original(self, settlement)
 
-    return leave
+    return settled
 
 
 @_bug(journal_room, "encode", "The number of a journal record is used twice.")
@@ -245,19 +245,19 @@ def journal_number_reused(original: Original) -> Original:
     return lambda run, n, *arguments: original(run, max(2, n - 1), *arguments)
 
 
-@_bug(shard_room, "encode_snapshot", "A snapshot leaves out what was acknowledged above the low mark.")
+@_bug(snapshots_room, "encode_snapshot", "A snapshot leaves out what was acknowledged above the low mark.")
 def snapshot_without_acked(original: Original) -> Original:
-    def encode(node: str, durable: str, store: int, state: Any, journal: int, closed: bool) -> Any:
-        poor = Acknowledgement(state.low, state.position)
-        poor.failed = state.failed
-        return original(node, durable, store, poor, journal, closed)
+    def encode(frozen: Frozen, *arguments: Any) -> Any:
+        poor = Acknowledgement(frozen.state.low, frozen.state.position)
+        poor.failed = frozen.state.failed
+        return original(replace(frozen, state=poor), *arguments)
 
     return encode
 
 
-@_bug(recovery_room, "tail", "Recovery reads the snapshots and not the journal behind them.")
-def recovery_ignores_the_tail(_: Original) -> Original:
-    return lambda *_: iter(())
+@_bug(recovery_room, "_stretches", "Recovery reads the snapshots and not the journal behind them.")
+def recovery_ignores_the_tail(original: Original) -> Original:
+    return lambda log, topic, *where: iter(()) if topic.endswith(".journal") else original(log, topic, *where)
 
 
 @_bug(Journal, "_looked", "A transaction of unknown result is taken for done.")
