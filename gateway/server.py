@@ -23,6 +23,7 @@ from gateway.connection import Connection
 from gateway.doorkeeper import Doorkeeper
 from gateway.entrance import Entrance
 from gateway.gateway import Gateway
+from gateway.letters import annotated_letter
 from gateway.open_log import open_log
 from gateway.sasl import SaslServer
 from gateway.settings import Settings
@@ -57,7 +58,9 @@ def serve(settings: Settings) -> int:
     clock = SystemClock()
     tables = load_tables(settings.mappings.directory, settings.mappings.profile)
     run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"
-    realm = Realm(open_log(settings), settings.realm.prefix, run, clock, ThreadControl(), settings.limits.realm)
+    realm = Realm(
+        open_log(settings), settings.realm.prefix, run, clock, ThreadControl(), settings.limits.realm, annotated_letter
+    )
     realm.open()
     gateway = Gateway(settings, realm, tables, clock)
     document = {**tables.expanded(), "stored_us": clock.epoch_us()}

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from native_backend.acknowledgement import Acknowledgement, Run
 from native_backend.answers import Operation, Settled, SubscribeAnswer
+from native_backend.dead_letters import Burial, dead_letter_node
 from native_backend.delivery import Delivered, Gathering
 from native_backend.durables import Durable
 from native_backend.feed import Chunk, Cursor, Feed, chunk_of
@@ -192,7 +193,11 @@ class Dispatch:
             self._services.answer(Settled(owner, "not-found", "not outstanding"))
             return
         settlement.owner = owner
-        self._services.journal.add(settlement)
+        target = dead_letter_node(self._services.metadata, self.node) if operation == "dead-letter" else None
+        if target is None:
+            self._services.journal.add(settlement)
+        else:
+            Burial(self._services, self, self.state, target, self.node.topic, reason).begin(settlement)
 
     def enlist(
         self,
@@ -212,8 +217,18 @@ class Dispatch:
         return Settlement(self, link, operation, failed, elsewhere, cause, runs, len(eids), None)
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
-        """Nodes do not limit attempts yet."""
-        return None
+        """Which of them have but one attempt left."""
+        limit = self._current.properties.attempts
+        if not limit:
+            return None
+        failed = self.state.failed
+        ends = [failed.get(eid, 0) + 1 >= limit for eid in eids] if failed or limit == 1 else []
+        return ends if any(ends) else None
+
+    @property
+    def _current(self) -> Node:
+        """Properties change while it is open."""
+        return self._services.metadata.stores.get(self.node.store, self.node)
 
     def keys(self) -> tuple[str, str, int]:
         return self.node.name, self.durable.name, self.node.store

@@ -39,7 +39,7 @@ _UNIT_ANSWERS: dict[Cause, CommitAnswer] = {
 }
 _PAUSE_S = 0.001  # between two looks at the journal's end
 _LOOKS = 5  # for events that are known to be stored
-_EntryKey = tuple[int, str, bool, str, int]
+_EntryKey = tuple[int, str, bool, str, int, int]
 _TRIED_AGAIN = ("unavailable",)  # certainly not done, and not for ever: nobody needs to be told
 
 
@@ -226,6 +226,8 @@ class Journal:
                 if settlement.writes:
                     settlement.offsets = [*islice(places, len(settlement.writes))]
                 settlement.keeper.settled(settlement)
+            if item.owner is None:
+                continue
             if isinstance(item, Unit):
                 self._answer(Committed(item.owner, "done", [*islice(places, len(item.writes))]))
             else:
@@ -235,12 +237,16 @@ class Journal:
         for item in items:
             if not isinstance(item, Unit):
                 item.keeper.restore(item)
+                if item.owner is None:
+                    continue
                 answer = "indeterminate" if cause == "indeterminate" else _ANSWERS.get(cause, "unexpected")
                 self._answer(Settled(item.owner, answer, native))
                 continue
             if item.restores:
                 for settlement in item.settlements:
                     settlement.keeper.restore(settlement)
+            if item.owner is None:
+                continue
             unit_answer = "indeterminate" if cause == "indeterminate" else _UNIT_ANSWERS.get(cause, "unexpected")
             self._answer(Committed(item.owner, unit_answer, [-1] * len(item.writes), native))
 
@@ -366,7 +372,7 @@ def _record(run: str, n: int, at_us: int, entries: dict[_EntryKey, dict[str, Any
 def _entry(entries: dict[_EntryKey, dict[str, Any]], settlement: Settlement) -> dict[str, Any]:
     """What has the same keeper, operation, count, cause and time shares an entry."""
     not_before = settlement.not_before_ms
-    key = (id(settlement.keeper), settlement.operation, settlement.failed, settlement.cause, not_before)
+    key = (id(settlement.keeper), settlement.operation, settlement.failed, settlement.cause, not_before, settlement.to)
     entry = entries.get(key)
     if entry is None:
         node, durable, store = settlement.keeper.keys()
@@ -381,4 +387,6 @@ def _entry(entries: dict[_EntryKey, dict[str, Any]], settlement: Settlement) -> 
         }
         if not_before:
             entry["not_before"] = not_before
+        if settlement.to:
+            entry["to"] = settlement.to
     return entry

@@ -48,6 +48,9 @@ class RealmLimits:
     """Group offsets projected in one round; the rest come in the next."""
     metadata_interval_s: float = 1.0
     """How often realm metadata is followed: when a deleted node is noticed at the latest."""
+    letter_events: int = 1_000
+    letter_bytes: int = 1024 * 1024
+    """Dead letters that are read and copied in one transaction; one event always fits."""
     retry_interval_s: float = 0.1
     """From a failed read, transaction or resolution to the next attempt."""
     control_deadline_s: float = 10.0

@@ -20,6 +20,7 @@ from native_backend.dispatch import Dispatch
 from native_backend.durables import QUEUE
 from native_backend.feed import Feeds
 from native_backend.journal import Journal
+from native_backend.letter import Enclose, as_it_is
 from native_backend.limits import RealmLimits
 from native_backend.log import Appended, Log, LogError, Records, TopicSpec
 from native_backend.metadata import Metadata, read_tail, realm_topic, realm_topics
@@ -42,8 +43,16 @@ class Realm:
     """One process's part of a realm; see docs/realm-interface.md."""
 
     def __init__(
-        self, log: Log, prefix: str, run: str, clock: Clock, control: Control, limits: RealmLimits | None = None
+        self,
+        log: Log,
+        prefix: str,
+        run: str,
+        clock: Clock,
+        control: Control,
+        limits: RealmLimits | None = None,
+        enclose: Enclose = as_it_is,
     ) -> None:
+        """`enclose` makes of an event's value what a dead-letter node keeps."""
         limits = limits or RealmLimits()
         self.run = run
         self.kind = log.kind
@@ -51,9 +60,11 @@ class Realm:
         self._answers: list[Answer] = []
         journal = Journal(log, prefix, run, clock, control, limits, self._answer)
         feeds = Feeds(log, clock, limits)
-        self._services = Services(log, prefix, run, clock, control, limits, feeds, journal, self._answer)
+        self._metadata = metadata = Metadata()
+        self._services = Services(
+            log, prefix, run, clock, control, limits, feeds, journal, self._answer, metadata, enclose
+        )
         self._log, self._clock, self._control, self._journal, self._feeds = log, clock, control, journal, feeds
-        self._metadata = Metadata()
         self._access = Access(self._metadata)
         self._metadata.on_changed.append(lambda _: self._recheck())
         self._shard = Shard(self._services, self._metadata)

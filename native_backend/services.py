@@ -13,8 +13,10 @@ from native_backend.clock import Clock
 from native_backend.control import Control
 from native_backend.feed import Feeds
 from native_backend.journal import Journal
+from native_backend.letter import Enclose
 from native_backend.limits import RealmLimits
 from native_backend.log import Cause, Failure, Log, LogError
+from native_backend.metadata import Metadata
 from native_backend.nodes import Node
 
 _ANSWERS: dict[Cause, SubscribeAnswer] = {
@@ -38,6 +40,8 @@ class Services:
     feeds: Feeds
     journal: Journal
     answer: Callable[[Answer], None]
+    metadata: Metadata
+    enclose: Enclose
 
 
 def subscribe_answer(failure: Failure) -> SubscribeAnswer:

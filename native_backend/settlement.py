@@ -43,9 +43,10 @@ class Settlement:
     cause: str
     runs: list[Run]
     count: int
-    owner: Any
+    owner: Any  # None: nobody is told
     writes: list[Write] = field(default_factory=list)
     not_before_ms: int = 0  # since 1970; a returned event is not given before. 0: at once
+    to: int = 0  # the store that `writes` go to, for the journal
     offsets: list[int] = field(default_factory=list)  # of `writes`, once stored; -1 where trimmed meanwhile
 
 
@@ -56,7 +57,7 @@ class Unit:
 
     settlements: list[Settlement]
     writes: list[Write]
-    owner: Any
+    owner: Any  # None: nobody is told
     restores: bool = True
 
 

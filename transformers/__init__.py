@@ -6,6 +6,7 @@ Units: milliseconds, octets. Source: semantics 3.4. May import: the standard lib
 
 from typing import Protocol
 
+from transformers.annotations import annotated
 from transformers.basic import Basic
 from transformers.header import redelivered_header
 from transformers.none import Opaque
@@ -34,4 +35,4 @@ def transformer(name: str) -> Transformer:
 
 TRANSFORMERS: dict[str, type[Transformer]] = {"none": Opaque, "basic": Basic}
 
-__all__ = ["TRANSFORMERS", "Basic", "Opaque", "Transformer", "redelivered_header", "transformer"]
+__all__ = ["TRANSFORMERS", "Basic", "Opaque", "Transformer", "annotated", "redelivered_header", "transformer"]

@@ -20,6 +20,7 @@ from typing import Any
 from mappings import Decision, load_tables
 from native_backend.admin import create_node
 from native_backend.durables import Durable, channel_durable, durable_key, encode_durable, queue_durable
+from native_backend.letter import copy_key
 from native_backend.log import Append, Appended, Log, TopicSpec, Transacted, Write
 from native_backend.nodes import Node
 from native_backend.projection import projection
@@ -106,15 +107,14 @@ class World:
                 offsets += done.offsets
         return offsets
 
-    def commit(self, run: str, value: dict[str, Any]) -> int:
-        """One journal record in one transaction."""
-        self.log.transact(
-            self.shard, [Write(f"{self.prefix}.journal", 0, run.encode(), json.dumps(value).encode())], None
-        )
+    def commit(self, run: str, value: dict[str, Any], copies: Sequence[Write] = ()) -> int:
+        """One journal record in one transaction, behind events that it writes."""
+        record = Write(f"{self.prefix}.journal", 0, run.encode(), json.dumps(value).encode())
+        self.log.transact(self.shard, [*copies, record], None)
         while True:
             for done in self.log.poll():
                 assert isinstance(done, Transacted) and done.failure is None, done
-                return done.offsets[0]
+                return done.offsets[-1]
 
 
 class GatewayRun:
@@ -170,7 +170,7 @@ class GatewayRun:
 
     def settle(
         self, node: Node, sent: Sequence[Sent], state: str, durable: str | None = None, *, tell: bool = True,
-        answer: str = "done", journal: bool = True, cause: str = "disposition",
+        answer: str = "done", journal: bool = True, cause: str = "disposition", to: Node | None = None,
     ) -> list[int]:  # fmt: skip
         """Dispatch these events, and settle them: journal first, then the outcome. Returns the seqs."""
         seqs, eids = self.number(len(sent)), [one.eid for one in sent]
@@ -180,7 +180,9 @@ class GatewayRun:
             attempts="below",
         )  # fmt: skip
         if journal:
-            self.journal(node, durable or "queue", rule.then["native"], eids, seqs, bool(rule.then["failed"]), cause)
+            self.journal(
+                node, durable or "queue", rule.then["native"], eids, seqs, bool(rule.then["failed"]), cause, to
+            )
         answered = TABLES["settled"].decide(operation=rule.then["native"], answer=answer, peer_settled="no")
         then = {**answered.then}
         if then["outcome"] == "asked":
@@ -193,14 +195,21 @@ class GatewayRun:
         return seqs
 
     def journal(
-        self, node: Node, durable: str, operation: str, eids: list[int], seqs: list[int], failed: bool, cause: str
-    ) -> None:
+        self, node: Node, durable: str, operation: str, eids: list[int], seqs: list[int], failed: bool, cause: str,
+        to: Node | None = None,
+    ) -> None:  # fmt: skip
+        """`to`: where the events are copied in the same transaction. Seqs are 0 for what the realm does by itself."""
         self.commits += 1
         runs = [[eid, eid, seq, eid] for eid, seq in zip(eids, seqs, strict=True)]
+        copies = []
         entry = {"node": node.name, "durable": durable, "store": node.store, "operation": operation,
                  "failed": int(failed), "cause": cause, "runs": runs}  # fmt: skip
+        if to is not None:
+            entry["to"] = to.store
+            key = f"1;basic;{self.name};1;1;4;;0;;0".encode()  # of the original: whoever published it
+            copies = [Write(to.topic, 0, copy_key(node.store, eid, "rejected", key), b"a letter") for eid in eids]
         value = {"v": 1, "run": self.name, "n": self.commits, "at": self.world.clock.epoch_us(), "entries": [entry]}
-        self.world.commit(self.name, value)
+        self.world.commit(self.name, value, copies)
 
     # -- evidence
 

@@ -1,0 +1,132 @@
+"""What a consumer gives up is found at the dead-letter node, as it was published and with its cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.gateway_process import GatewayProcess
+from tests.wire import frames
+from tests.wire.frames import Seen
+from tests.wire.peer import Peer
+from transformers.amqp_types import AmqpMap, Described, Symbol, ULong, decode, encode
+from transformers.sections import MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
+
+HEADER = frames.header(first=True)
+MESSAGE = frames.message(b"event", HEADER)
+FAILED = frames.state("modified", True, False)
+
+
+@pytest.fixture
+def nodes(house: GatewayProcess, node: str) -> tuple[str, str]:
+    """A queue that allows two attempts, and where its dead letters go."""
+    dead = f"{node}.dead"
+    house.command("node", "create", dead)
+    house.command("node", "create", node, "--dead-letter", dead, "--attempts", "2")
+    return node, dead
+
+
+def given(peer: Peer, node: str, count: int = 1, name: str = "sub") -> list[Seen]:
+    peer.consumer(node, credit=count, name=name)
+    return peer.receive(count)
+
+
+def annotated(payload: bytes) -> dict[str, Any]:
+    offsets = section_offsets(payload)
+    end = min(offset for offset in offsets[PROPERTIES:] if offset >= 0)
+    section, _ = decode(payload[offsets[MESSAGE_ANNOTATIONS] : end])
+    return {str(key): value for key, value in section.value.pairs}
+
+
+def bare(payload: bytes) -> bytes:
+    offsets = section_offsets(payload)
+    return payload[min(offset for offset in offsets[PROPERTIES:] if offset >= 0) :]
+
+
+def letter(house: GatewayProcess, dead: str) -> bytes:
+    """The one event of the dead-letter node, taken off it."""
+    with Peer(house.port) as other:
+        (seen,) = given(other, dead)
+        other.settle([seen.field(1)], frames.state("accepted"))
+        other.nothing(0.05)
+        return seen.payload
+
+
+def test_H_5_a_rejected_message_is_kept_with_its_cause(house: GatewayProcess, nodes: tuple[str, str]) -> None:
+    node, dead = nodes
+    with Peer(house.port) as peer:
+        peer.stored(node, MESSAGE)
+        (seen,) = given(peer, node)
+        peer.settle([seen.field(1)], frames.state("rejected"), settled=False)
+        assert peer.outcomes(1) == {0: "rejected"}
+    payload = letter(house, dead)
+    assert bare(payload) == bare(MESSAGE)
+    said = annotated(payload)
+    assert said["x-opt-dead-letter-cause"] == "rejected"
+    assert (said["x-opt-dead-letter-node"], said["x-opt-dead-letter-durable"]) == (node, "queue")
+    assert said["x-opt-dead-letter-attempts"] == 1
+
+
+def test_H_11_the_last_attempt_that_fails_is_kept(house: GatewayProcess, nodes: tuple[str, str]) -> None:
+    node, dead = nodes
+    with Peer(house.port) as peer:
+        peer.stored(node, MESSAGE)
+        peer.consumer(node, credit=3)
+        for number in range(2):
+            peer.receive(1)
+            peer.settle([number], FAILED, settled=False)
+            assert peer.outcomes(1) == {number: "modified"}
+        peer.nothing(0.1)
+    said = annotated(letter(house, dead))
+    assert (said["x-opt-dead-letter-cause"], said["x-opt-dead-letter-attempts"]) == ("modified-failed", 2)
+
+
+def test_one_disposition_may_return_some_and_give_up_others(house: GatewayProcess, nodes: tuple[str, str]) -> None:
+    """A range of three, of which the first has failed before."""
+    node, dead = nodes
+    with Peer(house.port) as peer:
+        peer.stored(node, *(frames.message(b"%d" % number, HEADER) for number in range(3)))
+        peer.consumer(node, credit=1)
+        peer.receive(1)
+        peer.settle([0], FAILED, settled=False)
+        assert peer.outcomes(1) == {0: "modified"}
+        peer.credit(3)
+        peer.receive(3)
+        peer.send(frames.disposition(1, 3, FAILED, False))
+        assert peer.outcomes(3) == dict.fromkeys((1, 2, 3), "modified")
+        peer.credit(3)
+        assert [bare(seen.payload) for seen in peer.receive(2)] == [
+            bare(frames.message(b"%d" % number)) for number in (1, 2)
+        ]
+        peer.settle([4, 5], frames.state("accepted"))
+    assert bare(letter(house, dead)) == bare(frames.message(b"0"))
+
+
+def test_annotations_of_the_publisher_stay(house: GatewayProcess, nodes: tuple[str, str]) -> None:
+    node, dead = nodes
+    own = encode(
+        Described(ULong(0x72), AmqpMap([(Symbol("x-opt-mine"), 7), (Symbol("x-opt-dead-letter-cause"), "no")]))
+    )
+    message = HEADER + own + frames.message(b"event")
+    with Peer(house.port) as peer:
+        peer.stored(node, message)
+        (seen,) = given(peer, node)
+        assert seen.payload.endswith(own + frames.message(b"event"))
+        peer.settle([seen.field(1)], frames.state("rejected"), settled=False)
+        assert peer.outcomes(1) == {0: "rejected"}
+    said = annotated(letter(house, dead))
+    assert (said["x-opt-mine"], said["x-opt-dead-letter-cause"]) == (7, "rejected")
+
+
+def test_as_documented_a_rejected_message_is_discarded(documented: GatewayProcess, node: str) -> None:
+    dead = f"{node}.dead"
+    documented.command("node", "create", dead)
+    documented.command("node", "create", node, "--dead-letter", dead)
+    with Peer(documented.port) as peer:
+        peer.stored(node, MESSAGE)
+        (seen,) = given(peer, node)
+        peer.settle([seen.field(1)], frames.state("rejected"), settled=False)
+        assert peer.outcomes(1) == {0: "rejected"}
+        peer.consumer(dead, credit=1, handle=2, name="dead")
+        peer.nothing(0.1)
