@@ -1,17 +1,19 @@
 """The acknowledgement state of one durable (or queue): numbers only, no bytes of events, no links.
 
 `low`: every event below it is terminal. `acked`: terminal ranges above it. `position`: where first dispatch reads on.
-`returned`: given before, to be given again, lowest EID first. `failed`: attempts that counted, for EIDs that have any.
+`returned`: given before, to be given again, lowest EID first. `delayed`: the same, but not yet.
+`failed`: attempts that counted, for EIDs that have any.
 `covers`: for an event given and not terminal whose predecessor lies more than one below, where the gap of non-events
 before it begins; an acknowledgement takes that gap along, so gaps never hold `low` back.
 
 The same `apply` serves live settlement and recovery. A run is [first EID, last EID, first seq, cover] (docs/records.md
-"Journal"). May import: the standard library, `native_backend.answers`, `native_backend.intervals`.
+"Journal"). May import: the standard library, `native_backend.answers`, `delays`, `intervals`.
 """
 
 from __future__ import annotations
 
 from native_backend.answers import Operation
+from native_backend.delays import Delays
 from native_backend.intervals import Intervals
 
 Run = tuple[int, int, int, int]
@@ -20,13 +22,14 @@ Run = tuple[int, int, int, int]
 class Acknowledgement:
     """See the module's docstring."""
 
-    __slots__ = ("acked", "covers", "failed", "low", "position", "returned")
+    __slots__ = ("acked", "covers", "delayed", "failed", "low", "position", "returned")
 
     def __init__(self, low: int, position: int | None = None) -> None:
         self.low = low
         self.position = low if position is None else position
         self.acked = Intervals()
         self.returned = Intervals()
+        self.delayed = Delays()
         self.failed: dict[int, int] = {}
         self.covers: dict[int, int] = {}
 
@@ -35,6 +38,7 @@ class Acknowledgement:
         copied = Acknowledgement(self.low, self.position)
         copied.acked = self.acked.copy()
         copied.failed = self.failed.copy()
+        copied.delayed = self.delayed.copy()
         return copied
 
     def runs(self, eids: list[int], seqs: list[int]) -> list[Run]:
@@ -55,7 +59,7 @@ class Acknowledgement:
         runs.append((first, last, seq, covers.get(first, first)))
         return runs
 
-    def apply(self, operation: Operation, failed: bool, runs: list[Run]) -> None:
+    def apply(self, operation: Operation, failed: bool, runs: list[Run], not_before_ms: int = 0) -> None:
         """What the journal holds becomes true."""
         for first, last, _, cover in runs:
             if last >= self.position:
@@ -63,7 +67,10 @@ class Acknowledgement:
             if operation != "return":
                 self._terminal(first, last, cover)
                 continue
-            self.returned.add(first, last)
+            if not_before_ms:
+                self.delayed.add(first, last, not_before_ms)
+            else:
+                self.returned.add(first, last)
             if failed:
                 for eid in range(first, last + 1):
                     self.failed[eid] = self.failed.get(eid, 0) + 1
@@ -84,9 +91,18 @@ class Acknowledgement:
         if self.failed:
             _forget(self.failed, first, last)
 
+    def wake(self, now_ms: int) -> None:
+        """What was delayed until now is to be given again, unless it has ended meanwhile."""
+        for first, last in self.delayed.due(now_ms):
+            for begin, end in self.acked.holes(max(first, self.low), last + 1):
+                self.returned.add(begin, end)
+
     def reopen(self) -> None:
-        """After recovery: whatever was given and is not terminal is to be given again. Its ranges may hold gaps."""
+        """After recovery: whatever was given and is neither terminal nor delayed is to be given again. Its ranges may
+        hold gaps."""
         self.returned = Intervals(self.acked.holes(self.low, self.position))
+        for _, first, last in self.delayed:
+            self.returned.discard(first, last)
 
     def lose_below(self, kept: int) -> int:
         """The store's first record is `kept`: nothing below can be given. `low` stays, for nobody acknowledged what

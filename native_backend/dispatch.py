@@ -6,7 +6,8 @@ that fails may others overtake them until the next attempt.
 An event that a link wanted to go `elsewhere` is not offered to that link again while it lives.
 
 An EID is at any time in exactly one place: not given yet (at or above `position`), outstanding at a link, in the
-journal's hands, returned, or terminal. May import: the standard library, `native_backend` below it.
+journal's hands, returned, delayed (returned, but not to be given yet), or terminal.
+May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from native_backend.feed import Chunk, Cursor, Feed, chunk_of
 from native_backend.intervals import Intervals, dense_runs
 from native_backend.log import Failure, LogError, Records
 from native_backend.nodes import Node
+from native_backend.postponing import postponed
 from native_backend.services import Services, store_bounds, subscribe_answer
-from native_backend.settlement import Settlement
+from native_backend.settlement import Settlement, Unit
 
 _LOG = logging.getLogger(__name__)
 _LASTING = ("not-found", "refused")  # failures of a read that waiting does not mend
@@ -103,6 +105,8 @@ class Dispatch:
 
     def take(self, link: Link, count_max: int, bytes_max: int) -> Delivered | None:
         gathering = Gathering(count_max, bytes_max)
+        if self.state.delayed:
+            self.state.wake(self._services.clock.epoch_us() // 1000)
         if self.state.returned:
             self._take_returned(link, gathering)
             gathering.repeated = len(gathering.eids)
@@ -194,10 +198,20 @@ class Dispatch:
             return
         settlement.owner = owner
         target = dead_letter_node(self._services.metadata, self.node) if operation == "dead-letter" else None
-        if target is None:
-            self._services.journal.add(settlement)
-        else:
+        if target is not None:
             Burial(self._services, self, self.state, target, self.node.topic, reason).begin(settlement)
+        elif failed and self._current.properties.redelivery_delay_ms:
+            self._postpone(settlement)
+        else:
+            self._services.journal.add(settlement)
+
+    def _postpone(self, settlement: Settlement) -> None:
+        now_ms = self._services.clock.epoch_us() // 1000
+        parts = postponed(settlement, self._current.properties, self.state.failed, now_ms)
+        if len(parts) == 1:
+            self._services.journal.add(parts[0])
+        else:
+            self._services.journal.add_unit(Unit(parts, [], settlement.owner, settles=True))
 
     def enlist(
         self,
@@ -234,7 +248,7 @@ class Dispatch:
         return self.node.name, self.durable.name, self.node.store
 
     def settled(self, settlement: Settlement) -> None:
-        self.state.apply(settlement.operation, settlement.failed, settlement.runs)
+        self.state.apply(settlement.operation, settlement.failed, settlement.runs, settlement.not_before_ms)
         if settlement.elsewhere and settlement.link in self.links:
             barred = self._elsewhere.setdefault(settlement.link.link, _Barred())
             for first, last, _, _ in settlement.runs:

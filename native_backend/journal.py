@@ -228,27 +228,24 @@ class Journal:
                 settlement.keeper.settled(settlement)
             if item.owner is None:
                 continue
-            if isinstance(item, Unit):
+            if isinstance(item, Unit) and not item.settles:
                 self._answer(Committed(item.owner, "done", [*islice(places, len(item.writes))]))
             else:
                 self._answer(Settled(item.owner, "done"))
 
     def _refuse(self, items: list[Item], cause: Cause, native: str) -> None:
         for item in items:
-            if not isinstance(item, Unit):
-                item.keeper.restore(item)
-                if item.owner is None:
-                    continue
-                answer = "indeterminate" if cause == "indeterminate" else _ANSWERS.get(cause, "unexpected")
-                self._answer(Settled(item.owner, answer, native))
-                continue
-            if item.restores:
-                for settlement in item.settlements:
+            if isinstance(item, Settlement) or item.restores:
+                for settlement in settlements_of(item):
                     settlement.keeper.restore(settlement)
             if item.owner is None:
                 continue
-            unit_answer = "indeterminate" if cause == "indeterminate" else _UNIT_ANSWERS.get(cause, "unexpected")
-            self._answer(Committed(item.owner, unit_answer, [-1] * len(item.writes), native))
+            if isinstance(item, Unit) and not item.settles:
+                unit_answer = "indeterminate" if cause == "indeterminate" else _UNIT_ANSWERS.get(cause, "unexpected")
+                self._answer(Committed(item.owner, unit_answer, [-1] * len(item.writes), native))
+            else:
+                answer = "indeterminate" if cause == "indeterminate" else _ANSWERS.get(cause, "unexpected")
+                self._answer(Settled(item.owner, answer, native))
 
     def _later(self, again: Callable[[], None]) -> None:
         self._again = again

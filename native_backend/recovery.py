@@ -50,7 +50,7 @@ def recover(log: Log, prefix: str, metadata: Metadata, end: int, stretch: int) -
                 continue  # submitted again after an unknown result, while the first one was not visible yet
             newest[record["run"]] = record["n"]
             for entry in record["entries"]:
-                _apply(states, metadata, offset, entry)
+                _apply(states, metadata, offset, record["at"], entry)
     for recovered in states.values():
         recovered.state.reopen()
         recovered.journal = end
@@ -86,7 +86,7 @@ def _snapshots(log: Log, prefix: str, metadata: Metadata, stretch: int) -> State
     return states
 
 
-def _apply(states: States, metadata: Metadata, offset: int, entry: dict[str, Any]) -> None:
+def _apply(states: States, metadata: Metadata, offset: int, at_us: int, entry: dict[str, Any]) -> None:
     """One journal entry, unless the snapshot has it or its node is gone."""
     store, name = entry["store"], entry["durable"]
     recovered = states.get((store, name))
@@ -96,4 +96,5 @@ def _apply(states: States, metadata: Metadata, offset: int, entry: dict[str, Any
             return
         recovered = states[store, name] = Recovered(Acknowledgement(durable.start), offset, closed=False)
     if offset >= recovered.journal:
-        recovered.state.apply(entry["operation"], bool(entry["failed"]), entry["runs"])
+        recovered.state.wake(at_us // 1000)  # what is settled again had been given again
+        recovered.state.apply(entry["operation"], bool(entry["failed"]), entry["runs"], entry.get("not_before", 0))

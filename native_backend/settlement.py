@@ -59,6 +59,7 @@ class Unit:
     writes: list[Write]
     owner: Any  # None: nobody is told
     restores: bool = True
+    settles: bool = False  # one `Settled` instead: to its owner it is one settlement
 
 
 def written_bytes(item: Settlement | Unit) -> int:

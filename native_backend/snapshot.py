@@ -83,7 +83,9 @@ def encode_snapshot(frozen: Frozen, name: str, record_bytes: int) -> list[tuple[
     room = max(1, (record_bytes - 500 - len(frozen.node) - len(frozen.durable)) // (2 * digits + 20))
     acked = list(state.acked)
     failed = [*_counted(state.failed)]
-    count = max(1, -(-(len(acked) + len(failed)) // room))
+    delayed = list(state.delayed)
+    before_delayed = len(acked) + len(failed)
+    count = max(1, -(-(before_delayed + len(delayed)) // room))
     parts = []
     for part in range(count):
         begin, end = part * room, (part + 1) * room
@@ -102,6 +104,7 @@ def encode_snapshot(frozen: Frozen, name: str, record_bytes: int) -> list[tuple[
             "parts": count,
             "acked": acked[begin:end],
             "failed": failed[max(0, begin - len(acked)) : max(0, end - len(acked))],
+            "delayed": delayed[max(0, begin - before_delayed) : max(0, end - before_delayed)],
         }
         parts.append((orjson.dumps(key), orjson.dumps(record)))
     return parts
@@ -138,6 +141,8 @@ def decode_snapshot(parts: list[dict[str, Any]], keys: tuple[bytes, ...]) -> Rec
     for record in parts:
         for first, last in record["acked"]:
             state.acked.add(first, last)
+        for not_before_ms, first, last in record.get("delayed", ()):
+            state.delayed.add(first, last, not_before_ms)
         if record["v"] == 1:
             state.failed = dict(record["failed"])
             continue

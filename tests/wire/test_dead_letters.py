@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -130,3 +131,16 @@ def test_as_documented_a_rejected_message_is_discarded(documented: GatewayProces
         assert peer.outcomes(1) == {0: "rejected"}
         peer.consumer(dead, credit=1, handle=2, name="dead")
         peer.nothing(0.1)
+
+
+def test_a_failed_message_rests_before_it_comes_again(house: GatewayProcess, node: str) -> None:
+    house.command("node", "create", node, "--redelivery-delay", "400ms")
+    with Peer(house.port) as peer:
+        peer.stored(node, MESSAGE)
+        (seen,) = given(peer, node)
+        asked_s = time.monotonic()
+        peer.settle([seen.field(1)], FAILED, settled=False)
+        assert peer.outcomes(1) == {0: "modified"}
+        peer.credit(1)
+        peer.receive(1)
+        assert time.monotonic() - asked_s >= 0.4

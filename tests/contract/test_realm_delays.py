@@ -1,0 +1,96 @@
+"""The contract of the realm, continued: a failed event rests before it is given again, across restarts too."""
+
+from __future__ import annotations
+
+import pytest
+
+from native_backend.limits import RealmLimits
+from native_backend.nodes import Node
+from native_backend.properties import Properties
+from tests.contract.test_realm_dead_letters import create, entries
+from tests.native_backend.gateway import Consumer, Gateway
+from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+
+__all__ = ["gateway", "start", "world"]  # fixtures
+
+DELAY_MS = 300
+
+
+def now_ms(gateway: Gateway) -> int:
+    return gateway.clock.epoch_us() // 1000
+
+
+def failed(gateway: Gateway, properties: Properties, count: int = 6) -> tuple[Node, list[int], Consumer, int]:
+    """A node, its events, all of them given and failed once, and when that was asked for."""
+    node = create(gateway, "orders", properties)
+    eids = gateway.publish(node, bodies(count))
+    consumer = gateway.consumer(node)
+    consumer.receive(count)
+    asked_ms = now_ms(gateway)
+    assert consumer.settle("return", eids, failed=True) == "done"
+    return node, eids, consumer, asked_ms
+
+
+def test_a_failed_event_is_not_given_before_its_time(gateway: Gateway) -> None:
+    node, eids, consumer, asked_ms = failed(gateway, Properties(redelivery_delay_ms=DELAY_MS))
+    late = gateway.publish(node, bodies(1))
+    assert consumer.receive(1) == late  # what failed blocks nobody
+    assert consumer.receive(6) == eids
+    assert now_ms(gateway) >= asked_ms + DELAY_MS
+    assert [consumer.failed[eid] for eid in eids] == [1] * 6
+    consumer.acknowledge([*eids, *late])
+    assert gateway.state(node).low == late[0] + 1
+
+
+def test_what_is_released_comes_back_at_once(gateway: Gateway) -> None:
+    node = create(gateway, "orders", Properties(redelivery_delay_ms=3_600_000))
+    eids = gateway.publish(node, bodies(2))
+    consumer = gateway.consumer(node)
+    consumer.receive(2)
+    assert consumer.settle("return", eids) == "done"
+    assert consumer.receive(2) == eids
+
+
+@pytest.mark.parametrize("snapshots", [False, True])
+def test_delays_survive_a_kill(start: Start, snapshots: bool) -> None:
+    """From the journal, and from snapshots that have them in several parts."""
+    limits = RealmLimits(snapshot_records=1, snapshot_bytes=700) if snapshots else RealmLimits()
+    gateway = start(limits)
+    node, eids, consumer, _ = failed(gateway, Properties(redelivery_delay_ms=3_600_000), 40)
+    gateway.publish(node, bodies(60))
+    consumer.receive(60)
+    for at in range(0, 40, 3):  # ranges that do not touch
+        gateway.state(node).delayed.add(eids[at], eids[at], now_ms(gateway) + 7_200_000 + at * 1000)
+    others = [eid for eid in consumer.seqs if eid not in eids]
+    consumer.acknowledge(others[::2])
+    gateway.until(lambda: not gateway.realm._journal.busy and not gateway.control.pending, "snapshots")
+    gateway.kill()
+    later = start(limits)
+    again = later.consumer(node)
+    assert again.drain() == others[1::2]
+    assert {first for _, first, _ in later.state(node).delayed} >= {eids[0]}
+    again.acknowledge(others[1::2])
+
+
+def test_what_was_delayed_comes_back_after_a_restart(start: Start) -> None:
+    gateway = start()
+    node, eids, _, asked_ms = failed(gateway, Properties(redelivery_delay_ms=DELAY_MS))
+    gateway.close()
+    later = start()
+    assert later.consumer(node).receive(6) == eids
+    assert now_ms(later) >= asked_ms + DELAY_MS
+
+
+def test_delays_grow_with_the_attempts_of_each_event(gateway: Gateway) -> None:
+    """One settlement of events that have failed differently often: one answer, and a time for each."""
+    growing = Properties(redelivery_delay_ms=20, redelivery_delay_max_ms=3_600_000, redelivery="exponential")
+    _, eids, consumer, _ = failed(gateway, growing, 4)
+    consumer.receive(4)
+    assert consumer.settle("return", eids[:2], failed=True) == "done"
+    consumer.receive(2)
+    assert consumer.settle("return", eids, failed=True) == "done"
+    consumer.receive(4)
+    assert [consumer.failed[eid] for eid in eids] == [3, 3, 2, 2]
+    last = sorted((int(str(entry["not_before"])), entry["runs"]) for entry in entries(gateway, "return"))[-2:]
+    assert last[1][0] - last[0][0] == 80 - 40
+    assert gateway.answers == []
