@@ -95,15 +95,10 @@ class Server:
         gateway.on_broken = self._on_broken
 
     async def run(self) -> int:
-        self.loop = loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._stop.set)
-        self.gateway.realm.on_ready(self._wake)
-        users, failures_kept = self.gateway.settings.security.users, self.gateway.limits.failed_logins
-        self.doorkeeper = Doorkeeper(users, failures_kept, self.gateway.clock)
-        addresses = [(listen.host, listen.port) for listen in self.gateway.settings.listen]
-        listeners = [await loop.create_server(lambda: Port(self), *address) for address in addresses]
-        self._tick()
+        listeners = await self.open()
         housekeeping = loop.create_task(self._keep_house())
         for listener in listeners:
             host, port = listener.sockets[0].getsockname()[:2]
@@ -115,6 +110,17 @@ class Server:
         await self._shut_down()
         housekeeping.cancel()
         return 0
+
+    async def open(self) -> list[asyncio.Server]:
+        """Listen, and begin to take turns."""
+        self.loop = loop = asyncio.get_running_loop()
+        self.gateway.realm.on_ready(self._wake)
+        users, failures_kept = self.gateway.settings.security.users, self.gateway.limits.failed_logins
+        self.doorkeeper = Doorkeeper(users, failures_kept, self.gateway.clock)
+        addresses = [(listen.host, listen.port) for listen in self.gateway.settings.listen]
+        listeners = [await loop.create_server(lambda: Port(self), *address) for address in addresses]
+        self._tick()
+        return listeners
 
     # -- the turn
 

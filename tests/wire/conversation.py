@@ -13,7 +13,7 @@ from typing import Any
 
 from gateway.gateway import Gateway
 from gateway.limits import Limits
-from gateway.settings import EmbeddedRealm, MappingSettings, NodeSettings, Security, Settings
+from gateway.settings import EmbeddedRealm, Listen, MappingSettings, NodeSettings, Security, Settings
 from mappings import TableSet
 from tests.wire import frames
 from tests.wire.frames import Seen
@@ -35,8 +35,13 @@ class StoppedClock:
 
 def build_house(tables: TableSet, realm: ScriptedRealm, **limits: int) -> Gateway:
     """A gateway on a scripted realm."""
-    settings = Settings(
-        listen=(),
+    return Gateway(settings_of(tables, (), limits), realm, tables, StoppedClock())  # type: ignore[arg-type]
+
+
+def settings_of(tables: TableSet, listen: tuple[Listen, ...], limits: dict[str, int]) -> Settings:
+    """Everything that a gateway on a scripted realm is configured with."""
+    return Settings(
+        listen=listen,
         realm=EmbeddedRealm(Path("nowhere")),
         mappings=MappingSettings(tables.profile, None),
         nodes=NodeSettings(()),
@@ -44,7 +49,6 @@ def build_house(tables: TableSet, realm: ScriptedRealm, **limits: int) -> Gatewa
         limits=Limits(**limits),
         transformer="basic",
     )
-    return Gateway(settings, realm, tables, StoppedClock())  # type: ignore[arg-type]
 
 
 class Conversation:

@@ -53,6 +53,7 @@ class ScriptedRealm:
         self.attempts_end = False  # every attempt is the last one
         self.stores: dict[str, ScriptedStore] = {}
         self.evidence: list[bytes] = []
+        self.calls: list[str] = []  # what was asked of it, in order: `subscribe durable`, `publish 1`, `acknowledge 1`
         self.subscriptions: list[ScriptedSubscription] = []
         self._next_eid = 1
         self._said: list[Answer] = []
@@ -71,6 +72,7 @@ class ScriptedRealm:
         self.answer("find", NodeFound(owner, None, "not-found"))
 
     def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
+        self.calls.append(f"publish {len(values)}")
         answer = self.answers.get("publish", "stored")
         eids = [-1] * len(values)
         if answer == "stored":
@@ -82,6 +84,7 @@ class ScriptedRealm:
         self.answer("publish", Published(owner, 0, eids, answer, "" if answer == "stored" else "SCRIPTED"))
 
     def subscribe(self, request: Subscribe, owner: object) -> None:
+        self.calls.append(f"subscribe {request.mode}")
         answer = self.answers.get("subscribe", "ready")
         subscription = ScriptedSubscription(self, request, owner) if answer == "ready" else None
         if subscription is not None:
@@ -97,6 +100,9 @@ class ScriptedRealm:
 
     def append_evidence(self, topic: str, key: bytes, value: bytes) -> None:
         self.evidence.append(value)
+
+    def on_ready(self, wake: object) -> None:
+        """It is polled every millisecond."""
 
     def poll(self) -> list[Answer]:
         said, self._said = self._said, []
@@ -169,6 +175,7 @@ class ScriptedSubscription:
         assert self.mode != "plain", "a plain subscription has nothing to settle"
         assert set(eids) <= self._outstanding, f"{eids} are not outstanding"
         self._outstanding.difference_update(eids)
+        self._realm.calls.append(f"{operation} {len(eids)}")
         answer = self._realm.answers.get("settle", "done")
         if answer == "done" and operation == "return":
             self._store.available += eids

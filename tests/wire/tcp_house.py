@@ -1,0 +1,97 @@
+"""A gateway with its real server, on a real socket, in front of a scripted realm: what it answers the peer, and what
+it asked of the realm, can both be seen.
+
+    with TcpHouse(tables) as house, Peer(house.port) as peer:
+        ...
+        house.realm.calls, house.rules()
+
+The server runs on a thread of its own; a script is set before the frame that it is about is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from gateway.gateway import Gateway
+from gateway.server import Server
+from gateway.settings import Listen
+from mappings import TableSet
+from native_backend.clock import SystemClock
+from tests.wire.conversation import settings_of
+from tests.wire.scripted_realm import ScriptedRealm
+
+DEADLINE_S = 20.0
+
+
+class TcpHouse:
+    """See the module's docstring."""
+
+    def __init__(self, tables: TableSet, realm: ScriptedRealm | None = None) -> None:
+        self.realm = realm or ScriptedRealm()
+        self.tables = tables
+        self.port = 0
+        self.gateway: Gateway
+        self.server: Server
+        self._loop: asyncio.AbstractEventLoop
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="house")
+
+    async def _serve(self) -> None:
+        self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
+        settings = settings_of(self.tables, (Listen("127.0.0.1", 0),), {})
+        self.gateway = Gateway(settings, self.realm, self.tables, SystemClock())  # type: ignore[arg-type]
+        self.server = Server(self.gateway)
+        [listener] = await self.server.open()
+        self.port = listener.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._stopped.wait()
+        listener.close()
+        for port in list(self.server.ports.values()):
+            port.abort()
+        await asyncio.sleep(0)
+
+    def do(self, action: Callable[[], Any]) -> Any:
+        """Run something between two turns."""
+        done: list[Any] = []
+        finished = threading.Event()
+
+        def run() -> None:
+            done.append(action())
+            finished.set()
+
+        self._loop.call_soon_threadsafe(run)
+        assert finished.wait(DEADLINE_S)
+        return done[0]
+
+    def until(self, reached: Callable[[], bool]) -> None:
+        """Wait for something that the realm shows."""
+        end = time.monotonic() + DEADLINE_S
+        while not self.do(reached):
+            assert time.monotonic() < end, "not reached"
+            time.sleep(0.002)
+
+    def rules(self) -> list[str]:
+        """`TABLE.RULE` of everything that was decided about deliveries, from the evidence."""
+        records = self.do(lambda: list(self.realm.evidence))
+        found: dict[str, None] = {}
+        for record in records:
+            for group in orjson.loads(record).get("groups", ()):
+                for side in ("", "answer_"):
+                    if group[f"{side}rule"]:
+                        found[f"{group[f'{side}table']}.{group[f'{side}rule']}"] = None
+        return list(found)
+
+    def __enter__(self) -> TcpHouse:
+        self._thread.start()
+        assert self._ready.wait(DEADLINE_S)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stopped.set)
+        self._thread.join(DEADLINE_S)

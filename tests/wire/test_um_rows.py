@@ -1,0 +1,49 @@
+"""Every row of the documented delivery-state tables, in every profile, over a TCP socket: the frames that come back and
+what the realm is asked are what the row says, and `docs/conformance/um.md` says so truly.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mappings import TableSet, load_tables
+from mappings.vocabulary import PROFILES
+from tests.wire.um_conformance import DOCUMENT, HEAD, line_of, lines, show
+from tests.wire.um_expectations import SEED
+
+TABLES: dict[str, TableSet] = {profile: load_tables(profile=profile) for profile in PROFILES}
+WRITTEN = DOCUMENT.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("row", "profile"), [(line.row, line.profile) for line in lines()])
+def test_um_rows(row: str, profile: str) -> None:
+    shown = show(line_of(row, profile), TABLES[profile])
+    assert str(shown) in WRITTEN.splitlines(), f"{shown}; run python -m tests.wire.um_conformance and review the change"
+
+
+def test_the_document_has_a_line_for_each_row_and_profile_and_no_cell_is_empty() -> None:
+    assert WRITTEN.startswith(HEAD)
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in WRITTEN[len(HEAD) :].splitlines()]
+    assert [(row, profile) for row, profile, *_ in cells] == [(row, profile) for row in SEED for profile in PROFILES]
+    assert len(cells) == 47 * 4
+    for row, profile, rule, test, result in cells:
+        assert re.fullmatch(r"[a-z]+\.[a-z0-9-]+(, [a-z]+\.[a-z0-9-]+)*", rule), (row, profile, rule)
+        assert test == f"`test_um_rows[{row}-{profile}]`"
+        assert result.startswith(("as documented", "departs: "))
+
+
+def test_only_what_is_known_departs() -> None:
+    """A version departs from its own documentation only about transactions."""
+    departing = {(line.row, line.profile) for line in lines() if line.result.startswith("departs")}
+    assert {row for row, profile in departing if profile != "extended"} <= {row for row in SEED if _transactional(row)}
+    assert {row for row, profile in departing if profile == "extended" and not _transactional(row)} == {
+        "P-A1",
+        "P-R1",
+        "S-R1c",
+    }
+
+
+def _transactional(row: str) -> bool:
+    return row.startswith(("T-", "P-R3")) or row in ("P-A6", "S-A8")

@@ -1,0 +1,207 @@
+"""Which play shows which row of the documented tables in which profile, and `docs/conformance/um.md`, which says what
+came of it: `python -m tests.wire.um_conformance` writes it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mappings import TableSet, load_tables
+from mappings.table_set import load_rules
+from mappings.vocabulary import PROFILES
+from tests.wire import frames
+from tests.wire.tcp_house import TcpHouse
+from tests.wire.um_expectations import SEED, Expected, expected
+from tests.wire.um_plays import (
+    Play,
+    accepted_again,
+    consume,
+    coordinator_refused,
+    publish,
+    publish_in_a_transaction_refused,
+    publish_in_two_transfers,
+    publish_in_two_transfers_reassembled,
+    settled_without_a_state,
+    state_then_told,
+    subscribe,
+    subscribe_failing,
+    transactional_refused,
+)
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance" / "um.md"
+AS_DOCUMENTED, REFUSED = "as documented", "as documented: not supported, refused"
+VERSIONS = PROFILES[:3]
+
+_ACCEPTED = frames.state("accepted")
+_MODIFIED = frames.state("modified")
+_FAILURES = {"a": "access-denied", "b": "capacity-reached", "c": "unexpected", "d": "not-found"}
+_PLAIN = {"S-A4": 0, "S-A6": 1}
+_DURABLE = {"S-A5": 0, "S-A7": 1}
+
+PLAYS: dict[str, list[Play]] = {
+    "S-A1": [consume("durable", 0, settled_without_a_state), consume("queue", 1, settled_without_a_state)],
+    "S-A2": [consume("durable", 0, accepted_again)],
+    "S-A3": [subscribe],
+    **{row: [consume("plain", rcv, state_then_told(_ACCEPTED))] for row, rcv in _PLAIN.items()},
+    **{row: [consume("durable", rcv, state_then_told(_ACCEPTED))] for row, rcv in _DURABLE.items()},
+    "S-R1a": [subscribe_failing("access-denied")],
+    "S-R1b": [subscribe_failing("unexpected")],
+    "S-R1c": [subscribe_failing("not-found")],
+    "S-R1d": [subscribe_failing("selector-invalid")],
+    "S-R1e": [subscribe_failing("already-subscribed")],
+    "S-R2a": [consume("durable", rcv, state_then_told(_ACCEPTED, "access-denied")) for rcv in (0, 1)],
+    "S-R2b": [consume("durable", rcv, state_then_told(_ACCEPTED, "not-found")) for rcv in (0, 1)],
+    "P-A1": [publish_in_two_transfers],
+    "P-A2": [publish("mixed", payload=b"")],
+    "P-A3": [publish("settled", presettled=True)],
+    "P-A4": [publish("unsettled")],
+    "P-A5": [publish("mixed"), publish("mixed", presettled=True)],
+    "P-R1": [publish_in_two_transfers],
+    **{
+        f"P-R2{letter}": [
+            publish("unsettled", answer=answer),
+            publish("settled", presettled=True, answer=answer),
+            publish("mixed", answer=answer),  # behaves per delivery (1.3-K)
+            publish("mixed", presettled=True, answer=answer),
+        ]
+        for letter, answer in _FAILURES.items()
+    },
+    "S-REL": [consume("queue", 0, state_then_told(frames.state("released")))],
+    "S-MOD": [consume("queue", 0, state_then_told(_MODIFIED))],
+    "T-C2": [coordinator_refused("amqp:distributed-transactions")],
+    "T-C3": [coordinator_refused("amqp:promotable-transactions")],
+    "T-C4": [coordinator_refused("amqp:multi-txns-per-ssn")],
+    "T-C5": [coordinator_refused("amqp:multi-ssns-per-txn")],
+}
+PLAYS["S-A9"] = PLAYS["S-A1"]
+ATTACHING = {
+    "S-A3": "ready",
+    "S-R1a": "access-denied",
+    "S-R1b": "unexpected",
+    "S-R1c": "not-found",
+    "S-R1d": "selector-invalid",
+    "S-R1e": "already-subscribed",
+}
+SOURCES = {
+    f"{name}.{rule.id}": rule.sources
+    for name, table in load_rules()[0].items()
+    for profile in table.profiles.values()
+    for rule in profile.rules
+}
+
+PUBLISHING = ("P-A6", "P-R3a", "P-R3b", "P-R3c", "P-R3d", "T-P1", "T-P2a", "T-P2b", "T-P2c", "T-P2d")
+RETIRING = ("S-A8", "T-S1", "T-S2")
+COORDINATING = ("T-C1", "T-D1", "T-D2")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row in one profile: what was played, and what it shows."""
+
+    row: str
+    profile: str
+    plays: list[Play]
+    result: str
+    rule: str = ""
+
+    @property
+    def test(self) -> str:
+        return f"`test_um_rows[{self.row}-{self.profile}]`"
+
+    def __str__(self) -> str:
+        return f"| {self.row} | {self.profile} | {self.rule} | {self.test} | {self.result} |"
+
+
+def lines() -> Iterator[Line]:
+    for row in SEED:
+        for profile in PROFILES:
+            yield line_of(row, profile)
+
+
+def line_of(row: str, profile: str) -> Line:
+    """Departures are on purpose, and each says which."""
+    if row in (*PUBLISHING, *RETIRING, *COORDINATING):
+        return _transactional(row, profile)
+    if profile == "extended" and row in ("P-A1", "P-R1"):
+        result = "departs: a delivery in several transfers is put together and accepted (1.3-J)"
+        return Line(row, profile, [publish_in_two_transfers_reassembled], result)
+    if profile == "extended" and row == "S-R1c":
+        result = "departs: a node that was deleted later is amqp:resource-deleted (2.O-5)"
+        return Line(row, profile, [subscribe_failing("not-found", "amqp:resource-deleted")], result)
+    return Line(row, profile, PLAYS[row], AS_DOCUMENTED)
+
+
+def _transactional(row: str, profile: str) -> Line:
+    """9.9 has none, and says so (1.3-F)."""
+    plays: dict[str, Play] = dict.fromkeys(PUBLISHING, publish_in_a_transaction_refused)
+    condition = "amqp:not-implemented" if profile == "um-9.9" else "amqp:transaction:unknown-id"
+    plays |= dict.fromkeys(RETIRING, consume("durable", 0, transactional_refused(condition)))
+    plays |= dict.fromkeys(COORDINATING, coordinator_refused("amqp:local-transactions"))
+    ticked = expected(row, profile).supported
+    if profile != "um-9.9":
+        result = "departs: there are no transactions yet; refused"
+    elif ticked:
+        result = "departs: 9.9 has no transactions, so no coordinator is confirmed (1.3-F)"
+    else:
+        result = REFUSED
+    return Line(row, profile, [plays[row]], result)
+
+
+def show(line: Line, tables: TableSet) -> Line:
+    """Play it; raises AssertionError where the gateway does not do what the row says."""
+    rules: dict[str, None] = {}
+    said: Expected = expected(line.row, line.profile)
+    for play in line.plays:
+        with TcpHouse(tables) as house:
+            play(house, said)
+            rules |= dict.fromkeys(house.rules())
+    about = [*_asked_rules(line, tables), *(rule for rule in rules if rule.split(".")[0] in _tables_of(line.row))]
+    citing = [rule for rule in about if line.row in SOURCES[rule]]
+    return replace(line, rule=", ".join(citing or about))
+
+
+def _tables_of(row: str) -> tuple[str, ...]:
+    """The other rules only set the scene."""
+    return ("publish", "published") if row.startswith(("P-", "T-P")) else ("default", "settle", "settled", "attached")
+
+
+def _asked_rules(line: Line, tables: TableSet) -> list[str]:
+    """What leaves no outcome record of its own is asked for."""
+    if line.row.startswith(("T-C", "T-D")):
+        facts = {axis: values[0] for axis, values in tables["attach"].axes.items()}
+        facts |= {"direction": "publish", "address": "coordinator", "node_kind": "unknown"}
+        return [f"attach.{tables['attach'].decide(**facts).rule}"]
+    if line.row in ("S-A1", "S-A9"):
+        return [f"default.{tables['default'].decide(cause='unstated', default_outcome='unset').rule}"]
+    if line.row not in ATTACHING:
+        return []
+    return [
+        f"attached.{tables['attached'].decide(direction='subscribe', answer=ATTACHING[line.row], moment='attach').rule}"
+    ]
+
+
+HEAD = """# What Universal Messaging documents, row by row
+
+Written by `python -m tests.wire.um_conformance`, from tests that drive the gateway over a socket with frames made by
+hand and look at what comes back and at what the realm is asked; `tests/wire/test_um_rows.py` fails when a line is no
+longer true. The rows are those of `tests/mappings/um_rows.json`: the delivery-state tables of UM's "Terminal Delivery
+States" (S, P) and "AMQP Transactions" (T). What is expected comes from there, never from our tables.
+
+| row | profile | rule | test | result |
+|---|---|---|---|---|
+"""
+
+
+def main() -> None:
+    sets = {profile: load_tables(profile=profile) for profile in PROFILES}
+    written = [str(show(line, sets[line.profile])) for line in lines()]
+    DOCUMENT.parent.mkdir(parents=True, exist_ok=True)
+    DOCUMENT.write_text(HEAD + "\n".join(written) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{len(written)} lines in {DOCUMENT}\n")
+
+
+if __name__ == "__main__":
+    main()
