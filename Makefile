@@ -68,7 +68,7 @@ prerequisites-test:
 
 # --no-build-isolation: the packages that come as source are built by the build tools locked in build.lock, not by
 # whatever is newest today.
-.cache/setup.stamp: pyproject.toml requirements.lock deploy/python/build.lock
+.cache/setup.stamp: pyproject.toml requirements.lock deploy/python/build.lock gateway/engine_runs.c
 	@PYTHON=$(PYTHON) deploy/prerequisites.sh run
 	@mkdir -p .cache
 	@[ -x $(BIN)/python ] || { echo "setup: making .venv" >&2; $(PYTHON) -m venv .venv; }

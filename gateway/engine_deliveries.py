@@ -1,7 +1,8 @@
 """Deliveries, read off proton's events: the part of the fence that every message goes through.
 
-Transfers and dispositions become columns here, a fact a run. The two loops that carry every message stay with one link
-as long as its events last. May import: `cproton`, `gateway.engine_links`, `gateway.facts`, `gateway.frames`.
+Transfers and dispositions become columns here, a fact a run. The two loops that carry every message are in
+`engine_runs.c`, and stay with one link as long as its events last; what is rare is here.
+May import: `cproton`, `gateway.engine_links`, `gateway.engine_runs`, `gateway.facts`, `gateway.frames`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any, Final
 
 from cproton import ffi, lib
 
-from gateway.engine_links import Incoming, Link, Outgoing
+from gateway import engine_runs
+from gateway.engine_links import Incoming, Link, Outgoing, at
 from gateway.facts import Dispositions, Fact, Faulted, Partial, Transfers
 from gateway.frames import Fault, Frame
 
 _TRANSACTIONAL: Final = 0x34
-_ACCEPTED: Final = 0x24
 _STATES: Final = {
     0: "unstated",
     0x23: "received",
@@ -35,7 +36,7 @@ _partial, _settled, _recv, _advance = (
     lib.pn_link_recv,
     lib.pn_link_advance,
 )
-_remote_state, _settle = lib.pn_delivery_remote_state, lib.pn_delivery_settle
+_remote_state = lib.pn_delivery_remote_state
 
 
 class Deliveries:
@@ -49,6 +50,7 @@ class Deliveries:
         on_other: Callable[[Any, int], None],
     ) -> None:
         self._collector = collector
+        self._collector_at = at(collector)
         self._links = links
         self._message_size_max = message_size_max
         self._buffer, self._buffer_pointer = _scratch(message_size_max + 1)
@@ -72,7 +74,7 @@ class Deliveries:
             if _type_of(event) == delivery:
                 link = self._links.get(_delivery_link(_event_delivery(event)))
                 if type(link) is Outgoing:
-                    self._read_dispositions(link, event)
+                    self._read_dispositions(link)
                 elif self.frame is None and type(link) is Incoming:
                     self._read_transfers(link, event)
                 else:
@@ -89,55 +91,32 @@ class Deliveries:
             self._pass_over(link, _event_delivery(event))
             _pop(self._collector)
             return
-        collector, kind, pointer = self._collector, lib.PN_DELIVERY, link._pointer
-        buffer, scratch, size_max = self._buffer, self._buffer_pointer, len(self._buffer)
         fact = self._transfers_of(link)
-        message, presettled, arrived = fact.messages.append, fact.presettled.append, link.arrived.append
         link.partial_reported = False
-        while True:
-            delivery = _event_delivery(event)
-            if _delivery_link(delivery) != pointer:
-                return
-            size = _recv(pointer, scratch, size_max)
-            if size >= size_max:
-                if not fact.messages:
-                    self.facts.pop()
-                self._too_large(link)
-                return  # the event stays, and is passed over with all that follow it
-            message(buffer[:size] if size > 0 else b"")
-            presettled(_settled(delivery))
-            arrived(delivery)
-            _advance(pointer)
-            _pop(collector)
-            event = _peek(collector)
-            if not event or _type_of(event) != kind:
-                return
+        fitted = engine_runs.read_transfers(
+            self._collector_at, link.at, self._message_size_max, fact.messages, fact.presettled, link.arrived
+        )
+        if not fitted:
+            if not fact.messages:
+                self.facts.pop()
+            self._too_large(link)  # the event stays, and is passed over with all that follow it
 
-    def _read_dispositions(self, link: Outgoing, event: Any) -> None:
+    def _read_dispositions(self, link: Outgoing) -> None:
         """What consumers send most: deliveries accepted and settled, one after the other."""
-        collector, kind, pointer = self._collector, lib.PN_DELIVERY, link._pointer
-        take, seqs, eids = link.unsettled.pop, [], []
         while True:
+            seqs: list[int] = []
+            eids: list[int] = []
+            engine_runs.read_accepted(self._collector_at, link.at, link.unsettled, seqs, eids)
+            if seqs:
+                self.facts.append(Dispositions(link, "accepted", True, seqs, eids))
+            event = _peek(self._collector)
+            if not event or _type_of(event) != lib.PN_DELIVERY:
+                return
             delivery = _event_delivery(event)
-            if _delivery_link(delivery) != pointer:
-                break
-            if _remote_state(delivery) == _ACCEPTED and _settled(delivery):
-                numbers = take(delivery, None)
-                if numbers is not None:
-                    seqs.append(numbers[0])
-                    eids.append(numbers[1])
-                    _settle(delivery)  # nothing will be said to it: the peer has settled
-            else:
-                if seqs:
-                    self.facts.append(Dispositions(link, "accepted", True, seqs, eids))
-                    seqs, eids = [], []
-                self._on_disposition(link, delivery)
-            _pop(collector)
-            event = _peek(collector)
-            if not event or _type_of(event) != kind:
-                break
-        if seqs:
-            self.facts.append(Dispositions(link, "accepted", True, seqs, eids))
+            if _delivery_link(delivery) != link._pointer:
+                return
+            self._on_disposition(link, delivery)
+            _pop(self._collector)
 
     def _transfers_of(self, link: Incoming, transactional: bool = False) -> Transfers:
         """The run of messages that this link is in, or a new one."""
@@ -174,7 +153,7 @@ class Deliveries:
         fact = self._transfers_of(link, _remote_state(delivery) == _TRANSACTIONAL)
         fact.messages.append(self._buffer[:size] if size > 0 else b"")
         fact.presettled.append(_settled(delivery))
-        link.arrived.append(delivery)
+        link.arrived.append(at(delivery))
         _advance(pointer)
 
     def _pass_over(self, link: Incoming, delivery: Any) -> None:
@@ -190,7 +169,7 @@ class Deliveries:
             self._too_large(link)
         elif link.reports_partial[_settled(delivery)] and not link.partial_reported:
             link.partial_reported = True
-            link.arrived.append(delivery)
+            link.arrived.append(at(delivery))
             self.facts.append(Partial(link, _settled(delivery)))
 
     def _on_disposition(self, link: Outgoing, delivery: Any) -> None:
@@ -201,12 +180,13 @@ class Deliveries:
             state = _modified(delivery)
         if state == "unstated" and not peer_settled:
             return  # it says nothing yet (1.3-O)
-        numbers = link.unsettled.get(delivery)
+        number = at(delivery)
+        numbers = link.unsettled.get(number)
         if numbers is None:
-            self._on_second_disposition(link, delivery, state)
+            self._on_second_disposition(link, number, state)
             return
         if state != "received" or peer_settled:
-            link.stated(delivery, numbers[0], state, peer_settled)
+            link.stated(number, numbers[0], state, peer_settled)
         facts = self.facts
         last = facts[-1] if facts else None
         if (
@@ -221,10 +201,10 @@ class Deliveries:
         last.seqs.append(numbers[0])
         last.eids.append(numbers[1])
 
-    def _on_second_disposition(self, link: Outgoing, delivery: Any, state: str) -> None:
+    def _on_second_disposition(self, link: Outgoing, number: int, state: str) -> None:
         """The peer speaks again of a delivery that it has stated and that waits for us: the same is harmless,
         another is not (H-9)."""
-        earlier = link.waiting.get(delivery)
+        earlier = link.waiting.get(number)
         if earlier is None:
             return
         if state not in ("unstated", "received", earlier[1]):

@@ -2,7 +2,8 @@
 
 A delivery is a pointer here and a *seq* everywhere else. When a link is freed its pointers are forgotten first, so
 that a completion which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of
-the process). May import: `cproton`, `gateway.frames`.
+the process). Between Python and `engine_runs.c`, which does what every message needs, a pointer is an int.
+May import: `cproton`, `gateway.engine_runs`, `gateway.frames`.
 """
 
 from __future__ import annotations
@@ -13,21 +14,26 @@ from typing import Any, Final
 import cproton
 from cproton import ffi, lib
 
+from gateway import engine_runs
 from gateway.frames import Frame
 
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
 SENDER_SETTLE_MODES: Final = ("unsettled", "settled", "mixed")
 _ATTACH_NAME, _ATTACH_SND, _ATTACH_RCV, _ATTACH_SOURCE, _ATTACH_TARGET = 0, 3, 4, 5, 6
 
-_delivery, _send, _advance = lib.pn_delivery, lib.pn_link_send, lib.pn_link_advance
-_update, _settle = lib.pn_delivery_update, lib.pn_delivery_settle
+engine_runs.bind(
+    {name: int(ffi.cast("uintptr_t", ffi.addressof(lib, name))) for name in engine_runs.names()}, lib.PN_DELIVERY
+)
 
-# Every tag is written where proton copies it from: a new C view of each would cost as much as sending it.
-_TAG_SIZE_MAX: Final = 32
-_tag_room = ffi.new("char[]", _TAG_SIZE_MAX)
-_tag_octets = ffi.buffer(_tag_room)
-_tag_at = ffi.new("pn_bytes_t *", {"size": 0, "start": _tag_room})
-_tag = _tag_at[0]
+
+def at(pointer: Any) -> int:
+    """A pointer of proton's as an int."""
+    return int(ffi.cast("uintptr_t", pointer))
+
+
+def delivery(number: int) -> Any:
+    """The pointer to a delivery that was an int."""
+    return ffi.cast("pn_delivery_t *", number)
 
 
 def set_condition(condition: Any, name: str, description: str) -> None:
@@ -44,12 +50,13 @@ class Link:
 
     def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
         self._pointer = pointer
+        self.at = at(pointer)
         self.attach = attach
         self.session = session
         self.name: str = str(attach.field(_ATTACH_NAME))
         self.alive = True
         self.owner: Any = None  # the session's link object
-        self._deliveries: dict[int, Any] = {}  # seq -> pointer, what is still to be settled by us
+        self._deliveries: dict[int, int] = {}  # seq -> pointer, what is still to be settled by us
 
     @property
     def sender_settle_mode(self) -> str:
@@ -116,18 +123,11 @@ class Link:
     ) -> None:
         """Give each delivery its outcome (`none` for no state) and settle it. Unknown seqs are passed over: their
         link has gone."""
-        find = self._deliveries.pop if settle else self._deliveries.get
-        code = STATES.get(outcome)
-        for seq in seqs:
-            pointer = find(seq, None)
-            if pointer is None:
-                continue
-            if code is not None:
-                if condition:
-                    set_condition(lib.pn_disposition_condition(lib.pn_delivery_local(pointer)), condition, description)
-                _update(pointer, code)
-            if settle:
-                _settle(pointer)
+        if condition:
+            for pointer in filter(None, map(self._deliveries.get, seqs)):
+                local = lib.pn_delivery_local(delivery(pointer))
+                set_condition(lib.pn_disposition_condition(local), condition, description)
+        engine_runs.settle(self._deliveries, seqs, STATES.get(outcome, 0), settle)
 
 
 class Incoming(Link):
@@ -140,7 +140,7 @@ class Incoming(Link):
 
     def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
         super().__init__(pointer, attach, session)
-        self.arrived: list[Any] = []  # pointers of deliveries that have no seq yet, in order
+        self.arrived: list[int] = []  # pointers of deliveries that have no seq yet, in order
 
     @property
     def credit(self) -> int:
@@ -179,11 +179,10 @@ class Outgoing(Link):
 
     def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
         super().__init__(pointer, attach, session)
-        self.unsettled: dict[Any, tuple[int, int]] = {}  # pointer -> (seq, EID), until the peer says what became of it
+        self.unsettled: dict[int, tuple[int, int]] = {}  # pointer -> (seq, EID), until the peer says what became of it
         self.unheard: list[tuple[int, int]] = []  # (seq, EID) of what the peer stated too late
-        self.waiting: dict[
-            Any, tuple[int, str]
-        ] = {}  # pointer -> (seq, state): stated but not settled by the peer, waits for us
+        # pointer -> (seq, state): stated but not settled by the peer, waits for us
+        self.waiting: dict[int, tuple[int, str]] = {}
 
     @property
     def credit(self) -> int:
@@ -200,31 +199,17 @@ class Outgoing(Link):
 
     def send(self, tag_prefix: bytes, first_seq: int, eids: list[int], values: list[bytes]) -> None:
         """Transfer the events unsettled, tagged `<storeid>:<eid>`; `tag_prefix` is `<storeid>:` (NF-1)."""
-        pointer, unsettled = self._pointer, self.unsettled
-        for seq, eid, value in zip(range(first_seq, first_seq + len(eids)), eids, values, strict=True):
-            tag = b"%b%d" % (tag_prefix, eid)
-            _tag_at.size = size = len(tag)
-            _tag_octets[:size] = tag
-            unsettled[_delivery(pointer, _tag)] = (seq, eid)
-            _send(pointer, value, len(value))
-            _advance(pointer)
+        engine_runs.send(self.at, tag_prefix, first_seq, eids, values, self.unsettled)
 
     def send_settled(self, tag_prefix: bytes, eids: list[int], values: list[bytes]) -> None:
         """Transfer the events settled: the peer answers nothing."""
-        pointer = self._pointer
-        for eid, value in zip(eids, values, strict=True):
-            tag = b"%b%d" % (tag_prefix, eid)
-            _tag_at.size = size = len(tag)
-            _tag_octets[:size] = tag
-            delivery = _delivery(pointer, _tag)
-            _send(pointer, value, len(value))
-            _settle(delivery)  # settling the current delivery advances the link
+        engine_runs.send(self.at, tag_prefix, 0, eids, values, None)
 
-    def stated(self, pointer: Any, seq: int, state: str, peer_settled: bool) -> None:
+    def stated(self, pointer: int, seq: int, state: str, peer_settled: bool) -> None:
         """The peer has given this delivery a state. Unless it has settled too, it waits for us now."""
         del self.unsettled[pointer]
         if peer_settled:
-            _settle(pointer)
+            lib.pn_delivery_settle(delivery(pointer))
         else:
             self._deliveries[seq] = pointer
             self.waiting[pointer] = (seq, state)
@@ -239,7 +224,7 @@ class Outgoing(Link):
     ) -> None:
         if self.waiting:
             for seq in seqs:
-                self.waiting.pop(self._deliveries.get(seq), None)
+                self.waiting.pop(self._deliveries.get(seq, 0), None)
         super().settle(seqs, outcome, condition, description, settle)
 
     def forget(self) -> None:

@@ -1,0 +1,272 @@
+/* Runs of deliveries between proton and Python's columns: the four loops that every message goes through.
+ *
+ * A call through cffi costs as much as what proton does in it, and lets go of the interpreter's lock besides; a message
+ * took a dozen of them. Here a run is one call. This is part of the engine's fence (engine.py): a pointer is an int on
+ * the Python side, and nothing is kept between two calls. proton's functions come from the cproton that the fence
+ * imports, so that both speak to one library: `bind` takes their addresses once.
+ *
+ * Errors: an exception means that we are wrong (or out of memory); the deliveries handled so far are in the columns.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct {
+    size_t size;
+    const char *start;
+} octets; /* pn_bytes_t */
+
+static void *(*collector_peek)(void *collector);
+static bool (*collector_pop)(void *collector);
+static int (*event_type)(void *event);
+static void *(*event_delivery)(void *event);
+static void *(*delivery_link)(void *delivery);
+static size_t (*delivery_pending)(void *delivery);
+static bool (*delivery_settled)(void *delivery);
+static uint64_t (*delivery_remote_state)(void *delivery);
+static void (*delivery_update)(void *delivery, uint64_t state);
+static void (*delivery_settle)(void *delivery);
+static ssize_t (*link_recv)(void *link, char *room, size_t size);
+static ssize_t (*link_send)(void *link, const char *start, size_t size);
+static bool (*link_advance)(void *link);
+static void *(*new_delivery)(void *link, octets tag);
+static int a_delivery; /* the type of a delivery's event */
+
+static const struct {
+    const char *name;
+    void *place;
+} functions[] = {
+    {"pn_collector_peek", &collector_peek},
+    {"pn_collector_pop", &collector_pop},
+    {"pn_event_type", &event_type},
+    {"pn_event_delivery", &event_delivery},
+    {"pn_delivery_link", &delivery_link},
+    {"pn_delivery_pending", &delivery_pending},
+    {"pn_delivery_settled", &delivery_settled},
+    {"pn_delivery_remote_state", &delivery_remote_state},
+    {"pn_delivery_update", &delivery_update},
+    {"pn_delivery_settle", &delivery_settle},
+    {"pn_link_recv", &link_recv},
+    {"pn_link_send", &link_send},
+    {"pn_link_advance", &link_advance},
+    {"pn_delivery", &new_delivery},
+};
+enum { FUNCTIONS = sizeof functions / sizeof functions[0], TAG_SIZE_MAX = 32, ACCEPTED = 0x24 };
+
+static PyObject *names(PyObject *self, PyObject *nothing)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < FUNCTIONS; i++) {
+        PyObject *name = PyUnicode_FromString(functions[i].name);
+        if (!name || PyList_Append(list, name) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
+static PyObject *bind(PyObject *self, PyObject *args)
+{
+    PyObject *addresses;
+    if (!PyArg_ParseTuple(args, "O!i", &PyDict_Type, &addresses, &a_delivery))
+        return NULL;
+    for (size_t i = 0; i < FUNCTIONS; i++) {
+        PyObject *address = PyDict_GetItemString(addresses, functions[i].name);
+        if (!address)
+            return PyErr_Format(PyExc_KeyError, "no address of %s", functions[i].name);
+        void *function = PyLong_AsVoidPtr(address);
+        if (!function)
+            return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "%s is null", functions[i].name);
+        *(void **)functions[i].place = function;
+    }
+    Py_RETURN_NONE;
+}
+
+/* The next event's delivery, when it is one of this link's. */
+static void *next_delivery(void *collector, void *link)
+{
+    void *event = collector_peek(collector);
+    if (!event || event_type(event) != a_delivery)
+        return NULL;
+    void *delivery = event_delivery(event);
+    return delivery_link(delivery) == link ? delivery : NULL;
+}
+
+static int append(PyObject *list, PyObject *item) /* steals item */
+{
+    if (!item)
+        return -1;
+    int failed = PyList_Append(list, item);
+    Py_DECREF(item);
+    return failed;
+}
+
+static PyObject *message_of(void *link, size_t size)
+{
+    PyObject *message = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (message && size) {
+        ssize_t got = link_recv(link, PyBytes_AS_STRING(message), size);
+        if (got != (ssize_t)size)
+            _PyBytes_Resize(&message, got < 0 ? 0 : got);
+    }
+    return message;
+}
+
+static PyObject *read_transfers(PyObject *self, PyObject *args)
+{
+    unsigned long long collector_at, link_at;
+    Py_ssize_t size_max;
+    PyObject *messages, *presettled, *arrived;
+    if (!PyArg_ParseTuple(args, "KKnO!O!O!", &collector_at, &link_at, &size_max, &PyList_Type, &messages, &PyList_Type,
+                          &presettled, &PyList_Type, &arrived))
+        return NULL;
+    void *collector = (void *)(uintptr_t)collector_at, *link = (void *)(uintptr_t)link_at, *delivery;
+    while ((delivery = next_delivery(collector, link))) {
+        size_t size = delivery_pending(delivery);
+        if (size > (size_t)size_max)
+            Py_RETURN_FALSE; /* the event stays */
+        if (append(messages, message_of(link, size)) < 0 ||
+            PyList_Append(presettled, delivery_settled(delivery) ? Py_True : Py_False) < 0 ||
+            append(arrived, PyLong_FromVoidPtr(delivery)) < 0)
+            return NULL;
+        link_advance(link);
+        collector_pop(collector);
+    }
+    Py_RETURN_TRUE;
+}
+
+static PyObject *read_accepted(PyObject *self, PyObject *args)
+{
+    unsigned long long collector_at, link_at;
+    PyObject *unsettled, *seqs, *eids;
+    if (!PyArg_ParseTuple(args, "KKO!O!O!", &collector_at, &link_at, &PyDict_Type, &unsettled, &PyList_Type, &seqs,
+                          &PyList_Type, &eids))
+        return NULL;
+    void *collector = (void *)(uintptr_t)collector_at, *link = (void *)(uintptr_t)link_at, *delivery;
+    while ((delivery = next_delivery(collector, link)) && delivery_remote_state(delivery) == ACCEPTED &&
+           delivery_settled(delivery)) {
+        PyObject *key = PyLong_FromVoidPtr(delivery);
+        if (!key)
+            return NULL;
+        PyObject *numbers = PyDict_GetItemWithError(unsettled, key); /* (seq, eid) */
+        int failed = 0;
+        if (numbers) {
+            failed = PyList_Append(seqs, PyTuple_GET_ITEM(numbers, 0)) < 0 ||
+                     PyList_Append(eids, PyTuple_GET_ITEM(numbers, 1)) < 0 || PyDict_DelItem(unsettled, key) < 0;
+            if (!failed)
+                delivery_settle(delivery); /* nothing will be said to it: the peer has settled */
+        }
+        Py_DECREF(key);
+        if (failed || PyErr_Occurred())
+            return NULL;
+        collector_pop(collector);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *numbers_of(unsigned long long seq, PyObject *eid)
+{
+    PyObject *first = PyLong_FromUnsignedLongLong(seq);
+    PyObject *numbers = first ? PyTuple_Pack(2, first, eid) : NULL;
+    Py_XDECREF(first);
+    return numbers;
+}
+
+/* One event on its way; `unsettled` NULL: it is sent settled. */
+static int send_one(void *link, const char *prefix, PyObject *eid, PyObject *value, unsigned long long seq,
+                    PyObject *unsettled)
+{
+    char tag[TAG_SIZE_MAX + 1];
+    long long number = PyLong_AsLongLong(eid);
+    char *start;
+    Py_ssize_t size;
+    if ((number == -1 && PyErr_Occurred()) || PyBytes_AsStringAndSize(value, &start, &size) < 0)
+        return -1;
+    int length = snprintf(tag, sizeof tag, "%s%lld", prefix, number);
+    if (length > TAG_SIZE_MAX) {
+        PyErr_Format(PyExc_ValueError, "a delivery tag of %d octets", length);
+        return -1;
+    }
+    void *delivery = new_delivery(link, (octets){(size_t)length, tag});
+    link_send(link, start, (size_t)size);
+    if (!unsettled) {
+        delivery_settle(delivery); /* settling the current delivery advances the link */
+        return 0;
+    }
+    link_advance(link);
+    PyObject *key = PyLong_FromVoidPtr(delivery), *numbers = numbers_of(seq, eid);
+    int failed = !key || !numbers || PyDict_SetItem(unsettled, key, numbers) < 0;
+    Py_XDECREF(key);
+    Py_XDECREF(numbers);
+    return failed ? -1 : 0;
+}
+
+static PyObject *send(PyObject *self, PyObject *args)
+{
+    unsigned long long link_at, seq;
+    const char *prefix;
+    PyObject *eids, *values, *unsettled;
+    if (!PyArg_ParseTuple(args, "KyKO!O!O", &link_at, &prefix, &seq, &PyList_Type, &eids, &PyList_Type, &values,
+                          &unsettled))
+        return NULL;
+    Py_ssize_t count = PyList_GET_SIZE(eids);
+    if (count != PyList_GET_SIZE(values))
+        return PyErr_Format(PyExc_ValueError, "%zd EIDs, %zd values", count, PyList_GET_SIZE(values));
+    if (unsettled != Py_None && !PyDict_Check(unsettled))
+        return PyErr_Format(PyExc_TypeError, "unsettled is no dict");
+    for (Py_ssize_t i = 0; i < count; i++, seq++)
+        if (send_one((void *)(uintptr_t)link_at, prefix, PyList_GET_ITEM(eids, i), PyList_GET_ITEM(values, i), seq,
+                     unsettled == Py_None ? NULL : unsettled) < 0)
+            return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *settle(PyObject *self, PyObject *args)
+{
+    PyObject *deliveries, *seqs;
+    unsigned long long state;
+    int settles;
+    if (!PyArg_ParseTuple(args, "O!OKp", &PyDict_Type, &deliveries, &seqs, &state, &settles))
+        return NULL;
+    PyObject *each = PyObject_GetIter(seqs), *seq;
+    if (!each)
+        return NULL;
+    while ((seq = PyIter_Next(each))) {
+        PyObject *at = PyDict_GetItemWithError(deliveries, seq); /* its link has gone where there is none */
+        if (at) {
+            void *delivery = PyLong_AsVoidPtr(at);
+            if (state)
+                delivery_update(delivery, state);
+            if (settles) {
+                delivery_settle(delivery);
+                PyDict_DelItem(deliveries, seq);
+            }
+        }
+        Py_DECREF(seq);
+        if (PyErr_Occurred())
+            break;
+    }
+    Py_DECREF(each);
+    if (PyErr_Occurred())
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"names", names, METH_NOARGS, "The functions of proton that `bind` wants."},
+    {"bind", bind, METH_VARARGS, "bind(addresses by name, the type of a delivery's event)"},
+    {"read_transfers", read_transfers, METH_VARARGS,
+     "read_transfers(collector, link, size_max, messages, presettled, arrived): False where a message is larger."},
+    {"read_accepted", read_accepted, METH_VARARGS,
+     "read_accepted(collector, link, unsettled, seqs, eids): up to the first that is not accepted and settled."},
+    {"send", send, METH_VARARGS, "send(link, tag_prefix, first_seq, eids, values, unsettled or None for settled)"},
+    {"settle", settle, METH_VARARGS, "settle(deliveries, seqs, state or 0, whether to settle)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "engine_runs",
+                                    "Runs of deliveries between proton and columns; see the source.", -1, methods};
+
+PyMODINIT_FUNC PyInit_engine_runs(void) { return PyModule_Create(&module); }

@@ -1,0 +1,28 @@
+"""See engine_runs.c. Pointers are ints."""
+
+from collections.abc import Iterable
+
+def names() -> list[str]: ...
+def bind(addresses: dict[str, int], delivery_event: int, /) -> None: ...
+def read_transfers(
+    collector: int,
+    link: int,
+    size_max: int,
+    messages: list[bytes],
+    presettled: list[int],
+    arrived: list[int],
+    /,
+) -> bool: ...
+def read_accepted(
+    collector: int, link: int, unsettled: dict[int, tuple[int, int]], seqs: list[int], eids: list[int], /
+) -> None: ...
+def send(
+    link: int,
+    tag_prefix: bytes,
+    first_seq: int,
+    eids: list[int],
+    values: list[bytes],
+    unsettled: dict[int, tuple[int, int]] | None,
+    /,
+) -> None: ...
+def settle(deliveries: dict[int, int], seqs: Iterable[int], state: int, settles: bool, /) -> None: ...
