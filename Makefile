@@ -61,7 +61,7 @@ lock: setup ## choose versions anew; then review the difference
 	  pyproject.toml -o requirements.lock
 
 clean: ## forget what was made: .venv, .cache (downloads included); var/ and its data stay
-	@rm -rf .venv .cache
+	@rm -rf .venv .cache build gateway/*.so
 
 prerequisites-test:
 	@deploy/prerequisites.sh test

@@ -67,7 +67,7 @@ class Connection:
             Faulted: self._on_faulted,
         }
 
-    def receive(self, data: bytes) -> None:
+    def receive(self, data: bytes | memoryview) -> None:
         """One turn."""
         self._heard = True
         self.engine.receive(data)

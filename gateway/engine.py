@@ -60,7 +60,7 @@ class Engine:
 
     # -- bytes in
 
-    def receive(self, data: bytes) -> None:
+    def receive(self, data: bytes | memoryview) -> None:
         """Read what the peer sent. Facts pile up until they are taken."""
         deliveries = self._deliveries
         if deliveries.failed:
@@ -70,8 +70,7 @@ class Engine:
             self._header_left -= cut
             self._push(data, 0, cut)
             data = data[cut:]
-        data, pieces = self._tap.walk(data)
-        for start, end, frame in pieces:
+        for octets, start, end, frame in self._tap.walk(data):
             if isinstance(frame, Fault):
                 self._deliveries.fault(frame)
                 if self._deliveries.failed:
@@ -82,11 +81,11 @@ class Engine:
                 self._deliveries.facts.append(Opened(frame))
             if frame is not None and frame.code == FLOW:
                 self._look_at_flow(frame)  # first: nothing may go out under a transaction that is not there
-            self._push(data, start, end)
+            self._push(octets, start, end)
             if self._deliveries.failed:
                 return
 
-    def _push(self, data: bytes, start: int, end: int) -> None:
+    def _push(self, data: bytes | memoryview, start: int, end: int) -> None:
         view = memoryview(data)[start:end]
         while view:
             taken = lib.pn_transport_push(self._transport, ffi.from_buffer(view), len(view))

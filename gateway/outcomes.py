@@ -1,4 +1,5 @@
-"""The evidence: what the AMQP peers were told, one record a turn (docs/records.md "Outcomes").
+"""The evidence: what the AMQP peers were told, at most one record a turn (docs/records.md "Outcomes"). Turns that
+follow each other fast share one: a record is due `DUE_US` after the one before, or with `DUE_COUNT` outcomes.
 
 Every delivery gets its seq here, and leaves one entry here, when it has its outcome. Entries that agree in
 everything but seq and EID are one group, so that a turn costs a few groups of columns. A disposition never waits for
@@ -17,6 +18,8 @@ from mappings import Decision
 from native_backend.intervals import Intervals
 
 FORMAT = 1
+DUE_US = 5_000
+DUE_COUNT = 8_192  # outcomes: what one record may grow to
 
 
 @dataclass(slots=True)
@@ -103,6 +106,8 @@ class Outcomes:
         self._told = Intervals()
         self._low = 1
         self._groups: dict[int, _Group] = {}
+        self._count = 0  # outcomes told since the last record
+        self._flushed_us = 0
 
     def number(self, count: int) -> int:
         """The first of `count` new seqs."""
@@ -122,9 +127,10 @@ class Outcomes:
             group = self._groups[id(verdict)] = _Group(verdict)
         group.seqs.extend(seqs)
         group.eids.extend(eids)
-        self._count(seqs)
+        self._count += len(seqs)
+        self._close(seqs)
 
-    def _count(self, seqs: Sequence[int]) -> None:
+    def _close(self, seqs: Sequence[int]) -> None:
         first, last = seqs[0], seqs[-1]
         told = self._told
         if last - first + 1 == len(seqs) and (len(seqs) < 3 or sorted(seqs) == list(range(first, last + 1))):
@@ -135,17 +141,21 @@ class Outcomes:
         self._low = told.absorb(self._low)
 
     def flush(self, closed: bool = False) -> None:
-        """End of a turn: what was told since the last record becomes one."""
+        """End of a turn: what was told since the last record becomes one, when that is due."""
         if not self._groups and not closed:
             return
+        now_us = self._epoch_us()
+        if not closed and self._count < DUE_COUNT and 0 <= now_us - self._flushed_us < DUE_US:
+            return  # the next turn is not far
+        self._flushed_us = now_us
         groups = [{**group.verdict.columns(), "seq": group.seqs, "eid": group.eids} for group in self._groups.values()]
-        self._groups = {}
+        self._groups, self._count = {}, 0
         self._records += 1
         record = {
             "v": FORMAT,
             "run": self.run,
             "n": self._records,
-            "at": self._epoch_us(),
+            "at": now_us,
             "low": self._low,
             "digest": self.digest,
             "profile": self.profile,

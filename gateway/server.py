@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -46,6 +47,9 @@ TURN_MESSAGES = (
 )
 TURN_BYTES_MIN, TURN_BYTES_MAX = 16_384, 262_144
 READ_AHEAD_BYTES = 524_288
+STREAM_MESSAGES = (
+    32  # in one turn: then the peer streams, and what comes may wait for the next tick to be a turn's worth
+)
 _M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
@@ -84,6 +88,7 @@ class Server:
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
         self.ports: dict[Connection, Port] = {}
+        self.waiting: dict[Port, None] = {}  # those with less than a turn's worth, until the next tick
         self.loop: asyncio.AbstractEventLoop
         self._timer: asyncio.Handle | None = None  # uvloop gives one that tells no time when it is nearly due
         self._due = 0.0
@@ -127,6 +132,8 @@ class Server:
     def _tick(self) -> None:
         self._timer = None
         try:
+            while self.waiting:
+                self.waiting.popitem()[0].go_on()
             self.turn()
         finally:  # whatever went wrong in one turn, there is a next one
             self._schedule(BUSY_INTERVAL_S if self.gateway.realm.busy else IDLE_INTERVAL_S)
@@ -222,7 +229,10 @@ class Port(asyncio.Protocol):
         self._since = self._gateway.clock.monotonic_s()
         self._closing_since: float | None = None
         self._turn_bytes = TURN_BYTES_MIN
-        self._ahead = bytearray()  # read from the socket, for the turns to come
+        self._ahead: deque[memoryview] = deque()  # read from the socket, for the turns to come
+        self._ahead_bytes = 0
+        self._scheduled = False  # the next turn
+        self._streams = False
         self._pressure = False
         self._gate_closed = False
 
@@ -249,44 +259,69 @@ class Port(asyncio.Protocol):
         if self._entrance is not None:
             self._entrance.receive(data)
             return
-        if not self._ahead and len(data) <= self._turn_bytes:
-            self._turn(connection, data)
-            return
-        if not self._ahead:
-            self._server.loop.call_soon(self._go_on)
-        self._ahead += data
+        self._ahead.append(memoryview(data))
+        self._ahead_bytes += len(data)
+        if self._scheduled:
+            self._gate()
+        elif self._ahead_bytes > self._turn_bytes:
+            self._soon()
+        elif self._streams:
+            self._server.waiting[self] = None
+            self._server.soon()
+        else:
+            self.go_on()
+
+    def _soon(self) -> None:
+        self._scheduled = True
+        self._server.loop.call_soon(self._scheduled_turn)
         self._gate()
 
-    def _go_on(self) -> None:
-        """One turn on what was read ahead. Between two turns the loop writes, and the log has begun with the first."""
-        data = bytes(self._ahead[: self._turn_bytes])
-        del self._ahead[: self._turn_bytes]
-        if self._ahead:
-            self._server.loop.call_soon(self._go_on)
-        if self._connection is not None and data:
-            self._turn(self._connection, data)
-            self._gate()
+    def _scheduled_turn(self) -> None:
+        self._scheduled = False
+        self.go_on()
 
-    def _turn(self, connection: Connection, data: bytes) -> None:
+    def go_on(self) -> None:
+        """One turn on what was read ahead. Between two turns the loop writes, and the log has begun with the first."""
+        connection, room = self._connection, self._turn_bytes
+        if connection is None or not self._ahead:
+            return
+        data = []
+        while room and self._ahead:
+            octets = self._ahead.popleft()
+            if len(octets) > room:
+                self._ahead.appendleft(octets[room:])
+                octets = octets[:room]
+            data.append(octets)
+            room -= len(octets)
+        self._ahead_bytes -= self._turn_bytes - room
+        if self._ahead and not self._scheduled:
+            self._soon()
+        self._turn(connection, data)
+        self._gate()
+
+    def _turn(self, connection: Connection, data: list[memoryview]) -> None:
         messages = connection.messages
         try:
-            connection.receive(data)
+            for octets in data:
+                connection.receive(octets)
         except Exception:
             # We are wrong, not the peer: this connection closes, every other goes on.
             log.exception("a turn failed; its connection is closed")
             self._ahead.clear()
+            self._ahead_bytes = 0
             self.abort()
             return
         messages = connection.messages - messages
+        self._streams = messages >= STREAM_MESSAGES
         if messages:
-            fitting = len(data) * TURN_MESSAGES // messages
+            fitting = sum(map(len, data)) * TURN_MESSAGES // messages
             self._turn_bytes = min(TURN_BYTES_MAX, max(TURN_BYTES_MIN, fitting))
         self._server.turn()
         self._server.soon()
 
     def _gate(self) -> None:
         """Read from the socket, or do not: too much waits here or for the realm."""
-        closed = self._pressure or len(self._ahead) > READ_AHEAD_BYTES
+        closed = self._pressure or self._ahead_bytes > READ_AHEAD_BYTES
         if closed != self._gate_closed and not self._transport.is_closing():
             self._gate_closed = closed
             if closed:
@@ -347,8 +382,10 @@ class Port(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._connection is not None and self._ahead:
-            data, self._ahead = bytes(self._ahead), bytearray()
+            data = [*self._ahead]
+            self._ahead.clear()
             self._turn(self._connection, data)  # what came before the end still counts
+        self._server.waiting.pop(self, None)
         connection, self._connection = self._connection, None
         if connection is not None:
             self._server.ports.pop(connection, None)

@@ -42,6 +42,7 @@ _TRANSFER_PLAIN_FIELDS: Final = _MORE
 _FLOW_PLAIN_FIELDS: Final = 9  # echo and properties come behind
 _WIDTHS: Final = {0x40: 0, 0x41: 0, 0x42: 0, 0x43: 0, 0x44: 0, 0x45: 0, 0x50: 1, 0x52: 1, 0x53: 1, 0x56: 1, 0x70: 4}
 
+Octets = bytes | memoryview
 Piece = tuple[int, int, Frame | Fault | None]
 
 
@@ -53,16 +54,30 @@ class Tap:
         self._handles = handles
         self._rest = b""
 
-    def walk(self, data: bytes) -> tuple[bytes, Iterator[Piece]]:
-        """The bytes to push, and the pieces of them: (start, end, None) for a plain run, (start, end, Frame) for a
-        frame to be pushed alone, (start, start, Fault) for a frame that is not, and for the end of it all. What is
-        left of an unfinished frame waits for the next chunk."""
+    def walk(self, data: bytes | memoryview) -> Iterator[tuple[Octets, int, int, Frame | Fault | None]]:
+        """The pieces to push: (octets, start, end, None) for a plain run, (octets, start, end, Frame) for a frame to
+        be pushed alone, (octets, start, start, Fault) for a frame that is not, and for the end of it all. What is left
+        of an unfinished frame waits for the next chunk, and is all that is copied."""
+        octets = memoryview(data)
         if self._rest:
-            data = self._rest + data
-            self._rest = b""
-        return data, self._pieces(data)
+            cut = self._missing(octets)
+            whole = memoryview(self._rest + octets[:cut])
+            self._rest, octets = b"", octets[cut:]
+            for start, end, frame in self._pieces(whole):
+                yield whole, start, end, frame
+        if octets:
+            for start, end, frame in self._pieces(octets):
+                yield octets, start, end, frame
 
-    def _pieces(self, data: bytes) -> Iterator[Piece]:
+    def _missing(self, octets: memoryview) -> int:
+        """How much of them belongs to the unfinished frame; all, where its size cannot be told or is not allowed."""
+        rest = self._rest
+        size = int.from_bytes(rest[:4] + octets[: max(0, 4 - len(rest))])
+        if len(rest) + len(octets) < 4 or not HEADER_SIZE <= size <= self._frame_size_max:
+            return len(octets)
+        return max(0, size - len(rest))
+
+    def _pieces(self, data: Octets) -> Iterator[Piece]:
         end = len(data)
         start = position = 0  # start: of the plain run that is growing
         link_channel, link_first = _NO_LINK  # of the transfer before, whose link is known to be there
@@ -116,13 +131,13 @@ class Tap:
             position += size
         if position > start:
             yield start, position, None
-        self._rest = data[position:]
+        self._rest = bytes(data[position:])
 
-    def _alone(self, data: bytes, position: int, size: int, kind: int, channel: int) -> Frame | Fault:
+    def _alone(self, data: Octets, position: int, size: int, kind: int, channel: int) -> Frame | Fault:
         frame = _decode(data, position + (kind >> 8) * 4, position + size, channel)
         return frame if isinstance(frame, Fault) else self._handles.see(frame) or frame
 
-    def _unattached(self, data: bytes, position: int, head: int, channel: int) -> Fault | None:
+    def _unattached(self, data: Octets, position: int, head: int, channel: int) -> Fault | None:
         """What is wrong with the handle of a plain transfer or flow; what is too odd to tell is the engine's."""
         position += _HEAD_SIZE - 2
         if head == _FLOW8:
@@ -139,7 +154,7 @@ class Tap:
         return None if self._handles.attached(channel, handle) else unattached(channel, handle)
 
 
-def _ids(data: bytes, position: int) -> tuple[int, int]:
+def _ids(data: Octets, position: int) -> tuple[int, int]:
     """`first` and `last` of a disposition, from behind its role on; (0, ALL) where they are too odd to tell."""
     low = high = -1
     if position + 10 > len(data):
@@ -159,7 +174,7 @@ def _ids(data: bytes, position: int) -> tuple[int, int]:
     return low, high
 
 
-def _is_plain(data: bytes, position: int, kind: int, head: int, counts: int, first: int) -> bool:
+def _is_plain(data: Octets, position: int, kind: int, head: int, counts: int, first: int) -> bool:
     if kind >> 8 != 2:
         return False
     fields = counts & 0xFF
@@ -170,7 +185,7 @@ def _is_plain(data: bytes, position: int, kind: int, head: int, counts: int, fir
     return head == _FLOW8 and fields <= _FLOW_PLAIN_FIELDS
 
 
-def _is_plain_transfer(data: bytes, position: int, fields: int) -> bool:
+def _is_plain_transfer(data: Octets, position: int, fields: int) -> bool:
     """False where anything but null or false stands in `more` or behind it, or where a field is too odd to tell."""
     end = len(data) - 2
     for index in range(fields):
@@ -188,9 +203,9 @@ def _is_plain_transfer(data: bytes, position: int, fields: int) -> bool:
     return True
 
 
-def _decode(data: bytes, start: int, end: int, channel: int) -> Frame | Fault:
+def _decode(data: Octets, start: int, end: int, channel: int) -> Frame | Fault:
     try:
-        value, _ = decode(data[start:end])
+        value, _ = decode(bytes(data[start:end]))
     except DecodeError as error:
         return Fault("malformed-performative", str(error))
     if not isinstance(value, Described) or not isinstance(value.descriptor, int):

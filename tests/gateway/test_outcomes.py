@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.outcomes import LinkFacts, Outcomes, Verdict
+from gateway.outcomes import DUE_COUNT, DUE_US, LinkFacts, Outcomes, Verdict
 from mappings import load_tables
 
 TABLES = load_tables()
@@ -40,7 +40,12 @@ class Book:
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
         self.now = 7
-        self.outcomes = Outcomes("run", "digest", "extended", self._append, lambda: self.now)
+        self.turn_us = DUE_US
+        self.outcomes = Outcomes("run", "digest", "extended", self._append, self._epoch_us)
+
+    def _epoch_us(self) -> int:
+        self.now += self.turn_us
+        return self.now
 
     def _append(self, key: bytes, value: bytes) -> None:
         assert key == b"run"
@@ -68,6 +73,28 @@ def test_low_is_the_lowest_seq_without_a_record(sizes: list[int], random: Any, t
         assert record["groups"][0]["seq"] == some
         assert book.outcomes.open == sum(sizes) + 1 - record["low"]
     assert [record["n"] for record in book.records] == list(range(1, len(book.records) + 1))
+
+
+def test_turns_that_follow_each_other_fast_share_a_record() -> None:
+    book = Book()
+    said = verdict()
+    book.turn_us = DUE_US // 2
+    for _ in range(6):
+        seq = book.outcomes.number(1)
+        book.outcomes.tell(said, [seq], [seq])
+        book.outcomes.flush()
+    book.outcomes.flush(closed=True)
+    assert [group["seq"] for record in book.records for group in record["groups"]] == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_a_record_does_not_wait_to_grow_large() -> None:
+    book = Book()
+    book.turn_us = 0
+    for _ in range(2):
+        first = book.outcomes.number(DUE_COUNT)
+        book.outcomes.tell(verdict(), range(first, first + DUE_COUNT), range(DUE_COUNT))
+        book.outcomes.flush()
+    assert len(book.records) == 2
 
 
 def test_what_was_said_alike_is_one_group() -> None:
@@ -110,7 +137,7 @@ def test_what_was_said_alike_is_one_group() -> None:
     }
     head = {key: value for key, value in record.items() if key != "groups"}
     assert head == {
-        "v": 1, "run": "run", "n": 1, "at": 7, "low": 6, "digest": "digest", "profile": "extended", "closed": 0
+        "v": 1, "run": "run", "n": 1, "at": book.now, "low": 6, "digest": "digest", "profile": "extended", "closed": 0
     }  # fmt: skip
 
 

@@ -58,14 +58,13 @@ def walk(chunks: list[bytes]) -> list[Any]:
     tap = Tap(FRAME_MAX, Handles(channel_max=5))
     pieces: list[Any] = []
     for chunk in chunks:
-        data, found = tap.walk(chunk)
-        for start, end, frame in found:
+        for data, start, end, frame in tap.walk(chunk):
             if isinstance(frame, Fault):
                 pieces.append(frame)
                 if frame.channel is None:
                     return pieces
             elif frame is not None:
-                pieces += [data[start:end], frame]
+                pieces += [bytes(data[start:end]), frame]
             elif pieces and isinstance(pieces[-1], bytearray):
                 pieces[-1] += data[start:end]
             else:

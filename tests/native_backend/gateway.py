@@ -75,7 +75,7 @@ class Consumer:
         self.gateway.until(enough, f"{count} events")
         return eids
 
-    def drain(self, turns: int = 150) -> list[int]:
+    def drain(self, turns: int = 300) -> list[int]:
         """Whatever comes until nothing has come for a while."""
         eids: list[int] = []
         idle = 0

@@ -1,5 +1,9 @@
 """Appends: one `produce_batch` a batch, completions sliced out of its callbacks' column.
 
+What is appended to a partition while something of it is in the producer waits, and is launched together when that has
+landed. An idempotent librdkafka sends one request of a partition at a time anyhow (it holds the messages in flight
+against its limit of five requests), and with more to send it spins until the answer comes, which takes a core.
+
 The producer's queue never overflows: what exceeds `in_flight_max` waits here, in order, partition by partition. A
 topic that the producer does not know is looked up once by a thread (the producer would go on refusing a topic that was
 deleted and made again), and what is appended to it meanwhile waits behind.
@@ -98,7 +102,11 @@ class Publisher:
             yield Flight(batch, start, count)
 
     def _launch(self, lane: Lane) -> None:
-        """Give the producer what waits, as far as there is room."""
+        """Give the producer what waits, as far as there is room, when all that it had has landed."""
+        if not lane.flying:
+            self._fill(lane)
+
+    def _fill(self, lane: Lane) -> None:
         while lane.waiting:
             if lane.look_up is not None and not lane.look_up.done():
                 return
