@@ -229,19 +229,25 @@ def told(answers: list[Appended]) -> list[tuple[int, list[int], str]]:
 def test_completions_are_sliced_as_the_callbacks_come() -> None:
     producers: list[FakeProducer] = []
     subject = publisher(producers)
-    for _ in range(2):
+    for _ in range(3):
         subject.append(Append("t", 0, [b"k"] * 3, [b"v"] * 3))
-    (first, _), (second, _) = producers[0].callbacks
+    ((first, _),) = producers[0].callbacks
     first(None, FakeMessage(10))
     assert told(subject.poll()) == [(0, [10], "")]
     assert told(subject.poll()) == []
-    for callback, offset in ((first, 11), (first, 12), (second, 20)):
+    first(None, FakeMessage(11))
+    assert told(subject.poll()) == [(1, [11], "")]
+    assert len(producers[0].callbacks) == 1, "the partition's next batches wait until all of this one has landed"
+    first(None, FakeMessage(12))
+    assert told(subject.poll()) == [(2, [12], "")]
+    _, (second, _), (third, _) = producers[0].callbacks
+    for callback, offset in ((second, 20), (second, 21), (second, 22), (third, 23)):
         callback(None, FakeMessage(offset))
-    assert told(subject.poll()) == [(1, [11, 12], ""), (0, [20], "")]
+    assert told(subject.poll()) == [(0, [20, 21, 22], ""), (0, [23], "")]
     assert not subject.is_idle
-    second(None, FakeMessage(21))
-    second(None, FakeMessage(22))
-    assert told(subject.poll()) == [(1, [21, 22], "")]
+    third(None, FakeMessage(24))
+    third(None, FakeMessage(25))
+    assert told(subject.poll()) == [(1, [24, 25], "")]
     assert subject.is_idle
 
 
