@@ -21,7 +21,7 @@ from gateway.realm_arguments import add_node
 from native_backend.log import LogError
 
 if TYPE_CHECKING:
-    from gateway.settings import Settings
+    pass
 
 DONE, NOT_SO, COULD_NOT_RUN = 0, 1, 2
 _PASSED_ON = ("mappings", "reconcile")  # these read their own arguments
@@ -83,6 +83,7 @@ class _Version(argparse.Action):
 
 def _configured(arguments: argparse.Namespace) -> int:
     """The commands that read a configuration."""
+    from gateway.open_log import where
     from gateway.settings import SettingsProblems, load_settings
     from mappings import MappingProblems
     from native_backend.nodes import NodeError
@@ -113,9 +114,9 @@ def _configured(arguments: argparse.Namespace) -> int:
         sys.stderr.write("".join(f"realmgate: {problem}\n" for problem in error.problems))
         return NOT_SO
     except LogError as error:
-        return _tell([f"realmgate: {_where(settings)}: {error}; {_remedy(error)}"])
+        return _tell([f"realmgate: {where(settings)}: {error}; {_remedy(error)}"])
     except sqlite3.Error as error:
-        return _tell([f"realmgate: {_where(settings)}: {error}; may this user write there, and is the disk full?"])
+        return _tell([f"realmgate: {where(settings)}: {error}; may this user write there, and is the disk full?"])
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -131,15 +132,6 @@ def _user(arguments: argparse.Namespace) -> int:
 def _tell(problems: Sequence[object]) -> int:
     sys.stderr.write("".join(f"{problem}\n" for problem in problems))
     return COULD_NOT_RUN
-
-
-def _where(settings: Settings) -> str:
-    from gateway.settings import EmbeddedRealm
-
-    realm = settings.realm
-    if isinstance(realm, EmbeddedRealm):
-        return f"the embedded realm in {realm.path}"
-    return f"the realm on Kafka at {realm.bootstrap}"
 
 
 def _remedy(error: LogError) -> str:

@@ -18,3 +18,11 @@ def open_log(settings: Settings) -> Log:
         return logs.open_embedded(realm.path)
     deadline = {"delivery.timeout.ms": settings.limits.publish_deadline_ms}
     return logs.open_kafka(realm.bootstrap, {**deadline, **realm.client})
+
+
+def where(settings: Settings) -> str:
+    """Which realm that is, for an operator."""
+    realm = settings.realm
+    if isinstance(realm, EmbeddedRealm):
+        return f"the embedded realm in {realm.path}"
+    return f"the realm on Kafka at {realm.bootstrap}"

@@ -25,7 +25,8 @@ from gateway.doorkeeper import Doorkeeper
 from gateway.entrance import Entrance
 from gateway.gateway import Gateway
 from gateway.letters import annotated_letter
-from gateway.open_log import open_log
+from gateway.open_log import open_log, where
+from gateway.opening import open_realm
 from gateway.sasl import SaslServer
 from gateway.settings import Settings
 from mappings import load_tables
@@ -36,6 +37,7 @@ from native_backend.realm import Realm
 
 log = logging.getLogger("realmgate.server")
 
+TAKEN_OVER = 3  # the exit code
 BUSY_INTERVAL_S = 0.001
 IDLE_INTERVAL_S = 0.02
 HOUSEKEEPING_INTERVAL_S = 1.0
@@ -54,18 +56,26 @@ _M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
 def serve(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT; 0 when everything was closed in order. Raises LogError when the realm cannot be
-    opened."""
+    """Serve until SIGTERM or SIGINT; 0 when everything was closed in order, 3 when another gateway took the realm over.
+    Raises LogError when the realm cannot be opened."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     _use_one_arena()
     logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every socket
     clock = SystemClock()
     tables = load_tables(settings.mappings.directory, settings.mappings.profile)
     run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"
+    jobs, looks = ThreadControl(), ThreadControl(name="realm-lease")
     realm = Realm(
-        open_log(settings), settings.realm.prefix, run, clock, ThreadControl(), settings.limits.realm, annotated_letter
+        open_log(settings),
+        settings.realm.prefix,
+        run,
+        clock,
+        jobs,
+        settings.limits.realm,
+        annotated_letter,
+        lease_control=looks,
     )
-    realm.open()
+    open_realm(realm, where(settings))
     gateway = Gateway(settings, realm, tables, clock)
     document = {**tables.expanded(), "stored_us": clock.epoch_us()}
     realm.append_evidence("tables", tables.digest.encode(), json.dumps(document, separators=(",", ":")).encode())
@@ -114,7 +124,7 @@ class Server:
             listener.close()
         await self._shut_down()
         housekeeping.cancel()
-        return 0
+        return TAKEN_OVER if self.gateway.realm.lost else 0
 
     async def open(self) -> list[asyncio.Server]:
         """Listen, and begin to take turns."""
@@ -191,6 +201,9 @@ class Server:
             for port in list(self.ports.values()):
                 port.tick(self.gateway.clock.monotonic_s())
             self.flush()
+            if self.gateway.realm.lost and not self._stop.is_set():
+                log.error("another gateway has taken the realm over: this one closes its links and ends")
+                self._stop.set()
 
     # -- the end
 

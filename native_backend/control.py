@@ -13,7 +13,8 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 from native_backend.log import LogError
@@ -42,6 +43,10 @@ class Control(Protocol):
         """Let time pass while the realm closes; the only wait of the calling thread."""
         ...
 
+    def repeated(self, job: Callable[[], T], done: Done[T], interval_s: float) -> AbstractContextManager[None]:
+        """Job and `done` every `interval_s` on another thread while the calling one is busy inside."""
+        ...
+
     def close(self, deadline_s: float) -> None:
         """No more jobs; wait for the running ones."""
         ...
@@ -58,13 +63,13 @@ class ThreadControl:
     """One worker thread. It also wakes the gateway `tick_s` after the last sign of life, so that timers are seen to
     even over a log that has no poll interval."""
 
-    def __init__(self, tick_s: float = 0.25) -> None:
+    def __init__(self, tick_s: float = 0.25, name: str = "realm-control") -> None:
         self._tick_s = tick_s
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Done[Any]] | None] = queue.SimpleQueue()
         self._results: deque[tuple[Done[Any], Any, BaseException | None]] = deque()
         self._wake: Callable[[], None] | None = None
         self._pending = 0
-        self._thread = threading.Thread(target=self._work, name="realm-control", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
     def submit(self, job: Callable[[], T], done: Done[T]) -> None:
@@ -91,6 +96,22 @@ class ThreadControl:
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)
+
+    @contextmanager
+    def repeated(self, job: Callable[[], T], done: Done[T], interval_s: float) -> Iterator[None]:
+        over = threading.Event()
+
+        def repeat() -> None:
+            while not over.wait(interval_s):
+                done(_attempt(job))
+
+        thread = threading.Thread(target=repeat, name="realm-meanwhile", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def close(self, deadline_s: float) -> None:
         self._wake = None
@@ -149,6 +170,10 @@ class InlineControl:
 
     def pause(self, seconds: float) -> None:
         self._pause(seconds)
+
+    def repeated(self, job: Callable[[], T], done: Done[T], interval_s: float) -> AbstractContextManager[None]:
+        """There is no other thread, and simulated time waits for this one."""
+        return nullcontext()
 
     def close(self, deadline_s: float) -> None:
         """Nothing runs."""

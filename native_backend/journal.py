@@ -4,9 +4,9 @@
 `journal_interval_s` ago, or at once when `journal_events` wait. It carries their event writes, then the journal's
 record. A record stored makes its items true, in order. One that fails for a reason that may concern one item only is
 tried again item by item.
-A transaction of unknown result is resolved before anybody is answered: claim again, read the journal's tail up to a
-mark written after the claim, apply or submit again. Being fenced, or finding another run's records in that tail, ends
-this process's ownership for good.
+A transaction of unknown result (or that was fenced) is resolved before anybody is answered: make sure that the shard is
+still ours, claim again, read the journal's tail up to a mark written after the claim, apply or submit again. Another
+owner, or another run's records in that tail, ends this process's ownership for good.
 
 Records: docs/records.md "Journal". May import: the standard library, orjson, `native_backend` below it.
 """
@@ -40,6 +40,8 @@ _UNIT_ANSWERS: dict[Cause, CommitAnswer] = {
 _PAUSE_S = 0.001  # between two looks at the journal's end
 _LOOKS = 5  # for events that are known to be stored
 _EntryKey = tuple[int, str, bool, str, int, int]
+# Fenced: Kafka says so also of a transaction that took too long; the lease knows who owns the shard.
+_IN_DOUBT = ("indeterminate", "fenced")
 _TRIED_AGAIN = ("unavailable",)  # certainly not done, and not for ever: nobody needs to be told
 
 
@@ -75,6 +77,7 @@ class Journal:
         self.records = 0  # stored by this run
         self.fenced = False
         self.on_fenced: Callable[[], None] = lambda: None
+        self.confirm: Callable[[], None] = lambda: None  # blocks; raises `fenced` when another process owns the shard
         self._log, self._run, self._clock, self._control = log, run, clock, control
         self._limits, self._answer = limits, answer
         self._waiting: list[Item] = []
@@ -180,10 +183,8 @@ class Journal:
         failure = transacted.failure
         if failure is None:
             self._stored(batch, transacted.offsets[: len(batch.events)], transacted.offsets[-1] + 1)
-        elif failure.cause == "fenced":
-            self.give_up(failure.code or "fenced", "fenced")
-        elif failure.cause == "indeterminate":
-            _LOG.warning("journal transaction %s has no known result: %s", batch.numbers, failure.detail)
+        elif failure.cause in _IN_DOUBT:
+            _LOG.warning("journal transaction %s: %s", batch.numbers, failure)
             self._resolve()
         elif failure.cause in _TRIED_AGAIN:
             self._later(self._transact)
@@ -257,6 +258,7 @@ class Journal:
         assert batch is not None
 
         def look() -> _Sight:
+            self.confirm()  # whoever is no longer the owner must not fence the one who is
             self._log.claim(self.shard, self._limits.control_deadline_s)
             self._await_mark()
             found = [(offset, record["run"], record["n"]) for offset, record in tail(self._log, self.topic, start)]

@@ -53,5 +53,9 @@ class RealmLimits:
     """Dead letters that are read and copied in one transaction; one event always fits."""
     retry_interval_s: float = 0.1
     """From a failed read, transaction or resolution to the next attempt."""
+    lease_s: float = 5.0
+    """How long the owner of the shard may go unheard before another process takes over."""
+    lease_look_s: float = 0.5
+    """How often the owner looks whether somebody asks for it."""
     control_deadline_s: float = 10.0
     """Deadline of one control call to the log."""

@@ -31,7 +31,7 @@ def realm_topic(prefix: str) -> str:
 def realm_topics(prefix: str) -> dict[str, bool]:
     """The realm's own topics; True: compacted."""
     compacted = {f"{prefix}.{name}": True for name in ("realm", "state", "tables")}
-    return compacted | {f"{prefix}.{name}": False for name in ("journal", "outcomes", "commands", "answers")}
+    return compacted | {f"{prefix}.{name}": False for name in ("journal", "outcomes", "commands", "answers", "lease")}
 
 
 def read_tail(log: Log, topic: str, start: int) -> list[Records]:

@@ -20,11 +20,13 @@ from native_backend.dispatch import Dispatch
 from native_backend.durables import QUEUE
 from native_backend.feed import Feeds
 from native_backend.journal import Journal
+from native_backend.lease import Lease, Standby
 from native_backend.letter import Enclose, as_it_is
 from native_backend.limits import RealmLimits
 from native_backend.log import Appended, Log, LogError, Records, TopicSpec
 from native_backend.metadata import Metadata, read_tail, realm_topic, realm_topics
 from native_backend.nodes import Node, NodeError
+from native_backend.presence import Presence, SystemPresence
 from native_backend.publisher import Publisher
 from native_backend.services import Services, store_bounds, subscribe_answer
 from native_backend.settlement import Settlement
@@ -51,8 +53,12 @@ class Realm:
         control: Control,
         limits: RealmLimits | None = None,
         enclose: Enclose = as_it_is,
+        *,
+        lease_control: Control | None = None,
+        presence: Presence | None = None,
     ) -> None:
-        """`enclose` makes of an event's value what a dead-letter node keeps."""
+        """`enclose` makes of an event's value what a dead-letter node keeps. `lease_control`: where the lease looks,
+        `control` unless it must not wait behind other jobs."""
         limits = limits or RealmLimits()
         self.run = run
         self.kind = log.kind
@@ -61,8 +67,12 @@ class Realm:
         journal = Journal(log, prefix, run, clock, control, limits, self._answer)
         feeds = Feeds(log, clock, limits)
         self._metadata = metadata = Metadata()
+        self._lease_control = lease_control or control
+        presence = presence or SystemPresence()
+        lease = self._lease = Lease(log, prefix, run, clock, self._lease_control, limits, presence)
+        journal.confirm = lease.confirm
         self._services = Services(
-            log, prefix, run, clock, control, limits, feeds, journal, self._answer, metadata, enclose
+            log, prefix, run, clock, control, limits, feeds, journal, self._answer, metadata, enclose, lease
         )
         self._log, self._clock, self._control, self._journal, self._feeds = log, clock, control, journal, feeds
         self._access = Access(self._metadata)
@@ -74,13 +84,32 @@ class Realm:
         self._following = False
         self._follow_s = 0.0
 
-    def open(self) -> None:
-        """Topics, metadata, claim, recovery. Blocks; raises LogError."""
+    def open(self, standby: Standby | None = None) -> None:
+        """Topics, lease, metadata, claim, recovery. Blocks; raises LogError, after which it may be called again.
+
+        While another process owns the realm: waits, and tells `standby` so, or without one raises `fenced`."""
         prefix, deadline_s = self._services.prefix, self._services.limits.control_deadline_s
         specs = [TopicSpec(name, compacted=compacted) for name, compacted in realm_topics(prefix).items()]
         self._log.create_topics(specs, deadline_s)
-        self._metadata.fold(read_tail(self._log, realm_topic(prefix), 0))
-        self._shard.claim()
+        self._lease.acquire(standby)
+        try:
+            with self._lease.keep():
+                self._metadata.fold(read_tail(self._log, realm_topic(prefix), 0))
+                self._shard.claim()
+        except LogError as error:
+            if error.failure.cause not in ("unavailable", "indeterminate"):
+                self._lease.release()
+            raise
+
+    @property
+    def lost(self) -> bool:
+        """Another process owns the realm now: what this one has open is closed, and only publishing goes on."""
+        return self._journal.fenced
+
+    @property
+    def lapsed(self) -> bool:
+        """The lease is not held at the moment: no queue or durable gives events."""
+        return not self._lease.held
 
     # -- nodes
 
@@ -281,7 +310,9 @@ class Realm:
             _LOG.error("closing with settlements of unknown result")
             self._journal.give_up("closing", "indeterminate")
         self._control.close(max(0.0, until_s - self._clock.monotonic_s()))
+        self._lease_control.close(max(0.0, until_s - self._clock.monotonic_s()))
         self._shard.close(until_s)
+        self._lease.release()
         self._log.close(max(0.5, until_s - self._clock.monotonic_s()))
 
     @property
@@ -292,6 +323,10 @@ class Realm:
     def _advance(self) -> None:
         self._feeds.turn += 1
         self._control.completed()
+        self._lease_control.completed()
+        self._lease.advance()
+        if self._lease.lost and not self._journal.fenced:
+            self._journal.give_up("fenced", "fenced")
         for completion in self._log.poll():
             if isinstance(completion, Appended):
                 self._publisher.completed(completion)

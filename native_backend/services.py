@@ -13,6 +13,7 @@ from native_backend.clock import Clock
 from native_backend.control import Control
 from native_backend.feed import Feeds
 from native_backend.journal import Journal
+from native_backend.lease import Lease
 from native_backend.letter import Enclose
 from native_backend.limits import RealmLimits
 from native_backend.log import Cause, Failure, Log, LogError
@@ -42,6 +43,7 @@ class Services:
     answer: Callable[[Answer], None]
     metadata: Metadata
     enclose: Enclose
+    lease: Lease
 
 
 def subscribe_answer(failure: Failure) -> SubscribeAnswer:

@@ -32,6 +32,7 @@ from native_backend.snapshots import Snapshots, Stored
 
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.002
+_CLAIMS = 5
 _MARK = snapshot_key(0, "")  # of no store: a tombstone that recovery waits for, so that no earlier snapshot is missed
 Opened = Callable[[Dispatch | LogError], None]
 Found = tuple[Durable, int, int, Stored]  # and where its store begins and ends, and the snapshot written
@@ -55,8 +56,7 @@ class Shard:
     def claim(self) -> None:
         """Own the shard, then learn its state. Blocks; raises LogError."""
         services = self._services
-        services.log.claim(services.journal.shard, services.limits.control_deadline_s)
-        end = services.journal.begin() + 1
+        end = self._fence() + 1
         self._await_visible(services.journal.topic, end)
         topic = state_topic(services.prefix)
         mark = services.log.put(topic, _MARK, None, services.limits.control_deadline_s)
@@ -65,6 +65,19 @@ class Shard:
         self._recovered = recovery.states
         self.snapshots.begin(recovery)
         services.journal.next = end
+
+    def _fence(self) -> int:
+        """Claim, and write the first record. Who was not the owner any more may have claimed once again meanwhile."""
+        journal = self._services.journal
+        for _ in range(_CLAIMS):
+            journal.confirm()
+            try:
+                self._services.log.claim(journal.shard, self._services.limits.control_deadline_s)
+                return journal.begin()
+            except LogError as error:
+                if error.failure.cause != "fenced":
+                    raise
+        raise LogError(Failure("fenced", f"something else claims {journal.shard} again and again"))
 
     def _await_visible(self, topic: str, end: int) -> None:
         """What is stored may be seen a little later (Kafka writes commit markers after its answer)."""

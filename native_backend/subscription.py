@@ -136,6 +136,8 @@ class DurableSubscription(Subscription):
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
         if not self._open or self._lost is not None or count_max <= 0 or bytes_max <= 0:
             return None
+        if not self._services.lease.held:
+            return None
         return self._dispatch.take(self, count_max, bytes_max)
 
     def revoke(self, native: str) -> None:

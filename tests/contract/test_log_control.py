@@ -105,12 +105,8 @@ def test_only_one_of_two_claimants_may_transact(ground: Ground) -> None:
     rival = ground.world.open()
     ground.log.claim("s")
     assert ground.transact("s", [Write(name, 0, b"k", b"holder")]).failure is None
-    if ground.world.rivals_are_refused:
-        assert failure(lambda: rival.claim("s", 0.1)).cause == "fenced"
-        winner, loser = ground.log, rival
-    else:
-        rival.claim("s")
-        winner, loser = rival, ground.log
+    rival.claim("s")
+    winner, loser = rival, ground.log
     assert ground.transact("s", [Write(name, 0, b"k", b"winner")], winner).failure is None
     answer = ground.transact("s", [Write(name, 0, b"k", b"loser")], loser)
     assert answer.failure is not None

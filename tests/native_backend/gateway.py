@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from native_backend.acknowledgement import Acknowledgement
 from native_backend.answers import Answer, NodeFound, NodeKind, Operation, Published, Settled, Subscribed
@@ -19,6 +19,7 @@ from native_backend.durables import QUEUE
 from native_backend.limits import RealmLimits
 from native_backend.log import Log
 from native_backend.nodes import Node
+from native_backend.presence import Process, SystemPresence
 from native_backend.realm import Realm, Subscribe
 from native_backend.subscription import Mode, Subscription
 from tests.native_backend.logs.worlds import PATIENCE_S, SimulatedWorld, World
@@ -100,6 +101,22 @@ class Consumer:
         assert self.settle("acknowledge", eids) == "done"
 
 
+class Life(SystemPresence):
+    """Several gateways of a test live in one process; that one was killed shows as the end of a process does."""
+
+    ended: ClassVar[set[str]] = set()
+
+    def __init__(self, run: str) -> None:
+        super().__init__()
+        self._run = run
+
+    def here(self) -> Process:
+        return {**super().here(), "life": self._run}
+
+    def gone(self, process: Process) -> bool:
+        return process.get("life") in self.ended or super().gone(process)
+
+
 class Gateway:
     """A realm, polled."""
 
@@ -114,7 +131,8 @@ class Gateway:
         else:
             self.control, self.clock = ThreadControl(), SystemClock()
         self.run = f"run-{uuid.uuid4().hex[:6]}"
-        self.realm = Realm(self.log, prefix, self.run, self.clock, self.control, limits)
+        self.presence = Life(self.run)
+        self.realm = Realm(self.log, prefix, self.run, self.clock, self.control, limits, presence=self.presence)
         self.answers: list[Answer] = []
         self._seq = 0
         self.dead = False
@@ -202,9 +220,10 @@ class Gateway:
     def kill(self) -> None:
         """The process ends without a word. What its log had under way is stored or not."""
         self.dead = True
+        Life.ended.add(self.run)
         self.control.close(5.0)
         kill = getattr(self.log, "kill", None)
         if kill is not None:
             kill()
         else:
-            self.log.close(5.0)  # lets go of the claim, as the death of the process would
+            self.log.close(5.0)

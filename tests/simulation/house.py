@@ -15,6 +15,7 @@ from gateway.settings import EmbeddedRealm, MappingSettings, NodeSettings, Secur
 from mappings import load_tables
 from native_backend.control import InlineControl
 from native_backend.log import LogError
+from native_backend.presence import Process
 from native_backend.realm import Realm
 from tests.simulation.facts import WireLink
 from tests.simulation.ledger import PREFIX
@@ -40,6 +41,19 @@ class LateControl(InlineControl):
         return 0 if self._random.random() < 0.4 else super().completed()
 
 
+class Presence:
+    """A process of the world."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    def here(self) -> Process:
+        return {"life": self._house.run}
+
+    def gone(self, process: Process) -> bool:
+        return process["life"] in self._house.world.ended
+
+
 class House:
     """A gateway, its realm, and the sockets between them and the network."""
 
@@ -53,10 +67,11 @@ class House:
         self.log.answers = world.answers
         control = LateControl(world, world.disk_random)
         shape = world.shape
-        self.realm = Realm(self.log, PREFIX, self.run, world.clock, control, shape.realm)
+        self.realm = Realm(self.log, PREFIX, self.run, world.clock, control, shape.realm, presence=Presence(self))
         try:
             self.realm.open()
         except LogError:
+            world.ended.add(self.run)
             self.log.kill()
             raise
         settings = Settings(
@@ -131,6 +146,7 @@ class House:
     def kill(self) -> None:
         """The process ends without a word."""
         self.dead = True
+        self.world.ended.add(self.run)
         self.log.kill()
         for wire, (_, witness) in list(self._connections.items()):
             witness.lost()

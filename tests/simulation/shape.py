@@ -68,6 +68,7 @@ def shape_of(random: Random) -> Shape:
         projection_interval_s=0.03,
         metadata_interval_s=0.05,
         retry_interval_s=0.005,
+        lease_look_s=0.05,
     )
     return Shape(
         clients=random.randint(1, 4),

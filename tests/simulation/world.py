@@ -25,11 +25,14 @@ from tests.simulation.house import House, open_house
 from tests.simulation.ledger import PREFIX, Ledger
 from tests.simulation.network import Network, Wire
 from tests.simulation.rest import come_to_rest
+from tests.simulation.rival import take_over
 from tests.simulation.shape import WEATHERS, Shape, shape_of
 from tests.simulation.sight import Chorus
 from tests.simulation.walk import CHANNELS, QUEUES, Walk
 from tests.simulation.watched_log import Answers
 from tests.simulation.witness import Witness
+
+_RIVAL = 0.005  # of a step, where the weather fences
 
 
 class World:
@@ -48,6 +51,7 @@ class World:
         self.network = Network(Random(f"{seed} network"))
         self.witnesses: list[Witness] = []
         self.runs: dict[str, str] = {}  # run -> how it ended: "", killed, stopped
+        self.ended: set[str] = set()  # of those, the killed ones: their end can be seen
         self.last: deque[str] = deque(maxlen=40)
         self._trace = blake2b(digest_size=8)
         self.checkers: list[Checker] = [checker(self) for checker in checkers]
@@ -57,6 +61,7 @@ class World:
         self.clients = [
             Client(f"c{number}", Random(f"{seed} client {number}"), frame_bytes) for number in range(self.shape.clients)
         ]
+        self._rivals = Random(f"{seed} rivals")
         self.walk = Walk(self, Random(f"{seed} walk"))
         self.house: House
         self.evidence: Evidence  # when all is over
@@ -85,6 +90,8 @@ class World:
         for _ in range(self.shape.steps):
             self.walk.step()
             self.tick()
+            if self.faults.fence and self._rivals.random() < _RIVAL:
+                take_over(self)
             if self.house.fenced and self.random.random() < 0.1:
                 self.restart(in_order=False)
         self.faults = self.house.log.faults = NONE

@@ -25,13 +25,14 @@ class Partition:
 
 
 class Catalog:
-    """Partitions by (topic, number) and by id, as of the last `refresh`."""
+    """Partitions by (topic, number) and by id, and who claimed which shard, as of the last `refresh`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._version = -1
         self.named: dict[tuple[str, int], Partition] = {}
         self.known: dict[int, Partition] = {}
+        self.claims: dict[str, bytes] = {}
 
     def refresh(self) -> bool:
         """Read again what others have changed; True when they had changed anything."""
@@ -43,6 +44,7 @@ class Catalog:
             for topic, number, id_, first, end, compacted in self._connection.execute(PARTITIONS)
         }
         self.known = {partition.id: partition for partition in self.named.values()}
+        self.claims = dict(self._connection.execute("SELECT shard, holder FROM claims").fetchall())
         self._version = version
         return True
 

@@ -63,6 +63,10 @@ class Committer:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
+    def forget(self) -> None:
+        """Topics were changed over this very connection, which its catalog does not notice by itself."""
+        self._catalog.forget()
+
     def close(self) -> None:
         self.connection.close()
 

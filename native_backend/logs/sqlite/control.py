@@ -90,6 +90,10 @@ class Control:
             raise LogError(answer.failure)
         return answer.offsets
 
+    def claim(self, shard: str, holder: bytes, deadline_s: float) -> None:
+        with self._write(deadline_s) as connection:
+            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (shard, holder))
+
     def trim(self, topic: str, partition: int, before: int, deadline_s: float) -> None:
         with self._write(deadline_s) as connection:
             id_, first, end = _partition(connection, topic, partition)
@@ -143,6 +147,7 @@ class Control:
             begin(self._connection, deadline)
             yield self._connection
             self._connection.execute("COMMIT")
+            self._committer.forget()
 
 
 def _topic(connection: sqlite3.Connection, name: str) -> Topic:

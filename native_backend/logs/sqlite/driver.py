@@ -7,12 +7,12 @@ May import: the standard library, `native_backend.log`, this driver.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from native_backend.log import Append, Completion, Failure, Reader, Records, Topic, TopicSpec, Transacted, Write
+from native_backend.log import Append, Completion, Reader, Records, Topic, TopicSpec, Write
 from native_backend.logs.sqlite.catalog import Catalog
-from native_backend.logs.sqlite.claims import Claims
 from native_backend.logs.sqlite.commit import Committer
 from native_backend.logs.sqlite.control import Control, Positions
 from native_backend.logs.sqlite.plan import Transaction
@@ -32,7 +32,7 @@ class SqliteLog:
     def __init__(self, directory: Path, now_ms: Callable[[], int], record_bytes_max: int = RECORD_BYTES_MAX) -> None:
         create(directory)
         self._is_closed = False
-        self._claims = Claims(directory)
+        self._holder = uuid.uuid4().bytes  # of every shard that is claimed here
         self._control = Control(directory, record_bytes_max, now_ms)
         self._writer = Writer(Committer(directory, record_bytes_max, now_ms))
         self._reading = connect(directory)
@@ -42,12 +42,7 @@ class SqliteLog:
         self._writer.submit(batch)
 
     def transact(self, shard: str, writes: Sequence[Write], owner: object) -> None:
-        if shard in self._claims:
-            self._writer.submit(Transaction(writes, owner))
-            return
-        failure = Failure("fenced", f"shard {shard} is not claimed")
-        self._writer.completions.append(Transacted(owner, [-1] * len(writes), failure))
-        self._writer.wake()
+        self._writer.submit(Transaction(writes, owner, shard, self._holder))
 
     def open_reader(self, topic: str, partition: int, start: int) -> Reader:
         return SqliteReader(self._catalog, self._reading, topic, partition, start)
@@ -85,7 +80,7 @@ class SqliteLog:
         return offsets
 
     def claim(self, shard: str, deadline_s: float = 10.0) -> None:
-        self._claims.claim(shard, deadline_s)
+        self._control.claim(shard, self._holder, deadline_s)
 
     def trim(self, topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
         self._control.trim(topic, partition, before, deadline_s)
@@ -103,4 +98,3 @@ class SqliteLog:
         self._writer.close(deadline_s)
         self._control.close()
         self._reading.close()
-        self._claims.close()

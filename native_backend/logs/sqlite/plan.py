@@ -20,10 +20,12 @@ ROW_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A `transact` that waits for the writer."""
+    """A `transact` that waits for the writer, or a record that is put (of no shard)."""
 
     writes: Sequence[Write]
     owner: object
+    shard: str = ""
+    holder: bytes = b""
 
 
 Job = Append | Transaction
@@ -100,7 +102,11 @@ class Plan:
         self.completions.append(Appended(batch, first, [-1] * count, failure))
 
     def _add_transaction(self, job: Transaction) -> None:
-        failure = next(filter(None, map(self._fault, job.writes)), None)
+        failure: Failure | None
+        if job.shard and self._catalog.claims.get(job.shard) != job.holder:
+            failure = Failure("fenced", f"shard {job.shard} was claimed by another since, or by nobody")
+        else:
+            failure = next(filter(None, map(self._fault, job.writes)), None)
         if failure is not None:
             self.completions.append(Transacted(job.owner, [-1] * len(job.writes), failure))
             return

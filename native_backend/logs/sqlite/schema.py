@@ -3,8 +3,9 @@
 A row of `batches` is a run of records with dense offsets (`columns.py`); between rows offsets are skipped, as Kafka's
 commit markers do. A compacted topic has one record a row, and its key beside it, so that the next record of the key
 takes the older one away. `partitions.next` is the end of a partition; the trigger keeps it true in the statement
-that stores. Times are milliseconds since 1970. Errors: `sqlite3.Error`, and `LogError` for a file that is not ours.
-May import: the standard library, `native_backend.log`.
+that stores. `claims` says who may transact for a shard; format 1 had none. Times are milliseconds since 1970.
+Errors: `sqlite3.Error`, and `LogError` for a file that is not ours. May import: the standard library,
+`native_backend.log`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from native_backend.log import Failure, LogError
 
 FILE = "realm.sqlite"
-VERSION = 1
+VERSION = 2
 CACHE_KIB = 8192
 CHECKPOINT_PAGES = 4096  # 16 MiB of write-ahead log between two checkpoints
 BUSY_STEP_S = 0.001
@@ -34,6 +35,7 @@ CREATE INDEX IF NOT EXISTS newest ON batches (partition, key) WHERE key IS NOT N
 CREATE TABLE IF NOT EXISTS positions (
   "group" TEXT, topic TEXT, partition INTEGER, position INTEGER NOT NULL, metadata TEXT NOT NULL,
   PRIMARY KEY ("group", topic, partition)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (shard TEXT PRIMARY KEY, holder BLOB NOT NULL) WITHOUT ROWID;
 CREATE TRIGGER IF NOT EXISTS advance AFTER INSERT ON batches BEGIN
   UPDATE partitions SET next = new.first + new.count + 1 WHERE id = new.partition;
 END;
@@ -60,8 +62,9 @@ def create(directory: Path) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == VERSION:
             return
-        if version != 0:
-            raise LogError(Failure("unexpected", f"{directory / FILE} has format {version}, this is format {VERSION}"))
+        if version > VERSION:
+            known = f"this release reads formats up to {VERSION}: use the release that wrote it"
+            raise LogError(Failure("unexpected", f"{directory / FILE} has format {version}; {known}"))
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -40,13 +39,19 @@ while True:
     time.sleep(0.001)
 """
 HOLDER = """
-import sys
+import sys, time
 from pathlib import Path
+from native_backend.log import TopicSpec, Write
 from native_backend.logs import open_embedded
 log = open_embedded(Path(sys.argv[1]))
+log.create_topics([TopicSpec("t")])
 log.claim("journal")
-print("held", flush=True)
-sys.stdin.read()
+for _ in range(2):
+    log.transact("journal", [Write("t", 0, b"k", b"holder")], None)
+    while not (answers := log.poll()):
+        time.sleep(0.001)
+    print(answers[0].failure.cause if answers[0].failure else "stored", flush=True)
+    sys.stdin.readline()
 """
 PUTTER = """
 import sys, time
@@ -112,17 +117,14 @@ def test_what_was_completed_survives_kill_9_of_the_writer(tmp_path: Path) -> Non
     assert [value for _, value in found] == [b"%d" % number for number in range(len(found))]
 
 
-def test_a_second_process_cannot_claim_and_learns_who_holds(log: Log, tmp_path: Path) -> None:
+def test_a_claim_of_another_process_is_fenced_by_ours(log: Log, tmp_path: Path) -> None:
     holder = start(HOLDER, tmp_path)
     assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
-    with pytest.raises(LogError, match=rf"held by process {holder.pid}\b") as raised:
-        log.claim("journal", 0.05)
-    assert raised.value.failure.cause == "fenced"
-
-    os.kill(holder.pid, signal.SIGKILL)
-    log.claim("journal", 5.0)
-    holder.communicate()
+    assert holder.stdout.readline() == "stored\n"
+    log.claim("journal")
+    said, _ = holder.communicate("now\n", timeout=30.0)
+    assert said == "fenced\n"
+    assert log.read_range("t", 0, 0, 10).values == [b"holder"]
 
 
 def test_another_process_writes_beside_a_saturated_writer(log: Log, tmp_path: Path) -> None:
@@ -249,8 +251,27 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / FILE)
     connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(LogError, match="has format 9"):
+    with pytest.raises(LogError, match="has format 9; this release reads formats up to 2"):
         open_embedded(tmp_path)
+
+
+def test_a_file_of_the_format_before_is_read_and_brought_up(tmp_path: Path) -> None:
+    log = open_embedded(tmp_path)
+    log.create_topics([TopicSpec("t")])
+    log.put("t", b"k", b"v")
+    log.close()
+    connection = sqlite3.connect(tmp_path / FILE)
+    connection.executescript("DROP TABLE claims; PRAGMA user_version = 1")  # as format 1 was
+    connection.close()
+    log = open_embedded(tmp_path)
+    log.claim("s")
+    log.transact("s", [Write("t", 0, b"k", b"w")], None)
+    deadline = time.monotonic() + 20.0
+    while not (answers := log.poll()):
+        assert time.monotonic() < deadline
+    assert answers[0].failure is None
+    assert log.read_range("t", 0, 0, 10).values == [b"v", b"w"]
+    log.close()
 
 
 def test_the_end_is_the_same_for_every_process_and_one_offset_past_the_last_record_is_skipped(

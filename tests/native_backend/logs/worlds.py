@@ -26,7 +26,6 @@ class World(Protocol):
 
     name: str
     gap_free: bool
-    rivals_are_refused: bool  # a second claim fails while the holder lives, instead of fencing it
 
     def open(self) -> Log: ...
     def pass_time(self) -> None: ...
@@ -36,7 +35,6 @@ class World(Protocol):
 class SqliteWorld:
     name = "sqlite"
     gap_free = False
-    rivals_are_refused = True
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -57,8 +55,6 @@ class SqliteWorld:
 
 
 class SimulatedWorld:
-    rivals_are_refused = False
-
     def __init__(self, name: str, faults: object = None, seed: int = 1) -> None:
         from native_backend.logs.simulated.disk import Disk
         from native_backend.logs.simulated.faults import NONE, Faults
@@ -88,7 +84,6 @@ class SimulatedWorld:
 class KafkaWorld:
     name = "kafka"
     gap_free = False
-    rivals_are_refused = False
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap

@@ -1,0 +1,207 @@
+"""The lease: this process may give out the shard's events for `lease_s` from each look that found it to be the owner.
+
+Nothing is written while nobody asks: the owner looks at `<prefix>.lease` every `lease_look_s`, and answers who asks.
+Who wants the shard takes it when it is free or its owner's death can be seen; else asks, and takes it when no answer
+came for `lease_s`, counted while the log could be read. The owner counts from the beginning of its look and the other
+from the end of its question, so the owner has stopped by then, whatever the two clocks show. Beneath it the log's claim
+fences: a lease keeps two processes from giving out the same events, the fence keeps the journal true.
+
+Blocking calls raise LogError, `fenced` when another process owns the shard. Intervals are seconds of the monotonic
+clock. May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from native_backend.clock import Clock
+from native_backend.control import Control
+from native_backend.limits import RealmLimits
+from native_backend.log import Failure, Log, LogError
+from native_backend.presence import Presence, Process
+from native_backend.tenure import Tenure, What, encode_lease, lease_topic
+
+_LOG = logging.getLogger(__name__)
+_TRIM_RECORDS = 100
+_STEP_S = 0.1  # between two looks of somebody who waits
+
+
+class Owner:
+    """Who owns the shard: `str()` is for an operator."""
+
+    def __init__(self, run: str, process: Process) -> None:
+        self.run = run
+        self.process = process
+
+    def __str__(self) -> str:
+        where = f"process {self.process.get('pid', '?')} on {self.process.get('host', '?')}"
+        return f"gateway {self.run} ({where})"
+
+
+Standby = Callable[[Owner], None]  # told once of each owner who makes it wait
+
+
+class Lease:
+    """One process's claim to be the owner. `release`, `acquire` and `confirm` block, `advance` does not."""
+
+    def __init__(
+        self,
+        log: Log,
+        prefix: str,
+        run: str,
+        clock: Clock,
+        control: Control,
+        limits: RealmLimits,
+        presence: Presence,
+    ) -> None:
+        self.lost = False
+        self._log, self._prefix, self._run, self._clock, self._control = log, prefix, run, clock, control
+        self._limits, self._presence = limits, presence
+        self._tenure = Tenure()
+        self._began_s = float("-inf")  # of the last look that found us to be the owner
+        self.held = False  # as of the last turn: events may be given out
+        self._looking = False
+        self._look_s = 0.0  # when to look again
+
+    # -- blocking, before the first turn
+
+    def acquire(self, standby: Standby | None) -> None:
+        """Become the owner, of a realm whose topics exist. While another one lives: wait, or without `standby` raise
+        `fenced`."""
+        told = ""
+        while not self._try():
+            owner = self._answered()
+            if owner is None:
+                continue
+            if standby is None:
+                raise LogError(Failure("fenced", f"{owner} owns the realm"))
+            if told != owner.run:
+                told = owner.run
+                standby(owner)
+
+    def owner(self) -> Owner | None:
+        """The owner, if one lives: who asks gets an answer from a live one, at the latest in `lease_s`."""
+        try:
+            self._read()
+        except LogError as error:
+            if error.failure.cause == "not-found":
+                return None
+            raise
+        return None if self._is_free() else self._answered(take=False)
+
+    def _try(self) -> bool:
+        """Take it if it is free."""
+        began_s = self._read()
+        if self._tenure.run != self._run and self._is_free():
+            self._take()
+            began_s = self._read()
+        if self._tenure.run != self._run:
+            return False
+        self._began_s, self.held = began_s, True
+        return True
+
+    def _answered(self, *, take: bool = True) -> Owner | None:
+        """Ask the owner and wait: for its answer, for its end, or for the lease to lapse, and then take it."""
+        tenure = self._tenure
+        asked = self._put("ask")
+        since_s = self._clock.monotonic_s()
+        while True:
+            self._control.pause(_STEP_S)
+            began_s = self._read()
+            if self._is_free() or tenure.run == self._run:
+                return None
+            if tenure.at > asked:
+                return Owner(tenure.run, tenure.process)
+            if began_s - since_s >= self._limits.lease_s:
+                if take:
+                    _LOG.warning("%s gave no sign of life", Owner(tenure.run, tenure.process))
+                    self._take()
+                return None
+
+    def _is_free(self) -> bool:
+        return self._tenure.free or self._presence.gone(self._tenure.process)
+
+    def _take(self) -> None:
+        self._put("take")
+
+    # -- turns
+
+    def advance(self) -> None:
+        """Look, when it is time to; and know whether the lease is still held. A process that was stopped for longer
+        than its lease learns it here, before it gives out anything."""
+        now_s = self._clock.monotonic_s()
+        if not self._looking and not self.lost and now_s >= self._look_s:
+            self._looking, self._look_s = True, now_s + self._limits.lease_look_s
+            self._control.submit(self._look, self._looked)
+        held = not self.lost and now_s < self._began_s + self._limits.lease_s
+        if held != self.held and not self.lost:
+            _LOG.warning("the lease is held" if held else "the lease lapsed: no event is given out until it is held")
+        self.held = held
+
+    def keep(self) -> AbstractContextManager[None]:
+        """Held while this thread is busy, with recovery."""
+        return self._control.repeated(self._look, self._looked, self._limits.lease_look_s)
+
+    def _look(self) -> float:
+        """Read on; answer who asked; when it began, if all that worked. Runs where the control runs jobs."""
+        tenure = self._tenure
+        began_s = self._read()
+        if tenure.run == self._run:
+            if tenure.asked > tenure.at:
+                self._put("hold")
+            if tenure.records > _TRIM_RECORDS:
+                self._log.trim(lease_topic(self._prefix), 0, tenure.at, self._deadline_s)
+                tenure.records = 0
+        return began_s
+
+    def _looked(self, began_s: float | LogError) -> None:
+        self._looking = False
+        if isinstance(began_s, LogError):
+            _LOG.warning("cannot look at the lease: %s", began_s)
+        elif self._tenure.run != self._run:
+            self.lost = True
+        else:
+            self._began_s = began_s
+
+    # -- blocking, from any thread
+
+    def confirm(self) -> None:
+        """Read anew whether this process is still the owner; raises `fenced` when it is not."""
+        tenure = Tenure()
+        tenure.read(self._log, self._prefix, self._deadline_s)
+        if tenure.run != self._run:
+            raise LogError(Failure("fenced", f"{Owner(tenure.run, tenure.process)} took the realm over"))
+
+    def release(self) -> None:
+        """Hand over at once. A failure is logged: the lease lapses."""
+        try:
+            self._read()
+            if self._tenure.run == self._run:
+                self._put("release")
+        except LogError as error:
+            _LOG.warning("the lease is not released, it lapses in %s s: %s", self._limits.lease_s, error)
+
+    # -- the log
+
+    @property
+    def _deadline_s(self) -> float:
+        return min(self._limits.control_deadline_s, self._limits.lease_s / 2)
+
+    def _read(self) -> float:
+        """Read on to the end; when that began."""
+        began_s = self._clock.monotonic_s()
+        self._tenure.read(self._log, self._prefix, self._deadline_s)
+        return began_s
+
+    def _put(self, what: What) -> int:
+        value = encode_lease(what, self._tenure, self._run, self._presence.here(), self._clock.epoch_us())
+        return self._log.put(lease_topic(self._prefix), self._run.encode(), value, self._deadline_s)
+
+
+def live_owner(
+    log: Log, prefix: str, run: str, clock: Clock, control: Control, limits: RealmLimits, presence: Presence
+) -> Owner | None:
+    """The process that owns the realm, if it lives: for the command line. Blocks; raises LogError."""
+    return Lease(log, prefix, run, clock, control, limits, presence).owner()

@@ -1,0 +1,88 @@
+"""Who owns the shard, as the records of `<prefix>.lease` tell it. The order of the log decides: every reader comes to
+the same answer.
+
+An owner takes term after term of one owner: `take` counts when it names the owner's last record before it, so that an
+owner who answered in time keeps the shard. `ask` wants a sign of life, `hold` is one, `release` hands over at once.
+Records: docs/records.md "Lease". May import: the standard library, orjson, `native_backend.log`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import orjson
+
+from native_backend.log import Failure, Log, LogError
+
+VERSION = 1
+_BATCH = 1000
+What = Literal["ask", "take", "hold", "release"]
+
+
+def lease_topic(prefix: str) -> str:
+    return f"{prefix}.lease"
+
+
+@dataclass(slots=True)
+class Tenure:
+    """As of the records below `position`."""
+
+    position: int = 0
+    term: int = 0
+    run: str = ""  # of the owner; empty when there never was one
+    process: Mapping[str, Any] = field(default_factory=dict)
+    released: bool = False
+    at: int = -1  # the owner's last record
+    asked: int = -1  # somebody's last question
+    records: int = 0  # read since `position` was 0
+
+    def read(self, log: Log, prefix: str, deadline_s: float) -> None:
+        """Read on to the end. Blocks; raises LogError."""
+        topic = lease_topic(prefix)
+        while True:
+            try:
+                records = log.read_range(topic, 0, self.position, _BATCH, deadline_s)
+            except LogError as error:
+                if error.failure.cause != "retention":
+                    raise
+                self._begin_at(log.bounds(topic, 0, deadline_s)[0])
+                continue
+            for offset, value in zip(records.offsets, records.values, strict=True):
+                if value is not None:
+                    self._record(offset, orjson.loads(value))
+            more = records.next > self.position and bool(records.offsets)
+            self.position = max(self.position, records.next)
+            if not more:
+                return
+
+    @property
+    def free(self) -> bool:
+        """Nobody owns it, or the last owner let go of it."""
+        return not self.run or self.released
+
+    def _begin_at(self, first: int) -> None:
+        """The owner trims below a record of his own: what is kept tells all."""
+        self.position, self.term, self.run, self.released, self.at = first, 0, "", False, -1
+
+    def _record(self, offset: int, record: dict[str, Any]) -> None:
+        self.records += 1
+        if record["v"] > VERSION:
+            detail = f"the lease has format {record['v']}, this release reads formats up to {VERSION}"
+            raise LogError(Failure("unexpected", f"{detail}: a newer release serves this realm"))
+        what, term, run = record["what"], record["term"], record["run"]
+        if what == "ask":
+            self.asked = offset
+        elif not self.run or (what == "take" and term == self.term + 1 and record["after"] == self.at):
+            self.term, self.run, self.process = term, run, record["process"]
+            self.released, self.at = what == "release", offset
+        elif (term, run) == (self.term, self.run) and what != "take":  # a take again: the log stored it twice
+            self.released, self.at = what == "release", offset
+
+
+def encode_lease(what: What, tenure: Tenure, run: str, process: Mapping[str, Any], at_us: int) -> bytes:
+    """A record of `run`; `take` wants what comes after `tenure`, the others speak of its term."""
+    term = tenure.term + (what == "take")
+    record = {"v": VERSION, "what": what, "term": term, "run": run, "at": at_us, "after": tenure.at}
+    return orjson.dumps({**record, "process": process})

@@ -1,0 +1,170 @@
+"""The contract of ownership: one process gives out the events of queues and durables, whoever else is there waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from native_backend.answers import SubscriptionLost
+from native_backend.lease import Owner, live_owner
+from native_backend.limits import RealmLimits
+from native_backend.log import LogError, TopicSpec
+from native_backend.tenure import Tenure, What, encode_lease, lease_topic
+from tests.native_backend.gateway import Gateway
+from tests.native_backend.logs.worlds import World
+from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+
+__all__ = ["gateway", "start", "world"]  # fixtures
+
+HASTY = RealmLimits(lease_s=0.4, lease_look_s=0.02)  # for an owner that is to be missed
+SHARP = RealmLimits(lease_s=20.0, lease_look_s=0.02)  # for one that is not, however slow the machine
+
+
+def another(world: World, first: Gateway, limits: RealmLimits, meanwhile: Callable[[], None]) -> Gateway:
+    """A second gateway, not open yet; whenever it waits, the first one lives on by `meanwhile`."""
+    second = Gateway(world, first.prefix, limits)
+
+    def pause(_: float) -> None:
+        meanwhile()
+        world.pass_time()
+
+    setattr(second.control, "pause", pause)  # noqa: B010
+    return second
+
+
+def whose(each: Gateway) -> Owner | None:
+    return live_owner(each.log, each.prefix, "asks", each.clock, each.control, SHARP, each.presence)
+
+
+def test_a_realm_with_a_live_owner_is_refused_and_the_owner_named(world: World, start: Start) -> None:
+    first = start(SHARP)
+    second = another(world, first, SHARP, first.turn)
+    with pytest.raises(LogError, match=f"gateway {first.run} .process .* owns the realm") as refused:
+        second.open()
+    assert refused.value.failure.cause == "fenced"
+    second.kill()
+
+
+def test_a_live_owner_is_found_and_a_dead_one_is_not(world: World, start: Start) -> None:
+    first = start(SHARP)
+    asking = another(world, first, SHARP, first.turn)
+    owner = whose(asking)
+    assert owner is not None
+    assert owner.run == first.run
+    first.close()
+    assert whose(asking) is None
+    third = start(SHARP)
+    third.kill()
+    assert whose(asking) is None
+    asking.prefix = "never.was"
+    assert whose(asking) is None
+    asking.kill()
+
+
+def test_a_standby_waits_and_follows_at_once_when_the_owner_ends_in_order(world: World, start: Start) -> None:
+    first = start(SHARP)
+    queue = first.create("orders")
+    eids = first.publish(queue, bodies(10))
+    consumer = first.consumer(queue)
+    consumer.receive(10)
+    told: list[str] = []
+    turns = 0
+
+    def meanwhile() -> None:
+        nonlocal turns
+        turns += bool(told)
+        if turns == 20:
+            consumer.acknowledge(eids[:3])
+            first.close()
+        elif not first.dead:
+            first.turn()
+
+    second = another(world, first, SHARP, meanwhile)
+    second.realm.open(lambda owner: told.append(owner.run))
+    assert told == [first.run]
+    assert second.consumer(queue).receive(7) == eids[3:]
+    second.close()
+
+
+def test_an_owner_that_is_not_heard_is_followed_and_gives_nothing_after_its_lease(world: World, start: Start) -> None:
+    first = start(HASTY)
+    queue = first.create("orders")
+    eids = first.publish(queue, bodies(10))
+    consumer = first.consumer(queue)
+    assert consumer.receive(4) == eids[:4]
+    second = another(world, first, HASTY, lambda: None)
+    second.open()  # nobody polls the first one meanwhile, as if it was stopped
+    again = second.consumer(queue)
+    assert again.receive(10) == eids
+    first.answers += first.realm.poll()  # it wakes
+    assert consumer.take() == []
+    lost = first.answer(SubscriptionLost)
+    assert (lost.subscription, lost.answer) == (consumer.subscription, "in-use")
+    assert first.realm.lost
+    again.acknowledge(eids)
+    second.close()
+
+
+def test_a_lease_that_cannot_be_looked_at_lapses_and_is_held_again(world: World, start: Start) -> None:
+    first = start(HASTY)
+    queue = first.create("orders")
+    eids = first.publish(queue, bodies(4))
+    consumer = first.consumer(queue)
+    first.until(lambda: first.log.bounds(queue.topic, 0)[1] > eids[-1], "the events")
+    began_s = first.clock.monotonic_s()
+    while first.clock.monotonic_s() < began_s + HASTY.lease_s:
+        world.pass_time()
+    first.realm.poll()
+    assert first.realm.lapsed
+    assert consumer.take() == []
+    assert consumer.receive(4) == eids  # nobody else wanted it
+    assert not first.realm.lost
+
+
+def test_whoever_claims_without_the_lease_robs_nobody(world: World, start: Start) -> None:
+    first = start(SHARP)
+    queue = first.create("orders")
+    eids = first.publish(queue, bodies(10))
+    consumer = first.consumer(queue)
+    consumer.receive(10)
+    world.open().claim(f"{first.prefix}.shard.0")
+    consumer.acknowledge(eids[:5])
+    assert not first.realm.lost
+    first.kill()
+    assert start().consumer(queue).receive(5) == eids[5:]
+
+
+def test_the_order_of_the_log_decides_who_owns(world: World, start: Start) -> None:
+    gateway = start(SHARP)
+    log, prefix = gateway.log, f"{gateway.prefix}.other"
+    log.create_topics([TopicSpec(lease_topic(prefix))])
+
+    def tenure() -> Tenure:
+        found = Tenure()
+        found.read(log, prefix, 10.0)
+        return found
+
+    def put(what: What, run: str, seen: Tenure) -> Tenure:
+        log.put(lease_topic(prefix), run.encode(), encode_lease(what, seen, run, {"host": run}, 0))
+        gateway.until(lambda: tenure().position > seen.position, "the record")
+        return tenure()
+
+    none = tenure()
+    assert none.free
+    first = put("take", "a", none)
+    assert put("take", "b", none).run == "a"  # it came second
+    held = put("hold", "a", put("ask", "b", first))
+    assert put("take", "b", first).run == "a"  # answered since b looked
+    assert held.at > held.asked
+    second = put("take", "b", held)
+    assert (second.run, second.term, second.process) == ("b", 2, {"host": "b"})
+    assert put("hold", "a", held).run == "b"  # a zombie
+    assert put("release", "a", held).run == "b"
+    assert not tenure().free
+    assert put("release", "b", second).free
+    last = put("take", "c", tenure())
+    assert (last.run, last.term, last.free) == ("c", 3, False)
+    log.trim(lease_topic(prefix), 0, last.at)
+    assert tenure().run == "c"
+    assert put("hold", "c", last).at > last.at

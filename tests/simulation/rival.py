@@ -1,0 +1,25 @@
+"""Another gateway, which takes the realm over and dies at once: whoever owned it must notice and give up."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from native_backend.logs.simulated.driver import SimulatedLog
+from native_backend.tenure import Tenure, encode_lease, lease_topic
+from tests.simulation.ledger import PREFIX
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+
+def take_over(world: World) -> None:
+    run = f"rival-{world.clock.now_ms():x}"
+    log = SimulatedLog(world.disk, Random(run), world.clock.now_ms)
+    tenure = Tenure()
+    tenure.read(log, PREFIX, 1.0)
+    record = encode_lease("take", tenure, run, {"life": run}, world.clock.epoch_us())
+    log.put(lease_topic(PREFIX), run.encode(), record)
+    log.claim(f"{PREFIX}.shard.0")
+    world.ended.add(run)
+    world.remember(f"{run} took over")
