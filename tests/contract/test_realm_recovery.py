@@ -42,6 +42,7 @@ def test_the_journal_holds_every_settlement_with_its_seq_and_gap(gateway: Gatewa
     consumer.acknowledge(eids[:10])
     assert consumer.settle("return", eids[10:12], failed=True, cause="lost") == "done"
     assert consumer.settle("discard", [eids[20]], cause="unstated") == "done"
+    gateway.read_journal()
     records = [record for _, record in tail(gateway.log, f"{gateway.prefix}.journal", 0)]
     while sum(len(record["entries"]) for record in records) < 3:  # a log may show what is stored a little later
         gateway.turn()

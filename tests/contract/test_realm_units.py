@@ -128,6 +128,7 @@ def test_a_settlement_brings_its_own_writes_along(gateway: Gateway) -> None:
     gateway.realm.settle(settlement, owner)
     assert gateway.settled(owner) == "done"
     assert gateway.consumer(dead).receive(2) == settlement.offsets
+    gateway.read_journal()
     assert [
         entry.get("not_before")
         for _, record in tail(gateway.log, f"{gateway.prefix}.journal", 0)
@@ -146,6 +147,7 @@ def test_one_transaction_carries_no_more_than_its_octets(start: Start) -> None:
     owners = [commit(gateway, [], [posting(gateway, "orders", [b"%d" % at + b"." * 400])]) for at in range(7)]
     large = commit(gateway, [], [posting(gateway, "orders", [b"L" * 3_000])])
     assert [committed(gateway, owner).answer for owner in [*owners, large]] == ["done"] * 8
+    gateway.read_journal()
     records = [record for _, record in tail(gateway.log, f"{gateway.prefix}.journal", 0)]
     assert len(records) == 1 + 4 + 1, "two at a time, then the one that is larger, alone"
 

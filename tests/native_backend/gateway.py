@@ -207,6 +207,11 @@ class Gateway:
         assert subscribed.subscription is not None, subscribed
         return Consumer(self, subscribed.subscription)
 
+    def read_journal(self) -> None:
+        """Wait until all that is stored can be read."""
+        journal = self.realm._journal
+        self.until(lambda: self.log.bounds(journal.topic, 0)[1] >= journal.next, "the journal")
+
     def state(self, node: Node, durable: str = QUEUE) -> Acknowledgement:
         dispatch = self.realm._shard.opened(node, durable)
         assert dispatch is not None
