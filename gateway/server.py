@@ -24,16 +24,12 @@ from gateway.connection import Connection
 from gateway.doorkeeper import Doorkeeper
 from gateway.entrance import Entrance
 from gateway.gateway import Gateway
-from gateway.letters import annotated_letter
-from gateway.open_log import open_log, where
 from gateway.opening import open_realm
 from gateway.sasl import SaslServer
 from gateway.settings import Settings
 from mappings import load_tables
 from native_backend.access import Subject
 from native_backend.clock import SystemClock
-from native_backend.control import ThreadControl
-from native_backend.realm import Realm
 
 log = logging.getLogger("realmgate.server")
 
@@ -64,18 +60,7 @@ def serve(settings: Settings) -> int:
     clock = SystemClock()
     tables = load_tables(settings.mappings.directory, settings.mappings.profile)
     run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"
-    jobs, looks = ThreadControl(), ThreadControl(name="realm-lease")
-    realm = Realm(
-        open_log(settings),
-        settings.realm.prefix,
-        run,
-        clock,
-        jobs,
-        settings.limits.realm,
-        annotated_letter,
-        lease_control=looks,
-    )
-    open_realm(realm, where(settings))
+    realm = open_realm(settings, run, clock)
     gateway = Gateway(settings, realm, tables, clock)
     document = {**tables.expanded(), "stored_us": clock.epoch_us()}
     realm.append_evidence("tables", tables.digest.encode(), json.dumps(document, separators=(",", ":")).encode())
