@@ -10,11 +10,12 @@ REALM ?= embedded
 SEED ?= 1
 BENCH ?=
 PYTEST ?=
+TORTURE ?=
 BIN := .venv/bin
 ROOMS := gateway mappings native_backend reconciliation transformers
 CODE := $(ROOMS) bench deploy tests
 
-.PHONY: help setup demo test check run kafka kafka-stop bench simulate mappings-check lock clean prerequisites-test
+.PHONY: help setup demo test check run kafka kafka-stop bench simulate torture mappings-check lock clean prerequisites-test
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +51,9 @@ bench: setup ## measure against Artemis and a bare producer, in one run (BENCH=-
 
 simulate: setup ## one simulated world (SEED=n)
 	@$(BIN)/python -m tests.simulation --seed $(SEED)
+
+torture: setup ## kill and starve a real gateway and its realm, then look for what was lost (SEED=n REALM=kafka TORTURE=args)
+	@$(BIN)/python -m tests.torture --seed $(SEED) --realm $(REALM) $(TORTURE)
 
 mappings-check: setup ## is every combination of every profile decided by exactly one rule?
 	@$(BIN)/realmgate mappings check

@@ -110,7 +110,7 @@ class Slot:
         if failure is None:
             return self._commit(deadline)
         self._abort()
-        if self._broken is not None and self._broken.cause == "fenced":
+        if self._broken is not None:
             return self._broken
         # The commit was never asked for: what could not be told in time is certainly not stored.
         return Failure("unavailable", failure.detail, failure.code) if failure.cause == "indeterminate" else failure
@@ -154,6 +154,8 @@ class Slot:
             known = error.args[0] if isinstance(error, KafkaException) else None
             if known is not None and known.txn_requires_abort():
                 self._abort()
+                if self._broken is not None:
+                    return self._broken
                 certain = failure.cause == "indeterminate"
                 return Failure("unavailable", failure.detail, failure.code) if certain else failure
             self._break(failure)
@@ -172,8 +174,9 @@ class Slot:
             self._break(failure_in(error))
 
     def _break(self, failure: Failure) -> None:
-        """Nothing more goes through this slot: fenced for good, or in doubt until the shard is claimed again."""
-        doubt = Failure("unavailable", f"shard {self._shard} has a transaction in doubt: claim it again")
+        """Nothing more goes through this slot: fenced for good, or in doubt until the shard is claimed again. Not
+        `unavailable`, even for what is certainly not stored: who only tries again would do so for ever."""
+        doubt = Failure("indeterminate", f"shard {self._shard} has a transaction in doubt: claim it again")
         self._broken = failure if failure.cause == "fenced" else doubt
 
 

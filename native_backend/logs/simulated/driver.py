@@ -282,7 +282,7 @@ class SimulatedLog:
         if shard not in self._epochs or self._epochs[shard] != self._disk.epochs.get(shard):
             return Failure("fenced", f"shard {shard} is claimed by another, or by nobody")
         if shard in self._disk.left_open:
-            return Failure("unavailable", f"shard {shard} has a transaction in doubt: claim it again")
+            return Failure("indeterminate", f"shard {shard} has a transaction in doubt: claim it again")
         for write in writes:
             partition = self._disk.partitions.get((write.topic, write.partition))
             cause: Cause | None = None

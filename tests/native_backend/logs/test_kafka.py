@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from native_backend.log import Append, Appended, Completion, Log, LogError, TopicSpec, Transacted, Write
+from native_backend.log import Append, Appended, Completion, Log, LogError, TopicSpec, Write
 from native_backend.logs import open_kafka
 from tests.broker import free_port
 
@@ -288,70 +288,6 @@ def test_a_fatal_error_leaves_what_was_in_flight_in_doubt_and_a_new_producer_goe
     assert told(subject.poll()) == [(0, [30], "")]
     subject.close()
     assert producers[0].is_closed
-
-
-class SlowProducer:
-    """A transactional producer whose commit ends as it is told, or not before it is let go."""
-
-    def __init__(self, ending: BaseException | None) -> None:
-        self._ending = ending
-        self.aborted = 0
-
-    def begin_transaction(self) -> None: ...
-    def purge(self) -> None: ...
-    def close(self) -> None: ...
-
-    def produce(self, *_args: object, on_delivery: Callable[[Any, Any], None]) -> None:
-        on_delivery(None, FakeMessage(3))
-
-    def flush(self, _timeout: float) -> int:
-        return 0
-
-    def commit_transaction(self, _timeout: float) -> None:
-        if self._ending is not None:
-            raise self._ending
-
-    def abort_transaction(self, _timeout: float) -> None:
-        self.aborted += 1
-
-
-def outcome(slot: Any) -> Transacted:
-    slot.submit([Write("t", 0, b"k", b"v")], "me")
-    deadline = time.monotonic() + 10.0
-    while not (answers := slot.poll()):
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-    answer: Transacted = answers[0]
-    return answer
-
-
-def test_a_commit_without_an_answer_is_in_doubt_and_the_shard_must_be_claimed_again() -> None:
-    from confluent_kafka import KafkaError, KafkaException
-
-    from native_backend.logs.kafka.slot import Slot
-
-    slot: Any = Slot("s", SlowProducer(KafkaException(KafkaError(KafkaError._TIMED_OUT))))  # type: ignore[arg-type]
-    first, second = outcome(slot), outcome(slot)
-    assert first.failure is not None
-    assert second.failure is not None
-    assert (first.failure.cause, first.offsets) == ("indeterminate", [-1])
-    assert second.failure.cause == "unavailable"
-    assert "claim it again" in second.failure.detail
-    slot.retire(5.0)
-
-
-def test_a_commit_that_must_be_aborted_is_certainly_not_stored() -> None:
-    from confluent_kafka import KafkaError, KafkaException
-
-    from native_backend.logs.kafka.slot import Slot
-
-    error = KafkaError(KafkaError._TIMED_OUT, "in time no more", False, False, True)
-    producer = SlowProducer(KafkaException(error))
-    slot: Any = Slot("s", producer)  # type: ignore[arg-type]
-    answer = outcome(slot)
-    assert answer.failure is not None
-    assert (answer.failure.cause, producer.aborted) == ("unavailable", 1)
-    slot.retire(5.0)
 
 
 def test_no_error_code_has_two_causes() -> None:

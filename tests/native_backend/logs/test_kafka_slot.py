@@ -1,0 +1,86 @@
+"""A shard's transactions over a producer that does not do as it should."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from native_backend.log import Transacted, Write
+from native_backend.logs.kafka.slot import Slot
+from tests.native_backend.logs.test_kafka import FakeMessage
+
+
+class SlowProducer:
+    """A transactional producer whose commit ends as it is told, or not before it is let go."""
+
+    def __init__(self, ending: BaseException | None) -> None:
+        self._ending = ending
+        self.aborted = 0
+
+    def begin_transaction(self) -> None: ...
+    def purge(self) -> None: ...
+    def close(self) -> None: ...
+
+    def produce(self, *_args: object, on_delivery: Callable[[Any, Any], None]) -> None:
+        on_delivery(None, FakeMessage(3))
+
+    def flush(self, _timeout: float) -> int:
+        return 0
+
+    def commit_transaction(self, _timeout: float) -> None:
+        if self._ending is not None:
+            raise self._ending
+
+    def abort_transaction(self, _timeout: float) -> None:
+        self.aborted += 1
+
+
+def outcome(slot: Any) -> Transacted:
+    slot.submit([Write("t", 0, b"k", b"v")], "me")
+    deadline = time.monotonic() + 10.0
+    while not (answers := slot.poll()):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    answer: Transacted = answers[0]
+    return answer
+
+
+def test_a_commit_without_an_answer_is_in_doubt_and_the_shard_must_be_claimed_again() -> None:
+    slot: Any = Slot("s", SlowProducer(KafkaException(KafkaError(KafkaError._TIMED_OUT))))  # type: ignore[arg-type]
+    first, second = outcome(slot), outcome(slot)
+    assert first.failure is not None
+    assert second.failure is not None
+    assert (first.failure.cause, first.offsets) == ("indeterminate", [-1])
+    assert second.failure.cause == "indeterminate", "whoever hears `unavailable` tries again, and would do so for ever"
+    assert "claim it again" in second.failure.detail
+    slot.retire(5.0)
+
+
+class StuckProducer(SlowProducer):
+    """Neither its records are stored in time, nor can the transaction be aborted: the broker has gone."""
+
+    def flush(self, _timeout: float) -> int:
+        return 1
+
+    def abort_transaction(self, _timeout: float) -> None:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+
+def test_a_transaction_that_cannot_even_be_aborted_is_in_doubt() -> None:
+    slot: Any = Slot("s", StuckProducer(None))  # type: ignore[arg-type]
+    answers = [outcome(slot), outcome(slot)]
+    assert [answer.failure.cause for answer in answers if answer.failure] == ["indeterminate", "indeterminate"]
+    slot.retire(5.0)
+
+
+def test_a_commit_that_must_be_aborted_is_certainly_not_stored() -> None:
+    error = KafkaError(KafkaError._TIMED_OUT, "in time no more", False, False, True)
+    producer = SlowProducer(KafkaException(error))
+    slot: Any = Slot("s", producer)  # type: ignore[arg-type]
+    answer = outcome(slot)
+    assert answer.failure is not None
+    assert (answer.failure.cause, producer.aborted) == ("unavailable", 1)
+    slot.retire(5.0)

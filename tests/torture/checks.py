@@ -1,0 +1,251 @@
+"""What must be true of a history and of what the realm keeps: one function a promise, each gives its breaches in words.
+
+Shares no code with the gateway or the realm. May import: the standard library, `tests.torture`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tests.torture.realm_reader import Kept
+from tests.torture.story import TERMINAL, Story
+
+SEEN_LATE_MS = 2000  # a link that the gateway gave up is known to its peer at most so much later
+Check = Callable[[Story, "Ground"], Iterator[str]]
+CHECKS: dict[str, Check] = {}
+
+
+@dataclass(slots=True)
+class Ground:
+    """What the realm keeps; and where each attempt stands in it."""
+
+    kept: Kept
+    stored: dict[tuple[int, int], list[tuple[str, int]]]  # sending link and index -> node, EID
+
+    @classmethod
+    def of(cls, kept: Kept) -> Ground:
+        stored: dict[tuple[int, int], list[tuple[str, int]]] = defaultdict(list)
+        for node, events in kept.events.items():
+            for eid, said in events.items():
+                if said is not None:
+                    stored[said.link, said.nth].append((node, eid))
+        return cls(kept, stored)
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    promise: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.promise}: {self.words}"
+
+
+def breaches(story: Story, kept: Kept) -> list[Breach]:
+    """Everything that is not as promised."""
+    ground = Ground.of(kept)
+    return [Breach(name, words) for name, check in CHECKS.items() for words in check(story, ground)]
+
+
+def doubled(story: Story, kept: Kept) -> int:
+    """Attempts that are stored twice, and may be: a result was unknown meanwhile."""
+    stored = Ground.of(kept).stored
+    return sum(len(places) > 1 and story.is_doubtful(story.attempts[key]) for key, places in stored.items())
+
+
+def _check(name: str) -> Callable[[Check], Check]:
+    def register(check: Check) -> Check:
+        CHECKS[name] = check
+        return check
+
+    return register
+
+
+@_check("accepted but lost")
+def lost(story: Story, ground: Ground) -> Iterator[str]:
+    for (link, index), attempt in story.attempts.items():
+        if attempt.outcome == "accepted" and not attempt.txn and (link, index) not in ground.stored:
+            yield f"{attempt.node}: number {attempt.number} of peer {attempt.peer}, link {link}, index {index}"
+
+
+@_check("duplicated")
+def duplicated(story: Story, ground: Ground) -> Iterator[str]:
+    """At least once means: said twice, stored twice. Said once, stored twice is too much, unless there was doubt."""
+    for (link, index), places in ground.stored.items():
+        attempt = story.attempts.get((link, index))
+        if len(places) > 1 and not (attempt and story.is_doubtful(attempt)):
+            yield f"link {link}, index {index} is stored at {places}"
+
+
+@_check("refused but stored")
+def refused(story: Story, ground: Ground) -> Iterator[str]:
+    for key, attempt in story.attempts.items():
+        if attempt.outcome == "rejected" and not attempt.txn and key in ground.stored:
+            yield f"link {key[0]}, index {key[1]} at {ground.stored[key]}"
+
+
+@_check("stored but never sent")
+def strangers(story: Story, ground: Ground) -> Iterator[str]:
+    for node, events in ground.kept.events.items():
+        for eid, said in events.items():
+            attempt = story.attempts.get((said.link, said.nth)) if said else None
+            if said is None or attempt is None:
+                yield f"{node}:{eid}"
+            elif (attempt.node, attempt.peer, attempt.number) != (node, said.peer, said.number):
+                yield f"{node}:{eid} holds {said}, sent was {attempt}"
+
+
+@_check("out of order")
+def order(story: Story, ground: Ground) -> Iterator[str]:
+    """What one link sent outside transactions lies in the order of sending."""
+    last: dict[int, tuple[int, int]] = {}
+    for link, index in sorted(ground.stored):
+        attempt = story.attempts.get((link, index))
+        if attempt is None or attempt.txn:
+            continue
+        eid = ground.stored[link, index][0][1]  # the first of several
+        if link in last and last[link][1] > eid:
+            yield f"link {link}: index {index} at {eid}, index {last[link][0]} at {last[link][1]}"
+        last[link] = (index, eid)
+
+
+@_check("given but not stored")
+def unstored(story: Story, ground: Ground) -> Iterator[str]:
+    for place, deliveries in story.given.items():
+        events = ground.kept.events.get(place[0], {})
+        for given in deliveries:
+            if events.get(given.eid) != given.said:
+                yield f"{place} EID {given.eid} brought {given.said}, stored is {events.get(given.eid)}"
+    for place, eid in story.damaged:
+        yield f"{place} EID {eid} brought what nobody sent"
+
+
+@_check("acknowledged and given again")
+def given_again(story: Story, ground: Ground) -> Iterator[str]:
+    for place, deliveries in story.given.items():
+        ended = {each.eid: each.at for each in reversed(story.answered[place]) if each.outcome in TERMINAL}
+        for given in deliveries:
+            if given.at > ended.get(given.eid, given.at):
+                yield f"{place} EID {given.eid} came on link {given.link} after its end was confirmed"
+
+
+@_check("given twice at a time")
+def given_twice(story: Story, ground: Ground) -> Iterator[str]:
+    for place, deliveries in story.given.items():
+        if not place[1]:
+            continue  # everybody has a plain subscription's events
+        returned: dict[tuple[int, int], int] = {
+            (each.link, each.eid): each.at for each in story.said[place] if each.outcome not in TERMINAL
+        }
+        holders: dict[int, tuple[int, int]] = {}  # eid -> link, row
+        for given in deliveries:
+            link, at = holders.get(given.eid, (0, 0))
+            if link and story.links[link].ended_ms > given.ms + SEEN_LATE_MS:
+                back = returned.get((link, given.eid), -1)
+                if not at < back < given.at and not _returned_between(story, place, link, given.eid, at, given.at):
+                    yield f"{place} EID {given.eid} came on link {given.link} while link {link} had it"
+            holders[given.eid] = (given.link, given.at)
+
+
+def _returned_between(story: Story, place: tuple[str, str], link: int, eid: int, first: int, last: int) -> bool:
+    """The slow way, for an event that came back more than once."""
+    return any(
+        each.link == link and each.eid == eid and first < each.at < last and each.outcome not in TERMINAL
+        for each in story.said[place]
+    )
+
+
+@_check("acknowledged but not committed")
+def uncommitted(story: Story, ground: Ground) -> Iterator[str]:
+    for place, answers in story.answered.items():
+        terminal = ground.kept.terminal.get(place, set())
+        for each in answers:
+            if each.outcome in TERMINAL and each.eid not in terminal:
+                yield f"{place} EID {each.eid} on link {each.link}: {each.outcome}"
+
+
+@_check("committed but not acknowledged")
+def unasked(story: Story, ground: Ground) -> Iterator[str]:
+    for place, terminal in ground.kept.terminal.items():
+        asked = {
+            each.eid
+            for each in story.said[place]
+            if each.outcome in TERMINAL and not (each.txn and story.txns[each.txn].must_be is False)
+        }
+        events = ground.kept.events.get(place[0], {})
+        for eid in sorted(terminal - asked):
+            if eid in events:
+                yield f"{place} EID {eid} ended, and no consumer said so"
+
+
+@_check("never given to the end")
+def left(story: Story, ground: Ground) -> Iterator[str]:
+    for place, eids in ground.kept.left().items():
+        for eid in eids:
+            yield f"{place} EID {eid}: {ground.kept.events[place[0]][eid]}"
+
+
+@_check("attempts miscounted")
+def miscounted(story: Story, ground: Ground) -> Iterator[str]:
+    """A delivery-count lies between the failures that were confirmed and those that were said."""
+    for place, deliveries in story.given.items():
+        said, sure = _failures(story.said[place]), _failures(story.answered[place])
+        if not place[1]:
+            continue
+        for given in deliveries:
+            most = sum(at < given.at for at in said[given.eid])
+            least = sum(at < given.at for at in sure[given.eid])
+            if not least <= given.count <= most:
+                yield f"{place} EID {given.eid} says {given.count}; {least} to {most} failed"
+
+
+def _failures(settles: list) -> dict[int, list[int]]:  # type: ignore[type-arg]
+    found: dict[int, list[int]] = defaultdict(list)
+    for each in settles:
+        if each.outcome == "modified":
+            found[each.eid].append(each.at)
+    return found
+
+
+@_check("new ones out of order")
+def given_order(story: Story, ground: Ground) -> Iterator[str]:
+    """On one link, what is given for the first time comes in the order of the store; a plain one misses nothing."""
+    for place, deliveries in story.given.items():
+        events = sorted(ground.kept.events.get(place[0], {})) if not place[1] else []
+        index = {eid: at for at, eid in enumerate(events)}
+        last: dict[int, int] = {}
+        for given in deliveries:
+            if given.again or given.count:
+                continue
+            before = last.get(given.link)
+            if before is not None and given.eid <= before:
+                yield f"{place} link {given.link}: EID {given.eid} after {before}"
+            elif before is not None and index and index.get(given.eid, 0) != index.get(before, -1) + 1:
+                yield f"{place} link {given.link}: EID {given.eid} right after {before}, and there are some between"
+            last[given.link] = given.eid
+
+
+@_check("torn transaction")
+def torn(story: Story, ground: Ground) -> Iterator[str]:
+    for number, txn in story.txns.items():
+        there = [key in ground.stored for key in txn.attempts]
+        there += [
+            eid in ground.kept.terminal.get(place, set())
+            for place, eid in txn.retired
+            if not any(each.eid == eid and each.txn != number for each in story.said[place])
+        ]
+        if txn.must_be is not False and any(there) and not all(there):
+            yield f"transaction {number}: {sum(there)} of {len(there)} parts are kept"
+        elif txn.must_be and not all(there):
+            yield f"transaction {number} was committed and is not there"
+
+
+@_check("aborted seen")
+def aborted(story: Story, ground: Ground) -> Iterator[str]:
+    for number, txn in story.txns.items():
+        if txn.must_be is False:
+            for key in txn.attempts:
+                if key in ground.stored:
+                    yield f"transaction {number}: {ground.stored[key]}"

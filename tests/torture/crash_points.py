@@ -1,0 +1,115 @@
+"""A gateway that can be told to die at a named place: `python -m tests.torture.crash_points serve --config FILE`.
+
+The gateway's own code knows nothing of it: before it starts, one function at each place is replaced by one that looks
+whether the file named by `TORTURE_CRASH` holds the place's name, and if so ends the process with SIGKILL. `before`:
+when the function is called; `after`: when it has returned. May import: the standard library, and what is replaced.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from gateway.cli import main
+from native_backend.services import Services
+from native_backend.shard import Shard
+
+MARK = "TORTURE_CRASH"
+SNAPSHOT_RECORDS = 60  # journal records between two rounds of snapshots, so that a short run has many
+Realm = Literal["embedded", "kafka", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A place between two things that should both happen."""
+
+    name: str
+    module: str
+    function: str  # CLASS.METHOD, or FUNCTION
+    when: Literal["before", "after"]
+    realm: Realm = "both"
+    is_start: bool = False  # reached while a gateway starts and its peers come back, not later
+
+    @property
+    def owner(self) -> tuple[Any, str]:
+        """Where the function is found."""
+        owner: Any = importlib.import_module(self.module)
+        *path, name = self.function.split(".")
+        for step in path:
+            owner = getattr(owner, step)
+        return owner, name
+
+
+POINTS = (
+    Point("transfer, append", "native_backend.publisher", "Publisher.publish", "before"),
+    Point("append, stored", "native_backend.publisher", "Publisher.publish", "after"),
+    Point("stored, accept", "native_backend.publisher", "Publisher.completed", "before"),
+    Point("accept, evidence", "gateway.outcomes", "Outcomes.flush", "before"),
+    Point("evidence, socket", "gateway.outcomes", "Outcomes.flush", "after"),
+    Point("settle, journal", "native_backend.journal", "Journal.add", "before"),
+    Point("journal begun", "native_backend.journal", "Journal._transact", "after"),
+    Point("journal, settle", "native_backend.journal", "Journal._stored", "before"),
+    Point("settled, told", "native_backend.journal", "Journal._stored", "after"),
+    Point("snapshot taken, put", "native_backend.snapshots", "Snapshots._batch", "after"),
+    Point("snapshot put, told", "native_backend.snapshots", "Snapshots._written", "before"),
+    Point("put, next", "native_backend.logs.kafka.driver", "KafkaLog.put", "after", "kafka"),
+    Point("put, next", "native_backend.logs.sqlite.driver", "SqliteLog.put", "after", "embedded"),
+    Point("projection, next", "native_backend.projection", "Projector.commit", "after"),
+    Point("taken, sent", "native_backend.dispatch", "Dispatch.take", "after"),
+    Point("returned, given", "native_backend.dispatch", "Dispatch._take_returned", "after"),
+    Point("records, commit", "native_backend.logs.kafka.slot", "Slot._commit", "before", "kafka"),
+    Point("commit, answer", "native_backend.logs.kafka.slot", "Slot._commit", "after", "kafka"),
+    Point("rows, commit", "native_backend.logs.sqlite.commit", "Committer._store", "after", "embedded"),
+    Point("commit, completion", "native_backend.logs.sqlite.commit", "Committer.commit", "after", "embedded"),
+    Point("claim, first record", "native_backend.journal", "Journal.begin", "before", is_start=True),
+    Point("first record, recovery", "native_backend.journal", "Journal.begin", "after", is_start=True),
+    Point("recovered, ready", "native_backend.shard", "Shard.claim", "after", is_start=True),
+    Point("snapshot, given", "native_backend.shard", "Shard._found", "before", is_start=True),
+)
+
+
+def arm(mark: Path) -> None:
+    """Replace the function at every place; and let snapshots come often."""
+    init = Shard.__init__
+
+    def often(self: Shard, services: Services, *rest: Any) -> None:
+        object.__setattr__(services.limits, "snapshot_records", SNAPSHOT_RECORDS)
+        init(self, services, *rest)
+
+    Shard.__init__ = often  # type: ignore[assignment,method-assign]
+    for point in POINTS:
+        owner, name = point.owner
+        setattr(owner, name, _deadly(point, getattr(owner, name), mark))
+
+
+def _deadly(point: Point, original: Callable[..., Any], mark: Path) -> Callable[..., Any]:
+    def look() -> None:
+        try:
+            is_wanted = mark.read_text() == point.name
+        except FileNotFoundError:
+            return
+        if is_wanted:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    @functools.wraps(original)
+    def wrapped(*arguments: Any, **named: Any) -> Any:
+        if point.when == "before":
+            look()
+        result = original(*arguments, **named)
+        if point.when == "after":
+            look()
+        return result
+
+    return wrapped
+
+
+if __name__ == "__main__":
+    arm(Path(os.environ[MARK]))
+    sys.exit(main())

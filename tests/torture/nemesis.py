@@ -1,0 +1,228 @@
+"""What goes wrong: one thing after another, chosen by a seed. Each ends with everything up again.
+
+A kill comes when at least `IN_FLIGHT` deliveries are under way. Nothing here depends on tight timing: it waits for
+what it needs. May import: the standard library, `tests.torture`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+from tests.broker import Broker
+from tests.torture.crash_points import POINTS, Point
+from tests.torture.crowd import Crowd
+from tests.torture.history import History
+from tests.torture.stage import PUBLISH_DEADLINE_MS, Stage
+
+IN_FLIGHT = 500
+PUSH_S = 60.0  # until so many are in flight
+POINT_S = 20.0  # until a gateway under load has come to the place where it is to die
+LONG_S = 7.0  # beyond every time-out: silence of peers and gateway, publish deadline, transaction
+
+
+class Nemesis:
+    """`do(NAME)` makes one thing go wrong; `NAMES` of a stage are what can."""
+
+    def __init__(self, stage: Stage, crowd: Crowd, history: History, random: Random) -> None:
+        self.stage, self.crowd, self.history, self.random = stage, crowd, history, random
+        self.done: Counter[str] = Counter()
+        self.points: Counter[str] = Counter()  # deaths at named places
+        self.least_in_flight = 10**9
+        self._acts: dict[str, Callable[[], None]] = {
+            "kill gateway": self.kill_gateway,
+            "kill at point": self.kill_at_point,
+            "stop gateway": self.stop_gateway,
+            "restart gateway": self.restart_gateway,
+            "cut": self.cut,
+            "delay": self.delay,
+            "swallow": self.swallow,
+        }
+        if not stage.brokers:
+            self._acts["fill disk"] = self.fill_disk
+        if stage.brokers:
+            self._acts["kill kafka"] = self.kill_kafka
+            self._acts["stop kafka"] = self.stop_kafka
+        if stage.kafka_proxy is not None:
+            self._acts["cut kafka"] = self.cut_kafka
+            self._acts["delay kafka"] = self.delay_kafka
+
+    @property
+    def names(self) -> list[str]:
+        return [*self._acts]
+
+    @property
+    def kills(self) -> int:
+        return sum(self.done[name] for name in ("kill gateway", "kill at point", "kill kafka"))
+
+    def do(self, name: str, point: Point | None = None) -> None:
+        if point is not None:
+            self.kill_at_point(point)
+        else:
+            self._acts[name]()
+        self.done[name] += 1
+        self.crowd.check()
+
+    def live(self, seconds: float) -> None:
+        """Let things go well for a while."""
+        time.sleep(seconds)
+        self.crowd.check()
+
+    def load(self) -> int:
+        """Wait until so many deliveries are under way that a kill hurts."""
+        self.crowd.push(True)
+        until = time.monotonic() + PUSH_S
+        while (in_flight := self.crowd.in_flight) < IN_FLIGHT:
+            self.crowd.check()
+            assert time.monotonic() < until, f"only {in_flight} in flight\n{self.stage.log()}"
+            time.sleep(0.002)
+        return in_flight
+
+    def _note(self, what: str, in_flight: int = 0) -> None:
+        self.history.note("nemesis", what, in_flight)
+
+    def _struck(self, what: str, in_flight: int) -> None:
+        self.least_in_flight = min(self.least_in_flight, in_flight)
+        self._note(what, in_flight)
+        self.crowd.push(False)
+
+    # -- the gateway
+
+    def kill_gateway(self) -> None:
+        in_flight = self.load()
+        self.stage.kill()
+        self._struck("kill gateway", in_flight)
+        self.stage.start()
+
+    def kill_at_point(self, point: Point | None = None) -> None:
+        point = point or self.random.choice(points_of(self.stage.kind))
+        in_flight = self.load()
+        if point.is_start:
+            self.stage.kill()
+            self._struck("kill gateway", in_flight)
+        self.stage.mark.write_text(point.name)
+        if point.is_start:
+            self.stage.launch()
+            self.stage.await_ready()
+        elif any(word in point.name for word in ("snapshot", "put", "returned", "projection")):
+            self.crowd.push(False)  # these need settlements to go on
+        died = self._await_death(point)
+        self.stage.mark.unlink()
+        if died:
+            self._struck(f"kill at: {point.name}", in_flight)
+            self.points[point.name] += 1
+            self.stage.start()
+
+    def _await_death(self, point: Point) -> bool:
+        process = self.stage.process
+        assert process is not None
+        until = time.monotonic() + POINT_S
+        while process.poll() is None:
+            if time.monotonic() > until:
+                raise AssertionError(f"the gateway never came to {point.name!r}")
+            if self.crowd.in_flight > 3 * IN_FLIGHT:
+                self.crowd.push(False)  # nobody settles while all hold
+            time.sleep(0.002)
+        code = self.stage.reap()
+        assert code == -signal.SIGKILL, f"the gateway ended with {code} before {point.name!r}\n{self.stage.log()}"
+        return True
+
+    def stop_gateway(self) -> None:
+        """It sleeps beyond every time-out, and wakes."""
+        in_flight = self.load()
+        self.stage.signal(signal.SIGSTOP)
+        self._struck("stop gateway", in_flight)
+        time.sleep(LONG_S)
+        self.stage.signal(signal.SIGCONT)
+        self._note("continue gateway")
+        self._revive()
+
+    def restart_gateway(self) -> None:
+        """In order, under load."""
+        in_flight = self.load()
+        self._struck("restart gateway", in_flight)
+        code = self.stage.stop()
+        assert code == 0, f"the gateway stopped with {code}\n{self.stage.log()}"
+        self.stage.start()
+
+    def _revive(self) -> None:
+        """A gateway that found itself fenced has to be started again; ours has no rival, so it has to live on."""
+        assert self.stage.process is not None
+        code = self.stage.process.poll()
+        assert code is None, f"the gateway ended with {code} after it was stopped and continued\n{self.stage.log()}"
+
+    # -- the network
+
+    def cut(self) -> None:
+        in_flight = self.load()
+        self.stage.front.cut()
+        self._struck("cut", in_flight)
+
+    def delay(self) -> None:
+        self._note("delay")
+        self.stage.front.delay_s = self.random.uniform(0.02, 0.3)
+        time.sleep(1.0)
+        self.stage.front.delay_s = 0.0
+
+    def swallow(self) -> None:
+        """Connections stand and nothing passes, until both sides have given them up."""
+        in_flight = self.load()
+        self._struck("swallow", in_flight)
+        self.stage.front.is_swallowing = True
+        time.sleep(LONG_S)
+        self.stage.front.cut()
+        self.stage.front.is_swallowing = False
+
+    def cut_kafka(self) -> None:
+        assert self.stage.kafka_proxy is not None
+        self._struck("cut kafka", self.load())
+        self.stage.kafka_proxy.cut()
+
+    def delay_kafka(self) -> None:
+        assert self.stage.kafka_proxy is not None
+        self._note("delay kafka")
+        self.stage.kafka_proxy.delay_s = self.random.uniform(0.05, 0.5)
+        time.sleep(2.0)
+        self.stage.kafka_proxy.delay_s = 0.0
+
+    # -- the realm
+
+    def fill_disk(self) -> None:
+        assert self.stage.disk is not None
+        in_flight = self.load()
+        self.stage.disk.fill()
+        self._struck("fill disk", in_flight)
+        time.sleep(1.5)
+        self.stage.disk.clear()
+        self._note("clear disk")
+
+    def _broker(self) -> Broker:
+        return self.random.choice(self.stage.brokers)
+
+    def kill_kafka(self) -> None:
+        broker = self._broker()
+        in_flight = self.load()
+        broker.kill()
+        self._struck("kill kafka", in_flight)
+        if self.random.random() < 0.5:
+            time.sleep(PUBLISH_DEADLINE_MS / 1000 + 1)
+        broker.restart()
+        self._note("kafka is back")
+
+    def stop_kafka(self) -> None:
+        broker = self._broker()
+        in_flight = self.load()
+        os.kill(broker.pid, signal.SIGSTOP)
+        self._struck("stop kafka", in_flight)
+        time.sleep(LONG_S)
+        os.kill(broker.pid, signal.SIGCONT)
+        self._note("continue kafka")
+
+
+def points_of(kind: str) -> list[Point]:
+    """The places that a gateway on such a realm comes to."""
+    return [point for point in POINTS if point.realm in (kind, "both")]

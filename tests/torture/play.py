@@ -1,0 +1,184 @@
+"""One run: a stage, a crowd, a nemesis; then rest, and judgement.
+
+The clients work while things go wrong; in the end everything is up, every number is said until it is accepted, every
+event is consumed, the gateway stops in order, and the history is compared with what the realm keeps.
+May import: the standard library, `tests`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from tests.torture.checks import CHECKS, Breach, breaches, doubled
+from tests.torture.consumer import Consumer
+from tests.torture.crash_points import Point
+from tests.torture.crowd import Crowd
+from tests.torture.history import History
+from tests.torture.nemesis import Nemesis
+from tests.torture.peer import Peer
+from tests.torture.publisher import Publisher
+from tests.torture.realm_reader import Kept, read_kafka, read_sqlite
+from tests.torture.stage import Stage
+from tests.torture.story import Story
+
+REST_S = 90.0  # until everything is said and consumed
+
+
+@dataclass(slots=True)
+class Figures:
+    """What happened in one run, or in several."""
+
+    runs: int = 0
+    kills: int = 0
+    acts: Counter[str] = field(default_factory=Counter)
+    points: Counter[str] = field(default_factory=Counter)
+    least_in_flight: int = 10**9
+    sent: int = 0
+    accepted: int = 0
+    given: int = 0
+    ended: int = 0
+    transactions: int = 0
+    doubled: int = 0
+    seconds: float = 0.0
+    breaches: list[Breach] = field(default_factory=list)
+
+    def __add__(self, other: Figures) -> Figures:
+        return Figures(
+            self.runs + other.runs,
+            self.kills + other.kills,
+            self.acts + other.acts,
+            self.points + other.points,
+            min(self.least_in_flight, other.least_in_flight),
+            self.sent + other.sent,
+            self.accepted + other.accepted,
+            self.given + other.given,
+            self.ended + other.ended,
+            self.transactions + other.transactions,
+            self.doubled + other.doubled,
+            self.seconds + other.seconds,
+            self.breaches + other.breaches,
+        )
+
+    def line(self) -> str:
+        acts = ", ".join(f"{name} {count}" for name, count in sorted(self.acts.items()))
+        found = Counter(each.promise for each in self.breaches)
+        broken = ", ".join(f"{name} {found[name]}" for name in CHECKS if found[name]) or "no promise broken"
+        return (
+            f"{self.kills} kills ({acts}), at least {self.least_in_flight:,} in flight at each; {self.sent:,} sent, "
+            f"{self.accepted:,} accepted, {self.given:,} given, {self.ended:,} ended, {self.transactions:,} "
+            f"transactions, {self.doubled} doubled in doubt, {self.seconds:.0f} s: {broken} of {len(CHECKS)}"
+        )
+
+
+def crowd_of(stage: Stage, history: History, seed: int) -> Crowd:
+    """Two publishers and two consumers on a queue; two publishers, a durable and a plain subscriber on a channel."""
+    port = stage.front.port
+
+    def random(number: int) -> Random:
+        return Random(f"{seed} peer {number}")
+
+    peers: list[Peer] = [
+        Publisher(f"p{number}", number, port, history, random(number), node, kind, 300)
+        for number, (node, kind) in enumerate((("orders", "queue"), ("orders", "queue"), ("news", "channel")), 1)
+    ]
+    peers += [
+        Consumer("c4", 4, port, history, random(4), "orders", "queue", 300),
+        Consumer("c5", 5, port, history, random(5), "orders", "queue", 150),
+        Consumer("c6", 6, port, history, random(6), "news", "durable", 200),
+        Consumer("c7", 7, port, history, random(7), "news", "plain", 0),
+    ]
+    return Crowd(peers)
+
+
+class Play:
+    """See the module's docstring; `acts` are names of the nemesis, or places to die at."""
+
+    def __init__(self, stage: Stage, seed: int) -> None:
+        self.stage = stage
+        self.seed = seed
+        self.random = Random(f"{seed} nemesis")
+        self.history = History()
+        self.crowd = crowd_of(stage, self.history, seed)
+        self.nemesis = Nemesis(stage, self.crowd, self.history, self.random)
+
+    def run(self, acts: list[str | Point]) -> Figures:
+        begin = time.monotonic()
+        self.stage.open()
+        self.crowd.start()
+        try:
+            for act in acts:
+                self.nemesis.live(self.random.uniform(0.2, 0.8))
+                if isinstance(act, Point):
+                    self.nemesis.do("kill at point", act)
+                else:
+                    self.nemesis.do(act)
+            kept = self._rest()
+        finally:
+            self.crowd.stop()
+        found = [] if self.stage.stop() == 0 else [Breach("ends in order", self.stage.log())]
+        self.history.save(self.stage.directory / "history.jsonl")
+        story = Story(self.history.rows)
+        found += breaches(story, kept) + self._faults()
+        return self._figures(story, kept, found, time.monotonic() - begin)
+
+    def read(self) -> Kept:
+        """What the realm keeps now."""
+        if self.stage.brokers:
+            return read_kafka(self.stage.bootstrap, self.stage.prefix)
+        return read_sqlite(self.stage.realm_path, self.stage.prefix)
+
+    def _rest(self) -> Kept:
+        """Everything is said, and everything consumed; what is not by then is a breach."""
+        for peer in self.crowd.peers:
+            peer.is_ending = True
+        until = time.monotonic() + REST_S
+        publishers = [peer for peer in self.crowd.peers if isinstance(peer, Publisher)]
+        while not all(peer.is_done for peer in publishers):
+            self.crowd.check()
+            assert time.monotonic() < until, f"not everything is accepted in {REST_S:.0f} s\n{self.stage.log()}"
+            time.sleep(0.05)
+        while True:
+            self.crowd.check()
+            kept = self.read()
+            consumers = [peer for peer in self.crowd.peers if isinstance(peer, Consumer)]
+            if time.monotonic() > until or not (kept.left() or any(peer.in_flight for peer in consumers)):
+                return self.read()
+            time.sleep(0.3)
+
+    def _faults(self) -> list[Breach]:
+        """An exception is a fault of ours, whatever it was caught by; but kafka-python shows its stack when a broker
+        goes away."""
+        lines = self.stage.log_path.read_text().splitlines()
+        found = [
+            at
+            for at, line in enumerate(lines)
+            if line.startswith("Traceback") and not (at and " ERROR kafka." in lines[at - 1])
+        ]
+        return [Breach("no exception", "\n".join(lines[at : at + 25])) for at in found[:1]]
+
+    def _figures(self, story: Story, kept: Kept, found: list[Breach], seconds: float) -> Figures:
+        nemesis = self.nemesis
+        return Figures(
+            runs=1,
+            kills=nemesis.kills,
+            acts=nemesis.done,
+            points=nemesis.points,
+            least_in_flight=nemesis.least_in_flight,
+            sent=len(story.attempts),
+            accepted=sum(attempt.outcome == "accepted" for attempt in story.attempts.values()),
+            given=sum(map(len, story.given.values())),
+            ended=sum(map(len, story.answered.values())),
+            transactions=len(story.txns),
+            doubled=doubled(story, kept),
+            seconds=seconds,
+            breaches=found,
+        )
+
+
+def scratch(directory: Path, seed: int, brokers: list | None = None) -> Stage:  # type: ignore[type-arg]
+    """A stage of its own in `directory`. The prefix of an embedded realm is always `um`."""
+    return Stage(directory, f"t{seed}" if brokers else "um", brokers or [])

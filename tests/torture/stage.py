@@ -1,0 +1,155 @@
+"""What is tortured: one gateway, its realm, and the proxies before and behind it. Everything lives in one directory.
+
+Errors: RuntimeError when something does not come up again. May import: the standard library, PyYAML, `tests`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.broker import Broker
+from tests.torture.crash_points import MARK
+from tests.torture.disk import Disk
+from tests.torture.proxy import Proxy
+
+COULD_NOT_RUN = 2  # what `realmgate serve` ends with when its realm is not there
+START_S = 90.0  # a gateway whose Kafka recovers beside eight builds
+PUBLISH_DEADLINE_MS = 2500
+LIMITS = {"publish_deadline_ms": PUBLISH_DEADLINE_MS, "idle_timeout_ms": 6000}
+
+
+@dataclass(slots=True)
+class Stage:
+    """See the module's docstring. `brokers` is empty for an embedded realm."""
+
+    directory: Path
+    prefix: str
+    brokers: list[Broker] = field(default_factory=list)
+    kafka_proxy: Proxy | None = None
+    process: subprocess.Popen[str] | None = None
+    front: Proxy = field(default_factory=lambda: Proxy(0))
+    disk: Disk | None = None
+    starts: int = 0
+
+    @property
+    def kind(self) -> str:
+        return "kafka" if self.brokers else "embedded"
+
+    @property
+    def realm_path(self) -> Path:
+        return self.directory / "realm"
+
+    @property
+    def mark(self) -> Path:
+        return self.directory / "crash-at"
+
+    @property
+    def log_path(self) -> Path:
+        return self.directory / "gateway.log"
+
+    @property
+    def config_path(self) -> Path:
+        return self.directory / "gateway.yaml"
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers)
+
+    def open(self) -> None:
+        """Configuration and first start."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        if not self.brokers:
+            self.disk = Disk(self.directory, self.realm_path)
+        self.config_path.write_text(yaml.safe_dump(self._settings(), default_flow_style=None))
+        self.start()
+
+    def _settings(self) -> dict[str, Any]:
+        realm: dict[str, Any] = {"kind": "embedded", "path": str(self.realm_path)}
+        if self.brokers:
+            realm = {"kind": "kafka", "bootstrap": self.bootstrap, "prefix": self.prefix}
+        return {
+            "listen": ["amqp://127.0.0.1:0"],
+            "realm": realm,
+            "nodes": {"create_on_attach": ["*"]},
+            "limits": LIMITS,
+        }
+
+    # -- the gateway
+
+    def launch(self) -> None:
+        """Start, and do not wait."""
+        assert self.process is None
+        environment = {**os.environ, MARK: str(self.mark), **(self.disk.environment if self.disk else {})}
+        with self.log_path.open("a") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.torture.crash_points", "serve", "--config", str(self.config_path)],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=environment,
+            )
+        self.starts += 1
+
+    def start(self) -> None:
+        """Start, as often as it takes: a realm that is not there yet is no fault of the gateway."""
+        until = time.monotonic() + START_S
+        while True:
+            self.launch()
+            if self.await_ready():
+                return
+            code = self.reap()
+            if code != COULD_NOT_RUN or time.monotonic() > until:
+                raise RuntimeError(f"the gateway does not start:\n{self.log()}")
+            time.sleep(0.2)
+
+    def await_ready(self) -> bool:
+        """True when it says that it is ready; False when it ends before."""
+        assert self.process is not None and self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith("ready amqp://"):
+                self.front.target = int(line.split()[1].rpartition(":")[2])
+                return True
+        return False
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.reap()
+
+    def signal(self, what: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(what)
+
+    def reap(self, timeout_s: float = 60.0) -> int:
+        """Wait for its end."""
+        assert self.process is not None and self.process.stdout is not None
+        code = self.process.wait(timeout_s)
+        self.process.stdout.close()
+        self.process = None
+        return code
+
+    def stop(self) -> int:
+        """In order; the exit code."""
+        self.signal(signal.SIGTERM)
+        return self.reap()
+
+    def log(self) -> str:
+        return self.log_path.read_text()[-4000:]
+
+    def close(self) -> None:
+        """Whatever still runs, ends."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGCONT)
+            self.kill()
+        self.front.close()
+        if self.kafka_proxy is not None:
+            self.kafka_proxy.close()

@@ -1,0 +1,151 @@
+"""A history, told by what it is about: links, attempts, deliveries, transactions. May import: the standard library."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.torture.history import Row, Said
+from tests.torture.realm_reader import Place
+
+TERMINAL = ("accepted", "rejected")
+
+
+@dataclass(slots=True)
+class Link:
+    role: str
+    node: str
+    durable: str
+    peer: int
+    ended_ms: float = float("inf")
+
+    @property
+    def place(self) -> Place:
+        return self.node, self.durable
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One message on one link. `outcome` is "" while nothing is known."""
+
+    node: str
+    peer: int
+    number: int
+    txn: int
+    sent_ms: int
+    outcome: str = ""
+    told_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    at: int  # row
+    ms: int
+    link: int
+    eid: int
+    said: Said
+    count: int
+    again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """What a consumer said, or was answered."""
+
+    at: int
+    link: int
+    eid: int
+    outcome: str
+    txn: int = 0
+
+
+@dataclass(slots=True)
+class Txn:
+    """`wanted` None: never discharged. `outcome` "": no answer."""
+
+    wanted: bool | None = None
+    outcome: str = ""
+    attempts: list[tuple[int, int]] = field(default_factory=list)
+    retired: list[tuple[Place, int]] = field(default_factory=list)
+
+    @property
+    def must_be(self) -> bool | None:
+        """True: all of it is there; False: nothing is; None: one or the other."""
+        if self.wanted and self.outcome == "accepted":
+            return True
+        if not self.wanted or self.outcome:
+            return False
+        return None
+
+
+class Story:
+    """See the module's docstring."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.links: dict[int, Link] = {}
+        self.attempts: dict[tuple[int, int], Attempt] = {}
+        self.given: dict[Place, list[Given]] = defaultdict(list)
+        self.said: dict[Place, list[Settle]] = defaultdict(list)
+        self.answered: dict[Place, list[Settle]] = defaultdict(list)
+        self.damaged: list[tuple[Place, int]] = []
+        self.txns: dict[int, Txn] = defaultdict(Txn)
+        self.unknown: dict[str, list[int]] = defaultdict(list)  # node -> when a publisher was told that it is not known
+        self.kills: list[tuple[str, int]] = []  # what, deliveries in flight
+        for at, (kind, ms, *fields) in enumerate(rows):
+            self._add(at, kind, ms, fields)
+
+    def _add(self, at: int, kind: str, ms: int, fields: list) -> None:  # type: ignore[type-arg]
+        if kind == "link":
+            link, role, node, durable, peer, _ = fields
+            self.links[link] = Link(role, node, durable, peer)
+        elif kind == "end":
+            self.links[fields[0]].ended_ms = ms
+        elif kind == "send":
+            link, index, number, txn = fields
+            self.attempts[link, index] = Attempt(self.links[link].node, self.links[link].peer, number, txn, ms)
+            if txn:
+                self.txns[txn].attempts.append((link, index))
+        elif kind == "told":
+            attempt = self.attempts[fields[0], fields[1]]
+            attempt.outcome, attempt.told_ms = fields[2], ms
+            if fields[2] == "released":
+                self.unknown[attempt.node].append(ms)
+        elif kind == "received":
+            link, eid, peer, number, sender, index, count, again = fields
+            said = Said(peer, number, sender, index)
+            self.given[self.links[link].place].append(Given(at, ms, link, eid, said, count, bool(again)))
+        elif kind == "damaged":
+            self.damaged.append((self.links[fields[0]].place, fields[1]))
+        elif kind in ("settle", "settled"):
+            self._settlement(at, kind, fields)
+        elif kind == "discharge":
+            self.txns[fields[0]].wanted = bool(fields[1])
+        elif kind == "discharged":
+            self._discharged(at, *fields)
+        elif kind == "nemesis":
+            self.kills.append((fields[0], fields[1]))
+        else:
+            raise ValueError(f"row {at}: what is {kind!r}?")
+
+    def is_doubtful(self, attempt: Attempt) -> bool:
+        """While it was on its way, the same node had a publish of unknown result. Kafka's producer then begins a new
+        epoch, and what it sends again under that the broker cannot tell from new."""
+        times = self.unknown[attempt.node]
+        at = bisect_left(times, attempt.sent_ms)
+        return at < len(times) and (not attempt.told_ms or times[at] <= attempt.told_ms)
+
+    def _settlement(self, at: int, kind: str, fields: list) -> None:  # type: ignore[type-arg]
+        place = self.links[fields[0]].place
+        settle = Settle(at, *fields)
+        (self.said if kind == "settle" else self.answered)[place].append(settle)
+        if kind == "settle" and settle.txn:
+            self.txns[settle.txn].retired.append((place, settle.eid))
+
+    def _discharged(self, at: int, number: int, outcome: str) -> None:
+        txn = self.txns[number]
+        txn.outcome = outcome
+        if txn.must_be:  # what it retired is answered now
+            for place, eid in txn.retired:
+                self.answered[place].append(Settle(at, 0, eid, "accepted", number))
