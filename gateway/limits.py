@@ -65,11 +65,16 @@ class Limits:
         _REALM.window_bytes, _MIB, 2**40, "recent events kept in memory for each node, shared by its consumers"
     )
     readers: int = _limit(_REALM.readers, 1, 10_000, "consumers that read behind the window at one time")
+    lease_ms: int = _limit(
+        round(1000 * _REALM.lease_s), 500, 3_600_000, "how long this gateway may go unheard before a standby takes over"
+    )
 
     @property
     def realm(self) -> RealmLimits:
         """The part of the limits that the realm keeps."""
-        return RealmLimits(window_bytes=self.window_bytes, readers=self.readers)
+        lease_s = self.lease_ms / 1000
+        look_s = min(_REALM.lease_look_s, lease_s / 5)
+        return RealmLimits(window_bytes=self.window_bytes, readers=self.readers, lease_s=lease_s, lease_look_s=look_s)
 
 
 def limit_fields() -> tuple[Field[int], ...]:

@@ -114,7 +114,7 @@ class Lease:
                 return None
             if tenure.at > asked:
                 return Owner(tenure.run, tenure.process)
-            if began_s - since_s >= self._limits.lease_s:
+            if began_s - since_s >= tenure.lease_s:
                 if take:
                     _LOG.warning("%s gave no sign of life", Owner(tenure.run, tenure.process))
                     self._take()
@@ -196,7 +196,8 @@ class Lease:
         return began_s
 
     def _put(self, what: What) -> int:
-        value = encode_lease(what, self._tenure, self._run, self._presence.here(), self._clock.epoch_us())
+        now_us, lease_s = self._clock.epoch_us(), self._limits.lease_s
+        value = encode_lease(what, self._tenure, self._run, self._presence.here(), now_us, lease_s)
         return self._log.put(lease_topic(self._prefix), self._run.encode(), value, self._deadline_s)
 
 

@@ -33,6 +33,7 @@ class Tenure:
     term: int = 0
     run: str = ""  # of the owner; empty when there never was one
     process: Mapping[str, Any] = field(default_factory=dict)
+    lease_s: float = 0.0  # how long the owner may go unheard, as it says itself
     released: bool = False
     at: int = -1  # the owner's last record
     asked: int = -1  # somebody's last question
@@ -76,13 +77,14 @@ class Tenure:
             self.asked = offset
         elif not self.run or (what == "take" and term == self.term + 1 and record["after"] == self.at):
             self.term, self.run, self.process = term, run, record["process"]
+            self.lease_s = record["lease_ms"] / 1000
             self.released, self.at = what == "release", offset
         elif (term, run) == (self.term, self.run) and what != "take":  # a take again: the log stored it twice
             self.released, self.at = what == "release", offset
 
 
-def encode_lease(what: What, tenure: Tenure, run: str, process: Mapping[str, Any], at_us: int) -> bytes:
+def encode_lease(what: What, tenure: Tenure, run: str, process: Mapping[str, Any], at_us: int, lease_s: float) -> bytes:
     """A record of `run`; `take` wants what comes after `tenure`, the others speak of its term."""
     term = tenure.term + (what == "take")
     record = {"v": VERSION, "what": what, "term": term, "run": run, "at": at_us, "after": tenure.at}
-    return orjson.dumps({**record, "process": process})
+    return orjson.dumps({**record, "lease_ms": round(1000 * lease_s), "process": process})

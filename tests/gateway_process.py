@@ -58,6 +58,11 @@ class GatewayProcess:
 
     def start(self) -> None:
         """Start, and return when it says that it is ready."""
+        self.launch()
+        self.await_ready()
+
+    def launch(self) -> None:
+        """Start, and return at once."""
         assert self.process is None, "the gateway is running already"
         self.settings["listen"] = [f"amqp://127.0.0.1:{self.port}"]
         self.config_path.write_text(yaml.safe_dump(self.settings, default_flow_style=None))
@@ -65,6 +70,8 @@ class GatewayProcess:
             self.process = subprocess.Popen(
                 [REALMGATE, "serve", "--config", self.config_path], stdout=subprocess.PIPE, stderr=log, text=True
             )
+
+    def await_ready(self) -> None:
         ready = READY.fullmatch(self._first_line())
         if ready is None:
             self.kill()
@@ -83,6 +90,22 @@ class GatewayProcess:
         """Start again, same configuration and port, after `stop` or `kill`; stops it first if need be."""
         self.stop()
         self.start()
+
+    def await_log(self, words: str) -> None:
+        """Wait until the process has said that on stderr."""
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while words not in self.log_path.read_text():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"the gateway did not say {words!r}:\n{self.log()}")
+            time.sleep(0.02)
+
+    def await_exit(self) -> int:
+        """Wait until the process ends by itself; its exit code."""
+        assert self.process is not None and self.process.stdout is not None
+        code = self.process.wait(STOP_TIMEOUT_S)
+        self.process.stdout.close()
+        self.process = None
+        return code
 
     def command(self, *arguments: str) -> str:
         """`realmgate ARGUMENTS --config ...` beside the gateway; returns what it prints."""
@@ -133,8 +156,13 @@ class GatewayProcess:
 def start_gateway(directory: Path, realm: dict[str, Any], **settings: Any) -> GatewayProcess:
     """Start a gateway that keeps its configuration and log in `directory`. Every node is created on attach unless
     `nodes` says otherwise; `settings` are further top-level keys of the configuration."""
-    directory.mkdir(parents=True, exist_ok=True)
-    everything: dict[str, Any] = {"realm": realm, "nodes": {"create_on_attach": ["*"]}, **settings}
-    gateway = GatewayProcess(directory / "gateway.yaml", directory / "gateway.log", settings=everything)
+    gateway = make_gateway(directory, realm, **settings)
     gateway.start()
     return gateway
+
+
+def make_gateway(directory: Path, realm: dict[str, Any], **settings: Any) -> GatewayProcess:
+    """The same, not started."""
+    directory.mkdir(parents=True, exist_ok=True)
+    everything: dict[str, Any] = {"realm": realm, "nodes": {"create_on_attach": ["*"]}, **settings}
+    return GatewayProcess(directory / "gateway.yaml", directory / "gateway.log", settings=everything)

@@ -146,7 +146,7 @@ def test_the_order_of_the_log_decides_who_owns(world: World, start: Start) -> No
         return found
 
     def put(what: What, run: str, seen: Tenure) -> Tenure:
-        log.put(lease_topic(prefix), run.encode(), encode_lease(what, seen, run, {"host": run}, 0))
+        log.put(lease_topic(prefix), run.encode(), encode_lease(what, seen, run, {"host": run}, 0, 1.0))
         gateway.until(lambda: tenure().position > seen.position, "the record")
         return tenure()
 

@@ -18,7 +18,7 @@ def take_over(world: World) -> None:
     log = SimulatedLog(world.disk, Random(run), world.clock.now_ms)
     tenure = Tenure()
     tenure.read(log, PREFIX, 1.0)
-    record = encode_lease("take", tenure, run, {"life": run}, world.clock.epoch_us())
+    record = encode_lease("take", tenure, run, {"life": run}, world.clock.epoch_us(), 1.0)
     log.put(lease_topic(PREFIX), run.encode(), record)
     log.claim(f"{PREFIX}.shard.0")
     world.ended.add(run)

@@ -1,0 +1,104 @@
+"""A publisher and a consumer that go from gateway to gateway, as clients with a failover list do, and what they know.
+
+Each runs on a thread of its own until `finish`. A message that was not accepted is sent again; a message that was
+received is accepted at once. May import: the wire tests' peer.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import Counter
+
+from tests.wire import frames
+from tests.wire.peer import Peer
+
+NODE = "orders"
+BATCH = 20
+PATIENCE_S = 60.0
+_NUMBER = re.compile(rb"#(\d+)#")
+
+
+def message(number: int) -> bytes:
+    return frames.message(b"#%d#" % number)
+
+
+def number_of(payload: bytes) -> int:
+    found = _NUMBER.search(payload)
+    assert found is not None, payload
+    return int(found[1])
+
+
+class Traffic:
+    """On queue `orders` of whichever of the gateways listens."""
+
+    def __init__(self, ports: list[int]) -> None:
+        self.accepted: set[int] = set()
+        self.received: Counter[int] = Counter()
+        self._ports = ports
+        self._over = threading.Event()  # nothing new is published
+        self._done = threading.Event()  # nothing is consumed any more
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._publish, self._consume)]
+        for thread in self._threads:
+            thread.start()
+
+    def await_progress(self, count: int = 200) -> None:
+        """Until that many more were accepted and received."""
+        accepted, received = len(self.accepted) + count, self.received.total() + count
+        deadline = time.monotonic() + PATIENCE_S
+        while len(self.accepted) < accepted or self.received.total() < received:
+            assert time.monotonic() < deadline, "nothing moves"
+            time.sleep(0.01)
+
+    def finish(self) -> set[int]:
+        """End in order; what was accepted and never received."""
+        self._over.set()
+        self._threads[0].join(PATIENCE_S)
+        deadline = time.monotonic() + PATIENCE_S
+        while self.accepted - self.received.keys() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self._done.set()
+        self._threads[1].join(PATIENCE_S)
+        return self.accepted - self.received.keys()
+
+    def _publish(self) -> None:
+        number, pending = 0, list[int]()
+        while pending or not self._over.is_set():
+            try:
+                with self._peer() as peer:
+                    peer.publisher(NODE)
+                    while pending or not self._over.is_set():
+                        if not pending:
+                            pending, number = list(range(number, number + BATCH)), number + BATCH
+                        sent = dict(zip(peer.publish(*map(message, pending)), pending, strict=True))
+                        said = peer.outcomes(len(sent))
+                        accepted = {sent[at] for at, outcome in said.items() if outcome == "accepted"}
+                        self.accepted |= accepted
+                        pending = [each for each in pending if each not in accepted]
+            except (AssertionError, OSError):
+                time.sleep(0.01)
+
+    def _consume(self) -> None:
+        while not self._done.is_set():
+            try:
+                with self._peer() as peer:
+                    peer.consumer(NODE, credit=4 * BATCH)
+                    while not self._done.is_set():
+                        for seen in peer.receive(BATCH, deadline_s=1.0):
+                            self._take(peer, seen)
+                        peer.credit(4 * BATCH)
+            except (AssertionError, OSError):
+                time.sleep(0.01)
+
+    def _take(self, peer: Peer, seen: frames.Seen) -> None:
+        self.received[number_of(seen.payload)] += 1
+        peer.settle([seen.field(1)], frames.state("accepted"))
+
+    def _peer(self) -> Peer:
+        for port in self._ports[:-1]:
+            try:
+                return Peer(port)
+            except OSError:
+                continue
+        return Peer(self._ports[-1])
