@@ -36,7 +36,7 @@ SettleAnswer = Literal["done", "access-denied", "not-found", "unexpected", "inde
 CommitAnswer = Literal[
     "done", "access-denied", "capacity-reached", "not-found", "too-large", "unexpected", "indeterminate"
 ]
-Operation = Literal["acknowledge", "return", "discard", "dead-letter"]
+Operation = Literal["acknowledge", "return", "discard", "dead-letter", "expired"]
 NodeKind = Literal["queue", "channel"]
 
 

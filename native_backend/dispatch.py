@@ -21,6 +21,7 @@ from native_backend.answers import Operation, Settled, SubscribeAnswer
 from native_backend.dead_letters import Burial, dead_letter_node
 from native_backend.delivery import Delivered, Gathering
 from native_backend.durables import Durable
+from native_backend.expiry import stretch
 from native_backend.feed import Chunk, Cursor, Feed, chunk_of
 from native_backend.intervals import Intervals, dense_runs
 from native_backend.log import Failure, LogError, Records
@@ -76,7 +77,7 @@ class Dispatch:
     def enter(self, link: Link) -> None:
         self.links.append(link)
         if self._feed is None:
-            self._feed = self._services.feeds.feed(self.node)
+            self._feed = self._services.feeds.feed(self._current)
             self._cursor = self._feed.join(self.state.position)
 
     def leave(self, link: Link) -> None:
@@ -124,10 +125,44 @@ class Dispatch:
                 self._unreadable(chunk)
                 return
             begin = chunk.index(state.position)
+            if chunk.expiries_ms is not None:
+                if self._take_perishable(link, gathering, chunk, begin):
+                    return  # a chunk that has perished is enough for one turn
+                continue
             eids = gathering.add(chunk, begin, len(chunk.eids))
             if eids:
                 self._given(link, chunk, eids)
                 state.position = cursor.position = eids[-1] + 1
+
+    def _take_perishable(self, link: Link, gathering: Gathering, chunk: Chunk, at: int) -> bool:
+        """New events that live; True when there were others, too."""
+        assert chunk.expiries_ms is not None
+        now_ms, end = self._services.clock.epoch_us() // 1000, len(chunk.eids)
+        expired: list[int] = []
+        while at < end and gathering.room > 0:
+            stop, lives = stretch(chunk.expiries_ms, at, end, now_ms)
+            eids = gathering.add(chunk, at, stop) if lives else chunk.eids[at:stop]
+            if not eids:
+                break
+            if lives:
+                self._given(link, chunk, eids)
+            else:
+                expired += eids
+            self.state.position = self._cursor.position = eids[-1] + 1
+            at += len(eids)
+        self._expire(expired, chunk)
+        return bool(expired)
+
+    def _expire(self, eids: list[int], chunk: Chunk) -> None:
+        """Their time is over, whoever might have had them: to the dead letters, or nowhere."""
+        if not eids:
+            return
+        covers = self.state.covers
+        runs = [
+            (first, last, 0, min(covers.get(first, first), chunk.gaps.get(first, first)))
+            for first, last in dense_runs(eids)
+        ]
+        self._give_up(Settlement(self, None, "expired", False, False, "ttl", runs, len(eids), None), "expired")
 
     def _take_returned(self, link: Link, gathering: Gathering) -> None:
         returned, barred = self.state.returned, self._elsewhere.get(link.link)
@@ -152,6 +187,14 @@ class Dispatch:
             last = min(last, chunk.end - 1)
             bound = last + 1
             begin, end = chunk.index(first), chunk.index(last + 1)
+            if chunk.expiries_ms is not None and begin < end:
+                end, lives = stretch(chunk.expiries_ms, begin, end, self._services.clock.epoch_us() // 1000)
+                last = chunk.eids[end - 1]
+                bound = last + 1
+                if not lives:
+                    returned.remove(first, last)
+                    self._expire(chunk.eids[begin:end], chunk)
+                    continue
             eids = gathering.add(chunk, begin, end)
             if len(eids) < end - begin:  # no room for all
                 if not eids:
@@ -197,13 +240,19 @@ class Dispatch:
             self._services.answer(Settled(owner, "not-found", "not outstanding"))
             return
         settlement.owner = owner
-        target = dead_letter_node(self._services.metadata, self.node) if operation == "dead-letter" else None
-        if target is not None:
-            Burial(self._services, self, self.state, target, self.node.topic, reason).begin(settlement)
+        if operation == "dead-letter":
+            self._give_up(settlement, reason)
         elif failed and self._current.properties.redelivery_delay_ms:
             self._postpone(settlement)
         else:
             self._services.journal.add(settlement)
+
+    def _give_up(self, settlement: Settlement, reason: str) -> None:
+        target = dead_letter_node(self._services.metadata, self.node)
+        if target is None:
+            self._services.journal.add(settlement)
+        else:
+            Burial(self._services, self, self.state, target, self.node.topic, reason).begin(settlement)
 
     def _postpone(self, settlement: Settlement) -> None:
         now_ms = self._services.clock.epoch_us() // 1000
@@ -291,7 +340,7 @@ class Dispatch:
                 self._retry_s = self._services.clock.monotonic_s() + self._services.limits.retry_interval_s
                 self._unreadable(records.failure)
             elif self._feed is not None:
-                self._fetched = chunk_of(start, records)
+                self._fetched = chunk_of(start, records, self._current.properties.ttl_ms)
 
         self._services.control.submit(read, done)
         return True

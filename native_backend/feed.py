@@ -5,7 +5,7 @@ exceeds its bytes. Whoever is below the window gets a reader of its own until it
 that is handed round. Events are columns; a slice costs no object per event.
 
 What a read finds missing is asked for once a turn (a turn is a `Realm.poll`). A `Failure` is a value: the caller
-decides. May import: the standard library, `native_backend.log`, `clock`, `limits`, `nodes`.
+decides. May import: the standard library, `native_backend.log`, `clock`, `expiry`, `limits`, `nodes`.
 """
 
 from __future__ import annotations
@@ -14,19 +14,24 @@ from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
 from native_backend.clock import Clock
+from native_backend.expiry import expiries, may_expire
 from native_backend.limits import RealmLimits
-from native_backend.log import Failure, Log, Reader, Records
+from native_backend.log import Failure, Log, Records
 from native_backend.nodes import Node
 
 _FIRST_READ = 100  # events, before their size is known
 
 
 class Chunk:
-    """All events of [start, end), as columns. `gaps`: for an event with non-events before it, where they begin."""
+    """All events of [start, end), as columns. `gaps`: for an event with non-events before it, where they begin.
+    `expiries_ms`: None when none expires."""
 
-    __slots__ = ("eids", "end", "gaps", "size", "start", "values")
+    __slots__ = ("eids", "end", "expiries_ms", "gaps", "size", "start", "values")
 
-    def __init__(self, start: int, end: int, eids: list[int], values: list[bytes]) -> None:
+    def __init__(
+        self, start: int, end: int, eids: list[int], values: list[bytes], expiries_ms: list[int] | None = None
+    ) -> None:
+        self.expiries_ms = expiries_ms
         self.start = start
         self.end = end
         self.eids = eids
@@ -43,14 +48,16 @@ class Chunk:
         return bisect_left(self.eids, eid)
 
 
-def chunk_of(start: int, records: Records) -> Chunk:
-    """What a range read found, without tombstones (they are no events)."""
-    eids, values = [], []
-    for eid, value in zip(records.offsets, records.values, strict=True):
+def chunk_of(start: int, records: Records, ttl_ms: int) -> Chunk:
+    """What a range read found, without tombstones (they are no events). `ttl_ms`: the node's."""
+    eids, values, keys, times = [], [], [], []
+    for at, value in enumerate(records.values):
         if value is not None:
-            eids.append(eid)
+            eids.append(records.offsets[at])
             values.append(value)
-    return Chunk(start, max(records.next, start), eids, values)
+            keys.append(records.keys[at])
+            times.append(records.timestamps_ms[at])
+    return Chunk(start, max(records.next, start), eids, values, expiries(times, keys, ttl_ms))
 
 
 class Cursor:
@@ -66,10 +73,11 @@ class Cursor:
 class _Stretch:
     """A reader and what it read last."""
 
-    __slots__ = ("chunk", "end", "opened_s", "reader", "turn")
+    __slots__ = ("chunk", "end", "opened_s", "reader", "stamped", "turn")
 
-    def __init__(self, reader: Reader, position: int, now_s: float) -> None:
-        self.reader = reader
+    def __init__(self, log: Log, topic: str, position: int, now_s: float, stamped: bool) -> None:
+        self.reader = log.open_reader(topic, 0, position, stamped)
+        self.stamped = stamped
         self.end = position  # one past the last event read: gaps are told from here
         self.chunk: Chunk | None = None
         self.turn = -1  # the turn in which it had nothing
@@ -89,6 +97,16 @@ class Feed:
         self._bytes = 0
         self._lead: _Stretch | None = None
         self._retry_s = 0.0
+        self.stamped = node.properties.ttl_ms > 0  # events may expire: readers have to say when each was stored
+
+    def change(self, node: Node) -> None:
+        """Other properties; what was read under another time to live is read again."""
+        before, self.node = self.node, node
+        if before.properties.ttl_ms != node.properties.ttl_ms:
+            self.stamped = True
+            self._drop()
+            for cursor in self._cursors:
+                self._feeds.release(cursor)
 
     def join(self, position: int) -> Cursor:
         cursor = Cursor(position)
@@ -140,7 +158,7 @@ class Feed:
         if now_s < self._retry_s:
             return None
         self._drop()
-        self._lead = _Stretch(self._feeds.log.open_reader(self.node.topic, 0, position), position, now_s)
+        self._lead = _Stretch(self._feeds.log, self.node.topic, position, now_s, self.stamped)
         return self._lead
 
     def _read_lead(self, lead: _Stretch) -> Chunk | Failure | None:
@@ -161,7 +179,7 @@ class Feed:
         if lag is None or lag.end != cursor.position:  # none yet, or the cursor was moved
             if self._feeds.clock.monotonic_s() < self._retry_s:
                 return None
-            lag = self._feeds.lend(self.node.topic, cursor)
+            lag = self._feeds.lend(self.node.topic, cursor, self.stamped)
         if lag is None:
             return None
         lag.chunk = None
@@ -182,12 +200,25 @@ class Feed:
         if isinstance(found, Failure):
             self._retry_s = self._feeds.clock.monotonic_s() + self._feeds.limits.retry_interval_s
             return found
-        eids, values, _ = found
-        chunk = Chunk(stretch.end, eids[-1] + 1, eids, values)
+        eids, values, keys = found
+        expire = None
+        if stretch.stamped:
+            expire = expiries(stretch.reader.times_ms, keys, self.node.properties.ttl_ms)
+        elif may_expire(keys):
+            self._stamp(stretch)
+            return None
+        chunk = Chunk(stretch.end, eids[-1] + 1, eids, values, expire)
         stretch.end = chunk.end
         limits = self._feeds.limits
         self.count = max(1, min(limits.read_count, limits.chunk_bytes * len(eids) // max(1, chunk.size)))
         return chunk
+
+    def _stamp(self, stretch: _Stretch) -> None:
+        """The first events that expire by themselves: read them again, with their times, and all that follow."""
+        self.stamped = stretch.stamped = True
+        stretch.reader.close()
+        stretch.reader = self._feeds.log.open_reader(self.node.topic, 0, stretch.end, True)
+        stretch.turn = self._feeds.turn
 
     def _drop(self) -> None:
         self._chunks.clear()
@@ -215,10 +246,15 @@ class Feeds:
             feed = self._feeds[node.store] = Feed(self, node)
         return feed
 
+    def change(self, node: Node | None) -> None:
+        """A node has other properties."""
+        if node is not None and node.store in self._feeds:
+            self._feeds[node.store].change(node)
+
     def forget(self, feed: Feed) -> None:
         self._feeds.pop(feed.node.store, None)
 
-    def lend(self, topic: str, cursor: Cursor) -> _Stretch | None:
+    def lend(self, topic: str, cursor: Cursor, stamped: bool) -> _Stretch | None:
         """A reader at the cursor; None when all are out and none has been so for a whole turn yet."""
         self.release(cursor)
         now_s = self.clock.monotonic_s()
@@ -227,7 +263,7 @@ class Feeds:
             if oldest.lag is not None and now_s - oldest.lag.opened_s < self.limits.reader_turn_s:
                 return None
             self.release(oldest)
-        cursor.lag = _Stretch(self.log.open_reader(topic, 0, cursor.position), cursor.position, now_s)
+        cursor.lag = _Stretch(self.log, topic, cursor.position, now_s, stamped)
         self._lagging.append(cursor)
         return cursor.lag
 

@@ -133,6 +133,8 @@ Completion = Appended | Transacted
 class Reader(Protocol):
     """One position in one partition, reading forward, committed records only. Never blocks."""
 
+    times_ms: list[int]  # of the records that the last `read` gave, when it was opened `stamped`
+
     @property
     def position(self) -> int:
         """The offset that `read` continues from."""
@@ -163,7 +165,9 @@ class Log(Protocol):
         shard."""
         ...
 
-    def open_reader(self, topic: str, partition: int, start: int) -> Reader: ...
+    def open_reader(self, topic: str, partition: int, start: int, stamped: bool = False) -> Reader:
+        """`stamped`: with the records' times."""
+        ...
 
     def poll(self) -> list[Completion]:
         """What has completed since the last call, oldest first."""

@@ -77,6 +77,7 @@ class Realm:
         self._log, self._clock, self._control, self._journal, self._feeds = log, clock, control, journal, feeds
         self._access = Access(self._metadata)
         self._metadata.on_changed.append(lambda _: self._recheck())
+        self._metadata.on_changed.append(feeds.change)
         self._shard = Shard(self._services, self._metadata)
         self._publisher = Publisher(self._services, self._metadata)
         self._subscriptions: set[Subscription] = set()

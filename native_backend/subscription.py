@@ -19,6 +19,7 @@ from native_backend.access import ANONYMOUS, Subject
 from native_backend.answers import Operation, SettleAnswer, Settled, SubscribeAnswer, SubscriptionLost
 from native_backend.delivery import Delivered, Gathering
 from native_backend.dispatch import Dispatch, bounded
+from native_backend.expiry import stretch
 from native_backend.intervals import Intervals
 from native_backend.log import Failure
 from native_backend.nodes import Node
@@ -196,7 +197,7 @@ class PlainSubscription(Subscription):
         position: int,
     ) -> None:
         super().__init__(services, request, owner, closed)
-        self._feed = services.feeds.feed(self.node)
+        self._feed = services.feeds.feed(services.metadata.stores.get(self.node.store, self.node))
         self._cursor = self._feed.join(position)
 
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
@@ -208,7 +209,11 @@ class PlainSubscription(Subscription):
             if isinstance(chunk, Failure):
                 self._unreadable(chunk)
                 break
-            eids = gathering.add(chunk, chunk.index(self._cursor.position), len(chunk.eids))
+            begin, end = chunk.index(self._cursor.position), len(chunk.eids)
+            lives = True
+            if chunk.expiries_ms is not None:
+                end, lives = stretch(chunk.expiries_ms, begin, end, self._services.clock.epoch_us() // 1000)
+            eids = gathering.add(chunk, begin, end) if lives else chunk.eids[begin:end]
             if eids:
                 self._cursor.position = eids[-1] + 1
         return gathering.delivered({}, 0)

@@ -72,6 +72,6 @@ def _event(message: bytes) -> tuple[bytes, bytes, int]:
 def _fields(section: bytes, properties: int, application: int, body: int) -> bytes:
     """`DURABLE;PRIORITY;TTL;PROPERTIES;APPLICATION;BODY`."""
     header = read_header(section) if section else Header()
-    ttl = "" if header.ttl_ms is None else str(header.ttl_ms)
+    ttl = f"T{header.ttl_ms}" if header.ttl_ms else ""  # none and 0 both mean: for ever
     places = ";".join("" if place < 0 else str(place) for place in (properties, application, body))
     return f"{int(header.durable)};{int(header.priority)};{ttl};{places}".encode()

@@ -33,7 +33,7 @@ def test_basic_key() -> None:
     keys, values = transformer("basic").transform_columns([message], BASIC, 42)
     body = message.index(b"\x00\x53\x75")
     application = message.index(b"\x00\x53\x74")
-    assert keys == [BASIC + b"42;1;7;60000;%d;%d;%d" % (len(HEADER), application, body)]
+    assert keys == [BASIC + b"42;1;7;T60000;%d;%d;%d" % (len(HEADER), application, body)]
     assert values[0] is message
 
 
@@ -109,7 +109,7 @@ def expected_fields(built: Built, seq: int) -> bytes:
     bare = Built(tuple(section for section in built.sections if section[0] != 0x71))
     durable, priority, ttl, _, _ = built.header
     places = [bare.offset(0x73), bare.offset(0x74), bare.offset(0x75, 0x76, 0x77)]
-    fields = [seq, int(bool(durable)), priority, "" if ttl is None else ttl, *("" if p < 0 else p for p in places)]
+    fields = [seq, int(bool(durable)), priority, f"T{ttl}" if ttl else "", *("" if p < 0 else p for p in places)]
     return ";".join(map(str, fields)).encode()
 
 
@@ -129,5 +129,5 @@ def test_what_is_natively_readable_is_what_the_header_says() -> None:
     fields = transformer("basic").transform_columns([HEADER + DATA], BASIC, 1)[0][0]
     assert fields is not None
     said = read_header(HEADER)
-    assert fields.split(b";")[4:7] == [b"%d" % said.durable, b"%d" % said.priority, b"%d" % (said.ttl_ms or 0)]
+    assert fields.split(b";")[4:7] == [b"%d" % said.durable, b"%d" % said.priority, b"T%d" % (said.ttl_ms or 0)]
     assert decode(HEADER)[0].value[2] == 60000

@@ -74,9 +74,9 @@ class KafkaLog:
             return
         slot.submit(writes, owner)
 
-    def open_reader(self, topic: str, partition: int, start: int) -> Reader:
+    def open_reader(self, topic: str, partition: int, start: int, stamped: bool = False) -> Reader:
         config = settings.tail(self._bootstrap, self._client, self._on_error)
-        return KafkaReader(config, self._watch, topic, partition, start)
+        return KafkaReader(config, self._watch, topic, partition, start, stamped)
 
     def poll(self) -> list[Completion]:
         completions: list[Completion] = [*self._publisher.poll()]

@@ -20,7 +20,9 @@ Taken = tuple[list[int], list[bytes], list["bytes | None"]]
 class KafkaReader:
     """Reads committed records forward."""
 
-    def __init__(self, config: Config, watch: Watch, topic: str, partition: int, start: int) -> None:
+    def __init__(self, config: Config, watch: Watch, topic: str, partition: int, start: int, stamped: bool) -> None:
+        self.times_ms: list[int] = []
+        self._stamped = stamped
         self._position = start
         self._watch = watch
         self._sight: Sight = watch.open(topic, partition)
@@ -46,6 +48,8 @@ class KafkaReader:
             return self._sort_out(messages)
         offsets: list[int] = [message.offset() for message in messages]  # type: ignore[misc]  # an error's may be None
         self._position = offsets[-1] + 1
+        if self._stamped:
+            self.times_ms = [message.timestamp()[1] for message in messages]
         return offsets, values, keys  # type: ignore[return-value]  # no None among the values
 
     def close(self) -> None:
@@ -64,6 +68,7 @@ class KafkaReader:
         offsets: list[int] = []
         values: list[bytes] = []
         keys: list[bytes | None] = []
+        self.times_ms = []
         for message in messages:
             error = message.error()
             if error is not None:
@@ -78,6 +83,7 @@ class KafkaReader:
                 offsets.append(offset)
                 values.append(value)
                 keys.append(message.key())
+                self.times_ms.append(message.timestamp()[1])
         if offsets:
             return offsets, values, keys
         return self._sight.failure

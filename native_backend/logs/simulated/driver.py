@@ -79,7 +79,7 @@ class SimulatedLog:
         due = self._due((f"transactions of {shard}", 0))
         self._at(due, None, lambda: self._commit(shard, writes, owner))
 
-    def open_reader(self, topic: str, partition: int, start: int) -> Reader:
+    def open_reader(self, topic: str, partition: int, start: int, stamped: bool = False) -> Reader:
         found = self._disk.partitions.get((topic, partition))
         return SimulatedReader(found, start, self._now_ms, lambda: self._roll(self.faults.stall))
 

@@ -19,6 +19,7 @@ class SimulatedReader:
     def __init__(
         self, partition: Partition | None, start: int, now_ms: Callable[[], int], stalls: Callable[[], bool]
     ) -> None:
+        self.times_ms: list[int] = []
         self._partition = partition
         self._position = start
         self._now_ms = now_ms
@@ -41,6 +42,7 @@ class SimulatedReader:
         offsets: list[int] = []
         values: list[bytes] = []
         keys: list[bytes | None] = []
+        self.times_ms = []
         for index in range(partition.index(self._position), len(records)):
             record = records[index]
             if record.offset >= end or len(offsets) == count_max:
@@ -50,6 +52,7 @@ class SimulatedReader:
                 offsets.append(record.offset)
                 values.append(record.value)
                 keys.append(record.key)
+                self.times_ms.append(record.at_ms)
         return (offsets, values, keys) if offsets else None
 
     def close(self) -> None:

@@ -34,7 +34,9 @@ class SqliteReader:
         catalog.refresh()
         partition = catalog.named.get((topic, number))
         self._id = -1 if partition is None else partition.id
+        self.times_ms: list[int] = []
         self._offsets: list[int] = []
+        self._times: list[int] = []
         self._values: list[bytes] = []
         self._keys: list[bytes | None] = []
 
@@ -52,7 +54,7 @@ class SqliteReader:
         return self._take(count_max) if self._offsets else None
 
     def close(self) -> None:
-        self._offsets, self._values, self._keys = [], [], []
+        self._offsets, self._values, self._keys, self._times = [], [], [], []
         self._id = -1
 
     def _fill(self, count_max: int) -> Failure | None:
@@ -66,8 +68,8 @@ class SqliteReader:
             return None
         size = 0
         with closing(self._connection.execute(ROWS, (self._id, self._position))) as rows:
-            for first, count, _, data in rows:
-                self._add(first, count, data)
+            for first, count, at_ms, data in rows:
+                self._add(first, count, at_ms, data)
                 size += len(data)
                 if len(self._offsets) >= count_max or size >= READ_BYTES:
                     return None
@@ -75,7 +77,7 @@ class SqliteReader:
             self._position = partition.next
         return None
 
-    def _add(self, first: int, count: int, data: bytes) -> None:
+    def _add(self, first: int, count: int, at_ms: int, data: bytes) -> None:
         keys, values = decode(data, count)
         skip = max(self._position - first, 0)
         if skip >= count:
@@ -84,6 +86,7 @@ class SqliteReader:
             self._offsets += range(first + skip, first + count)
             self._values += values[skip:]  # type: ignore[arg-type]  # no None among them
             self._keys += keys[skip:]
+            self._times += [at_ms] * (count - skip)
             return
         for index in range(skip, count):
             value = values[index]
@@ -91,13 +94,16 @@ class SqliteReader:
                 self._offsets.append(first + index)
                 self._values.append(value)
                 self._keys.append(keys[index])
+                self._times.append(at_ms)
 
     def _take(self, count_max: int) -> Taken:
         if len(self._offsets) <= count_max:
             taken = self._offsets, self._values, self._keys
-            self._offsets, self._values, self._keys = [], [], []
+            self.times_ms = self._times
+            self._offsets, self._values, self._keys, self._times = [], [], [], []
         else:
             taken = self._offsets[:count_max], self._values[:count_max], self._keys[:count_max]
-            del self._offsets[:count_max], self._values[:count_max], self._keys[:count_max]
+            self.times_ms = self._times[:count_max]
+            del self._offsets[:count_max], self._values[:count_max], self._keys[:count_max], self._times[:count_max]
         self._position = taken[0][-1] + 1
         return taken
