@@ -229,6 +229,14 @@ class Log(Protocol):
         """The stored offsets of a group; empty when there are none."""
         ...
 
+    def forget(self, group: str, deadline_s: float = 10.0) -> None:
+        """The group's stored offsets are no more. That there were none is no error."""
+        ...
+
+    def certain_copies(self, topic: str, deadline_s: float = 10.0) -> int | None:
+        """On how many brokers a record is at least when it is answered as stored; None for a log without brokers."""
+        ...
+
     def close(self, deadline_s: float = 3.0) -> None:
         """Complete what can be completed, then let go of everything."""
         ...

@@ -145,6 +145,23 @@ def test_projected_positions_are_read_back_by_anyone(ground: Ground) -> None:
     assert ground.world.open().projected(group) == {(name, 0): (4, "m" * 4000), (name, 1): (7, "")}
 
 
+def test_a_group_that_is_forgotten_has_no_positions(ground: Ground) -> None:
+    name = ground.topic("t")
+    group, other = f"{ground.prefix}.group", f"{ground.prefix}.other"
+    ground.log.forget(group)  # there is none: no error
+    ground.log.project(group, {(name, 0): (5, "")})
+    ground.log.project(other, {(name, 0): (6, "")})
+    ground.log.forget(group)
+    assert ground.world.open().projected(group) == {}
+    assert ground.log.projected(other) == {(name, 0): (6, "")}
+
+
+def test_how_many_copies_are_certain(ground: Ground) -> None:
+    """The broker of the tests is alone; a log without brokers does not count copies."""
+    name = ground.topic("t")
+    assert ground.log.certain_copies(name) == (1 if ground.world.name == "kafka" else None)
+
+
 def test_metadata_that_is_too_long_is_refused(ground: Ground) -> None:
     place = (ground.topic("t"), 0)
     assert failure(lambda: ground.log.project(f"{ground.prefix}.g", {place: (1, "m" * 4001)})).cause == "too-large"

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
-from kafka.admin import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_exponential
 
@@ -27,6 +27,7 @@ from native_backend.logs.kafka.settings import Config
 T = TypeVar("T")
 Positions = dict[tuple[str, int], tuple[int, str]]
 METADATA_CHARACTERS_MAX = 4000
+IN_SYNC = "min.insync.replicas"
 KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 COMPACTED = {
     "cleanup.policy": "compact",
@@ -117,6 +118,25 @@ class Control:
             for place, entry in found.items()
             if entry.offset >= 0
         }
+
+    def forget(self, group: str, deadline_s: float) -> None:
+        def delete(admin: KafkaAdminClient) -> None:
+            answer = admin.delete_groups([group])[group]
+            if answer not in ("OK", kafka_errors.GroupIdNotFoundError.__name__):
+                raise getattr(kafka_errors, answer, kafka_errors.UnknownError)(group)
+
+        self._call(delete, deadline_s)
+
+    def certain_copies(self, topic: str, deadline_s: float) -> int:
+        """Replicas may be fewer than are demanded to be in sync: then nothing is stored at all."""
+
+        def ask(admin: KafkaAdminClient) -> int:
+            wanted = [ConfigResource(ConfigResourceType.TOPIC, topic, {IN_SYNC: None})]
+            configs = admin.describe_configs(wanted, config_filter="all")["topic"][topic]
+            [described] = admin.describe_topics([topic])
+            return min(int(configs[IN_SYNC]["value"]), len(described["partitions"][0]["replica_nodes"]))
+
+        return self._call(ask, deadline_s)
 
     def close(self, deadline_s: float) -> None:
         def close() -> None:

@@ -133,6 +133,12 @@ class KafkaLog:
     def projected(self, group: str, deadline_s: float = 10.0) -> Positions:
         return self._control.projected(group, deadline_s)
 
+    def forget(self, group: str, deadline_s: float = 10.0) -> None:
+        self._control.forget(group, deadline_s)
+
+    def certain_copies(self, topic: str, deadline_s: float = 10.0) -> int | None:
+        return self._control.certain_copies(topic, deadline_s)
+
     def close(self, deadline_s: float = 3.0) -> None:
         if self._is_closed:
             return

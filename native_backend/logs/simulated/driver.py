@@ -180,6 +180,14 @@ class SimulatedLog:
         self._control()
         return dict(self._disk.groups.get(group, {}))
 
+    def forget(self, group: str, deadline_s: float = 10.0) -> None:
+        self._control()
+        self._disk.groups.pop(group, None)
+
+    def certain_copies(self, topic: str, deadline_s: float = 10.0) -> int | None:
+        self._control()
+        return None
+
     def close(self, deadline_s: float = 3.0) -> None:
         """What was under way is carried out; its completions are not read any more."""
         for *_, event in sorted(self._timeline, key=lambda item: item[:2]):

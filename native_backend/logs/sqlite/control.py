@@ -117,6 +117,10 @@ class Control:
             query = 'SELECT topic, partition, position, metadata FROM positions WHERE "group" = ?'
             return {(t, p): (position, metadata) for t, p, position, metadata in connection.execute(query, (group,))}
 
+    def forget(self, group: str, deadline_s: float) -> None:
+        with self._write(deadline_s) as connection:
+            connection.execute('DELETE FROM positions WHERE "group" = ?', (group,))
+
     def close(self) -> None:
         with self._lock:
             self._committer.close()
