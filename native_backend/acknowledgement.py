@@ -60,7 +60,10 @@ class Acknowledgement:
         return runs
 
     def apply(self, operation: Operation, failed: bool, runs: list[Run], not_before_ms: int = 0) -> None:
-        """What the journal holds becomes true."""
+        """What the journal holds becomes true. A deletion is seen to by whoever keeps the durable."""
+        if operation == "seek":
+            self.seek(runs[0][0])
+            return
         for first, last, _, cover in runs:
             if last >= self.position:
                 self.position = last + 1
@@ -74,6 +77,13 @@ class Acknowledgement:
             if failed:
                 for eid in range(first, last + 1):
                     self.failed[eid] = self.failed.get(eid, 0) + 1
+
+    def seek(self, place: int) -> None:
+        """Everything below `place` is terminal, everything from it on as if it had never been given."""
+        self.low = self.position = place
+        self.acked, self.returned, self.delayed = Intervals(), Intervals(), Delays()
+        self.failed.clear()
+        self.covers.clear()
 
     def cover(self, first: int, last: int) -> None:
         """There is no event in [first, last]: nobody will ever settle it."""
@@ -96,6 +106,15 @@ class Acknowledgement:
         for first, last in self.delayed.due(now_ms):
             for begin, end in self.acked.holes(max(first, self.low), last + 1):
                 self.returned.add(begin, end)
+
+    def withdraw(self, below: int) -> None:
+        """Nothing below that EID waits any longer."""
+        waiting, self.delayed = self.delayed, Delays()
+        for not_before_ms, first, last in waiting:
+            for begin, end in self.acked.holes(max(first, self.low), min(last + 1, below)):
+                self.returned.add(begin, end)
+            if last >= below:
+                self.delayed.add(max(first, below), last, not_before_ms)
 
     def reopen(self) -> None:
         """After recovery: whatever was given and is neither terminal nor delayed is to be given again. Its ranges may

@@ -36,7 +36,8 @@ SettleAnswer = Literal["done", "access-denied", "not-found", "unexpected", "inde
 CommitAnswer = Literal[
     "done", "access-denied", "capacity-reached", "not-found", "too-large", "unexpected", "indeterminate"
 ]
-Operation = Literal["acknowledge", "return", "discard", "dead-letter", "expired"]
+CommandAnswer = Literal["done", "access-denied", "not-found", "in-use", "unavailable", "unexpected", "indeterminate"]
+Operation = Literal["acknowledge", "return", "discard", "dead-letter", "expired", "purge", "seek", "delete"]
 NodeKind = Literal["queue", "channel"]
 
 
@@ -102,4 +103,14 @@ class Committed:
     native: str = ""
 
 
-Answer = Published | NodeFound | Subscribed | SubscriptionLost | Settled | Committed
+@dataclass(frozen=True, slots=True)
+class Commanded:
+    """A command of an operator was carried out, or was not. `count`: EIDs concerned, gaps included."""
+
+    owner: Any
+    answer: CommandAnswer
+    count: int
+    detail: str
+
+
+Answer = Published | NodeFound | Subscribed | SubscriptionLost | Settled | Committed | Commanded

@@ -64,6 +64,7 @@ class Dispatch:
         self.state = state
         self.again_below = again_below  # EIDs below may have been given by a process that was killed
         self.links: list[Link] = []
+        self.paused = False  # its place is being moved
         self._services = services
         self._feed: Feed | None = None
         self._cursor = Cursor(state.position)
@@ -106,6 +107,8 @@ class Dispatch:
 
     def take(self, link: Link, count_max: int, bytes_max: int) -> Delivered | None:
         gathering = Gathering(count_max, bytes_max)
+        if self.paused:
+            return None
         if self.state.delayed:
             self.state.wake(self._services.clock.epoch_us() // 1000)
         if self.state.returned:
@@ -312,6 +315,30 @@ class Dispatch:
         place = settlement.link.outstanding if live else self.state.returned
         for first, last, _, _ in settlement.runs:
             place.add(first, last)
+
+    # -- by command
+
+    def withdraw(self, below: int, runs_max: int) -> list[Run]:
+        """Take what lies below that EID and is at no link away, gaps included: in the caller's hands from now on."""
+        state, runs = self.state, list[Run]()
+        if state.delayed:
+            state.withdraw(below)
+        while len(runs) < runs_max and (found := state.returned.at_or_above(state.low)) and found[0] < below:
+            first, last = found[0], min(found[1], below - 1)
+            state.returned.remove(first, last)
+            runs.append((first, last, 0, state.covers.get(first, first)))
+        if len(runs) < runs_max and state.position < below:
+            runs.append((state.position, below - 1, 0, state.position))
+            state.position = self._cursor.position = below
+        return runs
+
+    def rewind(self, before: int) -> None:
+        """The journal has moved the place: nothing is in anybody's hands. `before`: where new events were read."""
+        self.again_below = max(self.again_below, before)
+        self._cursor.position = self.state.position
+        self._fetched = None
+        self._elsewhere.clear()
+        self.paused = False
 
     # -- reading again
 

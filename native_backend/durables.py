@@ -18,21 +18,23 @@ QUEUE = "queue"
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """`start` is the EID it began at; `group` is the consumer group that shows it."""
+    """`start` is the EID it began at; `group` is the consumer group that shows it. What the journal says below offset
+    `journal`, and snapshots as of there, speak of an earlier durable of that name."""
 
     node: str
     name: str
     store: int
     group: str
     start: int
+    journal: int = 0
 
 
-def queue_durable(prefix: str, node: Node, start: int) -> Durable:
-    return Durable(node.name, QUEUE, node.store, f"{prefix}.queue.{node.name}", start)
+def queue_durable(prefix: str, node: Node, start: int, journal: int = 0) -> Durable:
+    return Durable(node.name, QUEUE, node.store, f"{prefix}.queue.{node.name}", start, journal)
 
 
-def channel_durable(prefix: str, node: Node, name: str, start: int) -> Durable:
-    return Durable(node.name, name, node.store, f"{prefix}.durable.{node.name}.{name}", start)
+def channel_durable(prefix: str, node: Node, name: str, start: int, journal: int = 0) -> Durable:
+    return Durable(node.name, name, node.store, f"{prefix}.durable.{node.name}.{name}", start, journal)
 
 
 def durable_key(node: str, name: str) -> bytes:
@@ -42,16 +44,19 @@ def durable_key(node: str, name: str) -> bytes:
 def encode_durable(durable: Durable, created_us: int) -> bytes:
     return orjson.dumps(
         {
-            "v": 1,
+            "v": 2,
             "node": durable.node,
             "name": durable.name,
             "store": durable.store,
             "group": durable.group,
             "start": durable.start,
+            "journal": durable.journal,
             "created_us": created_us,
         }
     )
 
 
 def decode_durable(record: dict[str, Any]) -> Durable:
-    return Durable(record["node"], record["name"], record["store"], record["group"], record["start"])
+    """Versions 1 (of no earlier durable) and 2."""
+    names = record["node"], record["name"], record["store"], record["group"]
+    return Durable(*names, record["start"], record.get("journal", 0))

@@ -51,6 +51,8 @@ class RealmLimits:
     letter_events: int = 1_000
     letter_bytes: int = 1024 * 1024
     """Dead letters that are read and copied in one transaction; one event always fits."""
+    command_interval_s: float = 0.5
+    """How often the owner looks for commands of operators."""
     retry_interval_s: float = 0.1
     """From a failed read, transaction or resolution to the next attempt."""
     lease_s: float = 5.0

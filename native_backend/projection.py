@@ -41,6 +41,10 @@ class Projector:
         self._running = False
         self._due_s = services.clock.monotonic_s()
 
+    def forget(self, group: str) -> None:
+        """The group is no more; one of that name may begin anew."""
+        self._shown.pop(group, None)
+
     def advance(self, dispatches: Iterable[Dispatch]) -> None:
         """Start a round if one is due and something changed."""
         now_s = self._services.clock.monotonic_s()

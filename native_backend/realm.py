@@ -14,6 +14,8 @@ from native_backend.access import SUBSCRIBING, Access, Subject
 from native_backend.admin import create_node
 from native_backend.answers import Answer, NodeFound, NodeKind, PublishAnswer, Published, Subscribed
 from native_backend.clock import Clock
+from native_backend.command_desk import CommandDesk
+from native_backend.commands import Command
 from native_backend.control import Control
 from native_backend.delivery import Delivered
 from native_backend.dispatch import Dispatch
@@ -80,6 +82,7 @@ class Realm:
         self._metadata.on_changed.append(feeds.change)
         self._shard = Shard(self._services, self._metadata)
         self._publisher = Publisher(self._services, self._metadata)
+        self._desk = CommandDesk(self._services, self._metadata, self._shard, self._follow)
         self._subscriptions: set[Subscription] = set()
         self._access_changed: list[Callable[[], None]] = []
         self._following = False
@@ -97,6 +100,7 @@ class Realm:
             with self._lease.keep():
                 self._metadata.fold(read_tail(self._log, realm_topic(prefix), 0))
                 self._shard.claim()
+                self._desk.begin()
         except LogError as error:
             if error.failure.cause not in ("unavailable", "indeterminate"):
                 self._lease.release()
@@ -120,7 +124,14 @@ class Realm:
 
     def find_node(self, name: str, owner: object) -> None:
         """Answered by `NodeFound`, metadata read to its end first."""
-        self._follow(lambda: self._answer(NodeFound(owner, self.node(name), "ready")), owner)
+
+        def followed(error: LogError | None) -> None:
+            if error is None:
+                self._answer(NodeFound(owner, self.node(name), "ready"))
+            else:
+                self._answer(NodeFound(owner, None, subscribe_answer(error.failure), error.failure.code))
+
+        self._follow(followed)
 
     def create_node(self, name: str, kind: NodeKind, owner: object) -> None:
         """Answered by `NodeFound`. Idempotent."""
@@ -145,6 +156,10 @@ class Realm:
     def on_changed(self, listener: Callable[[Node | None], None]) -> None:
         """Told out of `poll` of every node whose properties changed; None: the realm's own grants did."""
         self._metadata.on_changed.append(listener)
+
+    def execute(self, command: Command, owner: object) -> None:
+        """Answered by `Commanded`. Commands that others wrote to the log are carried out by themselves."""
+        self._desk.execute(command, owner)
 
     # -- access
 
@@ -294,6 +309,7 @@ class Realm:
             or publisher.evidence_pending
             or self._journal.busy
             or self._control.pending
+            or self._desk.busy
             or self._answers
         )
 
@@ -335,16 +351,18 @@ class Realm:
                 self._journal.completed(completion)
         self._journal.advance()
         self._shard.advance()
+        self._desk.advance()
         if not self._following and self._clock.monotonic_s() >= self._follow_s:
             self._following = True
-            self._follow(lambda: None, None)
+            self._follow(lambda _: None)
 
     def _answer(self, answer: Answer) -> None:
-        self._answers.append(answer)
+        if answer.owner is not None:  # somebody asked
+            self._answers.append(answer)
 
     # -- metadata
 
-    def _follow(self, then: Callable[[], None], owner: object | None) -> None:
+    def _follow(self, then: Callable[[LogError | None], None]) -> None:
         """Read metadata to its end, lose what is no more, then go on."""
         log, topic, metadata = self._log, realm_topic(self._services.prefix), self._metadata
 
@@ -355,12 +373,11 @@ class Realm:
                 gone = metadata.fold(_certain(parts))
             except LogError as error:
                 _LOG.warning("cannot follow realm metadata: %s", error)
-                if owner is not None:
-                    self._answer(NodeFound(owner, None, subscribe_answer(error.failure), error.failure.code))
+                then(error)
                 return
             for node in gone:
                 self._lose(node)
-            then()
+            then(None)
 
         self._control.submit(lambda: read_tail(log, topic, metadata.position), done)
 

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from native_backend.acknowledgement import Acknowledgement
+from native_backend.durables import QUEUE
 from native_backend.journal import journal_topic
 from native_backend.log import Failure, Log, LogError, Records
 from native_backend.metadata import Metadata
@@ -79,7 +80,11 @@ def _snapshots(log: Log, prefix: str, metadata: Metadata, stretch: int) -> State
     states: States = {}
     try:
         for (store, durable), parts, keys in newest_sets((key, orjson.loads(value)) for key, value in newest.items()):
-            if store in metadata.stores and parts:
+            node = metadata.stores.get(store)
+            if node is None or not parts:
+                continue
+            known = metadata.durable(node, durable)
+            if (known is None and durable == QUEUE) or (known is not None and parts[0]["journal"] >= known.journal):
                 states[store, durable] = decode_snapshot(parts, keys)
     except UnknownVersion as error:
         raise LogError(Failure("unexpected", f"{topic}: {error}")) from error
@@ -92,9 +97,13 @@ def _apply(states: States, metadata: Metadata, offset: int, at_us: int, entry: d
     recovered = states.get((store, name))
     if recovered is None:
         durable = metadata.durables.get((entry["node"], name))
-        if durable is None or durable.store != store or store not in metadata.stores:
+        if durable is None or durable.store != store or store not in metadata.stores or offset < durable.journal:
             return
         recovered = states[store, name] = Recovered(Acknowledgement(durable.start), offset, closed=False)
-    if offset >= recovered.journal:
+    if offset < recovered.journal:
+        return
+    if entry["operation"] == "delete":
+        recovered.deleted = True
+    else:
         recovered.state.wake(at_us // 1000)  # what is settled again had been given again
         recovered.state.apply(entry["operation"], bool(entry["failed"]), entry["runs"], entry.get("not_before", 0))

@@ -47,6 +47,7 @@ class Shard:
         self._recovered: States = {}
         self._open: dict[Key, Dispatch] = {}
         self._opening: dict[Key, list[Opened]] = {}
+        self._deleting: set[Key] = set()
         self._projector = Projector(services)
         self._closing = False
         self.snapshots = Snapshots(services, self._freeze)
@@ -65,6 +66,12 @@ class Shard:
         self._recovered = recovery.states
         self.snapshots.begin(recovery)
         services.journal.next = end
+        for (store, name), recovered in [*self._recovered.items()]:
+            if recovered.deleted:  # and the process that did it was killed
+                durable = self._metadata.durables[self._metadata.stores[store].name, name]
+                self._erase(durable)
+                self._forget(durable)
+                del self._recovered[store, name]
 
     def _fence(self) -> int:
         """Claim, and write the first record. Who was not the owner any more may have claimed once again meanwhile."""
@@ -100,6 +107,8 @@ class Shard:
         dispatch = self._open.get(key)
         if dispatch is not None:
             done(dispatch)
+        elif key in self._deleting:
+            done(LogError(Failure("fenced", f"durable {name!r} is being deleted")))
         elif key in self._opening:
             self._opening[key].append(done)
         else:
@@ -123,6 +132,35 @@ class Shard:
             del self._recovered[key]
         self.snapshots.forget(node.store)
 
+    def delete(self, durable: Durable, done: Callable[[LogError | None], None]) -> None:
+        """The journal has its end: links, snapshot, group and metadata go. Nobody begins it anew meanwhile."""
+        key = (durable.store, durable.name)
+        self._deleting.add(key)
+        dispatch = self._open.pop(key, None)
+        if dispatch is not None:
+            dispatch.lose("not-found", "deleted")
+        self._recovered.pop(key, None)
+
+        def erased(result: LogError | None) -> None:
+            if result is None:
+                self._forget(durable)
+                self._deleting.discard(key)
+            done(result)
+
+        self._services.control.submit(lambda: self._erase(durable), erased)
+
+    def _forget(self, durable: Durable) -> None:
+        self._projector.forget(durable.group)
+        self.snapshots.forget(durable.store, durable.name)
+        self._metadata.durables.pop((durable.node, durable.name), None)
+
+    def _erase(self, durable: Durable) -> None:
+        """Blocks; raises LogError. Until the metadata has gone recovery begins this again; it finds it by a snapshot:
+        those go last."""
+        log, prefix, deadline_s = self._services.log, self._services.prefix, self._services.limits.control_deadline_s
+        log.forget(durable.group, deadline_s)
+        log.put(realm_topic(prefix), durable_key(durable.node, durable.name), None, deadline_s)
+
     def close(self, until_s: float) -> None:
         """The last snapshots and projections. Blocks; failures are logged: nothing depends on either."""
         if self._services.journal.fenced:
@@ -139,7 +177,7 @@ class Shard:
 
         def job() -> Found:
             first, end = store_bounds(services.log, node, services.limits.control_deadline_s)
-            durable = known or _begin(services, node, name, first, end)
+            durable = known or _begin(services, node, name, first, end, journal)
             if recovered is not None and not recovered.closed:
                 return durable, first, end, {}
             state = recovered.state if recovered else Acknowledgement(durable.start)
@@ -152,8 +190,8 @@ class Shard:
         result: Dispatch | LogError
         if isinstance(found, LogError):
             result = found
-        elif not self._metadata.alive(node):
-            result = LogError(Failure("not-found", f"node {node.name!r} was deleted"))
+        elif not self._metadata.alive(node) or key in self._deleting:
+            result = LogError(Failure("not-found", f"node {node.name!r} or durable {key[1]!r} was deleted"))
         else:
             durable, first, end, stored = found
             self.snapshots.stored(stored)
@@ -197,12 +235,12 @@ class Shard:
             dispatch.lose("in-use", "fenced")
 
 
-def _begin(services: Services, node: Node, name: str, first: int, end: int) -> Durable:
+def _begin(services: Services, node: Node, name: str, first: int, end: int, journal: int) -> Durable:
     """A new durable: at the end of a channel; a queue's (should its record be missing) at its beginning."""
     if name == QUEUE:
-        durable = queue_durable(services.prefix, node, first)
+        durable = queue_durable(services.prefix, node, first, journal)
     else:
-        durable = channel_durable(services.prefix, node, name, end)
+        durable = channel_durable(services.prefix, node, name, end, journal)
     value = encode_durable(durable, services.clock.epoch_us())
     services.log.put(
         realm_topic(services.prefix), durable_key(node.name, name), value, services.limits.control_deadline_s

@@ -53,6 +53,7 @@ class Recovered:
     closed: bool
     snapshot: int = 0  # what `journal` was in the snapshot
     keys: tuple[bytes, ...] = ()  # of every record that the state topic has of it, older and torn sets included
+    deleted: bool = False  # the journal has its end, its metadata is still there
 
 
 @dataclass(slots=True)

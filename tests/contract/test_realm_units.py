@@ -8,7 +8,6 @@ import pytest
 
 from native_backend.access import ANONYMOUS
 from native_backend.answers import CommitAnswer, Committed, Settled
-from native_backend.journal import tail
 from native_backend.limits import RealmLimits
 from native_backend.log import Write
 from native_backend.logs.simulated.driver import SimulatedLog
@@ -62,7 +61,7 @@ def test_a_unit_of_several_nodes_of_both_kinds_is_done_as_a_whole(start: Start) 
     assert list(invoices.bodies.values()) == [b"i1", b"i2"]
     found = gateway.log.read_range(postings[1].node.topic, 0, answer.offsets[2], 1)
     assert found.values == [b"n1"]
-    records = [record for _, record in tail(gateway.log, f"{gateway.prefix}.journal", 0)]
+    records = gateway.journal()
     assert {entry["node"] for entry in records[-1]["entries"]} == {"orders", "prices"}
     assert not [answer for answer in gateway.answers if isinstance(answer, Settled)]
     gateway.kill()
@@ -112,7 +111,7 @@ def test_what_cannot_be_stored_fails_by_itself(gateway: Gateway) -> None:
     owner = commit(gateway, [], [posting(gateway, "gone", [b"nowhere"])])
     assert committed(gateway, owner).answer == "not-found"
     assert gateway.realm.may_publish(node, ANONYMOUS) == "stored"
-    records = [record["n"] for _, record in tail(gateway.log, f"{gateway.prefix}.journal", 0)]
+    records = [record["n"] for record in gateway.journal()]
     assert records == [*range(1, len(records) + 1)], "no hole in the numbers"
 
 
@@ -128,12 +127,9 @@ def test_a_settlement_brings_its_own_writes_along(gateway: Gateway) -> None:
     gateway.realm.settle(settlement, owner)
     assert gateway.settled(owner) == "done"
     assert gateway.consumer(dead).receive(2) == settlement.offsets
-    gateway.read_journal()
-    assert [
-        entry.get("not_before")
-        for _, record in tail(gateway.log, f"{gateway.prefix}.journal", 0)
-        for entry in record["entries"]
-    ] == [1_800_000_000_000]
+    assert [entry.get("not_before") for record in gateway.journal() for entry in record["entries"]] == [
+        1_800_000_000_000
+    ]
     too_large = enlist(taker, eids[2:])
     too_large.writes = [Write(dead.topic, 0, b"3", b"x" * (RECORD_BYTES_MAX + 1))]
     gateway.realm.settle(too_large, "large")
@@ -147,8 +143,7 @@ def test_one_transaction_carries_no_more_than_its_octets(start: Start) -> None:
     owners = [commit(gateway, [], [posting(gateway, "orders", [b"%d" % at + b"." * 400])]) for at in range(7)]
     large = commit(gateway, [], [posting(gateway, "orders", [b"L" * 3_000])])
     assert [committed(gateway, owner).answer for owner in [*owners, large]] == ["done"] * 8
-    gateway.read_journal()
-    records = [record for _, record in tail(gateway.log, f"{gateway.prefix}.journal", 0)]
+    records = gateway.journal()
     assert len(records) == 1 + 4 + 1, "two at a time, then the one that is larger, alone"
 
 

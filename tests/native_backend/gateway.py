@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from native_backend.acknowledgement import Acknowledgement
-from native_backend.answers import Answer, NodeFound, NodeKind, Operation, Published, Settled, Subscribed
+from native_backend.answers import Answer, Commanded, NodeFound, NodeKind, Operation, Published, Settled, Subscribed
 from native_backend.clock import Clock, SystemClock
+from native_backend.commands import Command, What
 from native_backend.control import Control, InlineControl, ThreadControl
 from native_backend.durables import QUEUE
+from native_backend.journal import tail
 from native_backend.limits import RealmLimits
 from native_backend.log import Log
 from native_backend.nodes import Node
@@ -185,6 +187,14 @@ class Gateway:
         self.realm.find_node(name, owner)
         return self.answer(NodeFound, lambda answer: answer.owner is owner).node
 
+    def command(self, what: What, node: Node, durable: str = QUEUE, eid: int = 0) -> Commanded:
+        """Carried out by this process."""
+        owner = object()
+        until_us = self.clock.epoch_us() + 60_000_000
+        command = Command(uuid.uuid4().hex, what, node.name, node.store, durable, until_us, eid)
+        self.realm.execute(command, owner)
+        return self.answer(Commanded, lambda answer: answer.owner is owner)
+
     def publish(self, node: Node, bodies: list[bytes]) -> list[int]:
         """All stored; their EIDs."""
         owner = object()
@@ -207,15 +217,16 @@ class Gateway:
         assert subscribed.subscription is not None, subscribed
         return Consumer(self, subscribed.subscription)
 
-    def read_journal(self) -> None:
-        """Wait until all that is stored can be read."""
-        journal = self.realm._journal
-        self.until(lambda: self.log.bounds(journal.topic, 0)[1] >= journal.next, "the journal")
-
     def state(self, node: Node, durable: str = QUEUE) -> Acknowledgement:
         dispatch = self.realm._shard.opened(node, durable)
         assert dispatch is not None
         return dispatch.state
+
+    def journal(self) -> list[dict[str, Any]]:
+        """Every record of the journal; a log may show the last ones a little late."""
+        topic, end = f"{self.prefix}.journal", self.realm._journal.next
+        self.until(lambda: self.log.bounds(topic, 0)[1] >= end, "the journal's last record")
+        return [record for _, record in tail(self.log, topic, 0)]
 
     def close(self) -> None:
         if not self.dead:

@@ -1,0 +1,147 @@
+"""What a command does to one durable (a queue's state is one, too): purge it, move its place, delete it.
+
+Each goes through the journal like a settlement, with runs whose first seq is 0: nobody was given these events now.
+
+* purge: everything that no link has becomes terminal, in pieces of at most `journal_runs` runs;
+* seek: everything below an EID is terminal, everything from it on is to be given, as if for the first time;
+* delete: the links end (not-found), then snapshot, group and metadata go. Until the metadata has gone, recovery does
+  it again.
+
+May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from native_backend.acknowledgement import Run
+from native_backend.answers import CommandAnswer, Operation
+from native_backend.dispatch import Dispatch
+from native_backend.durables import Durable
+from native_backend.log import LogError
+from native_backend.nodes import Node
+from native_backend.services import Services, store_bounds
+from native_backend.settlement import Settlement
+from native_backend.shard import Shard
+
+Done = Callable[[CommandAnswer, int, str], None]
+"""Answer, EIDs concerned, detail."""
+
+
+def _settlement(keeper: Purge | Seek | Deletion, operation: Operation, runs: list[Run], cause: str) -> Settlement:
+    count = sum(last - first + 1 for first, last, _, _ in runs)
+    return Settlement(keeper, None, operation, False, False, cause, runs, count, None)
+
+
+def _refused(services: Services) -> tuple[CommandAnswer, str]:
+    """What the journal's refusal is to whoever asked."""
+    if services.journal.fenced:
+        return "in-use", "another process owns the realm now"
+    return "unexpected", "the journal could not keep it; the owner's log says why"
+
+
+class Purge:
+    """Keeper of a purge's pieces."""
+
+    def __init__(self, services: Services, dispatch: Dispatch, cause: str, done: Done) -> None:
+        self._services, self._dispatch, self._cause, self._done = services, dispatch, cause, done
+        self._below = 0
+        self._count = 0
+
+    def begin(self, below: int) -> None:
+        """Of what is there now; with `below` not 0, of what lies below that EID."""
+        log, node, deadline_s = self._services.log, self._dispatch.node, self._services.limits.control_deadline_s
+
+        def bounded(bounds: tuple[int, int] | LogError) -> None:
+            if isinstance(bounds, LogError):
+                self._done("unavailable", 0, str(bounds))
+                return
+            self._below = min(below, bounds[1]) if below else bounds[1]
+            self._next()
+
+        self._services.control.submit(lambda: store_bounds(log, node, deadline_s), bounded)
+
+    def _next(self) -> None:
+        runs = self._dispatch.withdraw(self._below, self._services.limits.journal_runs)
+        if runs:
+            self._services.journal.add(_settlement(self, "purge", runs, self._cause))
+        else:
+            held = sum(link.outstanding.count() for link in self._dispatch.links)
+            self._done("done", self._count, f"{held} events that consumers have stay theirs" if held else "")
+
+    def keys(self) -> tuple[str, str, int]:
+        return self._dispatch.keys()
+
+    def settled(self, settlement: Settlement) -> None:
+        self._dispatch.settled(settlement)
+        self._count += settlement.count
+        self._next()
+
+    def restore(self, settlement: Settlement) -> None:
+        self._dispatch.restore(settlement)
+        answer, detail = _refused(self._services)
+        self._done(answer, self._count, detail)
+
+
+class Seek:
+    """Keeper of a seek. Nothing is given while it is on its way."""
+
+    def __init__(self, services: Services, dispatch: Dispatch, cause: str, done: Done) -> None:
+        self._services, self._dispatch, self._cause, self._done = services, dispatch, cause, done
+
+    def begin(self, eid: int) -> None:
+        """To the first event at or above `eid`; not before what is kept, not beyond the end."""
+        log, node, deadline_s = self._services.log, self._dispatch.node, self._services.limits.control_deadline_s
+
+        def bounded(bounds: tuple[int, int] | LogError) -> None:
+            if isinstance(bounds, LogError):
+                self._done("unavailable", 0, str(bounds))
+                return
+            place = min(max(eid, bounds[0]), bounds[1])
+            self._dispatch.paused = True
+            self._services.journal.add(_settlement(self, "seek", [(place, place, 0, place)], self._cause))
+
+        self._services.control.submit(lambda: store_bounds(log, node, deadline_s), bounded)
+
+    def keys(self) -> tuple[str, str, int]:
+        return self._dispatch.keys()
+
+    def settled(self, settlement: Settlement) -> None:
+        before = self._dispatch.state.position
+        self._dispatch.settled(settlement)
+        self._dispatch.rewind(before)
+        place = settlement.runs[0][0]
+        self._done("done", abs(before - place), f"the next event is {place} or the first one after it")
+
+    def restore(self, settlement: Settlement) -> None:
+        self._dispatch.paused = False
+        answer, detail = _refused(self._services)
+        self._done(answer, 0, detail)
+
+
+class Deletion:
+    """Keeper of a durable's end. `start` of its run is no event: recovery looks at the operation only."""
+
+    def __init__(self, services: Services, shard: Shard, node: Node, durable: Durable, cause: str, done: Done) -> None:
+        self._services, self._shard, self._cause, self._done = services, shard, cause, done
+        self._node, self._durable = node, durable
+
+    def begin(self) -> None:
+        start = self._durable.start
+        self._services.journal.add(_settlement(self, "delete", [(start, start, 0, start)], self._cause))
+
+    def keys(self) -> tuple[str, str, int]:
+        return self._durable.node, self._durable.name, self._durable.store
+
+    def settled(self, settlement: Settlement) -> None:
+        self._shard.delete(self._durable, self._erased)
+
+    def _erased(self, error: LogError | None) -> None:
+        if error is None:
+            self._done("done", 0, "")
+        else:
+            self._done("unavailable", 0, f"it is deleted, but not yet erased; the next start will do that: {error}")
+
+    def restore(self, settlement: Settlement) -> None:
+        answer, detail = _refused(self._services)
+        self._done(answer, 0, detail)
