@@ -140,7 +140,7 @@ def _remedy(error: LogError) -> str:
     if cause == "fenced":
         return "another gateway serves this realm: stop it, or give this one another realm"
     if cause == "refused":
-        return "give this user the right to do so, or set realm.client to one that has it"
+        return "correct realm.client, or give its user the right to do so"
     if cause in ("unavailable", "indeterminate"):
         return "start it, or correct realm in the configuration; then try again"
     return "these are the log's own words: mend what they name, then try again"

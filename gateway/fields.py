@@ -155,18 +155,16 @@ def sequence(item: Shape, what: str, example: str, least: int = 0) -> Shape:
     return shape
 
 
-def _client(key: str, node: Node, problems: list[Problem]) -> dict[str, str | int | bool] | None:
+def _client(key: str, node: Node, problems: list[Problem]) -> Node | None:
+    """Left as it was written: where values come from elsewhere, `native_backend.client_settings` gets them."""
     if not node.is_mapping:
         problems.append(wrong(key, node, CLIENT))
         return None
-    count = len(problems)
-    for name, value in node.items():
-        if name in RESERVED_CLIENT_KEYS:
-            where = Problem(node.file, node.key_line(name), f"{key}.{name} is the gateway's to set", "remove it")
-            problems.append(where)
-        elif value.kind not in ("text", "integer", "boolean"):
-            problems.append(value.problem(f"{key}.{name} must be one value, not {value.kind}", 'write a text "..."'))
-    return None if len(problems) > count else node.value
+    reserved = [name for name, _ in node.items() if name in RESERVED_CLIENT_KEYS]
+    for name in reserved:
+        where = Problem(node.file, node.key_line(name), f"{key}.{name} is the gateway's to set", "remove it")
+        problems.append(where)
+    return None if reserved else node
 
 
 def _address(said: str) -> str | None:
@@ -226,7 +224,13 @@ FIELDS: tuple[Field, ...] = (
         "kafka",
     ),
     Field("realm.prefix", text("a prefix", "um", _prefix), "um", "what the realm's topics begin with", "kafka"),
-    Field("realm.client", CLIENT, {}, "more settings for the Kafka client, by librdkafka's names", "kafka"),
+    Field(
+        "realm.client",
+        CLIENT,
+        None,
+        "more settings for the Kafka client, by librdkafka's names; secrets as `{file: PATH}` or `{env: NAME}`",
+        "kafka",
+    ),
     Field("mappings.profile", choice(PROFILES), DEFAULT_PROFILE, "which profile of the tables decides"),
     Field(
         "mappings.dir",

@@ -16,8 +16,11 @@ def open_log(settings: Settings) -> Log:
     realm = settings.realm
     if isinstance(realm, EmbeddedRealm):
         return logs.open_embedded(realm.path)
-    deadline = {"delivery.timeout.ms": settings.limits.publish_deadline_ms}
-    return logs.open_kafka(realm.bootstrap, {**deadline, **realm.client})
+    ours: dict[str, str | int] = {
+        "delivery.timeout.ms": settings.limits.publish_deadline_ms,
+        "group.id": f"{realm.prefix}.reader",
+    }
+    return logs.open_kafka(realm.bootstrap, {**ours, **realm.client})
 
 
 def where(settings: Settings) -> str:

@@ -56,7 +56,6 @@ def serve(settings: Settings) -> int:
     Raises LogError when the realm cannot be opened."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     _use_one_arena()
-    logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every socket
     clock = SystemClock()
     tables = load_tables(settings.mappings.directory, settings.mappings.profile)
     run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"

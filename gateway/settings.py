@@ -3,12 +3,12 @@
     settings = load_settings(Path("realmgate.yaml"))       # or SettingsProblems: all of them, each FILE:LINE: ...
 
 Paths in it are relative to the file. Errors: `SettingsProblems`. Keys, defaults, shapes: `gateway.fields`.
-May import: `gateway.fields`, `gateway.limits`, `gateway.users`, `mappings`, the standard library.
+May import: `gateway.fields`, `gateway.limits`, `gateway.users`, `mappings`, `native_backend.client_settings`, the
+standard library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from gateway.fields import FIELDS, REQUIRED, Field, host_port
 from gateway.limits import Limits
 from gateway.users import ASKS_WHO, IN_THE_CLEAR, NOBODY, Users, load_users
 from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys
+from native_backend.client_settings import ClientSettings, read_client
 
 EMBEDDED_PREFIX = "um"
 
@@ -43,7 +44,7 @@ class KafkaRealm:
 
     bootstrap: str
     prefix: str
-    client: Mapping[str, str | int | bool]
+    client: ClientSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ def _settings(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
     limits = {key.removeprefix("limits."): value for key, value in values.items() if key.startswith("limits.")}
     return Settings(
         listen=tuple(Listen(*host_port(address)) for address in values["listen"]),
-        realm=_realm(values, base),
+        realm=_realm(values, base, problems),
         mappings=MappingSettings(values["mappings.profile"], directory),
         nodes=NodeSettings(tuple(values["nodes.create_on_attach"])),
         security=_security(values, base, root, problems),
@@ -200,7 +201,8 @@ def _security(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
     return Security(tuple(sasl), bare_amqp, users)
 
 
-def _realm(values: dict[str, Any], base: Path) -> EmbeddedRealm | KafkaRealm:
+def _realm(values: dict[str, Any], base: Path, problems: list[Problem]) -> EmbeddedRealm | KafkaRealm:
     if values["realm.kind"] == "embedded":
         return EmbeddedRealm(base / values["realm.path"])
-    return KafkaRealm(values["realm.bootstrap"], values["realm.prefix"], dict(values["realm.client"]))
+    client = read_client(values["realm.client"], base, problems)
+    return KafkaRealm(values["realm.bootstrap"], values["realm.prefix"], client)

@@ -44,6 +44,8 @@ def client_settings(client: Mapping[str, str]) -> dict[str, Any]:
     settings: dict[str, Any] = {ours: client[theirs] for theirs, ours in _SAME_NAME.items() if theirs in client}
     if "security_protocol" in settings:
         settings["security_protocol"] = settings["security_protocol"].upper()
+    if "ssl.endpoint.identification.algorithm" in client:
+        settings["ssl_check_hostname"] = client["ssl.endpoint.identification.algorithm"] != "none"
     return settings
 
 

@@ -1,7 +1,7 @@
 """Where the realm is: the `realm` part of the gateway's configuration file, and nothing else of it.
 
 `path` is relative to the file. Errors: `SettingsError` with every problem as FILE:LINE: text.
-Source: issue 3, docs/configuration.md. May import: the standard library, `mappings`.
+Source: issue 3, docs/configuration.md. May import: the standard library, `mappings`, `native_backend.client_settings`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mappings.yaml_lines import Node, Problem, load_document
+from native_backend.client_settings import read_client
 
 PREFIX_DEFAULT = "um"
 _KINDS = ("embedded", "kafka")
@@ -28,7 +29,7 @@ class Realm:
     prefix: str
     path: Path | None = None
     bootstrap: str = ""
-    client: dict[str, str] = field(default_factory=dict)
+    client: dict[str, str] = field(default_factory=dict, repr=False)  # it holds secrets
 
 
 def load_realm(file: Path) -> Realm:
@@ -57,9 +58,11 @@ def _realm(node: Node | None, root: Node, base: Path, problems: list[Problem]) -
         return None
     if kind == "embedded":
         return Realm(kind, prefix, path=base / place)
-    client = node.get("client")
-    given = client.value if client is not None and client.is_mapping else {}
-    return Realm(kind, prefix, bootstrap=place, client={key: str(value) for key, value in given.items()})
+    written = node.get("client")
+    client = read_client(written if written is not None and written.is_mapping else None, base, problems)
+    if problems:
+        return None
+    return Realm(kind, prefix, bootstrap=place, client={name: str(value) for name, value in client.items()})
 
 
 def _text(node: Node, key: str) -> str:

@@ -93,6 +93,16 @@ def java_settings(client: Mapping[str, str]) -> dict[str, str]:
         )
     if "ssl.ca.location" in client:
         settings |= {"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": client["ssl.ca.location"]}
+    if "ssl.certificate.location" in client:
+        settings |= {
+            "kafka.ssl.keystore.type": "PEM",
+            "kafka.ssl.keystore.certificate.chain": Path(client["ssl.certificate.location"]).read_text(),
+            "kafka.ssl.keystore.key": Path(client.get("ssl.key.location", "")).read_text(),
+        }
+    if "ssl.key.password" in client:
+        settings["kafka.ssl.key.password"] = client["ssl.key.password"]
+    if settings.get("kafka.ssl.endpoint.identification.algorithm") == "none":
+        settings["kafka.ssl.endpoint.identification.algorithm"] = ""
     return settings
 
 

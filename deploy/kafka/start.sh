@@ -1,7 +1,8 @@
 #!/bin/bash
 # Starts one real Kafka node on loopback and returns when it answers. Prints 127.0.0.1:PORT and nothing else on stdout.
 # Idempotent: a node that is up is left alone. KAFKA_DIR: its directory (default var/kafka). KAFKA_PORT: its port
-# (default: the port it had before, else 9092 when that is free, else any free one).
+# (default: the port it had before, else 9092 when that is free, else any free one). KAFKA_JVM: options
+# (default: a heap of 1 GiB). KAFKA_EXTRA, KAFKA_FORMAT, KAFKA_CA, KAFKA_TRIES: see secured.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -20,8 +21,14 @@ free_port() {
     if is_free "$port"; then echo "$port"; return; fi
   done
 }
-answers() { # an ApiVersions request, and the length and correlation id of its response
+# An ApiVersions request, and the length and correlation id of its response. KAFKA_CA: the port speaks TLS.
+answers() {
   local got
+  if [ -n "${KAFKA_CA:-}" ]; then # a handshake is answered only by a node that serves
+    timeout 5 openssl s_client -connect "127.0.0.1:$1" -CAfile "$KAFKA_CA" -verify_return_error \
+      </dev/null >/dev/null 2>&1
+    return
+  fi
   got=$({
     exec 3<>"/dev/tcp/127.0.0.1/$1"
     printf '\0\0\0\012\0\022\0\0\0\0\0\1\377\377' >&3
@@ -66,20 +73,23 @@ else
     echo "advertised.listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller"
     echo "controller.quorum.bootstrap.servers=127.0.0.1:$controller"
     echo "log.dirs=$dir/data"
+    [ -z "${KAFKA_EXTRA:-}" ] || sed "s/@PORT@/$port/g; s/@CONTROLLER@/$controller/g" "$KAFKA_EXTRA"
   } >"$dir/server.properties"
   java=(java -cp "$libs/*" "-Dlog4j2.configurationFile=file:$here/log4j2.properties")
   if [ ! -f "$dir/data/meta.properties" ]; then
     cluster=K$(head -c 16 /dev/urandom | base64 | tr '+/' '-_' | cut -c 2-22)
-    "${java[@]}" -XX:TieredStopAtLevel=1 kafka.tools.StorageTool format -t "$cluster" -c "$dir/server.properties" \
-      --standalone >"$dir/format.log" 2>&1 8>&- || { cat "$dir/format.log" >&2; exit 1; }
+    "${java[@]}" -XX:TieredStopAtLevel=1 kafka.tools.StorageTool format -t "$cluster" --standalone \
+      -c "$dir/server.properties" ${KAFKA_FORMAT:+"$KAFKA_FORMAT"} >"$dir/format.log" 2>&1 8>&- ||
+      { cat "$dir/format.log" >&2; exit 1; }
   fi
-  setsid "${java[@]}" -Xms1g -Xmx1g -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExplicitGCInvokesConcurrent \
+  read -ra jvm <<<"${KAFKA_JVM:--Xms1g -Xmx1g}"
+  setsid "${java[@]}" "${jvm[@]}" -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExplicitGCInvokesConcurrent \
     kafka.Kafka "$dir/server.properties" >>"$dir/out.log" 2>&1 </dev/null 8>&- &
   pid=$!
   echo "$pid" >"$dir/pid"
 fi
 
-for _ in $(seq 300); do # 60 s
+for _ in $(seq "${KAFKA_TRIES:-300}"); do # 60 s
   if answers "$port"; then
     echo "127.0.0.1:$port"
     exit 0

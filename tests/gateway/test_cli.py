@@ -119,7 +119,7 @@ def test_tables_that_do_not_load_are_told(run: Run, config: Path, tmp_path: Path
     [
         ("unavailable", "start it"),
         ("fenced", "another gateway serves this realm"),
-        ("refused", "give this user the right"),
+        ("refused", "give its user the right"),
         ("unexpected", "log's own words"),
     ],
 )

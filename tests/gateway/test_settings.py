@@ -10,6 +10,7 @@ import pytest
 from gateway.fields import FIELDS, REQUIRED, RESERVED_CLIENT_KEYS, configuration_table
 from gateway.limits import Limits, limit_fields
 from gateway.settings import EmbeddedRealm, KafkaRealm, Listen, Security, Settings, SettingsProblems, load_settings
+from native_backend.client_settings import ClientSettings
 
 ROOT = Path(__file__).parents[2]
 REALM = "realm: {kind: embedded, path: realm}\n"
@@ -53,7 +54,9 @@ def test_everything_written_out(tmp_path: Path) -> None:
         "transformer: none\n",
     )
     assert settings.listen == (Listen("0.0.0.0", 0), Listen("::1", 5673), Listen("host.example", 5672))
-    assert settings.realm == KafkaRealm("a:9092, b:9093", "p.q_r-s", {"client.id": "x", "linger.ms": 2, "debug": True})
+    assert settings.realm == KafkaRealm(
+        "a:9092, b:9093", "p.q_r-s", ClientSettings({"client.id": "x", "linger.ms": 2, "debug": True})
+    )
     assert (settings.mappings.profile, settings.mappings.directory) == ("um-9.12", tmp_path / "ours")
     assert settings.nodes.create_on_attach == ("orders.*", "?")
     assert settings.security == Security((), True)
@@ -124,6 +127,16 @@ REFUSED = [
         "realm.client.acks is the gateway's to set; remove it",
     ),
     ('realm: {kind: kafka, bootstrap: "a:1", client: {x: [1]}}\n', "realm.client.x must be one value, not sequence"),
+    (
+        'realm: {kind: kafka, bootstrap: "a:1", client: {sasl.password: "top"}}\n',
+        "1: realm.client.sasl.password is a secret and stands in the configuration; write {file: PATH} or {env: NAME}",
+    ),
+    ('realm: {kind: kafka, bootstrap: "a:1", client: {x: {fle: z}}}\n', "realm.client.x names no source; write {file:"),
+    (
+        'realm: {kind: kafka, bootstrap: "a:1", client: {x: {env: NOT_SET_X}}}\n',
+        "the environment has no NOT_SET_X; set",
+    ),
+    ('realm: {kind: kafka, bootstrap: "a:1", client: {x: {file: none}}}\n', "none cannot be read: No such file"),
     ('realm: {kind: kafka, bootstrap: "a:1", client: x}\n', "realm.client must be a mapping"),
     ('realm: {kind: embedded, path: ""}\n', '1: realm.path: "" is empty; write var/realm'),
     (REALM + "mappings: {profile: um-9.1}\n", '2: mappings.profile: there is no "um-9.1"; write um-9.'),
@@ -206,3 +219,25 @@ def test_the_examples_of_the_documentation_are_legal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["embedded.yaml", "kafka.yaml"])
 def test_the_shipped_configurations_are_legal(name: str) -> None:
     assert load_settings(ROOT / "deploy" / name).listen == (Listen("127.0.0.1", 5672),)
+
+
+def test_secrets_come_from_elsewhere_and_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REALMGATE_TEST_KEY", "from the environment")
+    (tmp_path / "password").write_text("from a file \n\n")
+    settings = load(
+        tmp_path,
+        'realm: {kind: kafka, bootstrap: "a:1", client: {sasl.username: gw, sasl.password: {file: password},'
+        " ssl.key.password: {env: REALMGATE_TEST_KEY}, client.id: {env: REALMGATE_TEST_KEY}}}\n",
+    )
+    assert isinstance(settings.realm, KafkaRealm)
+    assert dict(settings.realm.client) == {
+        "sasl.username": "gw",
+        "sasl.password": "from a file \n",
+        "ssl.key.password": "from the environment",
+        "client.id": "from the environment",
+    }
+    shown = f"{settings!r} {settings.realm} {settings.realm.client}"
+    assert "gw" in shown and "from a" not in shown and "from the" not in shown
+    assert "top" not in "".join(
+        problems(tmp_path, 'realm: {kind: kafka, bootstrap: "a:1", client: {sasl.password: top}}')
+    )

@@ -40,8 +40,10 @@ COMPACTED = {
 class Control:
     """Connects at the first call."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, reach: Callable[[float], None] = lambda _: None) -> None:
+        """`reach` raises `LogError` when the cluster cannot be reached in so many seconds: it says better why not."""
         self._config = config
+        self._reach = reach
         self._admin: KafkaAdminClient | None = None
         self._worker = ThreadPoolExecutor(1, "kafka-control")
 
@@ -168,10 +170,11 @@ class Control:
             wait=wait_exponential(multiplier=0.02, max=0.5),
             reraise=True,
         )
-        return attempts(lambda: ask(self._connected()))
+        return attempts(lambda: ask(self._connected(deadline)))
 
-    def _connected(self) -> KafkaAdminClient:
+    def _connected(self, deadline: float) -> KafkaAdminClient:
         if self._admin is None:
+            self._reach(max(deadline - time.monotonic(), 0.1))
             self._admin = KafkaAdminClient(**self._config)
         return self._admin
 

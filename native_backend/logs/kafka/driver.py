@@ -7,11 +7,10 @@ while anything is under way. May import: the standard library, confluent-kafka, 
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 
 from native_backend.log import (
     Append,
@@ -27,6 +26,7 @@ from native_backend.log import (
 )
 from native_backend.logs.kafka import settings
 from native_backend.logs.kafka.control import Control, Positions
+from native_backend.logs.kafka.entry import Entry, quieten
 from native_backend.logs.kafka.publisher import Publisher
 from native_backend.logs.kafka.ranges import Putter, Ranges
 from native_backend.logs.kafka.reader import KafkaReader
@@ -34,8 +34,6 @@ from native_backend.logs.kafka.slot import Slot, claim
 from native_backend.logs.kafka.watch import Watch
 
 WATCH_S = 5.0
-
-_LOG = logging.getLogger(__name__)
 
 
 class KafkaLog:
@@ -48,19 +46,25 @@ class KafkaLog:
         self._bootstrap = bootstrap
         self._client = client
         self._is_closed = False
-        config = settings.publish(bootstrap, client, self._on_error)
+        self._entry = Entry()
+        quieten()
+        one_sided = settings.one_sided(client)
+        if one_sided:
+            told = f"realm.client: {', '.join(one_sided)}: the client for control calls knows no such setting"
+            raise LogError(Failure("unexpected", told))
+        config = settings.publish(bootstrap, client, self._entry.on_error)
         in_flight_max, record_bytes_max = config["queue.buffering.max.messages"], config["message.max.bytes"]
         try:
             self._publisher = Publisher(lambda: Producer(config), int(str(in_flight_max)), int(str(record_bytes_max)))
-            Consumer(settings.tail(bootstrap, client, self._on_error)).close()  # a wrong setting is told now
+            Consumer(settings.tail(bootstrap, client, self._entry.on_error)).close()  # a wrong setting is told now
         except (KafkaException, ValueError) as error:
             raise LogError(Failure("unexpected", f"realm.client: {error}")) from error
         self._slots: dict[str, Slot] = {}
         self._retired: list[Slot] = []
         self._fenced: list[Completion] = []
-        self._control = Control(settings.admin(bootstrap, client))
-        self._ranges = Ranges(lambda: Consumer(settings.ranges(bootstrap, client, self._on_error)))
-        self._putter = Putter(lambda: Producer(settings.single(bootstrap, client, self._on_error)))
+        self._ranges = Ranges(lambda: Consumer(settings.ranges(bootstrap, client, self._entry.on_error)), self._entry)
+        self._control = Control(settings.admin(bootstrap, client), self._ranges.reach)
+        self._putter = Putter(lambda: Producer(settings.single(bootstrap, client, self._entry.on_error)))
         self._watch = Watch(lambda names: self._control.describe(names, WATCH_S))
 
     def append(self, batch: Append) -> None:
@@ -75,7 +79,7 @@ class KafkaLog:
         slot.submit(writes, owner)
 
     def open_reader(self, topic: str, partition: int, start: int, stamped: bool = False) -> Reader:
-        config = settings.tail(self._bootstrap, self._client, self._on_error)
+        config = settings.tail(self._bootstrap, self._client, self._entry.on_error)
         return KafkaReader(config, self._watch, topic, partition, start, stamped)
 
     def poll(self) -> list[Completion]:
@@ -121,7 +125,7 @@ class KafkaLog:
         if held is not None:
             self._retired.append(held)
             held.retire(deadline_s / 2)
-        producer = Producer(settings.transactional(self._bootstrap, self._client, shard, self._on_error))
+        producer = Producer(settings.transactional(self._bootstrap, self._client, shard, self._entry.on_error))
         self._slots[shard] = claim(shard, producer, max(deadline - time.monotonic(), 0.1))
 
     def trim(self, topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
@@ -153,7 +157,3 @@ class KafkaLog:
         self._ranges.close()
         self._putter.close()
         self._control.close(max(deadline - time.monotonic(), 0.1))
-
-    def _on_error(self, error: KafkaError) -> None:
-        """Called from `poll` of any client. What fails is told by completions; this is for the operator's log."""
-        _LOG.warning("kafka: %s: %s", error.name(), error.str())

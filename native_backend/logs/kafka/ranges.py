@@ -14,17 +14,20 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from native_backend.log import Failure, LogError, Records
 from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
+from native_backend.logs.kafka.entry import Entry
 from native_backend.logs.kafka.publisher import UNKNOWN, bury
 
 CONSUME_MAX = 5000
+REACH_S = 2.0  # for one question, until it is asked again
 Answered = Callable[[KafkaError | None, Message], None]
 
 
 class Ranges:
     """One consumer, assigned anew for every range; one caller at a time."""
 
-    def __init__(self, make: Callable[[], Consumer]) -> None:
+    def __init__(self, make: Callable[[], Consumer], entry: Entry) -> None:
         self._make = make
+        self._entry = entry
         self._consumer: Consumer | None = None
         self._lock = threading.Lock()
 
@@ -32,12 +35,17 @@ class Ranges:
         """Of a read-committed consumer, the high watermark is the last stable offset."""
         deadline = time.monotonic() + deadline_s
         with self._taken(deadline_s) as consumer:
-            return _bounds(consumer, topic, partition, deadline)
+            return self._bounds(consumer, topic, partition, deadline)
+
+    def reach(self, deadline_s: float) -> None:
+        """Until the cluster has answered once."""
+        with self._taken(deadline_s):
+            return
 
     def read(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float) -> Records:
         deadline = time.monotonic() + deadline_s
         with self._taken(deadline_s) as consumer:
-            first, end = _bounds(consumer, topic, partition, deadline)
+            first, end = self._bounds(consumer, topic, partition, deadline)
             if start < first:
                 raise LogError(Failure("retention", f"{topic}/{partition} begins at {first}"))
             if start >= end:
@@ -54,16 +62,48 @@ class Ranges:
                 self._consumer.close()
                 self._consumer = None
 
+    def _reached(self, consumer: Consumer, deadline: float) -> Consumer:
+        while True:
+            try:
+                consumer.list_topics(timeout=min(max(deadline - time.monotonic(), 0.1), REACH_S))
+                return consumer
+            except KafkaException:
+                self._raise_refusal(consumer)
+                if time.monotonic() >= deadline:
+                    consumer.close()
+                    raise
+
+    def _bounds(self, consumer: Consumer, topic: str, partition: int, deadline: float) -> tuple[int, int]:
+        place = TopicPartition(topic, partition)
+        while True:
+            try:
+                found: tuple[int, int] = consumer.get_watermark_offsets(place, max(deadline - time.monotonic(), 0.1))
+                return found
+            except KafkaException as error:
+                self._raise_refusal(consumer)
+                code = error.args[0].code()
+                # What the consumer remembers of a topic that it once missed is no answer: the cluster is asked.
+                may_be_there = code in TRANSIENT or (code in UNKNOWN and _is_there(consumer, topic, deadline))
+                if not may_be_there or time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.02)
+
+    def _raise_refusal(self, consumer: Consumer) -> None:
+        """Whoever is not let in need not wait for the deadline."""
+        consumer.poll(0)  # hears `error_cb`; nothing is assigned
+        if self._entry.refusal is not None:
+            raise LogError(self._entry.refusal)
+
     @contextmanager
     def _taken(self, deadline_s: float) -> Iterator[Consumer]:
         if not self._lock.acquire(timeout=max(deadline_s, 0.0)):
             raise LogError(Failure("unavailable", "another read has not ended yet"))
         try:
             if self._consumer is None:
-                self._consumer = self._make()
+                self._consumer = self._reached(self._make(), time.monotonic() + deadline_s)
             yield self._consumer
         except KafkaException as error:
-            raise LogError(_unavailable_if_overdue(failure_in(error))) from error
+            raise LogError(self._entry.explained(_unavailable_if_overdue(failure_in(error)))) from error
         finally:
             self._lock.release()
 
@@ -126,21 +166,6 @@ class Putter:
                     raise
                 looked_up = True
                 self._producer.list_topics(topic, max(deadline - time.monotonic(), 0.1))
-
-
-def _bounds(consumer: Consumer, topic: str, partition: int, deadline: float) -> tuple[int, int]:
-    place = TopicPartition(topic, partition)
-    while True:
-        try:
-            found: tuple[int, int] = consumer.get_watermark_offsets(place, max(deadline - time.monotonic(), 0.1))
-            return found
-        except KafkaException as error:
-            code = error.args[0].code()
-            # What the consumer remembers of a topic that it once missed is no answer: the cluster is asked.
-            may_be_there = code in TRANSIENT or (code in UNKNOWN and _is_there(consumer, topic, deadline))
-            if not may_be_there or time.monotonic() >= deadline:
-                raise
-        time.sleep(0.02)
 
 
 def _is_there(consumer: Consumer, topic: str, deadline: float) -> bool:

@@ -36,19 +36,43 @@ PRODUCER_ONLY = (
     "transactional.",
     "transaction.",
 )
-CONSUMER_ONLY = ("fetch.", "queued.", "max.partition.fetch", "auto.offset", "isolation.", "check.crcs", "max.poll")
+CONSUMER_ONLY = (
+    "group.id",
+    "fetch.",
+    "queued.",
+    "max.partition.fetch",
+    "auto.offset",
+    "isolation.",
+    "check.crcs",
+    "max.poll",
+)
 KAFKA_PYTHON = {
     "security.protocol": "security_protocol",
     "sasl.mechanism": "sasl_mechanism",
     "sasl.mechanisms": "sasl_mechanism",
     "sasl.username": "sasl_plain_username",
     "sasl.password": "sasl_plain_password",
+    "sasl.kerberos.service.name": "sasl_kerberos_service_name",
     "ssl.ca.location": "ssl_cafile",
     "ssl.certificate.location": "ssl_certfile",
+    "ssl.cipher.suites": "ssl_ciphers",
+    "ssl.crl.location": "ssl_crlfile",
+    "ssl.endpoint.identification.algorithm": "ssl_check_hostname",
     "ssl.key.location": "ssl_keyfile",
     "ssl.key.password": "ssl_password",
     "client.id": "client_id",
 }
+_VALUES: dict[str, Callable[[str], object]] = {
+    "security.protocol": str.upper,
+    "ssl.endpoint.identification.algorithm": lambda algorithm: algorithm != "none",
+}
+_GETTING_IN = ("sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
+
+
+def one_sided(client: Client) -> list[str]:
+    """Settings about getting in that kafka-python cannot be given: half of the gateway would not get in, or
+    by other rules."""
+    return sorted(name for name in client if name.startswith(_GETTING_IN) and name not in KAFKA_PYTHON)
 
 
 def publish(bootstrap: str, client: Client, on_error: OnError) -> Config:
@@ -120,7 +144,11 @@ def admin(bootstrap: str, client: Client) -> Config:
         "bootstrap_servers": bootstrap.split(","),
         "request_timeout_ms": 10_000,
         "reconnect_backoff_max_ms": 500,
-        **{KAFKA_PYTHON[name]: value for name, value in client.items() if name in KAFKA_PYTHON},
+        **{
+            KAFKA_PYTHON[name]: _VALUES[name](str(value)) if name in _VALUES else value
+            for name, value in client.items()
+            if name in KAFKA_PYTHON
+        },
     }
 
 
@@ -136,7 +164,7 @@ def _connection(bootstrap: str) -> Config:
 def _consumer(bootstrap: str, on_error: OnError) -> Config:
     return {
         **_connection(bootstrap),
-        "group.id": "realmgate-reader",  # never joined, never committed: readers are assigned
+        "group.id": "realmgate-reader",  # never joined, never committed: readers are assigned; rights need it, though
         "isolation.level": "read_committed",
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,

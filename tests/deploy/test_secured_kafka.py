@@ -1,0 +1,152 @@
+"""The gateway on a Kafka that demands proof: SASL_SSL with SCRAM and PLAIN, mTLS; with the rights that the how-to lists
+and no others; and nowhere a password."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.secured import Right, Secured, certificate, start_secured
+from tests.gateway_process import REALMGATE, GatewayProcess, start_gateway
+from tests.wire import frames
+from tests.wire.peer import Peer
+
+pytestmark = pytest.mark.timeout(600)  # a node with keys takes its time on a busy machine
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "security.md"
+_RESOURCES = {"topic": "TOPIC", "group": "GROUP", "transactional-id": "TRANSACTIONAL_ID"}
+
+
+def rights_of_the_how_to() -> list[Right]:
+    """From its kafka-acls lines."""
+    rights = []
+    text = HOW_TO.read_text().replace("\\\n", "")
+    for line in re.findall(r"^kafka-acls .*--resource-pattern-type prefixed.*$", text, re.MULTILINE):
+        resource = next(ours for theirs, ours in _RESOURCES.items() if f"--{theirs} um." in line)
+        words = re.findall(r"--operation (\w+)", line)
+        rights += [(resource, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word).upper()) for word in words]
+    return rights
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    node = start_secured(tmp_path_factory.mktemp("secured"))
+    yield node
+    node.stop()
+
+
+def entry(kafka: Secured, way: str) -> tuple[str, dict[str, Any]]:
+    """Where to, and `realm.client`."""
+    if way == "mTLS":
+        return kafka.mtls, certificate(kafka.tls, "gateway")
+    return kafka.sasl, {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": way,
+        "sasl.username": "gateway",
+        "sasl.password": {"file": str(kafka.tls / "gateway.password")},
+        "ssl.ca.location": str(kafka.tls / "ca.pem"),
+    }
+
+
+def realm(kafka: Secured, way: str, prefix: str, **client: str) -> dict[str, Any]:
+    bootstrap, settings = entry(kafka, way)
+    return {"kind": "kafka", "bootstrap": bootstrap, "prefix": prefix, "client": {**settings, **client}}
+
+
+def flow(gateway: GatewayProcess) -> None:
+    """Nodes made both ways, published to, consumed from, acknowledged one by one; a durable."""
+    gateway.command("node", "create", "orders")
+    with Peer(gateway.port) as peer:
+        peer.consumer(frames.source("prices", durable=2, capability="topic"), handle=3, name="durably", credit=1)
+        peer.stored("prices", frames.message(b"price"), kind="channel")
+        [price] = peer.receive(1, handle=3)
+        assert price.payload == frames.message(b"price")
+        peer.stored("orders", *(frames.message(b"%d" % number) for number in range(3)))
+        peer.consumer("orders", credit=2)
+        assert [seen.payload for seen in peer.receive(2)] == [frames.message(b"0"), frames.message(b"1")]
+        peer.settle([1, 2], frames.state("accepted"), settled=False)
+        assert peer.outcomes(2) == {1: "accepted", 2: "accepted"}
+
+
+def test_the_main_path_with_the_rights_of_the_how_to(kafka: Secured, tmp_path: Path) -> None:
+    prefix = "um-all"
+    kafka.grant(rights_of_the_how_to(), f"{prefix}.")
+    gateway = start_gateway(tmp_path, realm(kafka, "SCRAM-SHA-512", prefix, debug="security,conf"))
+    flow(gateway)
+    gateway.kill()
+    gateway.start()
+    with Peer(gateway.port) as peer:
+        peer.consumer("orders", credit=5)
+        assert peer.receive(1)[0].payload == frames.message(b"2")
+        peer.publisher("orders")
+        kafka.deny(("TOPIC", "WRITE"), f"{prefix}.node.orders")
+        said = "accepted"
+        while said == "accepted":  # Kafka tells its parts of a new right in its own time
+            number = peer.publish(frames.message(b"more"))[0]
+            said = str(peer.outcomes(1)[number])
+        assert said == "rejected:amqp:unauthorized-access"  # P-R2a
+        assert peer.detached(0) == "amqp:unauthorized-access"
+    gateway.command("node", "delete", "prices", "--yes")
+    no_secret_told(kafka, gateway)
+
+
+@pytest.mark.parametrize("way", ["PLAIN", "mTLS"])
+def test_other_ways_in(kafka: Secured, tmp_path: Path, way: str) -> None:
+    prefix = f"um-{way.lower()}"
+    kafka.grant(rights_of_the_how_to(), f"{prefix}.")
+    gateway = start_gateway(tmp_path, realm(kafka, way, prefix, debug="security,conf"))
+    with Peer(gateway.port) as peer:
+        peer.stored("orders", frames.message(b"one"))
+        peer.consumer("orders", credit=1)
+        assert peer.receive(1)[0].payload == frames.message(b"one")
+        peer.settle([0], frames.state("accepted"), settled=False)
+        assert peer.outcomes(1) == {0: "accepted"}
+    no_secret_told(kafka, gateway)
+
+
+def no_secret_told(kafka: Secured, gateway: GatewayProcess) -> None:
+    assert gateway.stop() == 0, gateway.log()
+    log = gateway.log_path.read_text()
+    assert "security.protocol" in log, "librdkafka told its configuration"
+    assert kafka.password not in log and "PRIVATE KEY" not in log
+    assert "Traceback" not in log
+
+
+def command(directory: Path, settings: dict[str, Any], *words: str) -> subprocess.CompletedProcess[str]:
+    config = directory / "gateway.yaml"
+    config.write_text(yaml.safe_dump({"listen": ["amqp://127.0.0.1:0"], "realm": settings}))
+    return subprocess.run(
+        [REALMGATE, *words, "--config", config], capture_output=True, text=True, timeout=100, check=False
+    )
+
+
+def test_a_wrong_password_is_said_in_words_soon_and_once(kafka: Secured, tmp_path: Path) -> None:
+    (tmp_path / "wrong").write_text("not the password")
+    settings = realm(kafka, "SCRAM-SHA-512", "um-wrong")
+    settings["client"]["sasl.password"] = {"file": "wrong"}
+    done = command(tmp_path, settings, "serve")
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"realmgate: the realm on Kafka at {kafka.sasl}: refused: ")
+    assert "invalid credentials" in last and "realm.client" in last
+    assert done.stderr.count("\n") < 10, "it is not told at each attempt"
+    assert "not the password" not in done.stderr
+
+
+def test_rights_that_are_missing_are_said_in_words(kafka: Secured, tmp_path: Path) -> None:
+    done = command(tmp_path, realm(kafka, "mTLS", "um-nothing"), "serve")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"realmgate: the realm on Kafka at {kafka.mtls}: refused: ")
+
+
+def test_an_authority_that_nobody_knows(kafka: Secured, tmp_path: Path) -> None:
+    settings = realm(kafka, "PLAIN", "um-ca")
+    settings["client"]["ssl.ca.location"] = str(kafka.tls / "gateway.pem")
+    done = command(tmp_path, settings, "node", "list")
+    assert done.returncode == 2
+    assert "certificate" in done.stderr.splitlines()[-1]

@@ -1,0 +1,83 @@
+"""What the Kafka driver knows of getting in, without a Kafka: settings for both clients, refusals that only `error_cb`
+hears, and that they are not logged at every attempt."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from confluent_kafka import KafkaError
+
+from native_backend.log import Failure, LogError
+from native_backend.logs.kafka import settings
+from native_backend.logs.kafka.driver import KafkaLog
+from native_backend.logs.kafka.entry import Entry, quieten
+
+
+def test_both_clients_get_the_same_entry() -> None:
+    client = {
+        "security.protocol": "sasl_ssl",
+        "sasl.mechanisms": "SCRAM-SHA-512",
+        "sasl.username": "gw",
+        "sasl.password": "pw",
+        "ssl.ca.location": "/ca",
+        "ssl.endpoint.identification.algorithm": "none",
+        "group.id": "um.reader",
+    }
+    admin = settings.admin("a:1,b:2", client)
+    assert admin["bootstrap_servers"] == ["a:1", "b:2"]
+    assert (admin["security_protocol"], admin["sasl_mechanism"]) == ("SASL_SSL", "SCRAM-SHA-512")
+    assert (admin["sasl_plain_username"], admin["sasl_plain_password"]) == ("gw", "pw")
+    assert (admin["ssl_cafile"], admin["ssl_check_hostname"]) == ("/ca", False)
+    for config in (settings.tail("a:1", client, print), settings.ranges("a:1", client, print)):
+        assert config["group.id"] == "um.reader"
+        assert config["sasl.password"] == "pw"
+    assert "group.id" not in settings.publish("a:1", client, print)
+    assert settings.one_sided(client) == []
+
+
+@pytest.mark.parametrize("name", ["ssl.ca.pem", "enable.ssl.certificate.verification", "sasl.oauthbearer.config"])
+def test_what_one_client_does_not_know_is_refused(name: str) -> None:
+    with pytest.raises(LogError, match=f"realm.client: {name}: the client for control calls knows no such setting"):
+        KafkaLog("127.0.0.1:1", {name: "x"})
+
+
+def test_a_refusal_explains_what_timed_out_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+    monkeypatch.setattr("native_backend.logs.kafka.entry.time.monotonic", lambda: now_s)
+    entry = Entry()
+    overdue, gone = Failure("unavailable", "timed out"), Failure("not-found", "no topic")
+    assert entry.refusal is None and entry.explained(overdue) == overdue
+    entry.on_error(KafkaError(KafkaError._TRANSPORT, "a connection was lost"))
+    assert entry.refusal is None
+    entry.on_error(KafkaError(KafkaError._SSL, "handshake failed: Disconnected"))
+    assert entry.refusal is None, "a node that restarts"
+    entry.on_error(KafkaError(KafkaError._AUTHENTICATION, "invalid credentials"))
+    assert entry.explained(overdue) == Failure("refused", "invalid credentials", "_AUTHENTICATION")
+    assert entry.explained(gone) == gone
+    now_s = 111.0
+    assert entry.refusal is None, "it got in since, or nobody tries"
+    entry.on_error(KafkaError(KafkaError._SSL, "certificate verify failed"))
+    assert entry.refusal is not None
+
+
+def test_errors_are_counted_and_told_seldom(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    now_s = 100.0
+    monkeypatch.setattr("native_backend.logs.kafka.entry.time.monotonic", lambda: now_s)
+    entry = Entry()
+    for _ in range(100):
+        entry.on_error(KafkaError(KafkaError._AUTHENTICATION, "invalid credentials"))
+        now_s += 0.5
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 2
+    assert told[1] == "kafka: _AUTHENTICATION: invalid credentials (and 59 more such since)"
+
+
+def test_the_clients_own_lines_about_it_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    quieten()
+    quieten()
+    caplog.set_level(logging.INFO)
+    logging.getLogger("librdkafka").warning("FAIL [rdkafka#producer-1] SASL authentication error")
+    logging.getLogger("librdkafka").warning("GETPID [rdkafka#producer-1] retrying")
+    logging.getLogger("kafka").error("Connection failed")
+    assert [record.getMessage() for record in caplog.records] == ["GETPID [rdkafka#producer-1] retrying"]
