@@ -107,7 +107,21 @@ class Acknowledgement:
             for begin, end in self.acked.holes(max(first, self.low), last + 1):
                 self.returned.add(begin, end)
 
-    def withdraw(self, below: int) -> None:
+    def withdraw(self, below: int, runs_max: int) -> list[Run]:
+        """Take out what lies below that EID and is returned, delayed or not given yet, gaps included."""
+        if self.delayed:
+            self._hurry(below)
+        runs: list[Run] = []
+        while len(runs) < runs_max and (found := self.returned.at_or_above(self.low)) and found[0] < below:
+            first, last = found[0], min(found[1], below - 1)
+            self.returned.remove(first, last)
+            runs.append((first, last, 0, self.covers.get(first, first)))
+        if len(runs) < runs_max and self.position < below:
+            runs.append((self.position, below - 1, 0, self.position))
+            self.position = below
+        return runs
+
+    def _hurry(self, below: int) -> None:
         """Nothing below that EID waits any longer."""
         waiting, self.delayed = self.delayed, Delays()
         for not_before_ms, first, last in waiting:

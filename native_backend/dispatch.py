@@ -13,7 +13,6 @@ May import: the standard library, `native_backend` below it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Protocol
 
 from native_backend.acknowledgement import Acknowledgement, Run
@@ -27,7 +26,7 @@ from native_backend.intervals import Intervals, dense_runs
 from native_backend.log import Failure, LogError, Records
 from native_backend.nodes import Node
 from native_backend.postponing import postponed
-from native_backend.services import Services, store_bounds, subscribe_answer
+from native_backend.services import Services, bounded, subscribe_answer
 from native_backend.settlement import Settlement, Unit
 
 _LOG = logging.getLogger(__name__)
@@ -320,16 +319,8 @@ class Dispatch:
 
     def withdraw(self, below: int, runs_max: int) -> list[Run]:
         """Take what lies below that EID and is at no link away, gaps included: in the caller's hands from now on."""
-        state, runs = self.state, list[Run]()
-        if state.delayed:
-            state.withdraw(below)
-        while len(runs) < runs_max and (found := state.returned.at_or_above(state.low)) and found[0] < below:
-            first, last = found[0], min(found[1], below - 1)
-            state.returned.remove(first, last)
-            runs.append((first, last, 0, state.covers.get(first, first)))
-        if len(runs) < runs_max and state.position < below:
-            runs.append((state.position, below - 1, 0, state.position))
-            state.position = self._cursor.position = below
+        runs = self.state.withdraw(below, runs_max)
+        self._cursor.position = self.state.position
         return runs
 
     def rewind(self, before: int) -> None:
@@ -386,22 +377,6 @@ class Dispatch:
         self._cursor.position = self.state.position
         if lost:
             _LOG.error("node %r, durable %r: %d EIDs lost by retention", self.node.name, self.durable.name, lost)
-
-
-def bounded(services: Services, node: Node, done: Callable[[int], None]) -> None:
-    """Ask where the node's store begins now."""
-    log, deadline_s = services.log, services.limits.control_deadline_s
-
-    def look() -> int:
-        return store_bounds(log, node, deadline_s)[0]
-
-    def looked(first: int | LogError) -> None:
-        if isinstance(first, LogError):
-            _LOG.warning("cannot find where node %r begins: %s", node.name, first)
-        else:
-            done(first)
-
-    services.control.submit(look, looked)
 
 
 def _remove_all(outstanding: Intervals, runs: list[Run]) -> bool:

@@ -5,6 +5,7 @@ May import: the standard library, `native_backend` below it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from native_backend.log import Cause, Failure, Log, LogError
 from native_backend.metadata import Metadata
 from native_backend.nodes import Node
 
+_LOG = logging.getLogger(__name__)
 _ANSWERS: dict[Cause, SubscribeAnswer] = {
     "not-found": "not-found",
     "refused": "access-denied",
@@ -60,3 +62,19 @@ def store_bounds(log: Log, node: Node, deadline_s: float) -> tuple[int, int]:
     if topic is None or topic.id != node.topic_id:
         raise LogError(Failure("not-found", f"the topic of node {node.name!r} is gone or was recreated"))
     return log.bounds(node.topic, 0, deadline_s)
+
+
+def bounded(services: Services, node: Node, done: Callable[[int], None]) -> None:
+    """Ask where the node's store begins now."""
+    log, deadline_s = services.log, services.limits.control_deadline_s
+
+    def look() -> int:
+        return store_bounds(log, node, deadline_s)[0]
+
+    def looked(first: int | LogError) -> None:
+        if isinstance(first, LogError):
+            _LOG.warning("cannot find where node %r begins: %s", node.name, first)
+        else:
+            done(first)
+
+    services.control.submit(look, looked)

@@ -18,12 +18,12 @@ from typing import Literal
 from native_backend.access import ANONYMOUS, Subject
 from native_backend.answers import Operation, SettleAnswer, Settled, SubscribeAnswer, SubscriptionLost
 from native_backend.delivery import Delivered, Gathering
-from native_backend.dispatch import Dispatch, bounded
+from native_backend.dispatch import Dispatch
 from native_backend.expiry import stretch
 from native_backend.intervals import Intervals
 from native_backend.log import Failure
 from native_backend.nodes import Node
-from native_backend.services import Services, subscribe_answer
+from native_backend.services import Services, bounded, subscribe_answer
 from native_backend.settlement import Settlement
 
 _LOG = logging.getLogger(__name__)
