@@ -15,7 +15,7 @@ from gateway.engine_links import Outgoing
 from gateway.facts import Dispositions
 from gateway.outcomes import LinkFacts, Verdict
 from gateway.termini import Terminus
-from mappings import Decision
+from mappings import Decision, TableSet
 from mappings.vocabulary import TABLES
 from native_backend.answers import Settled
 from transformers import redelivered_header
@@ -40,19 +40,24 @@ class ConsumingLink:
         self.facts = facts
         self.subscription = subscription
         self._house = connection.gateway
-        tables = self._house.tables
-        self._settle = tables["settle"].slice(
-            subscription=subscription.mode,
-            source_durability=terminus.source_durability,
-            receiver_settle_mode=link.receiver_settle_mode,
-        )
-        self._default = tables["default"].slice(default_outcome=terminus.default_outcome)
-        self._settled = tables["settled"]
+        self._terminus = terminus
+        self._verdicts: dict[tuple[object, ...], Verdict] = {}
+        self.use(self._house.tables)
         self._agreed = terminus.outcomes
         self._sends_settled = link.sender_settle_mode == "settled"
         self._tag_prefix = b"%d:" % subscription.node.store
-        self._verdicts: dict[tuple[object, ...], Verdict] = {}
         self._limits = self._house.limits
+
+    def use(self, tables: TableSet) -> None:
+        """Decide by these tables from the next disposition on."""
+        self._tables = tables
+        self._verdicts.clear()
+        self._settle = tables["settle"].slice(
+            subscription=self.subscription.mode,
+            source_durability=self._terminus.source_durability,
+            receiver_settle_mode=self.link.receiver_settle_mode,
+        )
+        self._default = tables["default"].slice(default_outcome=self._terminus.default_outcome)
 
     # -- out
 
@@ -134,7 +139,7 @@ class ConsumingLink:
         self, decision: Decision, state: str, cause: str, peer_settled: bool, seqs: list[int], eids: list[int]
     ) -> None:
         then = decision.then
-        batch = _Batch(self, decision, cause, peer_settled, seqs, eids)
+        batch = _Batch(self, decision, cause, peer_settled, seqs, eids, self._tables)
         if then["native"] == "none":
             self._conclude(batch, None, None)
         else:
@@ -143,7 +148,7 @@ class ConsumingLink:
 
     def settled(self, batch: _Batch, answer: Settled) -> None:
         """The realm has answered: the journal holds it, or does not."""
-        decision = self._settled.decide(
+        decision = batch.tables["settled"].decide(
             operation=batch.decision.then["native"],
             answer=answer.answer,
             peer_settled=_YES_NO[batch.peer_settled],
@@ -240,6 +245,7 @@ class _Batch:
     peer_settled: bool
     seqs: list[int]
     eids: list[int]
+    tables: TableSet  # under which they were stated
 
     def answered(self, answer: Settled) -> None:
         self.link.settled(self, answer)

@@ -11,9 +11,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import orjson
 
 from gateway.connection import Connection
+from gateway.consuming import ConsumingLink
 from gateway.credit import CreditPool
 from gateway.engine_links import Link
 from gateway.outcomes import Outcomes
@@ -23,9 +26,6 @@ from mappings import TableSet
 from native_backend.clock import Clock
 from native_backend.realm import Realm
 from transformers import transformer
-
-if TYPE_CHECKING:
-    from gateway.consuming import ConsumingLink
 
 log = logging.getLogger("realmgate.gateway")
 LinkName = tuple[str, str, type]  # container, name, direction: one link at a time (O-6)
@@ -46,8 +46,7 @@ class Gateway:
         self.credit = CreditPool(self.limits.in_flight, self.limits.credit_per_link, self.limits.links)
         self.outcomes = Outcomes(
             realm.run,
-            tables.digest,
-            tables.profile,
+            tables.origin,
             lambda key, value: realm.append_evidence("outcomes", key, value),
             clock.epoch_us,
         )
@@ -90,6 +89,24 @@ class Gateway:
         self.faults[fault] += 1
         if self.faults[fault] == 1:
             log.warning("first peer fault of kind %s: %s", fault, detail[:200])
+
+    # -- tables
+
+    def use(self, tables: TableSet) -> None:
+        """Decide by other tables from the next fact on; what is in flight is decided by those under which it came.
+        Between two turns."""
+        self.tables = tables
+        self.outcomes.origin = tables.origin
+        for connection in self.connections:
+            for link in connection.engine.links():
+                if isinstance(link.owner, PublishingLink | ConsumingLink):
+                    link.owner.use(tables)
+        self.store_tables()
+
+    def store_tables(self) -> None:
+        """The tables under their digest, before the first record that names it."""
+        document = orjson.dumps(self.tables.to_store(self.clock.epoch_us()))
+        self.realm.append_evidence("tables", self.tables.digest.encode(), document)
 
     # -- connections
 

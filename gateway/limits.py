@@ -13,6 +13,11 @@ from native_backend.limits import RealmLimits
 
 _REALM = RealmLimits()
 _MIB = 1024 * 1024
+
+# Reloading tables, which an operator's directory may make as large as it likes: no more of the answer is read, nor is
+# it waited for any longer; the tables in force stay.
+TABLES_ANSWER_BYTES = 16 * _MIB
+TABLES_CHECK_TIMEOUT_S = 60.0
 _UINT_MAX = 2**32 - 1  # what a uint field of AMQP can carry
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from mappings import Decision
+from mappings import Decision, Origin
 from native_backend.intervals import Intervals
 
 FORMAT = 1
@@ -91,20 +91,18 @@ class Outcomes:
     def __init__(
         self,
         run: str,
-        digest: str,
-        profile: str,
+        origin: Origin,
         append: Callable[[bytes, bytes], None],
         epoch_us: Callable[[], int],
     ) -> None:
         self.run = run
-        self.digest = digest
-        self.profile = profile
+        self.origin = origin  # of the tables in force; what they did not decide names its own
         self._append = append
         self._epoch_us = epoch_us
         self._records = 0
         self._next_seq = 1
         self._told = Intervals()
-        self._low = 1
+        self._low = self._written_low = 1
         self._groups: dict[int, _Group] = {}
         self._count = 0  # outcomes told since the last record
         self._flushed_us = 0
@@ -148,17 +146,28 @@ class Outcomes:
         if not closed and self._count < DUE_COUNT and 0 <= now_us - self._flushed_us < DUE_US:
             return  # the next turn is not far
         self._flushed_us = now_us
-        groups = [{**group.verdict.columns(), "seq": group.seqs, "eid": group.eids} for group in self._groups.values()]
+        groups: dict[Origin, list[dict[str, Any]]] = {}
+        for group in self._groups.values():
+            origin = group.verdict.rule.origin or self.origin
+            columns = {**group.verdict.columns(), "seq": group.seqs, "eid": group.eids}
+            groups.setdefault(origin, []).append(columns)
         self._groups, self._count = {}, 0
+        *others, last = groups or [self.origin]  # after a reload there may be several: each names its own tables
+        for origin in others:
+            self._write(origin, self._written_low, False, groups[origin])
+        self._write(last, self._low, closed, groups.get(last, []))
+        self._written_low = self._low
+
+    def _write(self, origin: Origin, low: int, closed: bool, groups: list[dict[str, Any]]) -> None:
         self._records += 1
         record = {
             "v": FORMAT,
             "run": self.run,
             "n": self._records,
-            "at": now_us,
-            "low": self._low,
-            "digest": self.digest,
-            "profile": self.profile,
+            "at": self._flushed_us,
+            "low": low,
+            "digest": origin.digest,
+            "profile": origin.profile,
             "closed": int(closed),
             "groups": groups,
         }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gateway.engine_links import Incoming
 from gateway.facts import Transfers
 from gateway.outcomes import LinkFacts, Verdict
-from mappings import Decision
+from mappings import Decision, Slice, TableSet
 from native_backend.answers import Published
 
 if TYPE_CHECKING:
@@ -38,22 +38,30 @@ class PublishingLink:
         self._key_prefix = house.event_key_prefix
         self._submit = house.realm.publish
         self._verdicts: dict[tuple[int, int, str, str], Verdict] = {}
-        tables = house.tables
+        self.use(house.tables)
+        link.set_message_size_max(house.limits.message_size_bytes)
+        self.top_up()
+
+    def use(self, tables: TableSet) -> None:
+        """Decide by these tables from the next transfer on."""
+        self._tables = tables
+        self._verdicts.clear()
         # What a transfer meets depends on three bits once the link's mode is known; a peer that breaks its own mode
         # is taken as mixed.
         self._publish = {mode: tables["publish"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
-        self._published = {mode: tables["published"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
+        self._published = self._published_by(tables)
         self._common = [self._decide("event", "no", presettled) for presettled in (0, 1)]
         unsettled, settled = (self._decide("null", "no", presettled, "partial") for presettled in (0, 1))
-        link.reports_partial = (unsettled.then["native"] != "reassemble", settled.then["native"] != "reassemble")
-        link.set_message_size_max(house.limits.message_size_bytes)
-        self.top_up()
+        self.link.reports_partial = (unsettled.then["native"] != "reassemble", settled.then["native"] != "reassemble")
 
     def _decide(self, transformed: str, transactional: str, presettled: int, framing: str = "whole") -> Decision:
         mode = self._mode_of(presettled)
         return self._publish[mode].decide(
             framing=framing, transformed=transformed, transactional=transactional, presettled=_YES_NO[presettled]
         )
+
+    def _published_by(self, tables: TableSet) -> dict[str, Slice]:
+        return {mode: tables["published"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
 
     def _mode_of(self, presettled: int) -> str:
         return "mixed" if self._mode == ("unsettled", "settled")[1 - presettled] else self._mode
@@ -82,7 +90,9 @@ class PublishingLink:
         if None in keys or transfers.transactional or 0 < settled < len(presettled):
             self._one_by_one(keys, values, transfers, first_seq)
             return
-        batch = _Batch(self, first_seq, int(settled > 0), self._common[settled > 0], len(messages), size_bytes)
+        batch = _Batch(
+            self, first_seq, int(settled > 0), self._common[settled > 0], len(messages), size_bytes, self._tables
+        )
         self._carry_out(batch, keys, values)  # type: ignore[arg-type]
 
     def _one_by_one(
@@ -102,7 +112,7 @@ class PublishingLink:
             else:
                 if batch is not None:
                     self._carry_out(batch, *run)
-                batch, run = _Batch(self, first_seq + offset, int(settled), decision, 1, size), ([], [])
+                batch, run = _Batch(self, first_seq + offset, int(settled), decision, 1, size, self._tables), ([], [])
             run[0].append(key or b"")
             run[1].append(value or b"")
         if batch is not None:
@@ -119,7 +129,9 @@ class PublishingLink:
         """A message in several frames, and the tables do not reassemble."""
         first_seq = self._house.outcomes.number(1)
         self.link.number(first_seq, 1)
-        batch = _Batch(self, first_seq, presettled, self._decide("null", "no", presettled, "partial"), 1, 0)
+        batch = _Batch(
+            self, first_seq, presettled, self._decide("null", "no", presettled, "partial"), 1, 0, self._tables
+        )
         self._conclude(batch, batch.decision, None, range(first_seq, first_seq + 1), [-1], None)
 
     # -- answers
@@ -127,7 +139,8 @@ class PublishingLink:
     def published(self, batch: _Batch, answer: Published) -> None:
         """The realm has answered a part of a batch."""
         first = batch.first_seq + answer.first
-        decision = self._published[self._mode_of(batch.presettled)].decide(
+        slices = self._published if batch.tables is self._tables else self._published_by(batch.tables)
+        decision = slices[self._mode_of(batch.presettled)].decide(
             answer=answer.answer, presettled=_YES_NO[batch.presettled]
         )
         self._conclude(batch, batch.decision, decision, range(first, first + len(answer.eids)), answer.eids, answer)
@@ -203,6 +216,7 @@ class _Batch:
     decision: Decision
     open: int  # messages without an outcome
     size_bytes: int
+    tables: TableSet  # under which they came
 
     def answered(self, answer: Published) -> None:
         self.link.published(self, answer)

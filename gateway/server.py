@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
-import json
 import logging
 import os
 import signal
@@ -25,6 +24,7 @@ from gateway.doorkeeper import Doorkeeper
 from gateway.entrance import Entrance
 from gateway.gateway import Gateway
 from gateway.opening import open_realm
+from gateway.reload import Reload
 from gateway.sasl import SaslServer
 from gateway.settings import Settings
 from mappings import load_tables
@@ -61,8 +61,7 @@ def serve(settings: Settings) -> int:
     run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"
     realm = open_realm(settings, run, clock)
     gateway = Gateway(settings, realm, tables, clock)
-    document = {**tables.expanded(), "stored_us": clock.epoch_us()}
-    realm.append_evidence("tables", tables.digest.encode(), json.dumps(document, separators=(",", ":")).encode())
+    gateway.store_tables()
     gc.freeze()  # what is here now stays; and cycles are rare on the hot path, so look for them seldom
     gc.set_threshold(100_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -90,6 +89,7 @@ class Server:
         self._woken = False
         self.doorkeeper: Doorkeeper
         self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
+        self.reload = Reload(gateway)
         gateway.on_pressure = self._on_pressure
         gateway.on_broken = self._on_broken
 
@@ -97,6 +97,7 @@ class Server:
         loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self.reload.request)
         listeners = await self.open()
         housekeeping = loop.create_task(self._keep_house())
         for listener in listeners:
@@ -108,6 +109,7 @@ class Server:
             listener.close()
         await self._shut_down()
         housekeeping.cancel()
+        await self.reload.close()
         return TAKEN_OVER if self.gateway.realm.lost else 0
 
     async def open(self) -> list[asyncio.Server]:
@@ -182,6 +184,7 @@ class Server:
     async def _keep_house(self) -> None:
         while True:
             await asyncio.sleep(HOUSEKEEPING_INTERVAL_S)
+            self.reload.look()
             for port in list(self.ports.values()):
                 port.tick(self.gateway.clock.monotonic_s())
             self.flush()

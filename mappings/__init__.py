@@ -8,7 +8,7 @@ them.
 Imports nothing of ours but itself.
 """
 
-from mappings.compile import Decision, ImpossibleFacts, Slice, Table
+from mappings.compile import Decision, ImpossibleFacts, Origin, Slice, Table
 from mappings.table_set import MappingProblems, TableSet, load_tables
 
-__all__ = ["Decision", "ImpossibleFacts", "MappingProblems", "Slice", "Table", "TableSet", "load_tables"]
+__all__ = ["Decision", "ImpossibleFacts", "MappingProblems", "Origin", "Slice", "Table", "TableSet", "load_tables"]

@@ -20,7 +20,7 @@ May import: the standard library, `mappings.boxes`, `mappings.rules`, `mappings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
 from typing import Any
@@ -33,6 +33,14 @@ class ImpossibleFacts(Exception):
     """These facts cannot occur together, says the table; whoever put them together is wrong."""
 
 
+@dataclass(slots=True, eq=False)
+class Origin:
+    """The set of tables that a decision comes from: what its evidence names."""
+
+    profile: str
+    digest: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What one cell says. `cell` counts in the full product, first axis slowest; `then` has every key of the
@@ -42,6 +50,7 @@ class Decision:
     rule: str
     cell: int
     then: Mapping[str, Any]
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
 
 class Slice:
@@ -85,7 +94,7 @@ class Slice:
 class Table(Slice):
     """A whole table: a slice with nothing fixed."""
 
-    __slots__ = ("rules",)
+    __slots__ = ("_slices", "rules")
 
     def __init__(
         self,
@@ -96,9 +105,17 @@ class Table(Slice):
     ) -> None:
         super().__init__(name, axes, cells, {})
         self.rules = dict(rules)  # rule id -> then, in the file's order
+        self._slices: dict[frozenset[tuple[str, str]], Slice] = {}  # there are no more than combinations of constants
 
     def slice(self, **constants: str) -> Slice:
-        """The table with these axes fixed."""
+        """The table with these axes fixed. Links that attach alike share one."""
+        key = frozenset(constants.items())
+        found = self._slices.get(key)
+        if found is None:
+            found = self._slices[key] = self._cut(constants)
+        return found
+
+    def _cut(self, constants: Mapping[str, str]) -> Slice:
         for axis, value in constants.items():
             if axis not in self.axes:
                 raise KeyError(f"table {self.name} has no axis {axis}")
@@ -124,7 +141,7 @@ def strides_of(axes: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
     return {axis: strides[axis] for axis in axes}
 
 
-def compile_table(table: TableRules, profile: Profile) -> Table:
+def compile_table(table: TableRules, profile: Profile, origin: Origin | None = None) -> Table:
     """Rules that `mappings.check` has found to fit together."""
     axes = table.words.axes
     strides = tuple(strides_of(axes).values())
@@ -137,8 +154,19 @@ def compile_table(table: TableRules, profile: Profile) -> Table:
             if cell not in impossible:
                 if cells[cell] is not None:
                     raise AssertionError(f"unchecked rules: two hit {facts_of(table.words, at)}")
-                cells[cell] = Decision(table.words.name, rule.id, cell, then)
+                cells[cell] = Decision(table.words.name, rule.id, cell, then, origin)
     return Table(table.words.name, axes, tuple(cells), {rule.id: rule.then for rule in profile.rules})
+
+
+def table_of(name: str, document: Mapping[str, Any], origin: Origin) -> Table:
+    """A table from its part of the expanded document (`TableSet.expanded`), as it was when that was written."""
+    axes = {axis: tuple(values) for axis, values in document["axes"].items()}
+    rules = {rule: MappingProxyType(dict(then)) for rule, then in document["rules"].items()}
+    cells = tuple(
+        None if rule is None else Decision(name, rule, cell, rules[rule], origin)
+        for cell, rule in enumerate(document["cells"])
+    )
+    return Table(name, axes, cells, rules)
 
 
 def _cell(positions: Iterable[int], strides: tuple[int, ...]) -> int:

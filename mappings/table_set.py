@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mappings.check import check_table
-from mappings.compile import Table, compile_table
+from mappings.compile import Origin, Table, compile_table, table_of
 from mappings.load import load_directory
 from mappings.rules import TableRules
 from mappings.vocabulary import DEFAULT_PROFILE, PROFILES
@@ -36,11 +36,40 @@ class MappingProblems(Exception):
 class TableSet:
     """Every table of one profile."""
 
-    def __init__(self, profile: str, tables: Mapping[str, Table]) -> None:
+    def __init__(
+        self,
+        profile: str,
+        tables: Mapping[str, Table],
+        origin: Origin | None = None,
+        document: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`origin`: that of the tables' decisions. `document`: what was expanded already, with its digest."""
         self.profile = profile
         self._tables = dict(tables)
-        self._document = {"v": 1, "profile": profile, "tables": {name: _expanded(self[name]) for name in self}}
-        self.digest = digest_of(self._document)
+        self.origin = origin or Origin(profile)
+        if document is None:
+            expanded = {name: expanded_part(self[name]) for name in self}
+            self._document: dict[str, Any] = {"v": 1, "profile": profile, "tables": expanded}
+            self.origin.digest = digest_of(self._document)
+        else:
+            self._document = {key: document[key] for key in ("v", "profile", "tables")}
+        self.digest = self.origin.digest
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> TableSet:
+        """The tables that an expanded document holds, whatever the vocabulary is by now. Its digest is believed: it was
+        made by us, or the caller has compared it (`digest_of`)."""
+        return next(whole for whole in cls.read_in_steps(document) if whole is not None)
+
+    @classmethod
+    def read_in_steps(cls, document: Mapping[str, Any]) -> Iterator[TableSet | None]:
+        """The same, a table at a time, so that others may have their turn in between: None until it is whole."""
+        origin = Origin(document["profile"], document["digest"])
+        tables: dict[str, Table] = {}
+        for name, part in document["tables"].items():
+            tables[name] = table_of(name, part, origin)
+            yield None
+        yield cls(document["profile"], tables, origin, document)
 
     def __getitem__(self, name: str) -> Table:
         return self._tables[name]
@@ -52,6 +81,10 @@ class TableSet:
         """The document that is stored under the digest, but for `stored_us`."""
         document: dict[str, Any] = json.loads(json.dumps(self._document))  # a copy: the caller may add to it
         return {"v": document.pop("v"), "digest": self.digest, **document}
+
+    def to_store(self, stored_us: int) -> Mapping[str, Any]:
+        """The same with the time, not copied: to be written out at once, never changed."""
+        return {"digest": self.digest, **self._document, "stored_us": stored_us}
 
 
 def digest_of(document: Mapping[str, Any]) -> str:
@@ -73,7 +106,9 @@ def load_rules(directory: Path | None = None) -> tuple[dict[str, TableRules], li
 
 def compile_profile(rules: Mapping[str, TableRules], profile: str) -> TableSet:
     """Checked rules of every table, compiled for one profile."""
-    return TableSet(profile, {name: compile_table(table, table.profiles[profile]) for name, table in rules.items()})
+    origin = Origin(profile)
+    tables = {name: compile_table(table, table.profiles[profile], origin) for name, table in rules.items()}
+    return TableSet(profile, tables, origin)
 
 
 def load_tables(directory: Path | None = None, profile: str = DEFAULT_PROFILE) -> TableSet:
@@ -88,7 +123,8 @@ def load_tables(directory: Path | None = None, profile: str = DEFAULT_PROFILE) -
     return compile_profile(rules, profile)
 
 
-def _expanded(table: Table) -> dict[str, Any]:
+def expanded_part(table: Table) -> dict[str, Any]:
+    """What the document says of one table."""
     return {
         "axes": {axis: list(values) for axis, values in table.axes.items()},
         "rules": {rule: dict(then) for rule, then in table.rules.items()},

@@ -12,6 +12,7 @@ from gateway.outcomes import DUE_COUNT, DUE_US, LinkFacts, Outcomes, Verdict
 from mappings import load_tables
 
 TABLES = load_tables()
+ORIGIN = TABLES.origin
 STORED = TABLES["published"].decide(answer="stored", sender_settle_mode="mixed", presettled="no")
 PUBLISH = TABLES["publish"].decide(
     framing="whole", transformed="event", transactional="no", sender_settle_mode="mixed", presettled="no"
@@ -41,7 +42,7 @@ class Book:
         self.records: list[dict[str, Any]] = []
         self.now = 7
         self.turn_us = DUE_US
-        self.outcomes = Outcomes("run", "digest", "extended", self._append, self._epoch_us)
+        self.outcomes = Outcomes("run", ORIGIN, self._append, self._epoch_us)
 
     def _epoch_us(self) -> int:
         self.now += self.turn_us
@@ -137,7 +138,7 @@ def test_what_was_said_alike_is_one_group() -> None:
     }
     head = {key: value for key, value in record.items() if key != "groups"}
     assert head == {
-        "v": 1, "run": "run", "n": 1, "at": book.now, "low": 6, "digest": "digest", "profile": "extended", "closed": 0
+        "v": 1, "run": "run", "n": 1, "at": book.now, "low": 6, "digest": ORIGIN.digest, "profile": "extended", "closed": 0
     }  # fmt: skip
 
 

@@ -14,13 +14,15 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from gateway.gateway import Gateway
 from gateway.server import Server
-from gateway.settings import Listen
+from gateway.settings import Listen, MappingSettings
 from mappings import TableSet
 from native_backend.clock import SystemClock
 from tests.wire.conversation import settings_of
@@ -32,9 +34,11 @@ DEADLINE_S = 20.0
 class TcpHouse:
     """See the module's docstring."""
 
-    def __init__(self, tables: TableSet, realm: ScriptedRealm | None = None) -> None:
+    def __init__(self, tables: TableSet, realm: ScriptedRealm | None = None, directory: Path | None = None) -> None:
+        """`directory`: where a reload reads tables."""
         self.realm = realm or ScriptedRealm()
         self.tables = tables
+        self.directory = directory
         self.port = 0
         self.gateway: Gateway
         self.server: Server
@@ -45,12 +49,14 @@ class TcpHouse:
     async def _serve(self) -> None:
         self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
         settings = settings_of(self.tables, (Listen("127.0.0.1", 0),), {})
+        settings = replace(settings, mappings=MappingSettings(self.tables.profile, self.directory))
         self.gateway = Gateway(settings, self.realm, self.tables, SystemClock())  # type: ignore[arg-type]
         self.server = Server(self.gateway)
         [listener] = await self.server.open()
         self.port = listener.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stopped.wait()
+        await self.server.reload.close()
         listener.close()
         for port in list(self.server.ports.values()):
             port.abort()

@@ -1,0 +1,128 @@
+"""Other tables while serving: on SIGHUP, or when a file of `mappings.dir` changes, they are read and checked in a
+process of their own and put in force between two turns. Tables with problems change nothing; they are logged once.
+
+Links and what is in flight live on. A delivery is decided by the tables in force when its fact came: its transfer, its
+disposition. The loop is held up by no more than reading one table of the answer at a time.
+
+May import: `gateway`, `mappings`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gateway.gateway import Gateway
+from gateway.limits import TABLES_ANSWER_BYTES, TABLES_CHECK_TIMEOUT_S
+from mappings import TableSet
+
+log = logging.getLogger("realmgate.reload")
+
+_Signature = tuple[tuple[str, int, int], ...]
+
+
+class Reload:
+    """One gateway's. `done`, `refused`: how often; `problems`: of the last try, none when it went well."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._settings = gateway.settings.mappings
+        self._process: asyncio.subprocess.Process | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._asked = False
+        self._seen = self._signature()
+        self.done = 0
+        self.refused = 0
+        self.problems: list[str] = []
+
+    def request(self) -> None:
+        """Load soon. Many requests while one is under way are one more."""
+        self._asked = True
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def look(self) -> None:
+        """Once in a while: has a file changed?"""
+        signature = self._signature()
+        if signature != self._seen:
+            self._seen = signature
+            self.request()
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        await self._stop_process()
+
+    def _signature(self) -> _Signature:
+        directory = self._settings.directory
+        if directory is None:
+            return ()  # the shipped tables change with the program
+        found = []
+        for path in sorted((directory / "tables").glob("*.yaml")):
+            try:
+                status = path.stat()
+            except OSError:
+                continue  # it went between the two; the next look sees it
+            found.append((path.name, status.st_mtime_ns, status.st_size))
+        return tuple(found)
+
+    async def _run(self) -> None:
+        try:
+            while self._asked:
+                self._asked = False
+                try:
+                    answer = await asyncio.wait_for(self._ask(), TABLES_CHECK_TIMEOUT_S)
+                except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError) as error:
+                    await self._stop_process()
+                    self._refuse([f"the tables could not be checked: {error!r}"])
+                    continue
+                if "problems" in answer:
+                    self._refuse(answer["problems"])
+                else:
+                    await self._put_in_force(answer["document"])
+        finally:
+            self._task = None
+
+    async def _ask(self) -> dict[str, Any]:
+        process = self._process
+        if process is None or process.returncode is not None:
+            pipe = asyncio.subprocess.PIPE
+            command = (sys.executable, "-P", "-m", "mappings.loading")
+            process = self._process = await asyncio.create_subprocess_exec(
+                *command, stdin=pipe, stdout=pipe, limit=TABLES_ANSWER_BYTES
+            )
+        assert process.stdin is not None and process.stdout is not None
+        directory: Path | None = self._settings.directory
+        question = {"directory": str(directory) if directory else None, "profile": self._settings.profile}
+        process.stdin.write(json.dumps(question).encode() + b"\n")
+        line = await process.stdout.readuntil(b"\n")
+        return dict(orjson.loads(line))
+
+    async def _put_in_force(self, document: dict[str, Any]) -> None:
+        self.problems = []
+        if document["digest"] != self._gateway.tables.digest:
+            steps = TableSet.read_in_steps(document)
+            while (tables := next(steps)) is None:
+                await asyncio.sleep(0)
+            self._gateway.use(tables)
+            log.info("tables %s are in force", tables.digest)
+        self.done += 1
+
+    def _refuse(self, problems: list[str]) -> None:
+        self.refused += 1
+        if problems != self.problems:
+            said = "\n  ".join(problems)
+            log.error("these tables are not used, tables %s stay in force:\n  %s", self._gateway.tables.digest, said)
+        self.problems = problems
+
+    async def _stop_process(self) -> None:
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            process.kill()
+            await process.wait()
