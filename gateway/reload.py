@@ -24,19 +24,32 @@ from mappings import TableSet
 
 log = logging.getLogger("realmgate.reload")
 
-_Signature = tuple[tuple[str, int, int], ...]
+Signature = tuple[tuple[str, int, int], ...]
+
+
+def signature_of(directory: Path | None) -> Signature:
+    """What tells that a file of tables has changed. The shipped tables change with the program."""
+    found = []
+    for path in sorted((directory / "tables").glob("*.yaml")) if directory is not None else ():
+        try:
+            status = path.stat()
+        except OSError:
+            continue  # it went between the two; the next look sees it
+        found.append((path.name, status.st_mtime_ns, status.st_size))
+    return tuple(found)
 
 
 class Reload:
     """One gateway's. `done`, `refused`: how often; `problems`: of the last try, none when it went well."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, seen: Signature | None = None) -> None:
+        """`seen`: the signature before the tables in force were read; a change since then is noticed."""
         self._gateway = gateway
         self._settings = gateway.settings.mappings
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._asked = False
-        self._seen = self._signature()
+        self._seen = signature_of(self._settings.directory) if seen is None else seen
         self.done = 0
         self.refused = 0
         self.problems: list[str] = []
@@ -49,7 +62,7 @@ class Reload:
 
     def look(self) -> None:
         """Once in a while: has a file changed?"""
-        signature = self._signature()
+        signature = signature_of(self._settings.directory)
         if signature != self._seen:
             self._seen = signature
             self.request()
@@ -58,19 +71,6 @@ class Reload:
         if self._task is not None:
             self._task.cancel()
         await self._stop_process()
-
-    def _signature(self) -> _Signature:
-        directory = self._settings.directory
-        if directory is None:
-            return ()  # the shipped tables change with the program
-        found = []
-        for path in sorted((directory / "tables").glob("*.yaml")):
-            try:
-                status = path.stat()
-            except OSError:
-                continue  # it went between the two; the next look sees it
-            found.append((path.name, status.st_mtime_ns, status.st_size))
-        return tuple(found)
 
     async def _run(self) -> None:
         try:

@@ -6,7 +6,6 @@ May import: `gateway`, `mappings`, `native_backend`.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import logging
 import os
@@ -19,12 +18,13 @@ from typing import Any, cast
 
 import uvloop
 
+from gateway.arena import use_one_arena
 from gateway.connection import Connection
 from gateway.doorkeeper import Doorkeeper
 from gateway.entrance import Entrance
 from gateway.gateway import Gateway
 from gateway.opening import open_realm
-from gateway.reload import Reload
+from gateway.reload import Reload, Signature, signature_of
 from gateway.sasl import SaslServer
 from gateway.settings import Settings
 from mappings import load_tables
@@ -48,15 +48,16 @@ READ_AHEAD_BYTES = 524_288
 STREAM_MESSAGES = (
     32  # in one turn: then the peer streams, and what comes may wait for the next tick to be a turn's worth
 )
-_M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
 def serve(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT; 0 when everything was closed in order, 3 when another gateway took the realm over.
     Raises LogError when the realm cannot be opened."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    _use_one_arena()
+    use_one_arena()
     clock = SystemClock()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it means a reload: not the end of who waits for a realm
+    seen = signature_of(settings.mappings.directory)
     tables = load_tables(settings.mappings.directory, settings.mappings.profile)
     run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"
     realm = open_realm(settings, run, clock)
@@ -65,21 +66,15 @@ def serve(settings: Settings) -> int:
     gc.freeze()  # what is here now stays; and cycles are rare on the hot path, so look for them seldom
     gc.set_threshold(100_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(Server(gateway).run())
-
-
-def _use_one_arena() -> None:
-    """One malloc arena for all threads: what Kafka's threads take and this one gives back would stay resident."""
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):
-        libc.mallopt(_M_ARENA_MAX, 1)
+        return runner.run(Server(gateway, seen).run())
 
 
 class Server:
     """The loop around a gateway."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, seen: Signature | None = None) -> None:
         self.gateway = gateway
+        self._seen = seen  # of the tables' files, before they were read
         self.ports: dict[Connection, Port] = {}
         self.waiting: dict[Port, None] = {}  # those with less than a turn's worth, until the next tick
         self.loop: asyncio.AbstractEventLoop
@@ -89,7 +84,7 @@ class Server:
         self._woken = False
         self.doorkeeper: Doorkeeper
         self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
-        self.reload = Reload(gateway)
+        self.reload: Reload
         gateway.on_pressure = self._on_pressure
         gateway.on_broken = self._on_broken
 
@@ -97,8 +92,8 @@ class Server:
         loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._stop.set)
-        loop.add_signal_handler(signal.SIGHUP, self.reload.request)
         listeners = await self.open()
+        loop.add_signal_handler(signal.SIGHUP, self.reload.request)
         housekeeping = loop.create_task(self._keep_house())
         for listener in listeners:
             host, port = listener.sockets[0].getsockname()[:2]
@@ -120,6 +115,7 @@ class Server:
         self.doorkeeper = Doorkeeper(users, failures_kept, self.gateway.clock)
         addresses = [(listen.host, listen.port) for listen in self.gateway.settings.listen]
         listeners = [await loop.create_server(lambda: Port(self), *address) for address in addresses]
+        self.reload = Reload(self.gateway, self._seen)
         self._tick()
         return listeners
 

@@ -90,7 +90,7 @@ def reload_once(house: TcpHouse) -> None:
     reload: Reload = house.server.reload
     before = reload.done + reload.refused
     house.do(reload.request)
-    house.until(lambda: reload.done + reload.refused > before)
+    house.until(lambda: reload.done + reload.refused > before, 300.0)
 
 
 def run(count: int, directory: Path) -> Figures:

@@ -28,7 +28,7 @@ from native_backend.clock import SystemClock
 from tests.wire.conversation import settings_of
 from tests.wire.scripted_realm import ScriptedRealm
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 class TcpHouse:
@@ -75,9 +75,9 @@ class TcpHouse:
         assert finished.wait(DEADLINE_S)
         return done[0]
 
-    def until(self, reached: Callable[[], bool]) -> None:
+    def until(self, reached: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
         """Wait for something that the realm shows."""
-        end = time.monotonic() + DEADLINE_S
+        end = time.monotonic() + deadline_s
         while not self.do(reached):
             assert time.monotonic() < end, "not reached"
             time.sleep(0.002)
