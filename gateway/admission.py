@@ -61,7 +61,7 @@ class Admission:
             self._refuse(self._attached(found.answer, "attach"), found.answer, found.native)
         elif found.node is None and not self._created and self._may_create():
             self._created = True
-            if not self._house.realm.may_create(self.connection.subject):
+            if not self._house.realm.access.may_create(self.connection.subject):
                 self._refuse(self._attached("access-denied", "attach"), "access-denied", "not-granted")
                 return
             self._house.realm.create_node(self.terminus.node, self.terminus.wanted_kind, self)  # type: ignore[arg-type]

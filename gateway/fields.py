@@ -263,6 +263,12 @@ FIELDS: tuple[Field, ...] = (
         "the file of users, relative to this one: [how to write it](how-to/security.md)",
     ),
     Field(
+        "security.kafka_acls",
+        boolean(True),
+        False,
+        "Kafka's own access lists must allow the AMQP user, too: Write on a node's topic to publish, Read to consume",
+    ),
+    Field(
         "security.plain_without_tls",
         boolean(True),
         False,

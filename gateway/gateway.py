@@ -62,7 +62,7 @@ class Gateway:
         self._pressure = False
         self._link_numbers = 0
         self._turns = 0
-        realm.on_access_changed(self._on_access_changed)
+        realm.access.on_changed.append(self._on_access_changed)
 
     # -- shared counts
 

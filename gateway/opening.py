@@ -37,14 +37,16 @@ def open_realm(settings: Settings, run: str, clock: Clock) -> Realm:
     log, limits = open_log(settings), settings.limits.realm
     prefix = settings.realm.prefix
     realm = Realm(log, prefix, run, clock, ThreadControl(), limits, annotated_letter, lease_control=looks)
-    _open(realm, where(settings))
+    _open(realm, where(settings), settings.security.kafka_acls)
     return realm
 
 
-def _open(realm: Realm, place: str) -> None:
+def _open(realm: Realm, place: str, kafka_acls: bool) -> None:
     last, told_s = "", 0.0
     while True:
         try:
+            if kafka_acls:
+                realm.access.follow_rights()
             return realm.open(_standby)
         except LogError as error:
             if error.failure.cause not in _WAITED_FOR:

@@ -64,11 +64,13 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """SASL mechanisms that are offered, whether a peer may come without SASL, and who is known."""
+    """SASL mechanisms that are offered, whether a peer may come without SASL, who is known, and whether Kafka's lists
+    count."""
 
     sasl: tuple[str, ...]
     bare_amqp: bool
     users: Users = NOBODY
+    kafka_acls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,9 @@ def _security(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
         message = "security.sasl: PLAIN shows passwords to everybody on the wire"
         problems.append(section.problem(message, "remove it, or write plain_without_tls: true where the wire is safe"))
     users = load_users(base / file, problems) if file is not None else NOBODY
-    return Security(tuple(sasl), bare_amqp, users)
+    if values["security.kafka_acls"] and values["realm.kind"] != "kafka":
+        problems.append(section.problem("security.kafka_acls: this realm is not on Kafka", "remove it"))
+    return Security(tuple(sasl), bare_amqp, users, values["security.kafka_acls"])
 
 
 def _realm(values: dict[str, Any], base: Path, problems: list[Problem]) -> EmbeddedRealm | KafkaRealm:

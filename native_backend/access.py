@@ -2,6 +2,7 @@
 
 Grants add up and nothing is ever denied by one: who is granted an operation on the node, or on the realm, may do it. A
 node without grants, in a realm without grants, is open to everybody. Publish is a queue's push, subscribe its pop.
+Asked by `native_backend.admittance`.
 Source: semantics.md 3.5 (UM's operations), ADR 0029. May import: the standard library, `native_backend` below it.
 """
 
@@ -10,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from native_backend.metadata import Metadata
-from native_backend.nodes import Node
 from native_backend.properties import Grant
 
 SUBSCRIBING: Final = {
@@ -42,16 +41,3 @@ ANONYMOUS: Final = Subject("anonymous")
 def deciding(acl: tuple[Grant, ...], subject: Subject, operation: str) -> Grant | None:
     """The first grant that allows it."""
     return next((grant for grant in acl if operation in grant.operations and subject.is_meant(grant.who)), None)
-
-
-class Access:
-    """The grants of one realm as its metadata has them now."""
-
-    def __init__(self, metadata: Metadata) -> None:
-        self._metadata = metadata
-
-    def allows(self, subject: Subject, operations: frozenset[str], node: Node | None) -> bool:
-        """All of the operations on the node as it is now, or on the realm itself (no node)."""
-        now = self._metadata.stores.get(node.store) if node is not None else None
-        acl = (now.properties.acl if now is not None else ()) + self._metadata.acl
-        return not acl or all(deciding(acl, subject, operation) is not None for operation in operations)

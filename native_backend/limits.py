@@ -53,6 +53,8 @@ class RealmLimits:
     """Dead letters that are read and copied in one transaction; one event always fits."""
     command_interval_s: float = 0.5
     """How often the owner looks for commands of operators."""
+    rights_interval_s: float = 3.0
+    """How often the log's own access lists are read, where they count."""
     retry_interval_s: float = 0.1
     """From a failed read, transaction or resolution to the next attempt."""
     lease_s: float = 5.0

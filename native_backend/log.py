@@ -9,7 +9,7 @@ Two kinds of call:
   what they started is answered by a completion out of `poll`.
 * *control* calls (everything else) block up to a deadline and may be made from any thread; they raise `LogError`.
 
-May import: the standard library only.
+May import: the standard library, `native_backend.rights`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+from native_backend.rights import Rights
 
 Cause = Literal[
     "not-found",  # the topic (or partition) does not exist, after a metadata refresh
@@ -227,6 +229,10 @@ class Log(Protocol):
 
     def projected(self, group: str, deadline_s: float = 10.0) -> dict[tuple[str, int], tuple[int, str]]:
         """The stored offsets of a group; empty when there are none."""
+        ...
+
+    def rights(self, deadline_s: float = 10.0) -> Rights | None:
+        """The log's own access lists; None: it keeps none."""
         ...
 
     def forget(self, group: str, deadline_s: float = 10.0) -> None:

@@ -10,8 +10,9 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from native_backend.access import SUBSCRIBING, Access, Subject
+from native_backend.access import SUBSCRIBING, Subject
 from native_backend.admin import create_node
+from native_backend.admittance import Admittance
 from native_backend.answers import Answer, NodeFound, NodeKind, PublishAnswer, Published, Subscribed
 from native_backend.clock import Clock
 from native_backend.command_desk import CommandDesk
@@ -39,7 +40,7 @@ from native_backend.transaction import Posting, commit
 __all__ = ["Delivered", "Node", "Posting", "Realm", "Settlement", "Subscribe", "Subscription"]
 _LOG = logging.getLogger(__name__)
 NOT_GRANTED = "not-granted"  # the native code of what the realm's grants do not allow
-_PUBLISH, _MANAGE = frozenset({"publish"}), frozenset({"manage"})
+_PUBLISH = frozenset({"publish"})
 _PAUSE_S = 0.001  # between two polls while closing
 
 
@@ -77,14 +78,13 @@ class Realm:
             log, prefix, run, clock, control, limits, feeds, journal, self._answer, metadata, enclose, lease
         )
         self._log, self._clock, self._control, self._journal, self._feeds = log, clock, control, journal, feeds
-        self._access = Access(self._metadata)
-        self._metadata.on_changed.append(lambda _: self._recheck())
+        self.access = Admittance(self._metadata, self._services)
+        self.access.on_changed.append(self._recheck)
         self._metadata.on_changed.append(feeds.change)
         self._shard = Shard(self._services, self._metadata)
         self._publisher = Publisher(self._services, self._metadata)
         self._desk = CommandDesk(self._services, self._metadata, self._shard, self._follow)
         self._subscriptions: set[Subscription] = set()
-        self._access_changed: list[Callable[[], None]] = []
         self._following = False
         self._follow_s = 0.0
 
@@ -163,15 +163,6 @@ class Realm:
 
     # -- access
 
-    def may_create(self, subject: Subject) -> bool:
-        """Nodes, which belong to the realm."""
-        return self._access.allows(subject, _MANAGE, None)
-
-    def on_access_changed(self, listener: Callable[[], None]) -> None:
-        """Told out of `poll` when something may be allowed no more, or anew; subscriptions that are not are lost by
-        then."""
-        self._access_changed.append(listener)
-
     def refuse(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
         """`publish` for those who may not: answered by one `Published`."""
         self._answer(Published(owner, 0, [-1] * len(keys), "access-denied", NOT_GRANTED))
@@ -180,11 +171,9 @@ class Realm:
         for subscription in list(self._subscriptions):
             if not self._allowed(subscription):
                 subscription.revoke(NOT_GRANTED)
-        for listener in self._access_changed:
-            listener()
 
     def _allowed(self, asked: Subscribe | Subscription) -> bool:
-        return self._access.allows(asked.subject, SUBSCRIBING[asked.mode], asked.node)
+        return self.access.allows(asked.subject, SUBSCRIBING[asked.mode], asked.node)
 
     # -- data
 
@@ -196,7 +185,7 @@ class Realm:
         """What publishing to that node would be answered now, as far as that can be known before."""
         if not self._metadata.alive(node):
             return "not-found"
-        return "stored" if self._access.allows(subject, _PUBLISH, node) else "access-denied"
+        return "stored" if self.access.allows(subject, _PUBLISH, node) else "access-denied"
 
     def commit(self, settlements: list[Settlement], postings: Sequence[Posting], owner: object) -> None:
         """Enlisted settlements and new events, all or none; answered by `Committed`. What failed is in the caller's
@@ -352,6 +341,7 @@ class Realm:
         self._journal.advance()
         self._shard.advance()
         self._desk.advance()
+        self.access.advance()
         if not self._following and self._clock.monotonic_s() >= self._follow_s:
             self._following = True
             self._follow(lambda _: None)

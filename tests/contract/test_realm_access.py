@@ -55,7 +55,7 @@ def subscribe(
 def test_without_grants_everybody_may_do_everything(gateway: Gateway) -> None:
     node = gateway.create("orders")
     assert gateway.realm.may_publish(node, ANONYMOUS) == "stored"
-    assert gateway.realm.may_create(ANONYMOUS)
+    assert gateway.realm.access.may_create(ANONYMOUS)
     assert subscribe(gateway, node, ANONYMOUS).answer == "ready"
 
 
@@ -85,7 +85,7 @@ def test_grants_of_node_and_realm_add_up(gateway: Gateway) -> None:
     assert gateway.realm.may_publish(orders, ALICE) == "stored"
     assert gateway.realm.may_publish(other, ALICE) == "access-denied", "the realm's grants close every node"
     assert gateway.realm.may_publish(orders, ANONYMOUS) == "access-denied"
-    assert gateway.realm.may_create(BOB) and not gateway.realm.may_create(ALICE)
+    assert gateway.realm.access.may_create(BOB) and not gateway.realm.access.may_create(ALICE)
     on_realm(gateway)
     assert gateway.realm.may_publish(other, ALICE) == "stored"
 
@@ -154,7 +154,7 @@ def test_a_plain_subscription_is_lost_by_the_realms_grants_and_gets_nothing_more
 def test_who_may_not_publish_is_answered_and_nothing_is_stored(gateway: Gateway) -> None:
     node = gateway.create("orders")
     changes: list[str] = []
-    gateway.realm.on_access_changed(lambda: changes.append(gateway.realm.may_publish(node, ALICE)))
+    gateway.realm.access.on_changed.append(lambda: changes.append(gateway.realm.may_publish(node, ALICE)))
     on_node(gateway, "orders", grant("user:bob", "publish", "subscribe"))
     on_node(gateway, "orders", grant("user:alice", "publish", "subscribe"))
     assert changes == ["access-denied", "stored"]

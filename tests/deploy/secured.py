@@ -43,8 +43,11 @@ class Secured:
         """To User:gateway, on everything whose name begins so."""
         self._create([_binding(right, prefix, "PREFIXED", "ALLOW") for right in rights])
 
-    def deny(self, right: Right, name: str) -> None:
-        self._create([_binding(right, name, "LITERAL", "DENY")])
+    def allow(self, right: Right, name: str, user: str = "gateway") -> None:
+        self._create([_binding(right, name, "LITERAL", "ALLOW", user)])
+
+    def deny(self, right: Right, name: str, user: str = "gateway") -> None:
+        self._create([_binding(right, name, "LITERAL", "DENY", user)])
 
     def stop(self) -> None:
         environment = {**os.environ, "KAFKA_DIR": str(self.directory)}
@@ -78,13 +81,13 @@ def certificate(tls: Path, name: str) -> dict[str, str]:
     }
 
 
-def _binding(right: Right, name: str, pattern: str, permission: str) -> Any:
+def _binding(right: Right, name: str, pattern: str, permission: str, user: str = "gateway") -> Any:
     resource, operation = right
     return _ADMIN.AclBinding(
         _ADMIN.ResourceType[resource],
         name,
         _ADMIN.ResourcePatternType[pattern],
-        "User:gateway",
+        f"User:{user}",
         "*",
         _ADMIN.AclOperation[operation],
         _ADMIN.AclPermissionType[permission],

@@ -3,8 +3,10 @@ and no others; and nowhere a password."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,17 +111,61 @@ def test_other_ways_in(kafka: Secured, tmp_path: Path, way: str) -> None:
     no_secret_told(kafka, gateway)
 
 
-def no_secret_told(kafka: Secured, gateway: GatewayProcess) -> None:
+def no_secret_told(kafka: Secured, gateway: GatewayProcess, told: bool = True) -> None:
     assert gateway.stop() == 0, gateway.log()
     log = gateway.log_path.read_text()
-    assert "security.protocol" in log, "librdkafka told its configuration"
+    assert ("security.protocol" in log) == told, "librdkafka told its configuration"
     assert kafka.password not in log and "PRIVATE KEY" not in log
     assert "Traceback" not in log
 
 
-def command(directory: Path, settings: dict[str, Any], *words: str) -> subprocess.CompletedProcess[str]:
+def test_kafkas_own_lists_of_the_amqp_user(kafka: Secured, tmp_path: Path) -> None:
+    """Write to publish, Read to consume; a change closes the link; it needs Describe on the cluster to start."""
+    prefix = "um-lists"
+    kafka.grant(rights_of_the_how_to(), f"{prefix}.")
+    topic = f"{prefix}.node.orders"
+    kafka.allow(("TOPIC", "WRITE"), topic, "ANONYMOUS")
+    lists = {"security": {"kafka_acls": True}}
+    done = command(tmp_path, realm(kafka, "mTLS", prefix), "serve", **lists)
+    assert (done.returncode, "ClusterAuthorizationFailed" in done.stderr) == (2, True), done.stderr
+    kafka.allow(("BROKER", "DESCRIBE"), "kafka-cluster")
+    gateway = start_gateway(tmp_path, realm(kafka, "mTLS", prefix), **lists)
+    with Peer(gateway.port) as peer:
+        peer.publisher("orders")
+        peer.publish(frames.message(b"one"))
+        assert peer.outcomes(1) == {0: "accepted"}
+        peer.send(frames.attach_receiver("orders", 5))
+        assert peer.refused() == "amqp:unauthorized-access"
+        kafka.allow(("TOPIC", "READ"), topic, "*")
+        with Peer(gateway.port) as other:
+            attached_until_allowed(other, "orders")
+            other.credit(1, handle=9)
+            assert other.receive(1, handle=9)[0].payload == frames.message(b"one")
+            kafka.deny(("TOPIC", "READ"), topic, "ANONYMOUS")
+            assert other.expect("disposition", 60).state == "rejected:amqp:unauthorized-access"
+            assert other.detached(9) == "amqp:unauthorized-access"  # S-R1a
+        peer.publish(frames.message(b"two"))
+        assert peer.outcomes(1) == {1: "accepted"}, "Write is not Read"
+    no_secret_told(kafka, gateway, told=False)
+
+
+def attached_until_allowed(peer: Peer, node: str) -> None:
+    deadline = time.monotonic() + 60
+    for number in itertools.count():
+        peer.send(frames.attach_receiver(node, 9, f"attempt-{number}"))
+        attached = peer.expect("attach")
+        if attached.field(5) is not None:
+            peer._sent[9], peer._theirs[9] = 0, attached.field(1)
+            return
+        peer.expect("detach")
+        peer.send(frames.detach(9))
+        assert time.monotonic() < deadline, "the new right was not seen"
+        time.sleep(0.2)
+
+
+def command(directory: Path, settings: dict[str, Any], *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
     config = directory / "gateway.yaml"
-    config.write_text(yaml.safe_dump({"listen": ["amqp://127.0.0.1:0"], "realm": settings}))
+    config.write_text(yaml.safe_dump({"listen": ["amqp://127.0.0.1:0"], "realm": settings, **more}))
     return subprocess.run(
         [REALMGATE, *words, "--config", config], capture_output=True, text=True, timeout=100, check=False
     )

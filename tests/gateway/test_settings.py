@@ -142,6 +142,7 @@ REFUSED = [
     (REALM + "mappings: {profile: um-9.1}\n", '2: mappings.profile: there is no "um-9.1"; write um-9.'),
     (REALM + "mappings: {dir: nowhere}\n", "holds no tables/"),
     (REALM + "security: {sasl: [], bare_amqp: false}\n", "2: security lets nobody in"),
+    (REALM + "security: {kafka_acls: true}\n", "2: security.kafka_acls: this realm is not on Kafka; remove it"),
     (REALM + "security: {sasl: [SCRAM-SHA-256]}\n", "2: security.sasl: SCRAM-SHA-256 needs users; write users:"),
     (REALM + "security: {users: nobody.yaml, sasl: [SCRAM-SHA-256]}\n", "nobody.yaml:1: cannot be read"),
     (REALM + 'security: {bare_amqp: "true"}\n', '2: security.bare_amqp must be true or false, not text "true"'),

@@ -9,7 +9,7 @@ really keeps events, so that what a rule does to them is seen when they are give
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from native_backend.access import Subject
@@ -55,6 +55,7 @@ class ScriptedRealm:
         self.evidence: list[bytes] = []
         self.calls: list[str] = []  # what was asked of it, in order: `subscribe durable`, `publish 1`, `acknowledge 1`
         self.subscriptions: list[ScriptedSubscription] = []
+        self.access = SimpleNamespace(on_changed=[])
         self._next_eid = 1
         self._said: list[Answer] = []
         self._held: list[Answer] = []
@@ -94,9 +95,6 @@ class ScriptedRealm:
 
     def may_publish(self, node: Node, subject: Subject) -> PublishAnswer:
         return "stored"
-
-    def on_access_changed(self, listener: Callable[[], None]) -> None:
-        """Never."""
 
     def append_evidence(self, topic: str, key: bytes, value: bytes) -> None:
         self.evidence.append(value)

@@ -21,8 +21,10 @@ from kafka.structs import OffsetAndMetadata
 from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_exponential
 
 from native_backend.log import Failure, LogError, Topic, TopicSpec
+from native_backend.logs.kafka.acl import topic_rights
 from native_backend.logs.kafka.causes import control_failure_of, is_transient
 from native_backend.logs.kafka.settings import Config
+from native_backend.rights import Rights
 
 T = TypeVar("T")
 Positions = dict[tuple[str, int], tuple[int, str]]
@@ -139,6 +141,10 @@ class Control:
             return min(int(configs[IN_SYNC]["value"]), len(described["partitions"][0]["replica_nodes"]))
 
         return self._call(ask, deadline_s)
+
+    def rights(self, deadline_s: float) -> Rights:
+        """Every access list entry about topics. Needs Describe on the cluster."""
+        return self._call(topic_rights, deadline_s)
 
     def close(self, deadline_s: float) -> None:
         def close() -> None:

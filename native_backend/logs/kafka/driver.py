@@ -32,6 +32,7 @@ from native_backend.logs.kafka.ranges import Putter, Ranges
 from native_backend.logs.kafka.reader import KafkaReader
 from native_backend.logs.kafka.slot import Slot, claim
 from native_backend.logs.kafka.watch import Watch
+from native_backend.rights import Rights
 
 WATCH_S = 5.0
 
@@ -139,6 +140,9 @@ class KafkaLog:
 
     def forget(self, group: str, deadline_s: float = 10.0) -> None:
         self._control.forget(group, deadline_s)
+
+    def rights(self, deadline_s: float = 10.0) -> Rights | None:
+        return self._control.rights(deadline_s)
 
     def certain_copies(self, topic: str, deadline_s: float = 10.0) -> int | None:
         return self._control.certain_copies(topic, deadline_s)

@@ -30,6 +30,7 @@ from native_backend.log import (
 from native_backend.logs.simulated.disk import TRANSACTION_TIMEOUT_MS, Disk, OpenTransaction, Partition, Stored
 from native_backend.logs.simulated.faults import NONE, Faults
 from native_backend.logs.simulated.reader import SimulatedReader
+from native_backend.rights import Rights
 
 Place = tuple[str, int]
 Positions = dict[Place, tuple[int, str]]
@@ -183,6 +184,9 @@ class SimulatedLog:
     def forget(self, group: str, deadline_s: float = 10.0) -> None:
         self._control()
         self._disk.groups.pop(group, None)
+
+    def rights(self, deadline_s: float = 10.0) -> Rights | None:
+        return None
 
     def certain_copies(self, topic: str, deadline_s: float = 10.0) -> int | None:
         self._control()

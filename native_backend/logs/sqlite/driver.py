@@ -19,6 +19,7 @@ from native_backend.logs.sqlite.plan import Transaction
 from native_backend.logs.sqlite.reader import SqliteReader
 from native_backend.logs.sqlite.schema import connect, create
 from native_backend.logs.sqlite.writer import Writer
+from native_backend.rights import Rights
 
 RECORD_BYTES_MAX = 16 << 20
 
@@ -93,6 +94,9 @@ class SqliteLog:
 
     def forget(self, group: str, deadline_s: float = 10.0) -> None:
         self._control.forget(group, deadline_s)
+
+    def rights(self, deadline_s: float = 10.0) -> Rights | None:
+        return None
 
     def certain_copies(self, topic: str, deadline_s: float = 10.0) -> int | None:
         return None

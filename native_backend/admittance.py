@@ -1,0 +1,82 @@
+"""Admittance: whether somebody may do something now, by the realm's grants and, where that is wanted, by the access
+lists that the log itself keeps for its own users (both must allow it).
+
+The log's lists are read before they count the first time, and then every few seconds. Source: kafka.md section 8, ADR
+0029. May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from native_backend.access import ANONYMOUS, Subject, deciding
+from native_backend.log import LogError
+from native_backend.metadata import Metadata
+from native_backend.nodes import Node
+from native_backend.rights import Operation, Rights
+from native_backend.services import Services
+
+LOG_ANONYMOUS: Final = "ANONYMOUS"
+"""Kafka's name of whoever has none."""
+_OPERATIONS: Final[dict[str, Operation]] = {"publish": "WRITE", "subscribe": "READ", "peek": "READ"}
+_MANAGE: Final = frozenset({"manage"})
+_LOG = logging.getLogger(__name__)
+
+
+class Admittance:
+    """The grants of one realm as its metadata has them now; and the log's own lists as they were a moment ago."""
+
+    def __init__(self, metadata: Metadata, services: Services) -> None:
+        self.on_changed: list[Callable[[], None]] = []
+        """Told, by the thread that polls the realm, when something may be allowed no more, or anew."""
+        self._metadata = metadata
+        self._services = services
+        self._rights: Rights | None = None
+        self._following = False
+        self._due_s = 0.0
+        metadata.on_changed.append(lambda _: self._changed())
+
+    def allows(self, subject: Subject, operations: frozenset[str], node: Node | None) -> bool:
+        """All of the operations on the node as it is now, or on the realm itself (no node)."""
+        now = self._metadata.stores.get(node.store) if node is not None else None
+        acl = (now.properties.acl if now is not None else ()) + self._metadata.acl
+        if acl and not all(deciding(acl, subject, operation) is not None for operation in operations):
+            return False
+        return node is None or self._rights is None or _log_allows(self._rights, subject, operations, node.topic)
+
+    def may_create(self, subject: Subject) -> bool:
+        """Nodes, which belong to the realm."""
+        return self.allows(subject, _MANAGE, None)
+
+    def follow_rights(self) -> None:
+        """From now on the log's own lists count. Blocks; raises LogError. A log without lists has nothing to say."""
+        self._rights = self._services.log.rights(self._services.limits.control_deadline_s)
+        self._changed()
+
+    def advance(self) -> None:
+        """Look whether the log's lists have changed, when it is time to."""
+        services, now_s = self._services, self._services.clock.monotonic_s()
+        if self._rights is None or self._following or now_s < self._due_s:
+            return
+        self._following = True
+        services.control.submit(lambda: services.log.rights(services.limits.control_deadline_s), self._followed)
+
+    def _followed(self, rights: Rights | LogError | None) -> None:
+        self._following = False
+        self._due_s = self._services.clock.monotonic_s() + self._services.limits.rights_interval_s
+        if isinstance(rights, LogError):
+            _LOG.warning("cannot read the log's access lists, those read before hold: %s", rights)
+        elif rights is not None and rights != self._rights:
+            self._rights = rights
+            self._changed()
+
+    def _changed(self) -> None:
+        for listener in self.on_changed:
+            listener()
+
+
+def _log_allows(rights: Rights, subject: Subject, operations: frozenset[str], topic: str) -> bool:
+    user = LOG_ANONYMOUS if subject == ANONYMOUS else subject.user
+    return all(rights.allow(user, _OPERATIONS[each], topic) for each in operations if each in _OPERATIONS)

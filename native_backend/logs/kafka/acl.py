@@ -1,0 +1,47 @@
+"""Kafka's access control lists, read by kafka-python.
+
+May import: the standard library, kafka-python, `native_backend.rights`.
+"""
+
+from __future__ import annotations
+
+from kafka import errors as kafka_errors
+from kafka.admin import (
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    KafkaAdminClient,
+    ResourcePatternFilter,
+    ResourceType,
+)
+
+from native_backend.rights import Entry, Rights
+
+_TOPICS = ACLFilter(
+    principal=None,
+    host=None,
+    operation=ACLOperation.ANY,
+    permission_type=ACLPermissionType.ANY,
+    resource_pattern=ResourcePatternFilter(ResourceType.TOPIC, None, ACLResourcePatternType.ANY),
+)
+
+
+def topic_rights(admin: KafkaAdminClient) -> Rights:
+    """Everything that is said of topics. Raises kafka-python's errors; SecurityDisabledError: there are no lists."""
+    found, error = admin.describe_acls(_TOPICS)
+    if error is not kafka_errors.NoError:
+        raise error("access lists")
+    return Rights(
+        frozenset(
+            Entry(
+                principal=acl.principal,
+                name=acl.resource_pattern.resource_name,
+                prefixed=acl.resource_pattern.pattern_type == ACLResourcePatternType.PREFIXED,
+                operation=acl.operation.name,
+                allows=acl.permission_type == ACLPermissionType.ALLOW,
+                host=acl.host,
+            )
+            for acl in found
+        )
+    )

@@ -1,0 +1,49 @@
+"""Rights: the access lists that a log itself keeps, and what they say of somebody. Pure.
+
+Evaluated as Kafka's StandardAuthorizer does: what is denied is denied whatever is allowed; otherwise an allowing entry
+is needed; an entry's operation is the one that is asked, or all. Two things differ, both to the careful side. An entry
+for one host: data comes from the gateway's host, and who asks is elsewhere, so it denies but does not allow. The
+brokers do not tell their super users and `allow.everyone.if.no.acl.found`: nobody is super, and no entry means no.
+Source: kafka.md section 8, Kafka's documentation "Authorization and ACLs". May import: the standard library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Operation = Literal["READ", "WRITE"]
+EVERYBODY = "User:*"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line about topics. `operation` in Kafka's words."""
+
+    principal: str
+    name: str
+    prefixed: bool
+    operation: str
+    allows: bool
+    host: str = "*"
+
+    def concerns(self, topic: str) -> bool:
+        return topic.startswith(self.name) if self.prefixed else self.name in (topic, "*")
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """All lines about topics at one moment. Equal when they say the same."""
+
+    entries: frozenset[Entry]
+
+    def allow(self, user: str, operation: Operation, topic: str) -> bool:
+        who, what = ("User:" + user, EVERYBODY), (operation, "ALL")
+        found = [
+            entry
+            for entry in self.entries
+            if entry.principal in who and entry.operation in what and entry.concerns(topic)
+        ]
+        if not all(entry.allows for entry in found):
+            return False
+        return any(entry.host == "*" for entry in found)
