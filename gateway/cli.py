@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from gateway.access_arguments import add_acl, add_user
 from gateway.realm_arguments import add_node
-from native_backend.log import LogError
+from native_backend.log import FORMAT, LogError
 
 if TYPE_CHECKING:
     pass
@@ -141,6 +141,8 @@ def _remedy(error: LogError) -> str:
         return "another gateway serves this realm: stop it, or give this one another realm"
     if cause == "refused":
         return "correct realm.client, or give its user the right to do so"
+    if error.failure.code == FORMAT:
+        return "a newer release wrote it: use that one, or give this gateway another realm"
     if cause in ("unavailable", "indeterminate"):
         return "start it, or correct realm in the configuration; then try again"
     return "these are the log's own words: mend what they name, then try again"

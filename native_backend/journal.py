@@ -30,6 +30,7 @@ from native_backend.metadata import read_tail
 from native_backend.settlement import Settlement, Unit, settlements_of, written_bytes
 from native_backend.written import find_written
 
+VERSION = 1
 _LOG = logging.getLogger(__name__)
 _ANSWERS: dict[Cause, SettleAnswer] = {"refused": "access-denied", "not-found": "not-found"}
 _UNIT_ANSWERS: dict[Cause, CommitAnswer] = {
@@ -365,7 +366,7 @@ def encode(run: str, n: int, at_us: int, settlements: list[Settlement], runs_max
 
 
 def _record(run: str, n: int, at_us: int, entries: dict[_EntryKey, dict[str, Any]]) -> bytes:
-    return orjson.dumps({"v": 1, "run": run, "n": n, "at": at_us, "entries": [*entries.values()]})
+    return orjson.dumps({"v": VERSION, "run": run, "n": n, "at": at_us, "entries": [*entries.values()]})
 
 
 def _entry(entries: dict[_EntryKey, dict[str, Any]], settlement: Settlement) -> dict[str, Any]:

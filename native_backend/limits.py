@@ -57,6 +57,8 @@ class RealmLimits:
     """How often the log's own access lists are read, where they count."""
     retry_interval_s: float = 0.1
     """From a failed read, transaction or resolution to the next attempt."""
+    topic_look_s: float = 1.0
+    """How often the topics that are published to are looked at: when a topic made again is noticed at the latest."""
     lease_s: float = 5.0
     """How long the owner of the shard may go unheard before another process takes over."""
     lease_look_s: float = 0.5

@@ -31,6 +31,8 @@ Cause = Literal[
     "unexpected",  # anything else; `detail` has the log's own words
 ]
 
+FORMAT = "format"  # the code of a failure: what is stored has a version that this release does not know
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -188,6 +190,10 @@ class Log(Protocol):
 
     def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
         """The topics whose name begins with `prefix`, by name."""
+        ...
+
+    def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
+        """Those of them that exist and can be used now, by name."""
         ...
 
     def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:

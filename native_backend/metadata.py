@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from native_backend.durables import Durable, decode_durable
-from native_backend.log import Failure, Log, LogError, Records
+from native_backend.log import FORMAT, Failure, Log, LogError, Records
 from native_backend.nodes import Node, decode_node
 from native_backend.properties import Grant, decode_acl, encode_acl
 
@@ -76,6 +76,10 @@ class Metadata:
         durable = self.durables.get((node.name, name))
         return durable if durable is not None and durable.store == node.store else None
 
+    def bury(self, node: Node) -> None:
+        """Its topic is another's: no use is made of it until it is deleted."""
+        self.stores.pop(node.store, None)
+
     def alive(self, node: Node) -> bool:
         return node.store in self.stores
 
@@ -87,7 +91,7 @@ class Metadata:
         if record["v"] not in VERSIONS:
             known_ones = " and ".join(map(str, VERSIONS))
             detail = f"realm metadata {names} has version {record['v']}; this release knows {known_ones}"
-            raise LogError(Failure("unexpected", detail))
+            raise LogError(Failure("unexpected", detail, FORMAT))
         if what == "node":
             self._node(decode_node(record))
         elif what == "realm":
@@ -104,7 +108,7 @@ class Metadata:
         known = self.nodes.get(node.name)
         if known is None:
             self.nodes[node.name] = self.stores[node.store] = node
-        elif known.store == node.store and known.properties != node.properties:
+        elif known.store == node.store and self.alive(node) and known.properties != node.properties:
             changed = replace(known, properties=node.properties)
             self.nodes[node.name] = self.stores[node.store] = changed
             self._tell(changed)
@@ -129,7 +133,7 @@ class Metadata:
         node = self.nodes.pop(names[0], None) if what == "node" else None
         if node is None:
             return []
-        del self.stores[node.store]
+        self.bury(node)
         return [node]
 
 

@@ -35,6 +35,7 @@ from native_backend.services import Services, store_bounds, subscribe_answer
 from native_backend.settlement import Settlement
 from native_backend.shard import Shard
 from native_backend.subscription import DurableSubscription, PlainSubscription, Subscribe, Subscription
+from native_backend.topic_watch import TopicWatch
 from native_backend.transaction import Posting, commit
 
 __all__ = ["Delivered", "Node", "Posting", "Realm", "Settlement", "Subscribe", "Subscription"]
@@ -82,6 +83,7 @@ class Realm:
         self.access.on_changed.append(self._recheck)
         self._metadata.on_changed.append(feeds.change)
         self._shard = Shard(self._services, self._metadata)
+        self._watch = TopicWatch(self._services, metadata, self._lose)
         self._publisher = Publisher(self._services, self._metadata)
         self._desk = CommandDesk(self._services, self._metadata, self._shard, self._follow)
         self._subscriptions: set[Subscription] = set()
@@ -99,6 +101,7 @@ class Realm:
         try:
             with self._lease.keep():
                 self._metadata.fold(read_tail(self._log, realm_topic(prefix), 0))
+                self._watch.open()
                 self._shard.claim()
                 self._desk.begin()
         except LogError as error:
@@ -110,11 +113,6 @@ class Realm:
     def lost(self) -> bool:
         """Another process owns the realm now: what this one has open is closed, and only publishing goes on."""
         return self._journal.fenced
-
-    @property
-    def lapsed(self) -> bool:
-        """The lease is not held at the moment: no queue or durable gives events."""
-        return not self._lease.held
 
     # -- nodes
 
@@ -179,6 +177,7 @@ class Realm:
 
     def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
         """Answered by one or several `Published`."""
+        self._watch.used[node.store] = node
         self._publisher.publish(node, keys, values, owner)
 
     def may_publish(self, node: Node, subject: Subject) -> PublishAnswer:
@@ -342,6 +341,7 @@ class Realm:
         self._shard.advance()
         self._desk.advance()
         self.access.advance()
+        self._watch.advance()
         if not self._following and self._clock.monotonic_s() >= self._follow_s:
             self._following = True
             self._follow(lambda _: None)

@@ -16,8 +16,8 @@ import orjson
 
 from native_backend.acknowledgement import Acknowledgement
 from native_backend.durables import QUEUE
-from native_backend.journal import journal_topic
-from native_backend.log import Failure, Log, LogError, Records
+from native_backend.journal import VERSION, journal_topic
+from native_backend.log import FORMAT, Failure, Log, LogError, Records
 from native_backend.metadata import Metadata
 from native_backend.snapshot import Key, Recovered, UnknownVersion, decode_snapshot, newest_sets, state_topic
 
@@ -49,6 +49,9 @@ def recover(log: Log, prefix: str, metadata: Metadata, end: int, stretch: int) -
             record = orjson.loads(value or b"null")
             if record is None or record["n"] <= newest.get(record["run"], 0):
                 continue  # submitted again after an unknown result, while the first one was not visible yet
+            if record["v"] > VERSION:
+                detail = f"{topic} has records of version {record['v']}; this release knows {VERSION}"
+                raise LogError(Failure("unexpected", detail, FORMAT))
             newest[record["run"]] = record["n"]
             for entry in record["entries"]:
                 _apply(states, metadata, offset, record["at"], entry)
@@ -87,7 +90,7 @@ def _snapshots(log: Log, prefix: str, metadata: Metadata, stretch: int) -> State
             if (known is None and durable == QUEUE) or (known is not None and parts[0]["journal"] >= known.journal):
                 states[store, durable] = decode_snapshot(parts, keys)
     except UnknownVersion as error:
-        raise LogError(Failure("unexpected", f"{topic}: {error}")) from error
+        raise LogError(Failure("unexpected", f"{topic}: {error}", FORMAT)) from error
     return states
 
 

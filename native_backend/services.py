@@ -58,7 +58,7 @@ def store_bounds(log: Log, node: Node, deadline_s: float) -> tuple[int, int]:
 
     A log reads on in a recreated topic as if nothing had happened (Kafka does): only the id tells.
     """
-    topic = log.topics(node.topic, deadline_s).get(node.topic)
+    topic = log.find_topics([node.topic], deadline_s).get(node.topic)
     if topic is None or topic.id != node.topic_id:
         raise LogError(Failure("not-found", f"the topic of node {node.name!r} is gone or was recreated"))
     return log.bounds(node.topic, 0, deadline_s)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import orjson
 
-from native_backend.log import Failure, Log, LogError
+from native_backend.log import FORMAT, Failure, Log, LogError
 
 VERSION = 1
 _BATCH = 1000
@@ -70,8 +70,8 @@ class Tenure:
     def _record(self, offset: int, record: dict[str, Any]) -> None:
         self.records += 1
         if record["v"] > VERSION:
-            detail = f"the lease has format {record['v']}, this release reads formats up to {VERSION}"
-            raise LogError(Failure("unexpected", f"{detail}: a newer release serves this realm"))
+            detail = f"the lease has records of version {record['v']}; this release knows {VERSION}"
+            raise LogError(Failure("unexpected", detail, FORMAT))
         what, term, run = record["what"], record["term"], record["run"]
         if what == "ask":
             self.asked = offset

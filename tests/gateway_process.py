@@ -78,6 +78,11 @@ class GatewayProcess:
             raise RuntimeError(f"the gateway did not get ready:\n{self.log()}")
         self.port, self.realm_kind = int(ready["port"]), ready["kind"]
 
+    def is_ready(self) -> bool:
+        """It has said so since it was launched; `await_ready` takes it in."""
+        assert self.process is not None and self.process.stdout is not None
+        return bool(select.select([self.process.stdout], [], [], 0)[0])
+
     def stop(self) -> int:
         """SIGTERM; returns the exit code. Stopping what is not running returns 0."""
         return self._end(signal.SIGTERM)

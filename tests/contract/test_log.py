@@ -34,6 +34,9 @@ def test_topics_are_found_by_prefix_literally(ground: Ground) -> None:
     found = ground.log.topics(f"{ground.prefix}.a_")
     assert found == {made[0].name: made[0]}
     assert ground.log.topics(f"{ground.prefix}.zz") == {}
+    names = [*found, f"{ground.prefix}.zz"]
+    assert ground.log.find_topics(names) == found
+    assert ground.log.find_topics([]) == {}
 
 
 def test_a_recreated_topic_has_another_id_and_begins_anew(ground: Ground) -> None:

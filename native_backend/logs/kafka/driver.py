@@ -103,6 +103,9 @@ class KafkaLog:
     def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
         return self._control.topics(prefix, deadline_s)
 
+    def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
+        return self._control.describe(list(names), deadline_s) if names else {}
+
     def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:
         self._control.delete_topic(name, deadline_s)
 

@@ -125,6 +125,10 @@ class SimulatedLog:
         self._control()
         return {name: topic for name, topic in sorted(self._disk.topics.items()) if name.startswith(prefix)}
 
+    def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
+        self._control()
+        return {name: self._disk.topics[name] for name in names if name in self._disk.topics}
+
     def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:
         self._control()
         self._disk.delete(name)

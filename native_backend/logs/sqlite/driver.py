@@ -61,6 +61,10 @@ class SqliteLog:
     def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
         return self._control.topics(prefix, deadline_s)
 
+    def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
+        found = self._control.topics("", deadline_s)
+        return {name: found[name] for name in names if name in found}
+
     def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:
         self._control.delete_topic(name, deadline_s)
 

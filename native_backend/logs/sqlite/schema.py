@@ -14,7 +14,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from native_backend.log import Failure, LogError
+from native_backend.log import FORMAT, Failure, LogError
 
 FILE = "realm.sqlite"
 VERSION = 2
@@ -63,8 +63,8 @@ def create(directory: Path) -> None:
         if version == VERSION:
             return
         if version > VERSION:
-            known = f"this release reads formats up to {VERSION}: use the release that wrote it"
-            raise LogError(Failure("unexpected", f"{directory / FILE} has format {version}; {known}"))
+            detail = f"{directory / FILE} has format {version}; this release knows up to {VERSION}"
+            raise LogError(Failure("unexpected", detail, FORMAT))
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
     finally:
