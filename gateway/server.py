@@ -25,6 +25,7 @@ from gateway.entrance import Entrance
 from gateway.gateway import Gateway
 from gateway.opening import open_realm
 from gateway.reload import Reload, Signature, signature_of
+from gateway.roster import Roster
 from gateway.sasl import SaslServer
 from gateway.settings import Settings
 from mappings import load_tables
@@ -83,6 +84,7 @@ class Server:
         self._stop = asyncio.Event()
         self._woken = False
         self.doorkeeper: Doorkeeper
+        self.roster: Roster
         self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
         self.reload: Reload
         gateway.on_pressure = self._on_pressure
@@ -113,6 +115,7 @@ class Server:
         self.gateway.realm.on_ready(self._wake)
         users, failures_kept = self.gateway.settings.security.users, self.gateway.limits.failed_logins
         self.doorkeeper = Doorkeeper(users, failures_kept, self.gateway.clock)
+        self.roster = Roster(self.gateway, self.doorkeeper, self.password_checks)
         addresses = [(listen.host, listen.port) for listen in self.gateway.settings.listen]
         listeners = [await loop.create_server(lambda: Port(self), *address) for address in addresses]
         self.reload = Reload(self.gateway, self._seen)
@@ -181,6 +184,7 @@ class Server:
         while True:
             await asyncio.sleep(HOUSEKEEPING_INTERVAL_S)
             self.reload.look()
+            self.roster.look()
             for port in list(self.ports.values()):
                 port.tick(self.gateway.clock.monotonic_s())
             self.flush()

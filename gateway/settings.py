@@ -71,6 +71,7 @@ class Security:
     bare_amqp: bool
     users: Users = NOBODY
     kafka_acls: bool = False
+    users_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +200,11 @@ def _security(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
     if not values["security.plain_without_tls"] and IN_THE_CLEAR.intersection(sasl):
         message = "security.sasl: PLAIN shows passwords to everybody on the wire"
         problems.append(section.problem(message, "remove it, or write plain_without_tls: true where the wire is safe"))
-    users = load_users(base / file, problems) if file is not None else NOBODY
     if values["security.kafka_acls"] and values["realm.kind"] != "kafka":
         problems.append(section.problem("security.kafka_acls: this realm is not on Kafka", "remove it"))
-    return Security(tuple(sasl), bare_amqp, users, values["security.kafka_acls"])
+    path = base / file if file is not None else None
+    users = load_users(path, problems) if path is not None else NOBODY
+    return Security(tuple(sasl), bare_amqp, users, values["security.kafka_acls"], path)
 
 
 def _realm(values: dict[str, Any], base: Path, problems: list[Problem]) -> EmbeddedRealm | KafkaRealm:

@@ -36,7 +36,7 @@ class Admittance:
         self._rights: Rights | None = None
         self._following = False
         self._due_s = 0.0
-        metadata.on_changed.append(lambda _: self._changed())
+        metadata.on_changed.append(lambda _: self.changed())
 
     def allows(self, subject: Subject, operations: frozenset[str], node: Node | None) -> bool:
         """All of the operations on the node as it is now, or on the realm itself (no node)."""
@@ -53,7 +53,7 @@ class Admittance:
     def follow_rights(self) -> None:
         """From now on the log's own lists count. Blocks; raises LogError. A log without lists has nothing to say."""
         self._rights = self._services.log.rights(self._services.limits.control_deadline_s)
-        self._changed()
+        self.changed()
 
     def advance(self) -> None:
         """Look whether the log's lists have changed, when it is time to."""
@@ -70,9 +70,10 @@ class Admittance:
             _LOG.warning("cannot read the log's access lists, those read before hold: %s", rights)
         elif rights is not None and rights != self._rights:
             self._rights = rights
-            self._changed()
+            self.changed()
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
+        """Something else than a list has: who somebody is."""
         for listener in self.on_changed:
             listener()
 

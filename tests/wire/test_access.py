@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import itertools
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from pathlib import Path
 
 import pytest
 
@@ -27,15 +29,22 @@ GROUPS = {"alice": "[traders]", "bob": "[]", "carol": "[ops]"}
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     directory = tmp_path_factory.mktemp("access")
-    entry = hash_password(PASSWORD, "SCRAM-SHA-256", 4096)
-    users = "".join(f'  {name}: {{groups: {of}, scram: ["{entry}"]}}\n' for name, of in GROUPS.items())
-    (directory / "users.yaml").write_text(f"users:\n{users}")
+    write_users(directory / "users.yaml", GROUPS)
     security = {"sasl": ["PLAIN"], "users": "users.yaml", "plain_without_tls": True, "bare_amqp": True}
     nodes = {"create_on_attach": ["any.*"]}
     gateway = start_gateway(directory, embedded_realm(directory), security=security, nodes=nodes)
     yield gateway
     assert gateway.stop() == 0, gateway.log()
     assert "Traceback" not in gateway.log(), gateway.log()
+
+
+def write_users(file: Path, groups: dict[str, str]) -> None:
+    """In one move, as an editor does."""
+    entry = hash_password(PASSWORD, "SCRAM-SHA-256", 4096)
+    users = "".join(f'  {name}: {{groups: {of}, scram: ["{entry}"]}}\n' for name, of in groups.items())
+    written = file.with_suffix(".new")
+    written.write_text(f"users:\n{users}")
+    written.replace(file)
 
 
 @pytest.fixture
@@ -181,6 +190,44 @@ def test_only_who_manages_the_realm_makes_nodes(house: GatewayProcess, peers: Ex
     finally:
         command(house, "acl", "revoke", "user:carol", "--realm", "--open")
     login(peers, house, "bob").publisher("any.newer")
+
+
+def test_groups_and_users_change_while_serving(house: GatewayProcess, peers: ExitStack) -> None:
+    command(house, "node", "create", "roster")
+    command(house, "acl", "grant", "group:traders", "publish", "--node", "roster")
+    command(house, "acl", "grant", "group:ops", "subscribe", "--node", "roster")
+    alice, carol = login(peers, house, "alice"), login(peers, house, "carol")
+    alice.publisher("roster")
+    carol.consumer("roster", credit=1)
+    file = house.config_path.with_name("users.yaml")
+    try:
+        file.write_text("users: {alice: {scram: [broken]}}\n")
+        until(house, "this file of users is not used")
+        alice.publish(frames.message(b"1"))
+        assert alice.outcomes(1) == {0: "accepted"}, "a file with problems changes nothing"
+        carol.receive(1)
+        write_users(file, {"alice": "[]", "carol": "[other]"})
+        assert carol.expect("disposition").state == REJECTED
+        assert carol.detached(1) == DENIED
+        alice.publish(frames.message(b"2"))
+        assert alice.outcomes(1) == {1: REJECTED}
+        write_users(file, {"carol": "[ops]"})
+        assert alice.expect("detach").condition == DENIED
+        assert alice.expect("close").fields[0].value[0] == DENIED
+        carol.send(frames.detach(1))
+        carol.consumer("roster", credit=1, handle=2, name="again")
+        assert carol.receive(1, handle=2)[0].payload == frames.message(b"1")
+    finally:
+        write_users(file, GROUPS)
+        until(house, f"the file of users was read: {len(GROUPS)} users", 2)
+
+
+def until(house: GatewayProcess, words: str, times: int = 1) -> None:
+    """The gateway has logged these words so often."""
+    deadline = time.monotonic() + 30
+    while house.log_path.read_text().count(words) < times:
+        assert time.monotonic() < deadline, house.log()
+        time.sleep(0.05)
 
 
 def test_the_command_says_what_holds(house: GatewayProcess, node: str) -> None:
