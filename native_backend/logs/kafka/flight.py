@@ -32,6 +32,14 @@ class Flight:
         self.errors: list[tuple[int, KafkaError]] = []
         self.taken = 0
 
+    def cut(self, count: int) -> Flight:
+        """Its first `count` records as a flight of their own; the rest stay. Before it is launched, and while it has
+        no refusals."""
+        first = Flight(self.batch, self.start, self.start + count)
+        self.start += count
+        self.size -= first.size
+        return first
+
     @property
     def count(self) -> int:
         """How many callbacks this flight gets in all."""

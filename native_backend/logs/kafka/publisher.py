@@ -21,6 +21,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from native_backend.log import Append, Appended, Failure
 from native_backend.logs.kafka.causes import failure_in, failure_of
 from native_backend.logs.kafka.flight import Flight
+from native_backend.logs.kafka.settings import LAUNCH_MESSAGES
 
 LOOK_UP_S = 5.0
 IN_FLIGHT_BYTES_MAX = 512 << 20  # half of queue.buffering.max.kbytes
@@ -42,10 +43,13 @@ class Lane:
 class Publisher:
     """Used by the gateway's one thread."""
 
-    def __init__(self, make: Callable[[], Producer], in_flight_max: int, record_bytes_max: int) -> None:
+    def __init__(
+        self, make: Callable[[], Producer], in_flight_max: int, record_bytes_max: int, launch_max: int = LAUNCH_MESSAGES
+    ) -> None:
         self._make = make
         self._producer = make()
         self._in_flight_max = in_flight_max
+        self._launch_max = min(launch_max, in_flight_max)
         self._record_bytes_max = record_bytes_max - RECORD_OVERHEAD_BYTES
         self._lanes: dict[tuple[str, int], Lane] = {}
         self._count = 0
@@ -84,7 +88,7 @@ class Publisher:
         keys, values = batch.keys, batch.values
         limit, count = self._record_bytes_max, len(batch.keys)
         largest = max(map(len, keys), default=0) + max(map(len, values), default=0)
-        step = self._in_flight_max
+        step = self._launch_max
         if largest <= limit and count <= step:
             yield Flight(batch, 0, count)
             return
@@ -107,10 +111,14 @@ class Publisher:
             self._fill(lane)
 
     def _fill(self, lane: Lane) -> None:
-        while lane.waiting:
+        room = self._launch_max
+        while lane.waiting and room:
             if lane.look_up is not None and not lane.look_up.done():
                 return
             flight = lane.waiting[0]
+            if flight.count > room:
+                lane.waiting.appendleft(flight.cut(room))
+                continue
             if flight.count:
                 is_full = (
                     self._count + flight.count > self._in_flight_max or self._bytes + flight.size > IN_FLIGHT_BYTES_MAX
@@ -121,6 +129,7 @@ class Publisher:
                     return
                 self._count += flight.count
                 self._bytes += flight.weight
+                room -= flight.count
             lane.flying.append(lane.waiting.popleft())
 
     def _produce(self, lane: Lane, flight: Flight) -> bool:

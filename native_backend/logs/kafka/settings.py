@@ -17,6 +17,8 @@ OnError = Callable[[Any], None]  # takes the client's own error
 
 RECORD_BYTES_MAX = 1_000_000  # librdkafka's message.max.bytes; the broker's default is 48,588 more
 IN_FLIGHT_MAX = 1_000_000
+LAUNCH_MESSAGES = 256
+"""librdkafka sends as many at once, without lingering; the publisher launches no more of a partition at a time."""
 DELIVERY_TIMEOUT_MS = 60_000
 TRANSACTION_TIMEOUT_MS = 10_000
 
@@ -86,6 +88,7 @@ def publish(bootstrap: str, client: Client, on_error: OnError) -> Config:
         **_without(client, CONSUMER_ONLY),
         "enable.idempotence": True,
         "acks": "all",
+        "batch.num.messages": LAUNCH_MESSAGES,
         "error_cb": on_error,
         "logger": logging.getLogger("librdkafka"),
     }
@@ -107,6 +110,7 @@ def transactional(bootstrap: str, client: Client, shard: str, on_error: OnError)
     return {
         **publish(bootstrap, client, on_error),
         "transactional.id": shard,
+        "batch.num.messages": 10_000,
         "linger.ms": 0,
         "retry.backoff.ms": 1,
         "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
