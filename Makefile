@@ -13,6 +13,7 @@ PYTEST ?=
 TORTURE ?=
 BIN := .venv/bin
 ROOMS := gateway mappings native_backend reconciliation transformers
+EXTENSIONS := gateway/engine_runs.c native_backend/logs/kafka/column_producer.c
 CODE := $(ROOMS) bench deploy tests
 
 .PHONY: help setup demo test check run kafka kafka-stop bench simulate torture mappings-check lock clean prerequisites-test
@@ -65,14 +66,14 @@ lock: setup ## choose versions anew; then review the difference
 	  pyproject.toml -o requirements.lock
 
 clean: ## forget what was made: .venv, .cache (downloads included); var/ and its data stay
-	@rm -rf .venv .cache build gateway/*.so
+	@rm -rf .venv .cache build $(EXTENSIONS:.c=.*.so)
 
 prerequisites-test:
 	@deploy/prerequisites.sh test
 
 # --no-build-isolation: the packages that come as source are built by the build tools locked in build.lock, not by
 # whatever is newest today.
-.cache/setup.stamp: pyproject.toml requirements.lock deploy/python/build.lock gateway/engine_runs.c
+.cache/setup.stamp: pyproject.toml requirements.lock deploy/python/build.lock $(EXTENSIONS)
 	@PYTHON=$(PYTHON) deploy/prerequisites.sh run
 	@mkdir -p .cache
 	@[ -x $(BIN)/python ] || { echo "setup: making .venv" >&2; $(PYTHON) -m venv .venv; }

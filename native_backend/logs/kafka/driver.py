@@ -27,6 +27,7 @@ from native_backend.log import (
 from native_backend.logs.kafka import settings
 from native_backend.logs.kafka.control import Control, Positions
 from native_backend.logs.kafka.entry import Entry, quieten
+from native_backend.logs.kafka.producer import Producer as ColumnProducer
 from native_backend.logs.kafka.publisher import Publisher
 from native_backend.logs.kafka.ranges import Putter, Ranges
 from native_backend.logs.kafka.reader import KafkaReader
@@ -35,6 +36,7 @@ from native_backend.logs.kafka.watch import Watch
 from native_backend.rights import Rights
 
 WATCH_S = 5.0
+_CLOSE_PAUSE_S = 0.002
 
 
 class KafkaLog:
@@ -56,7 +58,9 @@ class KafkaLog:
         config = settings.publish(bootstrap, client, self._entry.on_error)
         in_flight_max, record_bytes_max = config["queue.buffering.max.messages"], config["message.max.bytes"]
         try:
-            self._publisher = Publisher(lambda: Producer(config), int(str(in_flight_max)), int(str(record_bytes_max)))
+            self._publisher = Publisher(
+                lambda: ColumnProducer(config), int(str(in_flight_max)), int(str(record_bytes_max))
+            )
             Consumer(settings.tail(bootstrap, client, self._entry.on_error)).close()  # a wrong setting is told now
         except (KafkaException, ValueError) as error:
             raise LogError(Failure("unexpected", f"realm.client: {error}")) from error
@@ -156,7 +160,8 @@ class KafkaLog:
         self._is_closed = True
         deadline = time.monotonic() + deadline_s
         while not self._publisher.is_idle and time.monotonic() < deadline:
-            self._publisher.poll(0.01)
+            self._publisher.poll()
+            time.sleep(_CLOSE_PAUSE_S)
         self._publisher.close()
         for slot in self._slots.values():
             slot.retire(max(deadline - time.monotonic(), 0.1))

@@ -1,19 +1,16 @@
-"""A part of a batch on its way through the producer, and the column that its delivery callbacks fill.
+"""A part of a batch on its way through the producer, and the column of offsets that the producer fills.
 
-The callback runs inside `Producer.poll`, where an exception may be pending: it only appends. Errors are read later.
 May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError
 
 from native_backend.log import Append, Appended, Failure
 from native_backend.logs.kafka.causes import failure_of
-
-Delivered = Callable[[KafkaError | None, Message], None]
 
 
 class Flight:
@@ -29,7 +26,7 @@ class Flight:
         self.refusals = refusals or {}
         self.refreshed = False  # the topic's metadata was read anew for this flight
         self.offsets: list[int] = []
-        self.errors: list[tuple[int, KafkaError]] = []
+        self.errors: list[tuple[int, int, str]] = []  # place in offsets, code, words
         self.taken = 0
 
     def cut(self, count: int) -> Flight:
@@ -50,24 +47,12 @@ class Flight:
         """Bytes of values that it has in the producer's queue."""
         return self.size if self.count else 0
 
-    def callback(self) -> Delivered:
-        offsets, errors = self.offsets, self.errors
-        append = offsets.append
-
-        def delivered(error: KafkaError | None, message: Message) -> None:
-            if error is None:
-                append(message.offset())  # type: ignore[arg-type]  # never None without an error
-            else:
-                errors.append((len(offsets), error))
-                append(-1)
-
-        return delivered
-
-    def messages(self) -> list[dict[str, bytes]]:
+    def columns(self) -> tuple[list[bytes], list[bytes]]:
+        """Its keys and values."""
         keys, values = self.batch.keys, self.batch.values
-        if len(keys) != self.end - self.start:
-            keys, values = keys[self.start : self.end], values[self.start : self.end]
-        return [{"key": key, "value": value} for key, value in zip(keys, values, strict=True)]
+        if len(keys) == self.end - self.start:
+            return keys, values
+        return keys[self.start : self.end], values[self.start : self.end]
 
     def land(self) -> Iterator[Appended]:
         """What has been delivered since the last call, as completions."""
@@ -96,7 +81,7 @@ class Flight:
         delivered = iter(self.offsets)
         offsets = [-1 if index in failures else next(delivered) for index in range(self.end - self.start)]
         places = [index for index in range(len(offsets)) if index not in self.refusals]
-        failures.update({places[place]: failure_of(error) for place, error in self.errors})
+        failures.update({places[place]: failure_of(KafkaError(code, words)) for place, code, words in self.errors})
         start = self.taken
         self.taken = len(offsets)
         for index in range(start + 1, len(offsets) + 1):

@@ -1,4 +1,4 @@
-"""Appends: one `produce_batch` a batch, completions sliced out of its callbacks' column.
+"""Appends: columns in, completions sliced out of the column of offsets that the producer fills.
 
 What is appended to a partition while something of it is in the producer waits, and is launched together when that has
 landed. An idempotent librdkafka sends one request of a partition at a time anyhow (it holds the messages in flight
@@ -16,11 +16,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from native_backend.log import Append, Appended, Failure
 from native_backend.logs.kafka.causes import failure_in, failure_of
 from native_backend.logs.kafka.flight import Flight
+from native_backend.logs.kafka.producer import Producer
 from native_backend.logs.kafka.settings import LAUNCH_MESSAGES
 
 LOOK_UP_S = 5.0
@@ -65,12 +66,12 @@ class Publisher:
         lane.waiting.extend(self._flights(batch))
         self._launch(lane)
 
-    def poll(self, timeout_s: float = 0.0) -> list[Appended]:
-        """Serve the callbacks; what has landed, in order for each partition."""
+    def poll(self) -> list[Appended]:
+        """What has landed, in order for each partition."""
         landed: list[Appended] = []
         try:
-            self._producer.poll(timeout_s)
-        except (KafkaException, SystemError) as error:  # a fatal error comes out of poll
+            self._producer.poll()
+        except KafkaException as error:  # a fatal one
             return self._start_anew(error)
         for place, lane in list(self._lanes.items()):
             self._land(lane, landed)
@@ -82,7 +83,7 @@ class Publisher:
     def close(self) -> None:
         """Let go of what is still on its way, and of the connections."""
         self._look_ups.shutdown(wait=False, cancel_futures=True)
-        bury(self._producer)
+        self._producer.close()
 
     def _flights(self, batch: Append) -> Iterator[Flight]:
         keys, values = batch.keys, batch.values
@@ -134,23 +135,16 @@ class Publisher:
 
     def _produce(self, lane: Lane, flight: Flight) -> bool:
         """Hand a flight over; False when its topic has to be looked up first."""
-        messages = flight.messages()
         batch = flight.batch
-        accepted = self._producer.produce_batch(
-            batch.topic, messages, partition=batch.partition, on_delivery=flight.callback()
-        )
-        if accepted == len(messages):
+        refused = self._producer.produce(batch.topic, batch.partition, *flight.columns(), flight.offsets, flight.errors)
+        if not refused:
             return True
-        errors: dict[int, KafkaError] = {
-            index: message["_error"]  # type: ignore[misc]  # put there by confluent-kafka
-            for index, message in enumerate(messages)
-            if "_error" in message
-        }
-        if not accepted and not flight.refreshed and all(error.code() in UNKNOWN for error in errors.values()):
+        accepted = flight.end - flight.start - len(refused)
+        if not accepted and not flight.refreshed and all(code in UNKNOWN for _, code, _ in refused):
             flight.refreshed = True
-            lane.look_up = self._look_ups.submit(_look_up, self._producer, batch.topic)
+            lane.look_up = self._look_ups.submit(self._producer.look_up, batch.topic, LOOK_UP_S)
             return False
-        flight.refusals = {index: _not_taken(error) for index, error in errors.items()}
+        flight.refusals = {index: _not_taken(KafkaError(code, words)) for index, code, words in refused}
         return True
 
     def _land(self, lane: Lane, landed: list[Appended]) -> None:
@@ -174,7 +168,7 @@ class Publisher:
             lane.flying.clear()
             lane.look_up = None
         self._count = self._bytes = 0
-        self._look_ups.submit(bury, self._producer)
+        self._look_ups.submit(self._producer.close)
         self._producer = self._make()
         return given_up
 
@@ -183,20 +177,3 @@ def _not_taken(error: KafkaError) -> Failure:
     """What the producer would not take is certainly not stored, whatever the error says of others."""
     failure = failure_of(error)
     return Failure("unavailable", failure.detail, failure.code) if failure.cause == "indeterminate" else failure
-
-
-def _look_up(producer: Producer, topic: str) -> None:
-    """Make the producer read the topic's metadata anew; whether it is there, the next attempt tells."""
-    try:
-        producer.list_topics(topic, LOOK_UP_S)
-    except KafkaException:
-        return
-
-
-def bury(producer: Producer) -> None:
-    """Throw away what a producer still holds, and close it. Its callbacks fill columns that nobody reads."""
-    try:
-        producer.purge()
-        producer.close()
-    except (KafkaException, SystemError):  # of a producer with a fatal error
-        return

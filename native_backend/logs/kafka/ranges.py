@@ -15,7 +15,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from native_backend.log import Failure, LogError, Records
 from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
 from native_backend.logs.kafka.entry import Entry
-from native_backend.logs.kafka.publisher import UNKNOWN, bury
+from native_backend.logs.kafka.producer import bury
+from native_backend.logs.kafka.publisher import UNKNOWN
 
 CONSUME_MAX = 5000
 REACH_S = 2.0  # for one question, until it is asked again

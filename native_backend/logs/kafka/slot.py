@@ -19,7 +19,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from native_backend.log import Failure, LogError, Transacted, Write
 from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
-from native_backend.logs.kafka.publisher import UNKNOWN, bury
+from native_backend.logs.kafka.producer import bury
+from native_backend.logs.kafka.publisher import UNKNOWN
 
 TRANSACTION_S = 5.0
 ABORT_S = 2.0

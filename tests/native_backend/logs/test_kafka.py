@@ -172,41 +172,30 @@ def test_a_client_setting_that_does_not_exist_is_told_at_once(name: str) -> None
 # -- on a stand-in: what a broker does not do on demand
 
 
-class FakeMessage:
-    def __init__(self, offset: int) -> None:
-        self._offset = offset
-
-    def offset(self) -> int:
-        return self._offset
-
-
 class FakeProducer:
-    """Takes what it is given; `script` says what the next polls do."""
+    """Takes what it is given; the test fills the columns."""
 
     def __init__(self) -> None:
-        self.callbacks: list[tuple[Callable[[Any, Any], None], int]] = []
-        self.refuse: dict[int, Any] = {}
+        self.flights: list[tuple[list[int], list[tuple[int, int, str]]]] = []
+        self.refuse: dict[int, int] = {}
         self.raises: BaseException | None = None
         self.is_closed = False
         self.looked_up: list[str] = []
 
-    def list_topics(self, topic: str, _timeout: float) -> None:
+    def look_up(self, topic: str, _timeout_s: float) -> None:
         self.looked_up.append(topic)
 
-    def produce_batch(self, _topic: str, messages: list[dict[str, Any]], *, partition: int, on_delivery: Any) -> int:
+    def produce(
+        self, _topic: str, partition: int, keys: list[bytes], values: list[bytes], offsets: list[int], errors: Any
+    ) -> list[tuple[int, int, str]]:
         assert partition == 0
-        for index, error in self.refuse.items():
-            messages[index]["_error"] = error
-        taken = len(messages) - len(self.refuse)
-        self.callbacks.append((on_delivery, taken))
-        return taken
+        assert len(keys) == len(values)
+        self.flights.append((offsets, errors))
+        return [(index, code, "refused") for index, code in self.refuse.items()]
 
-    def poll(self, _timeout: float) -> int:
+    def poll(self) -> None:
         if self.raises is not None:
             raise self.raises
-        return 0
-
-    def purge(self) -> None: ...
 
     def close(self) -> None:
         self.is_closed = True
@@ -226,29 +215,52 @@ def told(answers: list[Appended]) -> list[tuple[int, list[int], str]]:
     return [(a.first, a.offsets, a.failure.cause if a.failure else "") for a in answers]
 
 
-def test_completions_are_sliced_as_the_callbacks_come() -> None:
+def test_completions_are_sliced_as_the_offsets_come() -> None:
     producers: list[FakeProducer] = []
     subject = publisher(producers)
     for _ in range(3):
         subject.append(Append("t", 0, [b"k"] * 3, [b"v"] * 3))
-    ((first, _),) = producers[0].callbacks
-    first(None, FakeMessage(10))
+    ((first, _),) = producers[0].flights
+    first.append(10)
     assert told(subject.poll()) == [(0, [10], "")]
     assert told(subject.poll()) == []
-    first(None, FakeMessage(11))
+    first.append(11)
     assert told(subject.poll()) == [(1, [11], "")]
-    assert len(producers[0].callbacks) == 1, "the partition's next batches wait until all of this one has landed"
-    first(None, FakeMessage(12))
+    assert len(producers[0].flights) == 1, "the partition's next batches wait until all of this one has landed"
+    first.append(12)
     assert told(subject.poll()) == [(2, [12], "")]
-    _, (second, _), (third, _) = producers[0].callbacks
-    for callback, offset in ((second, 20), (second, 21), (second, 22), (third, 23)):
-        callback(None, FakeMessage(offset))
+    _, (second, _), (third, _) = producers[0].flights
+    second += [20, 21, 22]
+    third += [23]
     assert told(subject.poll()) == [(0, [20, 21, 22], ""), (0, [23], "")]
     assert not subject.is_idle
-    third(None, FakeMessage(24))
-    third(None, FakeMessage(25))
+    third += [24, 25]
     assert told(subject.poll()) == [(1, [24, 25], "")]
     assert subject.is_idle
+
+
+def test_a_launch_is_as_large_as_the_producer_sends_at_once() -> None:
+    from native_backend.logs.kafka.settings import LAUNCH_MESSAGES
+
+    producers: list[FakeProducer] = []
+    subject = publisher(producers)
+    for count in (LAUNCH_MESSAGES - 6, LAUNCH_MESSAGES, 5):
+        subject.append(Append("t", 0, [b"k"] * count, [b"v"] * count))
+    stored = 0
+    sizes: list[list[int]] = []
+    while not subject.is_idle:
+        launched = len(producers[0].flights)
+        sizes.append([])
+        for offsets, _ in producers[0].flights[sum(map(len, sizes)) :]:
+            (lane,) = subject._lanes.values()
+            (flight,) = [each for each in lane.flying if each.offsets is offsets]
+            sizes[-1].append(flight.count)
+            offsets += range(stored, stored + flight.count)
+            stored += flight.count
+        subject.poll()
+        assert len(producers[0].flights) > launched or subject.is_idle
+    assert sizes == [[LAUNCH_MESSAGES - 6], [LAUNCH_MESSAGES], [5]]
+    assert stored == 2 * LAUNCH_MESSAGES - 1
 
 
 def test_what_the_producer_refuses_at_once_is_told_in_its_place() -> None:
@@ -256,35 +268,32 @@ def test_what_the_producer_refuses_at_once_is_told_in_its_place() -> None:
 
     producers: list[FakeProducer] = []
     subject = publisher(producers)
-    producers[0].refuse = {1: KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)}
+    producers[0].refuse = {1: KafkaError.MSG_SIZE_TOO_LARGE}
     subject.append(Append("t", 0, [b"k"] * 4, [b"v"] * 4))
-    ((callback, count),) = producers[0].callbacks
-    assert count == 3
-    callback(None, FakeMessage(5))
+    ((offsets, errors),) = producers[0].flights
+    offsets.append(5)
     assert told(subject.poll()) == []
-    callback(None, FakeMessage(6))
-    callback(KafkaError(KafkaError._MSG_TIMED_OUT), FakeMessage(-1))
+    errors.append((2, KafkaError._MSG_TIMED_OUT, "late"))
+    offsets += [6, -1]
     expected = [(0, [5], ""), (1, [-1], "too-large"), (2, [6], ""), (3, [-1], "indeterminate")]
     assert told(subject.poll()) == expected
     assert subject.is_idle
 
 
-@pytest.mark.parametrize("is_system_error", [False, True])
-def test_a_fatal_error_leaves_what_was_in_flight_in_doubt_and_a_new_producer_goes_on(is_system_error: bool) -> None:
+def test_a_fatal_error_leaves_what_was_in_flight_in_doubt_and_a_new_producer_goes_on() -> None:
     from confluent_kafka import KafkaError, KafkaException
 
     producers: list[FakeProducer] = []
     subject = publisher(producers)
     subject.append(Append("t", 0, [b"k"] * 3, [b"v"] * 3))
-    ((callback, _),) = producers[0].callbacks
-    callback(None, FakeMessage(10))
+    ((offsets, _),) = producers[0].flights
+    offsets.append(10)
     assert told(subject.poll()) == [(0, [10], "")]
-    fatal: BaseException = KafkaException(KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER))
-    producers[0].raises = SystemError("an exception was pending") if is_system_error else fatal
+    producers[0].raises = KafkaException(KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER))
     assert told(subject.poll()) == [(1, [-1, -1], "indeterminate")]
     subject.append(Append("t", 0, [b"k"], [b"v"]))
-    ((callback, _),) = producers[1].callbacks
-    callback(None, FakeMessage(30))
+    ((offsets, _),) = producers[1].flights
+    offsets.append(30)
     assert told(subject.poll()) == [(0, [30], "")]
     subject.close()
     assert producers[0].is_closed
@@ -322,7 +331,7 @@ def test_a_topic_that_stays_unknown_leaves_nothing_counted_as_in_flight() -> Non
 
     producers: list[FakeProducer] = []
     subject = publisher(producers)
-    producers[0].refuse = dict.fromkeys(range(3), KafkaError(KafkaError._UNKNOWN_TOPIC))
+    producers[0].refuse = dict.fromkeys(range(3), KafkaError._UNKNOWN_TOPIC)
     subject.append(Append("t", 0, [b"k"] * 3, [b"v" * 100] * 3))
     answers: list[Appended] = []
     deadline = time.monotonic() + 10.0

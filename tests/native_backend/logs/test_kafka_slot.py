@@ -10,7 +10,14 @@ from confluent_kafka import KafkaError, KafkaException
 
 from native_backend.log import Transacted, Write
 from native_backend.logs.kafka.slot import Slot
-from tests.native_backend.logs.test_kafka import FakeMessage
+
+
+class FakeMessage:
+    def __init__(self, offset: int) -> None:
+        self._offset = offset
+
+    def offset(self) -> int:
+        return self._offset
 
 
 class SlowProducer:

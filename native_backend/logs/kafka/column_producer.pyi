@@ -1,0 +1,17 @@
+"""See column_producer.c."""
+
+class ColumnProducer:
+    def __init__(self, extension: str, settings: dict[str, str], /) -> None: ...
+    def produce(
+        self,
+        topic: str,
+        partition: int,
+        keys: list[bytes],
+        values: list[bytes],
+        offsets: list[int],
+        errors: list[tuple[int, int, str]],
+        /,
+    ) -> list[tuple[int, int, str]]: ...
+    def poll(self) -> list[tuple[str, int, str]]: ...
+    def look_up(self, topic: str, timeout_ms: int, /) -> None: ...
+    def close(self) -> None: ...

@@ -1,0 +1,65 @@
+"""The producer of events and evidence: `ColumnProducer` with this driver's errors and logging; and the end of the other
+producers, which are confluent-kafka's.
+
+May import: the standard library, confluent-kafka, this driver.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, cimpl
+
+from native_backend.logs.kafka.column_producer import ColumnProducer
+from native_backend.logs.kafka.settings import Config, OnError
+
+_LOG = logging.getLogger("librdkafka")
+_LEVELS = (logging.CRITICAL,) * 3 + (logging.ERROR, logging.WARNING, logging.INFO, logging.INFO, logging.DEBUG)
+Errors = list[tuple[int, int, str]]  # index, code, words
+
+
+class Producer:
+    """Used by one thread, but for `look_up`. Raises ValueError for settings that librdkafka does not take."""
+
+    def __init__(self, config: Config) -> None:
+        words = {name: _word(value) for name, value in config.items() if name not in ("error_cb", "logger")}
+        self._on_error: OnError = config["error_cb"]  # type: ignore[assignment]
+        self._columns = ColumnProducer(cimpl.__file__, words)
+
+    def produce(
+        self, topic: str, partition: int, keys: list[bytes], values: list[bytes], offsets: list[int], errors: Errors
+    ) -> Errors:
+        """Hand over; what is taken fills `offsets` (and `errors`) in later polls, what is not is returned."""
+        return self._columns.produce(topic, partition, keys, values, offsets, errors)
+
+    def poll(self) -> None:
+        """Raises KafkaException on a fatal error: this producer will store nothing more."""
+        for kind, number, words in self._columns.poll():
+            if kind == "log":
+                _LOG.log(_LEVELS[min(max(number, 0), 7)], "%s", words)
+            elif kind == "fatal":
+                raise KafkaException(KafkaError(number, words))
+            else:
+                self._on_error(KafkaError(number, words))
+
+    def look_up(self, topic: str, timeout_s: float) -> None:
+        """Blocks: the topic's metadata is read anew."""
+        self._columns.look_up(topic, int(timeout_s * 1000))
+
+    def close(self) -> None:
+        """Blocks. What is on its way is given up."""
+        self._columns.close()
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def bury(producer: confluent_kafka.Producer) -> None:
+    """Throw away what a producer still holds, and close it. Its callbacks fill columns that nobody reads."""
+    try:
+        producer.purge()
+        producer.close()
+    except (KafkaException, SystemError):  # of a producer with a fatal error
+        return
