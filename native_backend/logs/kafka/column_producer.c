@@ -104,6 +104,8 @@ typedef struct launch {
 typedef struct {
     PyObject_HEAD
     void *client, *queue;
+    void *dying;      /* a client that was closed while somebody looked something up in it */
+    int looking;      /* how many do */
     launch launches; /* the ring's own place */
 } producer;
 
@@ -321,8 +323,9 @@ static PyObject *producer_look_up(producer *self, PyObject *args)
     int timeout_ms;
     if (!PyArg_ParseTuple(args, "si", &name, &timeout_ms) || !is_open(self))
         return NULL;
-    void *client = self->client;
+    void *client = self->client, *dying = NULL;
     const void *found = NULL;
+    self->looking++;
     Py_BEGIN_ALLOW_THREADS;
     void *topic = topic_new(client, name, NULL);
     if (topic && metadata(client, 0, topic, &found, timeout_ms) == 0)
@@ -330,18 +333,28 @@ static PyObject *producer_look_up(producer *self, PyObject *args)
     if (topic)
         topic_destroy(topic);
     Py_END_ALLOW_THREADS;
+    if (--self->looking == 0 && self->dying) {
+        dying = self->dying;
+        self->dying = NULL;
+        Py_BEGIN_ALLOW_THREADS;
+        client_destroy(dying);
+        Py_END_ALLOW_THREADS;
+    }
     Py_RETURN_NONE;
 }
 
 static PyObject *producer_close(producer *self, PyObject *nothing)
 {
     void *client = self->client, *queue = self->queue;
+    bool looked_up = self->looking > 0;
     self->client = self->queue = NULL;
     if (client) {
+        self->dying = looked_up ? client : NULL;
         Py_BEGIN_ALLOW_THREADS;
         purge(client, PURGE_ALL);
         queue_destroy(queue);
-        client_destroy(client);
+        if (!looked_up)
+            client_destroy(client);
         Py_END_ALLOW_THREADS;
         while (self->launches.after != &self->launches)
             forget(self->launches.after);
