@@ -1,12 +1,12 @@
 /* A producer of columns: keys and values in, offsets out; no object a message on the way.
  *
- * The same librdkafka that confluent-kafka brings (its functions are looked up in the extension that Python imported, so
- * that there is one librdkafka in the process), used through its event interface: what was delivered comes as events,
- * each with all messages of an answer, and becomes an int in the caller's list. confluent-kafka's own way takes a dict a
- * message in and gives a Message object with copies of key and value out, which cost more than storing them.
+ * The same librdkafka that confluent-kafka brings (its functions are looked up in the extension that Python imported,
+ * so that there is one librdkafka in the process), through its event interface: what was delivered comes as events,
+ * each with all messages of an answer, and becomes an int in the caller's list. confluent-kafka's own way takes a dict
+ * a message in and gives a Message with copies of key and value out, which cost more than storing them (ADR 0034).
  *
- * Used by one thread, which holds the interpreter's lock; `look_up` and `close` may block and let go of it. Declarations
- * are librdkafka's public C interface (rdkafka.h, 2.x). Errors: ValueError for a configuration that it does not take.
+ * Used by one thread, which holds the interpreter's lock; `look_up` and `close` may block and let go of it.
+ * Declarations are librdkafka's public C interface (rdkafka.h, 2.x). Errors: ValueError for a wrong configuration.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -104,8 +104,8 @@ typedef struct launch {
 typedef struct {
     PyObject_HEAD
     void *client, *queue;
-    void *dying;      /* a client that was closed while somebody looked something up in it */
-    int looking;      /* how many do */
+    void *dying;     /* a client that was closed while somebody looked something up in it */
+    int looking;     /* how many do */
     launch launches; /* the ring's own place */
 } producer;
 
@@ -192,9 +192,7 @@ static launch *launch_of(producer *self, Py_ssize_t count, PyObject *offsets, Py
 
 static int is_open(producer *self)
 {
-    if (!self->client)
-        PyErr_SetString(PyExc_ValueError, "the producer is closed");
-    return self->client != NULL;
+    return self->client || PyErr_Format(PyExc_ValueError, "the producer is closed");
 }
 
 static int fill(message *messages, PyObject *keys, PyObject *values, Py_ssize_t count, launch *one)
@@ -396,8 +394,7 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "column_producer", "A
 PyMODINIT_FUNC PyInit_column_producer(void)
 {
     PyObject *made = PyModule_Create(&module);
-    if (made && (PyType_Ready(&producer_type) < 0 ||
-                 PyModule_AddObjectRef(made, "ColumnProducer", (PyObject *)&producer_type) < 0))
+    if (made && PyModule_AddType(made, &producer_type) < 0)
         Py_CLEAR(made);
     return made;
 }
