@@ -73,7 +73,7 @@ class Acknowledgement:
             if not_before_ms:
                 self.delayed.add(first, last, not_before_ms)
             else:
-                self.returned.add(first, last)
+                self.again(first, last)
             if failed:
                 for eid in range(first, last + 1):
                     self.failed[eid] = self.failed.get(eid, 0) + 1
@@ -84,6 +84,21 @@ class Acknowledgement:
         self.acked, self.returned, self.delayed = Intervals(), Intervals(), Delays()
         self.failed.clear()
         self.covers.clear()
+
+    def again(self, first: int, last: int) -> None:
+        """These are to be given again, unless they were evicted meanwhile."""
+        if last >= self.low:
+            self.returned.add(max(first, self.low), last)
+
+    def evict(self, bound: int) -> None:
+        """Everything below `bound` has ended, whoever has it now."""
+        if bound > self.low:
+            self.cover(self.low, bound - 1)
+        self.returned.remove_below(self.low)
+        self.position = max(self.position, self.low)
+        for counts in (self.failed, self.covers):
+            for eid in [eid for eid in counts if eid < bound]:
+                del counts[eid]
 
     def cover(self, first: int, last: int) -> None:
         """There is no event in [first, last]: nobody will ever settle it."""

@@ -37,7 +37,9 @@ CommitAnswer = Literal[
     "done", "access-denied", "capacity-reached", "not-found", "too-large", "unexpected", "indeterminate"
 ]
 CommandAnswer = Literal["done", "access-denied", "not-found", "in-use", "unavailable", "unexpected", "indeterminate"]
-Operation = Literal["acknowledge", "return", "discard", "dead-letter", "expired", "purge", "seek", "delete"]
+Operation = Literal[
+    "acknowledge", "return", "discard", "dead-letter", "expired", "evicted", "trimmed", "purge", "seek", "delete"
+]
 NodeKind = Literal["queue", "channel"]
 
 

@@ -83,7 +83,7 @@ class Dispatch:
     def leave(self, link: Link) -> None:
         """What the link has and did not settle is to be given again, not counted."""
         for first, last in link.outstanding:
-            self.state.returned.add(first, last)
+            self.state.again(first, last)
         link.outstanding = Intervals()
         self.links.remove(link)
         self._elsewhere.pop(link.link, None)
@@ -300,6 +300,8 @@ class Dispatch:
 
     def settled(self, settlement: Settlement) -> None:
         self.state.apply(settlement.operation, settlement.failed, settlement.runs, settlement.not_before_ms)
+        if self.node.store in self._services.counted:
+            self._services.counted[self.node.store].ended(settlement.operation, settlement.runs)
         if settlement.elsewhere and settlement.link in self.links:
             barred = self._elsewhere.setdefault(settlement.link.link, _Barred())
             for first, last, _, _ in settlement.runs:
@@ -311,9 +313,16 @@ class Dispatch:
 
     def restore(self, settlement: Settlement) -> None:
         live = settlement.link in self.links
-        place = settlement.link.outstanding if live else self.state.returned
         for first, last, _, _ in settlement.runs:
-            place.add(first, last)
+            if live:
+                settlement.link.outstanding.add(first, last)
+            else:
+                self.state.again(first, last)
+
+    def evict(self, bound: int) -> None:
+        """Everything below is given up. What links have of it they may still settle."""
+        self.state.evict(bound)
+        self._cursor.position = max(self._cursor.position, self.state.position)
 
     # -- by command
 

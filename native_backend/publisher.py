@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 
 from native_backend.answers import PublishAnswer, Published
+from native_backend.capacity import Capacities, Share
 from native_backend.log import Append, Appended, Cause
 from native_backend.metadata import Metadata
 from native_backend.nodes import Node
 from native_backend.services import Services
+from native_backend.shard import Shard
 
 _LOG = logging.getLogger(__name__)
 _ANSWERS: dict[Cause, PublishAnswer] = {
@@ -28,19 +30,36 @@ _EVIDENCE = object()  # owner of what nobody waits for
 class Publisher:
     """What was appended and is not stored yet."""
 
-    def __init__(self, services: Services, metadata: Metadata) -> None:
-        self.pending = 0  # events
+    def __init__(self, services: Services, metadata: Metadata, shard: Shard) -> None:
+        self.appended = 0  # events
         self.evidence_pending = 0  # records
         self.evidence_failed = 0  # records, ever
         self._services = services
         self._metadata = metadata
+        self._capacities = Capacities(services, shard.state, shard.evict)
+
+    @property
+    def pending(self) -> bool:
+        """Is anything under way?"""
+        return bool(self.appended or self._capacities.pending)
 
     def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
         if not self._metadata.alive(node):
             self._services.answer(Published(owner, 0, [-1] * len(keys), "not-found", "deleted"))
             return
-        self.pending += len(keys)
+        bounded = self._capacities.of(node)
+        if bounded is not None:
+            bounded.publish(keys, values, owner)
+            return
+        self.appended += len(keys)
         self._services.log.append(Append(node.topic, 0, keys, values, owner))
+
+    def forget(self, node: Node) -> None:
+        """It is no more."""
+        self._capacities.forget(node.store)
+
+    def advance(self) -> None:
+        self._capacities.advance()
 
     def append_evidence(self, topic: str, key: bytes, value: bytes) -> None:
         self.evidence_pending += 1
@@ -54,10 +73,15 @@ class Publisher:
                 self.evidence_failed += count
                 _LOG.error("%d records of %s were not stored: %s", count, appended.batch.topic, failure)
             return
-        self.pending -= count
+        owner = appended.batch.owner
+        if type(owner) is Share:
+            owner.bounded.completed(owner, appended)
+            owner = owner.owner
+        else:
+            self.appended -= count
         answer: PublishAnswer = "stored"
         native = ""
         if failure is not None:
             answer = _ANSWERS.get(failure.cause, "unexpected")
             native = failure.code or failure.cause
-        self._services.answer(Published(appended.batch.owner, appended.first, appended.offsets, answer, native))
+        self._services.answer(Published(owner, appended.first, appended.offsets, answer, native))

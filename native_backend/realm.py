@@ -84,7 +84,7 @@ class Realm:
         self._metadata.on_changed.append(feeds.change)
         self._shard = Shard(self._services, self._metadata)
         self._watch = TopicWatch(self._services, metadata, self._lose)
-        self._publisher = Publisher(self._services, self._metadata)
+        self._publisher = Publisher(self._services, self._metadata, self._shard)
         self._desk = CommandDesk(self._services, self._metadata, self._shard, self._follow)
         self._subscriptions: set[Subscription] = set()
         self._following = False
@@ -342,6 +342,7 @@ class Realm:
         self._desk.advance()
         self.access.advance()
         self._watch.advance()
+        self._publisher.advance()
         if not self._following and self._clock.monotonic_s() >= self._follow_s:
             self._following = True
             self._follow(lambda _: None)
@@ -373,6 +374,7 @@ class Realm:
 
     def _lose(self, node: Node) -> None:
         self._shard.lose(node, "not-found", "deleted")
+        self._publisher.forget(node)
         for subscription in list(self._subscriptions):
             if subscription.mode == "plain" and subscription.node.store == node.store:
                 subscription.lose("not-found", "deleted")

@@ -97,6 +97,9 @@ def _snapshots(log: Log, prefix: str, metadata: Metadata, stretch: int) -> State
 def _apply(states: States, metadata: Metadata, offset: int, at_us: int, entry: dict[str, Any]) -> None:
     """One journal entry, unless the snapshot has it or its node is gone."""
     store, name = entry["store"], entry["durable"]
+    if entry["operation"] in ("evicted", "trimmed"):
+        _sweep(states, offset, entry)
+        return
     recovered = states.get((store, name))
     if recovered is None:
         durable = metadata.durables.get((entry["node"], name))
@@ -110,3 +113,11 @@ def _apply(states: States, metadata: Metadata, offset: int, at_us: int, entry: d
     else:
         recovered.state.wake(at_us // 1000)  # what is settled again had been given again
         recovered.state.apply(entry["operation"], bool(entry["failed"]), entry["runs"], entry.get("not_before", 0))
+
+
+def _sweep(states: States, offset: int, entry: dict[str, Any]) -> None:
+    """An entry that speaks of all durables of a store. What was trimmed had ended for all of them."""
+    bound = max(last for _, last, _, _ in entry["runs"]) + 1
+    for (store, _), recovered in states.items():
+        if entry["operation"] == "evicted" and store == entry["store"] and offset >= recovered.journal:
+            recovered.state.evict(bound)

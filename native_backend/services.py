@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from native_backend.answers import Answer, SubscribeAnswer
 from native_backend.clock import Clock
@@ -20,6 +20,7 @@ from native_backend.limits import RealmLimits
 from native_backend.log import Cause, Failure, Log, LogError
 from native_backend.metadata import Metadata
 from native_backend.nodes import Node
+from native_backend.occupancy import Counted
 
 _LOG = logging.getLogger(__name__)
 _ANSWERS: dict[Cause, SubscribeAnswer] = {
@@ -46,6 +47,8 @@ class Services:
     metadata: Metadata
     enclose: Enclose
     lease: Lease
+    counted: dict[int, Counted] = field(default_factory=dict)
+    """By store: the nodes that have a capacity."""
 
 
 def subscribe_answer(failure: Failure) -> SubscribeAnswer:

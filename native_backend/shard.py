@@ -124,6 +124,20 @@ class Shard:
         self._projector.advance(self._open.values())
         self.snapshots.advance(lambda: [*self._open, *self._recovered])
 
+    def state(self, store: int, name: str) -> Acknowledgement | None:
+        """As far as it is known; None: nobody has begun with it."""
+        dispatch, recovered = self._open.get((store, name)), self._recovered.get((store, name))
+        return dispatch.state if dispatch is not None else recovered.state if recovered is not None else None
+
+    def evict(self, store: int, bound: int) -> None:
+        """The journal holds that everything below is given up, for all durables of the store."""
+        for key, dispatch in self._open.items():
+            if key[0] == store:
+                dispatch.evict(bound)
+        for key, recovered in self._recovered.items():
+            if key[0] == store:
+                recovered.state.evict(bound)
+
     def lose(self, node: Node, answer: SubscribeAnswer, native: str) -> None:
         """The node is gone: so are its durables."""
         for key in [key for key in self._open if key[0] == node.store]:

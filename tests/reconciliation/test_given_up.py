@@ -1,5 +1,5 @@
-"""Events that nobody accepted: dead letters, kept and discarded. None of it is an anomaly, and the books close; what is
-wrong with it does not stay hidden."""
+"""Events that nobody accepted: dead letters (kept and discarded), expired, evicted, trimmed. None of it is an anomaly,
+and the books close; what is wrong with it does not stay hidden."""
 
 from __future__ import annotations
 
@@ -22,6 +22,17 @@ def fill(world: World) -> None:
     run.settle(orders, sent[2:5], "rejected", to=dead)
     run.settle(orders, sent[5:6], "rejected")
     world.append(forged.topic, [copy_key(orders.store, sent[0].eid, "rejected", b"key")], [b"nobody wrote of it"])
+    stale, small, done = world.queue("stale"), world.queue("small"), world.queue("done")
+    sent = run.publish(stale, 6)
+    run.settle(stale, sent[:1], "accepted")
+    run.journal(stale, "queue", "expired", [one.eid for one in sent[1:3]], [0, 0], False, "ttl")
+    run.journal(stale, "queue", "expired", [sent[3].eid], [0], False, "ttl", dead)
+    sent = run.publish(small, 9)
+    run.settle(small, sent[1:2], "accepted")
+    run.sweep(small, "evicted", sent[0].eid, sent[5].eid)
+    sent = run.publish(done, 7)
+    run.settle(done, sent[:5], "accepted")
+    run.sweep(done, "trimmed", sent[0].eid, sent[3].eid)
     run.close()
 
 
@@ -35,12 +46,21 @@ def result(tmp_path_factory: pytest.TempPathFactory, reconcile: Reconcile) -> Re
 
 
 def test_a_letter_is_in_the_books_of_both_nodes(result: Result) -> None:
-    dead, _, orders = result.manifest["balance"]["nodes"]
-    assert (dead["copied"], dead["stored"], dead["accepted"]) == (3, 3, 0)
+    nodes = {one["node"]: one for one in result.manifest["balance"]["nodes"]}
+    dead, orders = nodes["dead"], nodes["orders"]
+    assert (dead["copied"], dead["stored"], dead["accepted"]) == (4, 4, 0)
     assert (orders["copied"], orders["stored"], orders["accepted"]) == (0, 8, 8)
     queues = {one["node"]: one for one in result.manifest["balance"]["durables"]}
     assert (queues["orders"]["acknowledged"], queues["orders"]["dead_lettered"]) == (2, 4)
-    assert (queues["dead"]["entitled"], queues["dead"]["available"]) == (3, 3)
+    assert (queues["dead"]["entitled"], queues["dead"]["available"]) == (4, 4)
+
+
+def test_what_the_realm_ended_by_itself_is_in_the_books(result: Result) -> None:
+    queues = {one["node"]: one for one in result.manifest["balance"]["durables"]}
+    stale, small, done = queues["stale"], queues["small"], queues["done"]
+    assert (stale["acknowledged"], stale["expired"], stale["available"]) == (1, 3, 2)
+    assert (small["entitled"], small["acknowledged"], small["evicted"], small["available"]) == (9, 1, 5, 3)
+    assert (done["entitled"], done["acknowledged"], done["available"], done["retained_out"]) == (7, 5, 2, 0)
 
 
 def test_nothing_of_it_is_an_anomaly(result: Result) -> None:

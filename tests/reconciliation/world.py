@@ -211,6 +211,15 @@ class GatewayRun:
         value = {"v": 1, "run": self.name, "n": self.commits, "at": self.world.clock.epoch_us(), "entries": [entry]}
         self.world.commit(self.name, value, copies)
 
+    def sweep(self, node: Node, operation: str, first: int, last: int) -> None:
+        """The realm by itself, for all durables of a store: evicted or trimmed."""
+        self.commits += 1
+        entry = {"node": node.name, "durable": "", "store": node.store, "operation": operation, "failed": 0,
+                 "cause": "capacity", "runs": [[first, last, 0, first]]}  # fmt: skip
+        value = {"v": 1, "run": self.name, "n": self.commits, "at": self.world.clock.epoch_us(), "entries": [entry]}
+        self.world.commit(self.name, value)
+        self.world.log.trim(node.topic, 0, last + 1)
+
     # -- evidence
 
     def _tell(

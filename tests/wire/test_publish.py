@@ -131,3 +131,20 @@ def test_N_1_order_is_kept(house: GatewayProcess, node: str) -> None:
         peer.publish(*sent)
         assert set(peer.outcomes(1_000).values()) == {"accepted"}
         assert drained(peer, node, 1_000) == sent
+
+
+def test_P_R2b_a_full_node_refuses_and_the_link_goes_on(either: GatewayProcess, node: str) -> None:
+    either.command("node", "create", node, "--capacity-events", "3", "--honour-capacity", "true")
+    with Peer(either.port) as peer:
+        peer.publisher(node)
+        first = peer.publish(*[MESSAGE] * 5)
+        full = "rejected:amqp:resource-limit-exceeded"
+        assert peer.outcomes(5) == dict(zip(first, ["accepted"] * 3 + [full] * 2, strict=True))
+        peer.consumer(node, credit=1, handle=7, name="one")
+        (seen,) = peer.receive(1, 7)
+        peer.settle([seen.field(1)], frames.state("accepted"), settled=False)
+        peer.outcomes(1)
+        second = peer.publish(MESSAGE, MESSAGE)
+        assert peer.outcomes(2) == dict(zip(second, ["accepted", full], strict=True))
+        peer.publish(MESSAGE, settled=True)
+        peer.nothing(0.05)
