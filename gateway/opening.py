@@ -42,6 +42,7 @@ def open_realm(settings: Settings, run: str, clock: Clock) -> Realm:
 
 
 def _open(realm: Realm, place: str, kafka_acls: bool) -> None:
+    _LOG.info("opening %s", place)
     last, told_s = "", 0.0
     while True:
         try:

@@ -1,0 +1,40 @@
+"""A node whose topic an operator gave more partitions stays what it was, and the log says what is not seen."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
+
+from native_backend.log import Append
+from tests.native_backend.gateway import Gateway
+from tests.native_backend.logs.worlds import KafkaWorld
+
+
+@pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")
+def test_a_topic_that_grew_is_the_node_in_its_first_partition(
+    kafka_bootstrap: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = KafkaWorld(kafka_bootstrap)
+    gateway = Gateway(world, f"g{uuid.uuid4().hex[:8]}").open()
+    node = gateway.create("orders")
+    eids = gateway.publish(node, [b"before"])
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    admin.create_partitions([NewPartitions(node.topic, 3)])[node.topic].result(10.0)
+    consumer = gateway.consumer(node)
+    gateway.until(lambda: gateway.log.find_topics([node.topic])[node.topic].partitions == 3, "the partitions")
+    world.open().append(Append(node.topic, 1, [b"k"], [b"elsewhere"]))
+    words = f"topic {node.topic} has 3 partitions"
+
+    def told() -> bool:
+        eids.extend(gateway.publish(node, [b"after"]))
+        return words in caplog.text
+
+    gateway.until(told, "the warning")
+    assert consumer.receive(len(eids)) == eids
+    assert consumer.drain(50) == []
+    assert caplog.text.count(words) == 1
+    gateway.close()
+    world.close()
