@@ -83,7 +83,7 @@ def test_the_main_path_with_the_rights_of_the_how_to(kafka: Secured, tmp_path: P
     gateway.kill()
     gateway.start()
     with Peer(gateway.port) as peer:
-        peer.consumer("orders", credit=5)
+        peer.consumer("orders", credit=1)  # for the one; what is published below is not for it
         assert peer.receive(1)[0].payload == frames.message(b"2")
         peer.publisher("orders")
         kafka.deny(("TOPIC", "WRITE"), f"{prefix}.node.orders")
