@@ -1,58 +1,31 @@
 """What an error of Kafka means to the realm: error code -> `Cause`. Source: kafka.md section 7.
 
 Both clients number the broker's errors alike; librdkafka's own are negative. Flags (`retriable`, `fatal`) belong to one
-error object and are looked at where it is. May import: the standard library, the two clients, `native_backend.log`.
+error object and are looked at where it is. May import: the standard library, the two clients, `mappings.errors`,
+`native_backend.log`.
 """
 
 from __future__ import annotations
 
+from typing import cast
+
 from confluent_kafka import KafkaError, KafkaException
 from kafka import errors as kafka_python
 
+from mappings.errors import shipped_errors
 from native_backend.log import Cause, Failure
 
-CODES: dict[Cause, tuple[int, ...]] = {
-    "not-found": (
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_TOPIC,
-        KafkaError._UNKNOWN_PARTITION,
-        100,  # UNKNOWN_TOPIC_ID
-    ),
-    "too-large": (
-        KafkaError.MSG_SIZE_TOO_LARGE,
-        KafkaError.RECORD_LIST_TOO_LARGE,
-        KafkaError.OFFSET_METADATA_TOO_LARGE,
-    ),
-    "refused": (
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.GROUP_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError._AUTHENTICATION,
-    ),
-    "fenced": (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, 90),  # 90: PRODUCER_FENCED
-    "indeterminate": (
-        KafkaError._MSG_TIMED_OUT,
-        KafkaError._TIMED_OUT,
-        KafkaError._PURGE_INFLIGHT,
-        KafkaError._FATAL,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.NETWORK_EXCEPTION,
-        KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    ),
-    "unavailable": (
-        *(5, 6, 8, 9, 14, 15, 16, 19, 41, 51, 56, 70, 71, 72, 74, 75, 78, 80, 83, 84, 88, 89, 103),
-        KafkaError._TRANSPORT,
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._PURGE_QUEUE,
-        KafkaError._QUEUE_FULL,
-        KafkaError._RESOLVE,
-    ),
-    "retention": (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET),
-}
+CODES: dict[Cause, tuple[int, ...]] = {}  # from the table of native errors (mappings/errors.yaml)
+_again: set[int] = set()
+for _name, _error in shipped_errors().codes["kafka"].items():
+    _cause, _code = cast(Cause, _error.cause), getattr(KafkaError, _name, None)
+    if _code is None:
+        continue  # another librdkafka, which does not know it yet
+    CODES[_cause] = (*CODES.get(_cause, ()), _code)
+    if _error.retry == "inside":
+        _again.add(_code)
 CAUSES: dict[int, Cause] = {code: cause for cause, codes in CODES.items() for code in codes}
-TRANSIENT: frozenset[int] = frozenset({*CODES["unavailable"], 7, 13, 20})  # a control call asks again
+TRANSIENT: frozenset[int] = frozenset(_again)  # a control call asks again
 
 
 def failure_of(error: KafkaError) -> Failure:

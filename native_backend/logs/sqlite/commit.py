@@ -1,6 +1,6 @@
 """Group commit: many jobs, one transaction, one fsync. The writer thread's, and for single records the control calls'.
 
-May import: the standard library, `native_backend.log`, this driver.
+May import: the standard library, `mappings.errors`, `native_backend.log`, this driver.
 """
 
 from __future__ import annotations
@@ -9,13 +9,18 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from mappings.errors import shipped_errors
 from native_backend.log import Append, Appended, Cause, Completion, Failure, Transacted
 from native_backend.logs.sqlite.catalog import Catalog
 from native_backend.logs.sqlite.plan import Job, Plan
 from native_backend.logs.sqlite.schema import begin, connect
 
 INSERT = "INSERT INTO batches (partition, first, count, at_ms, key, data) VALUES (?, ?, ?, ?, ?, ?)"
-CERTAINLY_NOT_DONE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+CERTAINLY_NOT_DONE = frozenset(
+    int(getattr(sqlite3, name))
+    for name, error in shipped_errors().codes["sqlite"].items()
+    if error.cause == "unavailable"
+)
 
 
 class Committer:

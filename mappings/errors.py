@@ -1,0 +1,147 @@
+"""Native errors as data: `errors.yaml`, read strictly. What a code of the log means to the realm, how far it reaches,
+whether asking again helps, and what to say about it. Which condition a peer gets for it is decided by the tables.
+
+    ERRORS.of("kafka", "MSG_SIZE_TOO_LARGE").cause          # too-large
+    ERRORS.say("too-large", "MSG_SIZE_TOO_LARGE")           # what to do, for a description
+
+Errors: `MappingProblems` with everything that is wrong with the file.
+May import: the standard library, `mappings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mappings.table_set import SHIPPED, MappingProblems
+from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
+
+LOGS = ("kafka", "sqlite")
+CAUSES = ("not-found", "too-large", "refused", "fenced", "indeterminate", "retention", "unavailable", "unexpected")
+SCOPES = ("message", "link", "shard", "process")
+RETRIES = ("never", "inside")
+SAY_BYTES_MAX = 70  # what is left of a description is the node's name
+_KEYS = (*LOGS, "id", "cause", "scope", "retry", "retry_after_ms", "say", "because")
+_WORDS = {"cause": CAUSES, "scope": SCOPES, "retry": RETRIES}
+
+
+@dataclass(frozen=True, slots=True)
+class NativeError:
+    """One kind of error, whatever its codes."""
+
+    id: str
+    cause: str
+    scope: str
+    retry: str
+    retry_after_ms: int | None
+    say: str
+    because: str
+
+
+class Errors:
+    """Every code of every log, and the realm's own answers."""
+
+    def __init__(self, codes: Mapping[str, Mapping[str, NativeError]], answers: Mapping[str, str]) -> None:
+        self.codes = codes  # log -> name of the code -> what it is
+        self.answers = answers
+        self._names = {name: error for of_log in codes.values() for name, error in of_log.items()}
+
+    def of(self, log: str, name: str) -> NativeError | None:
+        return self.codes[log].get(name)
+
+    def named(self, native: str) -> NativeError | None:
+        """By the code alone, as an answer carries it. SQLite's extended codes are those of their first two words."""
+        found = self._names.get(native)
+        return found or self._names.get("_".join(native.split("_")[:2]))
+
+    def say(self, answer: str, native: str) -> str:
+        """What to do about it, in few words."""
+        error = self.named(native)
+        return error.say if error is not None else self.answers.get(answer, answer)
+
+
+def load_errors(path: Path) -> Errors:
+    """Read the file, or raise all that is wrong with it."""
+    document, problems = load_document(path)
+    root = document.root
+    codes: dict[str, dict[str, NativeError]] = {log: {} for log in LOGS}
+    answers: dict[str, str] = {}
+    if document.readable and _shaped(root, problems):
+        places: dict[str, int] = {}
+        for item in root["errors"].sequence():
+            error = _error(item, problems)
+            for log in LOGS:
+                for code in _codes(item, log, places, problems):
+                    if error is not None:
+                        codes[log][code] = error
+        for log in LOGS:
+            _codes(root["no_error"], log, places, problems)
+        answers = {name: _say(node, problems) for name, node in root["answers"].items()}
+    if problems:
+        raise MappingProblems(sorted(problems, key=lambda problem: (problem.line, problem.column)))
+    return Errors(codes, answers)
+
+
+def _shaped(root: Node, problems: list[Problem]) -> bool:
+    shapes = {"version": "integer", "errors": "sequence", "no_error": "mapping", "answers": "mapping"}
+    if not root.is_mapping:
+        problems.append(root.problem(f"a mapping belongs here, not a {root.kind}", f"write {', '.join(shapes)}"))
+        return False
+    refuse_unknown_keys(root, shapes, problems)
+    for key, kind in shapes.items():
+        node = root.get(key)
+        if node is None or node.kind != kind:
+            problems.append((node or root).problem(f"{key} is no {kind}", f"write {key}: as a {kind}"))
+    if not problems and root["version"].content != 1:
+        problems.append(root["version"].problem("this version is not known", "write version: 1"))
+    return not problems
+
+
+def _error(item: Node, problems: list[Problem]) -> NativeError | None:
+    count = len(problems)
+    if not item.is_mapping:
+        problems.append(item.problem(f"a mapping belongs here, not a {item.kind}", "write id, kafka, sqlite, ..."))
+        return None
+    refuse_unknown_keys(item, _KEYS, problems)
+    problems.extend(item.problem(f"{key} is missing", f"write {key}: ...") for key in _KEYS if key not in item)
+    for key, known in _WORDS.items():
+        node = item.get(key)
+        if node is not None and node.content not in known:
+            problems.append(node.problem(f"{key} cannot be {node.content}", suggest(str(node.content), known)))
+    after = item.get("retry_after_ms")
+    if after is not None and after.kind not in ("integer", "null"):
+        problems.append(after.problem("retry_after_ms is no whole number", "write milliseconds, or null"))
+    if "say" in item:
+        _say(item["say"], problems)
+    if len(problems) > count:
+        return None
+    words = {key: str(item[key].content) for key in ("id", "cause", "scope", "retry", "say", "because")}
+    return NativeError(retry_after_ms=item["retry_after_ms"].content, **words)
+
+
+def _codes(item: Node, log: str, places: dict[str, int], problems: list[Problem]) -> list[str]:
+    node = item.get(log)
+    found = []
+    for each in node.sequence() if node is not None and node.is_sequence else ():
+        code = str(each.content)
+        if code in places:
+            problems.append(each.problem(f"{code} stands on line {places[code]} too", "keep one"))
+        places.setdefault(code, each.line)
+        found.append(code)
+    return found
+
+
+def _say(node: Node, problems: list[Problem]) -> str:
+    text = str(node.content)
+    if node.kind != "text" or not 0 < len(text.encode()) <= SAY_BYTES_MAX:
+        message = f"what is said has {len(text.encode())} octets, or is no text"
+        problems.append(node.problem(message, f"say in 1 to {SAY_BYTES_MAX} octets what to do"))
+    return text
+
+
+@cache
+def shipped_errors() -> Errors:
+    """Read once, when something first asks."""
+    return load_errors(SHIPPED / "errors.yaml")
