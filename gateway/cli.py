@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from gateway.access_arguments import add_acl, add_user
-from gateway.realm_arguments import add_node
+from gateway.realm_arguments import add_durable, add_node, add_queue
 from native_backend.log import FORMAT, LogError
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_config(serve)
     node = commands.add_parser("node", help="create, change, list, show and delete nodes", allow_abbrev=False)
     add_node(node, _add_config)
+    add_durable(commands.add_parser("durable", help="list, show, seek and delete durables"), _add_config)
+    add_queue(commands.add_parser("queue", help="peek at, purge and move events"), _add_config)
     add_acl(commands.add_parser("acl", help="who may do what", allow_abbrev=False), _add_config)
     add_user(commands.add_parser("user", help="make entries for the file of users", allow_abbrev=False))
     commands.add_parser("mappings", help="check, test, explain, expand and compare mapping tables", add_help=False)
@@ -98,6 +100,14 @@ def _configured(arguments: argparse.Namespace) -> int:
             from gateway import node_commands
 
             return node_commands.run(arguments, settings, sys.stdout)
+        if arguments.command == "durable":
+            from gateway import durable_commands
+
+            return durable_commands.run(arguments, settings, sys.stdout)
+        if arguments.command == "queue":
+            from gateway import queue_commands
+
+            return queue_commands.run(arguments, settings, sys.stdout)
         if arguments.command == "acl":
             from gateway import acl_commands
 

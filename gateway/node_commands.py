@@ -73,6 +73,9 @@ def _create(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out
     if arguments.topic not in (None, node.topic):
         raise NodeError(f"node {printable(name)} exists on topic {node.topic}: delete it first, or use another name")
     _warn_of_target(log, prefix, node)
+    warning = admin.fragile(log, node)
+    if warning:
+        complain(f"warning: {warning}")
     if arguments.json:
         write_json(_node(node), out)
     else:

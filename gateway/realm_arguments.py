@@ -1,6 +1,6 @@
-"""The words of `realmgate node`, as the command line takes them.
+"""The words of `realmgate node`, `durable` and `queue`, as the command line takes them.
 
-May import: `gateway.property_words`, the standard library.
+May import: `gateway.property_words`, `native_backend.durables`, the standard library.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gateway.property_words import WORDS
+from native_backend.durables import QUEUE
 
 _YES = "do not ask (nobody is asked without a terminal)"
 AddConfig = Callable[[argparse.ArgumentParser], None]
@@ -44,3 +45,48 @@ def add_node(node: argparse.ArgumentParser, add_config: AddConfig) -> None:
         action.add_argument("--json", action="store_true", help="for programs")
     for action in actions.choices.values():
         add_config(action)
+
+
+def add_durable(durable: argparse.ArgumentParser, add_config: AddConfig) -> None:
+    actions = durable.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="list durables, and queues' own states", allow_abbrev=False)
+    listing.add_argument("node", metavar="NODE", nargs="?", help="only this node's")
+    show = actions.add_parser("show", help="show one", allow_abbrev=False)
+    seek = actions.add_parser("seek", help="say which event is to be given next", allow_abbrev=False)
+    delete = actions.add_parser("delete", help="delete one with its place", allow_abbrev=False)
+    for action in (show, seek, delete):
+        action.add_argument("node", metavar="NODE")
+        action.add_argument("durable", metavar="DURABLE", help="CONTAINER-ID:LINK-NAME")
+    seek.add_argument("--to", required=True, metavar="PLACE", help="an EID, beginning, end, or a time with its zone")
+    for action in (listing, show):
+        action.add_argument("--json", action="store_true", help="for programs")
+    for action in (seek, delete):
+        action.add_argument("--yes", action="store_true", help=_YES)
+    for action in actions.choices.values():
+        add_config(action)
+
+
+def add_queue(queue: argparse.ArgumentParser, add_config: AddConfig) -> None:
+    actions = queue.add_subparsers(dest="action", required=True, metavar="ACTION")
+    peek = actions.add_parser("peek", help="show events that are not settled, without taking them", allow_abbrev=False)
+    purge = actions.add_parser("purge", help="be rid of what no consumer has", allow_abbrev=False)
+    move = actions.add_parser("move", help="move events to another node, lowest EID first", allow_abbrev=False)
+    for action in (peek, purge, move):
+        action.add_argument("node", metavar="NODE")
+        action.add_argument("--durable", default=QUEUE, metavar="NAME", help="of a channel; default: the queue itself")
+    peek.add_argument("--count", type=_count, default=10, metavar="N", help="default: 10")
+    peek.add_argument("--from", dest="start", type=_count, default=0, metavar="EID", help="default: the lowest")
+    peek.add_argument("--json", action="store_true", help="for programs")
+    purge.add_argument("--below", type=_count, default=0, metavar="EID", help="only what lies below; default: all")
+    move.add_argument("--to", required=True, metavar="NODE", help="which gets copies, octet by octet")
+    move.add_argument("--count", type=_count, default=0, metavar="N", help="default: all")
+    for action in (purge, move):
+        action.add_argument("--yes", action="store_true", help=_YES)
+    for action in actions.choices.values():
+        add_config(action)
+
+
+def _count(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0")
+    return int(text)

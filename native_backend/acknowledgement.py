@@ -122,18 +122,24 @@ class Acknowledgement:
             for begin, end in self.acked.holes(max(first, self.low), last + 1):
                 self.returned.add(begin, end)
 
-    def withdraw(self, below: int, runs_max: int) -> list[Run]:
-        """Take out what lies below that EID and is returned, delayed or not given yet, gaps included."""
+    def withdraw(self, below: int, runs_max: int, eids_max: int = 2**62) -> list[Run]:
+        """Take out what lies below that EID and is returned, delayed or not given yet, gaps included: the lowest of
+        it, at most so much."""
         if self.delayed:
             self._hurry(below)
         runs: list[Run] = []
-        while len(runs) < runs_max and (found := self.returned.at_or_above(self.low)) and found[0] < below:
-            first, last = found[0], min(found[1], below - 1)
+        while len(runs) < runs_max and eids_max > 0:
+            found = self.returned.at_or_above(self.low)
+            if found is None or found[0] >= below:
+                break
+            first, last = found[0], min(found[1], below - 1, found[0] + eids_max - 1)
             self.returned.remove(first, last)
             runs.append((first, last, 0, self.covers.get(first, first)))
-        if len(runs) < runs_max and self.position < below:
-            runs.append((self.position, below - 1, 0, self.position))
-            self.position = below
+            eids_max -= last - first + 1
+        end = min(below, self.position + eids_max)
+        if len(runs) < runs_max and self.position < end:
+            runs.append((self.position, end - 1, 0, self.position))
+            self.position = end
         return runs
 
     def _hurry(self, below: int) -> None:

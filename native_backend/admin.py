@@ -6,12 +6,13 @@ May import: the standard library, `native_backend` below it.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 
 from native_backend.answers import NodeKind
 from native_backend.clock import Clock
 from native_backend.durables import Durable, durable_key, encode_durable, queue_durable
-from native_backend.log import Log, TopicSpec
+from native_backend.log import Log, LogError, TopicSpec
 from native_backend.metadata import Metadata, read_tail, realm_topic, realm_topics
 from native_backend.metadata_writer import read_through, realm_metadata
 from native_backend.nodes import (
@@ -25,6 +26,8 @@ from native_backend.nodes import (
     store_id,
 )
 from native_backend.properties import DEFAULT, Properties, check_properties
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,32 @@ def create_node(
     return _of_kind(winner, kind)
 
 
+def fragile(log: Log, node: Node) -> str | None:
+    """Why what a node keeps may be lost with one broker; None when it may not, or keeps nothing for long."""
+    if node.properties.type == "reliable":
+        return None
+    try:
+        copies = log.certain_copies(node.topic)
+    except LogError as error:
+        if error.failure.cause != "refused":  # the right to read a topic's settings is not needed otherwise
+            raise
+        return None
+    if copies is None or copies >= 2:
+        return None
+    return (
+        f"an event of node {node.name!r} is certain to be on {copies} broker only when it is answered as stored: "
+        f"raise min.insync.replicas (and the replicas) of topic {node.topic} to 2 or more"
+    )
+
+
+def warned(log: Log, node: Node) -> Node:
+    """The node, after the operator's log was told that it is fragile."""
+    warning = fragile(log, node)
+    if warning:
+        _LOG.warning("%s", warning)
+    return node
+
+
 def list_nodes(log: Log, prefix: str) -> list[Node]:
     return sorted(realm_metadata(log, prefix).nodes.values(), key=lambda node: node.name)
 
@@ -116,6 +145,7 @@ def delete_node(log: Log, prefix: str, name: str, with_topic: bool = False) -> b
     log.put(realm_topic(prefix), node_key(name), None)
     for durable in [durable for durable in metadata.durables.values() if durable.node == name]:
         log.put(realm_topic(prefix), durable_key(name, durable.name), None)
+        log.forget(durable.group)
     if with_topic or not node.adopted:
         log.delete_topic(node.topic)
     left = realm_metadata(log, prefix).nodes.get(name)

@@ -38,7 +38,17 @@ CommitAnswer = Literal[
 ]
 CommandAnswer = Literal["done", "access-denied", "not-found", "in-use", "unavailable", "unexpected", "indeterminate"]
 Operation = Literal[
-    "acknowledge", "return", "discard", "dead-letter", "expired", "evicted", "trimmed", "purge", "seek", "delete"
+    "acknowledge",
+    "return",
+    "discard",
+    "dead-letter",
+    "expired",
+    "evicted",
+    "trimmed",
+    "purge",
+    "seek",
+    "delete",
+    "move",
 ]
 NodeKind = Literal["queue", "channel"]
 

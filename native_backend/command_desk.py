@@ -26,6 +26,7 @@ from native_backend.dispatch import Dispatch
 from native_backend.durable_changes import Deletion, Done, Purge, Seek
 from native_backend.log import LogError, Records
 from native_backend.metadata import Metadata, read_tail
+from native_backend.moving import Move
 from native_backend.services import Services, subscribe_answer
 from native_backend.shard import Shard
 
@@ -120,10 +121,21 @@ class CommandDesk:
             done(answer if answer in ("not-found", "in-use", "access-denied") else "unavailable", 0, str(found))
         elif command.what == "seek" and found.links:
             done("in-use", 0, f"{len(found.links)} consumers are attached: stop them first")
+        elif command.what == "move":
+            self._move(command, found, done)
         elif command.what == "seek":
             Seek(self._services, found, cause_of(command), done).begin(command.eid)
         else:
             Purge(self._services, found, cause_of(command), done).begin(command.eid)
+
+    def _move(self, command: Command, found: Dispatch, done: Done) -> None:
+        target = self._metadata.nodes.get(command.to)
+        if target is None:
+            done("not-found", 0, f"there is no node {command.to!r} to move to")
+        elif target.store == command.store:
+            done("unexpected", 0, "a node's events cannot be moved to itself")
+        else:
+            Move(self._services, found, target, cause_of(command), done).begin(command.count)
 
     def _done(self, command: Command, owner: object | None, answer: CommandAnswer, count: int, detail: str) -> None:
         self._busy = False

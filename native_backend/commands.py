@@ -14,7 +14,7 @@ import orjson
 
 from native_backend.answers import CommandAnswer
 
-What = Literal["purge", "seek", "delete"]
+What = Literal["purge", "seek", "delete", "move"]
 _VERSION = 1
 
 
@@ -31,6 +31,10 @@ class Command:
     """Not begun after this."""
     eid: int = 0
     """purge: below this EID (0: all there is); seek: the next event to be given."""
+    count: int = 0
+    """move: so many events at most (0: all there are)."""
+    to: str = ""
+    """move: the node that gets them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -326,9 +326,9 @@ class Dispatch:
 
     # -- by command
 
-    def withdraw(self, below: int, runs_max: int) -> list[Run]:
+    def withdraw(self, below: int, runs_max: int, eids_max: int = 2**62) -> list[Run]:
         """Take what lies below that EID and is at no link away, gaps included: in the caller's hands from now on."""
-        runs = self.state.withdraw(below, runs_max)
+        runs = self.state.withdraw(below, runs_max, eids_max)
         self._cursor.position = self.state.position
         return runs
 

@@ -33,7 +33,7 @@ def _settlement(keeper: Purge | Seek | Deletion, operation: Operation, runs: lis
     return Settlement(keeper, None, operation, False, False, cause, runs, count, None)
 
 
-def _refused(services: Services) -> tuple[CommandAnswer, str]:
+def refused(services: Services) -> tuple[CommandAnswer, str]:
     """What the journal's refusal is to whoever asked."""
     if services.journal.fenced:
         return "in-use", "another process owns the realm now"
@@ -79,7 +79,7 @@ class Purge:
 
     def restore(self, settlement: Settlement) -> None:
         self._dispatch.restore(settlement)
-        answer, detail = _refused(self._services)
+        answer, detail = refused(self._services)
         self._done(answer, self._count, detail)
 
 
@@ -115,7 +115,7 @@ class Seek:
 
     def restore(self, settlement: Settlement) -> None:
         self._dispatch.paused = False
-        answer, detail = _refused(self._services)
+        answer, detail = refused(self._services)
         self._done(answer, 0, detail)
 
 
@@ -143,5 +143,5 @@ class Deletion:
             self._done("unavailable", 0, f"it is deleted, but not yet erased; the next start will do that: {error}")
 
     def restore(self, settlement: Settlement) -> None:
-        answer, detail = _refused(self._services)
+        answer, detail = refused(self._services)
         self._done(answer, 0, detail)

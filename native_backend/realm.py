@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from native_backend.access import SUBSCRIBING, Subject
-from native_backend.admin import create_node
+from native_backend.admin import create_node, warned
 from native_backend.admittance import Admittance
 from native_backend.answers import Answer, NodeFound, NodeKind, PublishAnswer, Published, Subscribed
 from native_backend.clock import Clock
@@ -137,7 +137,7 @@ class Realm:
 
         def job() -> Node | NodeError:
             try:
-                return create_node(log, prefix, name, kind, clock)
+                return warned(log, create_node(log, prefix, name, kind, clock))
             except NodeError as error:
                 return error
 

@@ -15,7 +15,7 @@ from native_backend.metadata_writer import realm_metadata
 from native_backend.properties import Properties
 from tests.native_backend.gateway import Gateway
 from tests.native_backend.logs.worlds import World
-from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+from tests.native_backend.realm_world import Start, bodies, fold, gateway, start, world
 
 __all__ = ["gateway", "start", "world"]  # fixtures
 
@@ -86,6 +86,41 @@ def test_a_purge_below_an_eid_leaves_the_rest(gateway: Gateway) -> None:
     gateway.until(lambda: gateway.log.bounds(node.topic, 0)[1] > eids[-1], "all visible")
     assert gateway.command("purge", node, "d", eids[15]).answer == "done"
     assert gateway.consumer(node, "durable", "d").receive(5) == eids[15:]
+
+
+# -- move
+
+
+def test_moved_events_are_ended_here_and_kept_there(start: Start) -> None:
+    gateway = start(RealmLimits(letter_events=4))
+    node, dead = gateway.create("orders"), gateway.create("dead")
+    eids = gateway.publish(node, bodies(20))
+    consumer = gateway.consumer(node)
+    assert consumer.receive(5) == eids[:5]
+    assert consumer.settle("return", eids[1:3], failed=True) == "done"
+    consumer.acknowledge(eids[3:5])
+    gateway.until(lambda: gateway.log.bounds(node.topic, 0)[1] > eids[-1], "all visible")
+    moved = gateway.command("move", node, count=7, to="dead")
+    assert (moved.answer, moved.count) == ("done", 7)
+    assert gateway.command("move", node, to="nowhere").answer == "not-found"
+    assert gateway.command("move", node, to="orders").answer == "unexpected"
+    there = gateway.consumer(dead)
+    got = there.receive(7)
+    assert fold(there, got) == [b"%08d" % at for at in (1, 2, 5, 6, 7, 8, 9)]
+    assert gateway.command("move", node, to="dead").count == 10
+    assert len(there.receive(10)) == 10
+    assert consumer.drain() == []
+    consumer.acknowledge(eids[:1])
+    gateway.kill()
+    later = start()
+    assert later.consumer(node).drain() == []
+    again = later.consumer(dead)
+    assert len(again.receive(17)) == 17
+    keys = later.log.read_range(dead.topic, 0, 0, 100).keys
+    assert keys[0] == b"2;%d;%d;moved;key" % (node.store, eids[1])
+    entries = [entry for record in later.journal() for entry in record["entries"] if entry["operation"] == "move"]
+    assert {entry["to"] for entry in entries} == {dead.store}
+    assert {entry["cause"].split()[0] for entry in entries} == {"command"}
 
 
 # -- seek

@@ -51,10 +51,10 @@ def test_a_change_reaches_a_serving_realm_by_itself(world: World, start: Start) 
     told: list[Node | None] = []
     gateway.realm.on_changed(told.append)
     other = world.open()
-    changed = set_properties(other, gateway.prefix, "orders", lambda p: replace(p, ttl_ms=5), gateway.clock)
-    set_properties(other, gateway.prefix, "orders", lambda p: replace(p, ttl_ms=5), gateway.clock)  # no change
+    changed = set_properties(other, gateway.prefix, "orders", lambda p: replace(p, attempts=5), gateway.clock)
+    set_properties(other, gateway.prefix, "orders", lambda p: replace(p, attempts=5), gateway.clock)  # no change
     gateway.until(lambda: bool(told), "the change")
-    assert told == [changed] == [replace(node, properties=Properties(ttl_ms=5))]
+    assert told == [changed] == [replace(node, properties=Properties(attempts=5))]
     assert gateway.realm.node("orders") == changed
     eids = gateway.publish(node, bodies(3))  # the node as it was at attach is the same store
     assert consumer.receive(3) == eids
@@ -136,3 +136,16 @@ def test_properties_that_no_node_can_have_are_refused_all_at_once(gateway: Gatew
         with pytest.raises(PropertyError):
             admin.create_node(gateway.log, gateway.prefix, "orders", "queue", gateway.clock, contradiction)
     assert admin.list_nodes(gateway.log, gateway.prefix) == []
+
+
+def test_a_node_whose_events_one_broker_keeps_is_warned_of(
+    world: World, gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The brokers of the tests are one; an embedded realm has none."""
+    lone = world.name == "kafka"
+    node = gateway.create("orders")
+    assert ("raise min.insync.replicas" in caplog.text) == lone
+    warning = admin.fragile(gateway.log, node)
+    assert (warning is not None and "node 'orders'" in warning) == lone
+    short = replace(node, properties=Properties(type="reliable"))
+    assert admin.fragile(gateway.log, short) is None

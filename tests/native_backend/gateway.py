@@ -187,11 +187,11 @@ class Gateway:
         self.realm.find_node(name, owner)
         return self.answer(NodeFound, lambda answer: answer.owner is owner).node
 
-    def command(self, what: What, node: Node, durable: str = QUEUE, eid: int = 0) -> Commanded:
+    def command(self, what: What, node: Node, durable: str = QUEUE, eid: int = 0, **more: Any) -> Commanded:
         """Carried out by this process."""
         owner = object()
         until_us = self.clock.epoch_us() + 60_000_000
-        command = Command(uuid.uuid4().hex, what, node.name, node.store, durable, until_us, eid)
+        command = Command(uuid.uuid4().hex, what, node.name, node.store, durable, until_us, eid, **more)
         self.realm.execute(command, owner)
         return self.answer(Commanded, lambda answer: answer.owner is owner)
 

@@ -1,0 +1,114 @@
+"""Having a command carried out: by the gateway that owns the realm, or, when none lives, by this process.
+
+The owner finds the command in `<prefix>.commands` and answers in `<prefix>.answers`. Without a live owner this process
+opens the realm itself and does the same with the same code. A command is begun within `PATIENCE_S` or not at all; when
+no answer comes, the journal says what became of it. Blocks; raises LogError.
+May import: `gateway`, `native_backend`, the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from contextlib import closing
+
+from gateway.letters import annotated_letter
+from gateway.open_log import open_log
+from gateway.settings import Settings
+from native_backend.answers import Commanded
+from native_backend.clock import Clock, SystemClock
+from native_backend.commands import (
+    Command,
+    Reply,
+    What,
+    answers_topic,
+    cause_of,
+    commands_topic,
+    decode_reply,
+    encode_command,
+)
+from native_backend.control import ThreadControl
+from native_backend.durables import Durable
+from native_backend.journal import journal_topic, tail
+from native_backend.log import Log, LogError
+from native_backend.metadata import read_tail
+from native_backend.realm import Realm
+
+PATIENCE_S = 30.0
+_GRACE_S = 5.0  # for what was begun in time
+_PAUSE_S = 0.02
+_CLOSE_S = 10.0
+
+
+def carry_out(settings: Settings, what: What, durable: Durable, *, eid: int = 0, count: int = 0, to: str = "") -> Reply:
+    """Blocks until it is done, refused, or certain not to be."""
+    clock = SystemClock()
+    until_us = clock.epoch_us() + int(PATIENCE_S * 1e6)
+    command = Command(uuid.uuid4().hex, what, durable.node, durable.store, durable.name, until_us, eid, count, to)
+    run = f"{clock.epoch_us() // 1000:x}-{os.urandom(2).hex()}"
+    log, prefix, limits = open_log(settings), settings.realm.prefix, settings.limits.realm
+    control, looks = ThreadControl(), ThreadControl(name="realm-lease")
+    realm = Realm(log, prefix, run, clock, control, limits, annotated_letter, lease_control=looks)
+    try:
+        realm.open()
+    except LogError as error:
+        try:
+            if error.failure.cause != "fenced":
+                raise
+            return ask(log, prefix, command, clock)
+        finally:
+            control.close(1.0)
+            looks.close(1.0)
+            log.close()
+    return _by_ourselves(realm, command, clock)
+
+
+def ask(log: Log, prefix: str, command: Command, clock: Clock) -> Reply:
+    """Have the live owner do it."""
+    answers, journal = answers_topic(prefix), journal_topic(prefix)
+    position, since = log.bounds(answers, 0)[1], log.bounds(journal, 0)[1]
+    log.put(commands_topic(prefix), command.id.encode(), encode_command(command, clock.epoch_us()))
+    until_s = clock.monotonic_s() + PATIENCE_S + _GRACE_S
+    while clock.monotonic_s() < until_s:
+        for records in read_tail(log, answers, position):
+            position = records.next
+            for value in records.values:
+                reply = None if value is None else decode_reply(value)
+                if reply is not None and reply.id == command.id:
+                    return reply
+        time.sleep(_PAUSE_S)
+    return _by_the_journal(log, journal, since, command)
+
+
+def _by_the_journal(log: Log, journal: str, since: int, command: Command) -> Reply:
+    """Nobody answered: what was stored is done, and nothing more will be begun."""
+    cause = cause_of(command)
+    entries = [entry for _, record in tail(log, journal, since) for entry in record["entries"]]
+    eids = sum(last - first + 1 for each in entries if each["cause"] == cause for first, last, *_ in each["runs"])
+    if eids:
+        return Reply(command.id, "indeterminate", eids, "the owner did not answer; so much of it is in the journal")
+    return Reply(command.id, "unavailable", 0, f"the owner did not answer within {PATIENCE_S:.0f} s; nothing was done")
+
+
+def _by_ourselves(realm: Realm, command: Command, clock: Clock) -> Reply:
+    owner = object()
+    with closing(_Open(realm)):
+        realm.execute(command, owner)
+        while True:
+            for answer in realm.poll():
+                if isinstance(answer, Commanded) and answer.owner is owner:
+                    return Reply(command.id, answer.answer, answer.count, answer.detail)
+            if realm.lost:
+                return Reply(command.id, "in-use", 0, "another process took the realm over")
+            time.sleep(_PAUSE_S)
+
+
+class _Open:
+    """For `closing`."""
+
+    def __init__(self, realm: Realm) -> None:
+        self._realm = realm
+
+    def close(self) -> None:
+        self._realm.close(_CLOSE_S)

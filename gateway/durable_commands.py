@@ -1,0 +1,154 @@
+"""`realmgate durable list | show | seek | delete`: named subscriptions and queues' own states, seen from outside and
+changed through the realm's owner.
+
+Text for people, `--json` for programs. Exit codes: 0 done, 1 it is not so (no such durable; refused; the answer was
+no). Errors: `LogError`, `NodeError`, told by `gateway.cli`.
+May import: `gateway`, `native_backend`, the standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+from datetime import datetime
+from typing import Any, TextIO
+
+from gateway.commanding import carry_out
+from gateway.open_log import open_log
+from gateway.printout import complain, confirmed, printable, write_json, write_table
+from gateway.settings import Settings
+from native_backend.commands import Reply, What
+from native_backend.durables import QUEUE
+from native_backend.log import Log
+from native_backend.metadata_writer import realm_metadata
+from native_backend.nodes import NodeError
+from native_backend.observing import Observed, observe
+
+_PLACES = ("beginning", "end")
+
+
+def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
+    """Carry out one parsed durable command."""
+    if arguments.action == "list":
+        return _list(settings, arguments, out)
+    found = find(settings, arguments.node, arguments.durable)
+    if found is None:
+        return unknown(arguments.node, arguments.durable)
+    if arguments.action == "show":
+        return _show(found, arguments.json, out)
+    name = f"durable {printable(arguments.durable)} of {printable(arguments.node)}"
+    if found.durable.name == QUEUE and found.node.kind == "queue":
+        raise NodeError(f"{printable(arguments.node)} is a queue: realmgate queue purge and node delete are for those")
+    if arguments.action == "delete":
+        held = found.unsettled + found.waiting
+        if not confirmed(f"Delete {name}, with at most {held} events that it has not settled?", arguments.yes, out):
+            return 1
+        return told(carry_out(settings, "delete", found.durable), "delete", name, out)
+    with closing(open_log(settings)) as log:
+        eid = _place(log, found, arguments.to)
+    if not confirmed(f"Move {name} from {found.state.low} to {eid}?", arguments.yes, out):
+        return 1
+    return told(carry_out(settings, "seek", found.durable, eid=eid), "seek", name, out)
+
+
+def find(settings: Settings, node_name: str, durable: str) -> Observed | None:
+    """One durable as it is now."""
+    with closing(open_log(settings)) as log:
+        metadata = realm_metadata(log, settings.realm.prefix)
+        node = metadata.nodes.get(node_name)
+        observed = [] if node is None else observe(log, settings.realm.prefix, metadata, node)
+    return next((one for one in observed if one.durable.name == durable), None)
+
+
+def unknown(node: str, durable: str) -> int:
+    name = f"durable {printable(durable)} of node {printable(node)}"
+    return complain(f"there is no {name}; realmgate durable list shows those there are")
+
+
+def told(reply: Reply, what: What, name: str, out: TextIO) -> int:
+    """What came of a command, for people; its exit code."""
+    if reply.answer != "done":
+        return complain(f"{what} of {name}: {reply.answer}: {reply.detail}")
+    counts = {"purge": f"{reply.count} EIDs are purged", "move": f"{reply.count} events are moved"}
+    said = [counts.get(what, ""), {"delete": "it is deleted"}.get(what, ""), reply.detail]
+    out.write(f"{name}: {'; '.join(word for word in said if word)}\n")
+    return 0
+
+
+def _list(settings: Settings, arguments: argparse.Namespace, out: TextIO) -> int:
+    prefix = settings.realm.prefix
+    with closing(open_log(settings)) as log:
+        metadata = realm_metadata(log, prefix)
+        node = metadata.nodes.get(arguments.node) if arguments.node is not None else None
+        if arguments.node is not None and node is None:
+            return complain(f"there is no node {printable(arguments.node)}; realmgate node list shows those there are")
+        observed = observe(log, prefix, metadata, node)
+    if arguments.json:
+        write_json([_described(one) for one in observed], out)
+        return 0
+    rows = [
+        (printable(one.node.name), printable(one.durable.name), *map(str, _numbers(one)), printable(one.durable.group))
+        for one in observed
+    ]
+    write_table(("NODE", "DURABLE", "LOW", "UNSETTLED", "WAITING", "FAILED", "GROUP"), rows, out)
+    return 0
+
+
+def _show(one: Observed, as_json: bool, out: TextIO) -> int:
+    if as_json:
+        write_json(_described(one), out)
+        return 0
+    out.write(f"durable {printable(one.durable.name)} of {one.node.kind} {printable(one.node.name)}\n")
+    for key, value in _described(one).items():
+        if key not in ("node", "durable", "kind"):
+            out.write(f"  {key} {printable(str(value))}\n")
+    return 0
+
+
+def _numbers(one: Observed) -> tuple[int, int, int, int]:
+    return one.state.low, one.unsettled, one.waiting, len(one.state.failed)
+
+
+def _described(one: Observed) -> dict[str, Any]:
+    low, unsettled, waiting, failed = _numbers(one)
+    return {
+        "node": one.node.name,
+        "durable": one.durable.name,
+        "kind": one.node.kind,
+        "group": one.durable.group,
+        "start": one.durable.start,
+        "low": low,
+        "position": one.state.position,
+        "end": one.end,
+        "unsettled": unsettled,
+        "waiting": waiting,
+        "failed": failed,
+    }
+
+
+def _place(log: Log, found: Observed, to: str) -> int:
+    """An EID, `beginning`, `end`, or a time."""
+    if to in _PLACES:
+        return found.first if to == "beginning" else found.end
+    if to.isdigit():
+        return int(to)
+    try:
+        when = datetime.fromisoformat(to)
+    except ValueError:
+        raise NodeError(f"--to {to}: write an EID, beginning, end, or a time like 2026-11-21T09:00:00Z") from None
+    if when.tzinfo is None:
+        raise NodeError(f"--to {to}: say which time zone, as in {to}Z")
+    return _first_at(log, found, int(when.timestamp() * 1000))
+
+
+def _first_at(log: Log, found: Observed, at_ms: int) -> int:
+    """The first EID of an event stored then or later, by halving."""
+    low, high = found.first, found.end
+    while low < high:
+        middle = (low + high) // 2
+        records = log.read_range(found.node.topic, 0, middle, 1)
+        if not records.offsets or records.offsets[0] >= high or records.timestamps_ms[0] >= at_ms:
+            high = middle
+        else:
+            low = records.offsets[0] + 1
+    return low

@@ -1,0 +1,142 @@
+"""Durables and queues on the command line, with a gateway that owns the realm and without one."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gateway.open_log import open_log
+from gateway.settings import load_settings
+from tests.gateway.command_line import Run, config, run
+from tests.native_backend.gateway import Gateway
+from tests.native_backend.logs.worlds import SqliteWorld
+from tests.native_backend.realm_world import bodies
+
+__all__ = ["config", "run"]  # fixtures
+
+
+@contextmanager
+def serving(tmp_path: Path) -> Iterator[Gateway]:
+    """A gateway of another process on the same realm."""
+    world = SqliteWorld(tmp_path / "realm")
+    gateway = Gateway(world, "um").open()
+    try:
+        yield gateway
+    finally:
+        gateway.close()
+        world.close()
+
+
+@contextmanager
+def turning(gateway: Gateway) -> Iterator[None]:
+    """It goes on while this thread waits for a command."""
+    over = threading.Event()
+
+    def turn() -> None:
+        while not over.is_set():
+            gateway.turn()
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=turn)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_queue_is_peeked_at_moved_and_purged_without_a_gateway(run: Run, tmp_path: Path) -> None:
+    with serving(tmp_path) as gateway:
+        node = gateway.create("orders")
+        gateway.create("dead")
+        eids = gateway.publish(node, [b"\x00Sw\xa1\x05hello", *bodies(9)])
+        consumer = gateway.consumer(node)
+        consumer.receive(4)
+        consumer.acknowledge(eids[1:2])
+        assert consumer.settle("return", eids[2:3], failed=True) == "done"
+    code, out, err = run("queue", "peek", "orders", "--count", "3")
+    assert (code, err) == (0, "")
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[0] == ["EID", "STORED", "OCTETS", "FAILED", "GIVEN", "BODY"]
+    assert [(row[0], *row[2:]) for row in rows[1:]] == [
+        (str(eids[0]), "10", "0", "yes", "hello"),
+        (str(eids[2]), "8", "1", "yes", "00000001"),
+        (str(eids[3]), "8", "0", "yes", "00000002"),
+    ]
+    peeked = json.loads(run("queue", "peek", "orders", "--from", str(eids[8]), "--json")[1])
+    assert [(event["eid"], event["body"]) for event in peeked] == [(eids[8], "00000007"), (eids[9], "00000008")]
+    code, out, err = run("queue", "move", "orders", "--to", "dead", "--count", "2", "--yes")
+    assert (code, out, err) == (0, "queue orders: 2 events are moved\n", "")
+    moved = json.loads(run("queue", "peek", "dead", "--json")[1])
+    assert [event["body"] for event in moved] == ["hello", "00000001"]
+    assert moved[0]["key"] == f"2;{node.store};{eids[0]};moved;key"
+    assert run("queue", "move", "orders", "--to", "nowhere")[0] == 1
+    code, out, _ = run("queue", "purge", "orders")
+    assert (code, out.startswith("queue orders: "), "are purged" in out) == (0, True, True)
+    assert run("queue", "peek", "orders", "--json")[1] == "[]\n"
+    code, _, err = run("queue", "purge", "nowhere")
+    assert (code, "there is no durable queue of node nowhere" in err) == (1, True)
+
+
+def test_the_gateway_that_owns_the_realm_does_it_and_answers(run: Run, tmp_path: Path) -> None:
+    with serving(tmp_path) as gateway:
+        node, news = gateway.create("orders"), gateway.create("news", "channel")
+        eids = gateway.publish(node, bodies(10))
+        consumer, durable = gateway.consumer(node), gateway.consumer(news, "durable", "c:d")
+        consumer.receive(2)
+        told = gateway.publish(news, bodies(5))
+        durable.receive(3)
+        durable.acknowledge(told[:3])
+        with turning(gateway):
+            code, out, err = run("queue", "purge", "orders", "--yes")
+            assert (code, err) == (0, "")
+            assert "2 events that consumers have stay theirs" in out
+            code, _, err = run("durable", "seek", "news", "c:d", "--to", "beginning")
+            assert (code, "in-use: 1 consumers are attached: stop them first" in err) == (1, True)
+            listed = json.loads(run("durable", "list", "--json")[1])
+            shown = json.loads(run("durable", "show", "news", "c:d", "--json")[1])
+        assert shown in listed
+        assert [(one["node"], one["durable"]) for one in listed] == [("news", "c:d"), ("orders", "queue")]
+        assert (shown["low"], shown["unsettled"]) == (told[2] + 1, 0)
+        assert consumer.drain() == []
+        consumer.acknowledge(eids[:2])
+        durable.subscription.close()
+        with turning(gateway):
+            assert run("durable", "seek", "news", "c:d", "--to", "1970-01-02T00:00:00Z")[0] == 0
+        again = gateway.consumer(news, "durable", "c:d")
+        assert again.receive(5) == told
+        with turning(gateway):
+            code, out, _ = run("durable", "delete", "news", "c:d", "--yes")
+            assert (code, out) == (0, "durable c:d of news: it is deleted\n")
+            code, _, err = run("durable", "show", "news", "c:d")
+            assert (code, "there is no durable c:d" in err) == (1, True)
+        assert again.subscription.take(10, 1000) is None
+
+
+def test_a_durable_is_sought_by_every_kind_of_place(run: Run, config: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as gateway:
+        news = gateway.create("news", "channel")
+        gateway.consumer(news, "durable", "c:d")
+        eids = gateway.publish(news, bodies(3))
+        time.sleep(0.01)
+        later = gateway.publish(news, bodies(3))
+    log = open_log(load_settings(config))
+    records = log.read_range(news.topic, 0, later[0], 1)
+    log.close()
+    at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(records.timestamps_ms[0] / 1000))
+    moment = f"{at}.{records.timestamps_ms[0] % 1000:03d}+00:00"
+    for place, low in ((str(eids[1]), eids[1]), ("beginning", 0), (moment, later[0]), ("end", None)):
+        assert run("durable", "seek", "news", "c:d", "--to", place, "--yes")[0] == 0
+        shown = json.loads(run("durable", "show", "news", "c:d", "--json")[1])
+        assert shown["low"] == (shown["end"] if low is None else low) or place == moment
+        assert eids[-1] < shown["low"] <= later[0] or place != moment
+    for place, says in (("soon", "write an EID"), ("2026-11-21", "which time zone")):
+        code, _, err = run("durable", "seek", "news", "c:d", "--to", place)
+        assert (code, says in err) == (1, True)
+    code, _, err = run("durable", "list", "nowhere")
+    assert (code, "there is no node nowhere" in err) == (1, True)
