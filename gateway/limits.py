@@ -70,6 +70,12 @@ class Limits:
         _REALM.window_bytes, _MIB, 2**40, "recent events kept in memory for each node, shared by its consumers"
     )
     readers: int = _limit(_REALM.readers, 1, 10_000, "consumers that read behind the window at one time")
+    retain_s: int = _limit(
+        round(_REALM.retain_s),
+        0,
+        2**31 - 1,
+        "how old an event of a queue is at least, in seconds, when it is ended and deleted for good",
+    )
     lease_ms: int = _limit(
         round(1000 * _REALM.lease_s), 500, 3_600_000, "how long this gateway may go unheard before a standby takes over"
     )
@@ -79,7 +85,13 @@ class Limits:
         """The part of the limits that the realm keeps."""
         lease_s = self.lease_ms / 1000
         look_s = min(_REALM.lease_look_s, lease_s / 5)
-        return RealmLimits(window_bytes=self.window_bytes, readers=self.readers, lease_s=lease_s, lease_look_s=look_s)
+        return RealmLimits(
+            window_bytes=self.window_bytes,
+            readers=self.readers,
+            lease_s=lease_s,
+            lease_look_s=look_s,
+            retain_s=float(self.retain_s),
+        )
 
 
 def limit_fields() -> tuple[Field[int], ...]:

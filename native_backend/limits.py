@@ -48,6 +48,10 @@ class RealmLimits:
     """Group offsets projected in one round; the rest come in the next."""
     metadata_interval_s: float = 1.0
     """How often realm metadata is followed: when a deleted node is noticed at the latest."""
+    retain_s: float = 7 * 86_400.0
+    """Ended events of queues stay in the log so long after they were stored: reconciliation's time."""
+    trim_interval_s: float = 60.0
+    """From one look at what may be trimmed to the next."""
     letter_events: int = 1_000
     letter_bytes: int = 1024 * 1024
     """Dead letters that are read and copied in one transaction; one event always fits."""

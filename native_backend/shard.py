@@ -29,6 +29,7 @@ from native_backend.recovery import States, recover
 from native_backend.services import Services, store_bounds
 from native_backend.snapshot import Frozen, Key, snapshot_key, state_topic
 from native_backend.snapshots import Snapshots, Stored
+from native_backend.trimming import Trimmer
 
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.002
@@ -49,6 +50,7 @@ class Shard:
         self._opening: dict[Key, list[Opened]] = {}
         self._deleting: set[Key] = set()
         self._projector = Projector(services)
+        self._trimmer = Trimmer(services, self.lows)
         self._closing = False
         self.snapshots = Snapshots(services, self._freeze)
         services.journal.on_fenced = self._fenced
@@ -122,12 +124,20 @@ class Shard:
         if journal.fenced:
             return
         self._projector.advance(self._open.values())
+        self._trimmer.advance()
         self.snapshots.advance(lambda: [*self._open, *self._recovered])
 
     def state(self, store: int, name: str) -> Acknowledgement | None:
         """As far as it is known; None: nobody has begun with it."""
         dispatch, recovered = self._open.get((store, name)), self._recovered.get((store, name))
         return dispatch.state if dispatch is not None else recovered.state if recovered is not None else None
+
+    def lows(self) -> list[tuple[Node, int]]:
+        """Every queue that was ever consumed, and the EID below which all has ended."""
+        states = {key: recovered.state for key, recovered in self._recovered.items()}
+        states.update((key, dispatch.state) for key, dispatch in self._open.items())
+        nodes = self._metadata.stores
+        return [(nodes[key[0]], state.low) for key, state in states.items() if key[1] == QUEUE and key[0] in nodes]
 
     def evict(self, store: int, bound: int) -> None:
         """The journal holds that everything below is given up, for all durables of the store."""
