@@ -36,7 +36,8 @@ class Admittance:
         self._rights: Rights | None = None
         self._following = False
         self._due_s = 0.0
-        metadata.on_changed.append(lambda _: self.changed())
+        self._stale = False
+        metadata.on_changed.append(self._on_metadata)
 
     def allows(self, subject: Subject, operations: frozenset[str], node: Node | None) -> bool:
         """All of the operations on the node as it is now, or on the realm itself (no node)."""
@@ -56,7 +57,9 @@ class Admittance:
         self.changed()
 
     def advance(self) -> None:
-        """Look whether the log's lists have changed, when it is time to."""
+        """Once a turn: tell of changes, however many came together; look at the log's lists when it is time to."""
+        if self._stale:
+            self.changed()
         services, now_s = self._services, self._services.clock.monotonic_s()
         if self._rights is None or self._following or now_s < self._due_s:
             return
@@ -72,8 +75,12 @@ class Admittance:
             self._rights = rights
             self.changed()
 
+    def _on_metadata(self, _: Node | None) -> None:
+        self._stale = True
+
     def changed(self) -> None:
-        """Something else than a list has: who somebody is."""
+        """Also when something else than a list has: who somebody is."""
+        self._stale = False
         for listener in self.on_changed:
             listener()
 

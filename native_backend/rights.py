@@ -9,7 +9,7 @@ Source: kafka.md section 8, Kafka's documentation "Authorization and ACLs". May 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Operation = Literal["READ", "WRITE"]
@@ -36,14 +36,15 @@ class Rights:
     """All lines about topics at one moment. Equal when they say the same."""
 
     entries: frozenset[Entry]
+    _of: dict[str, list[Entry]] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for entry in self.entries:
+            self._of.setdefault(entry.principal, []).append(entry)
 
     def allow(self, user: str, operation: Operation, topic: str) -> bool:
-        who, what = ("User:" + user, EVERYBODY), (operation, "ALL")
-        found = [
-            entry
-            for entry in self.entries
-            if entry.principal in who and entry.operation in what and entry.concerns(topic)
-        ]
+        said = [*self._of.get("User:" + user, ()), *self._of.get(EVERYBODY, ())]
+        found = [entry for entry in said if entry.operation in (operation, "ALL") and entry.concerns(topic)]
         if not all(entry.allows for entry in found):
             return False
         return any(entry.host == "*" for entry in found)

@@ -166,6 +166,23 @@ def test_who_may_not_publish_is_answered_and_nothing_is_stored(gateway: Gateway)
     assert len(eids) == 1 and gateway.log.bounds(node.topic, 0)[0] <= eids[0]
 
 
+def test_many_changes_read_together_are_one(start: Start) -> None:
+    """However many nodes are changed at once, links are looked at once."""
+    gateway = start(RealmLimits(metadata_interval_s=3600.0))
+    gateway.turn()
+    nodes = [gateway.create(f"node-{number}") for number in range(20)]
+    told: list[None] = []
+    gateway.realm.access.on_changed.append(lambda: told.append(None))
+    for node in nodes:
+        set_properties(
+            gateway.log, gateway.prefix, node.name, lambda p: replace(p, acl=(grant("*", "peek"),)), gateway.clock
+        )
+    assert gateway.find("node-0") is not None
+    assert [gateway.realm.may_publish(node, ALICE) for node in nodes] == ["access-denied"] * 20
+    gateway.turn()
+    assert len(told) == 1
+
+
 def test_grants_survive_a_restart_and_a_deleted_nodes_grants_do_not(start: Start) -> None:
     first = start()
     first.create("orders")
