@@ -112,6 +112,10 @@ def _configured(arguments: argparse.Namespace) -> int:
             from gateway import acl_commands
 
             return acl_commands.run(arguments, settings, sys.stdout)
+        if arguments.command == "replay":
+            from gateway import replay
+
+            return replay.run(arguments, settings, sys.stdout)
         from gateway.server import serve
 
         return serve(settings)
@@ -159,6 +163,10 @@ def _remedy(error: LogError) -> str:
 
 
 def _mappings(argv: list[str]) -> int:
+    if argv[:1] == ["explain"] and any(word.startswith("--record") for word in argv):
+        from gateway.replay import record_arguments
+
+        return _configured(record_arguments(argv[1:]))
     from mappings.commands import main as commands_main
 
     return commands_main(argv, sys.stdout)

@@ -1,0 +1,104 @@
+"""`realmgate mappings explain --record RUN:SEQ --config FILE`: what was decided about one delivery, decided again by
+the tables that its outcome record names, from the log alone.
+
+Exit codes: 0 the same decision, 1 another one, or no such record. Errors: `LogError`, told by `gateway.cli`.
+May import: `gateway`, `mappings`, `native_backend.log`, the standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TextIO
+
+import orjson
+
+from gateway.open_log import open_log
+from gateway.settings import Settings
+from mappings import TableSet
+from mappings.expand import write_then
+from mappings.explain import explain
+from mappings.table_set import compile_profile, digest_of, load_rules
+from native_backend.log import Log
+
+_AT_ONCE = 1000  # records read at a time
+
+
+def record_arguments(argv: list[str]) -> argparse.Namespace:
+    """The command line of `explain --record`."""
+    parser = argparse.ArgumentParser(prog="realmgate mappings explain", allow_abbrev=False)
+    parser.add_argument("--record", metavar="RUN:SEQ", required=True, help="a delivery, as the report names it")
+    parser.add_argument("--config", metavar="FILE", type=Path, required=True, help="see docs/configuration.md")
+    parser.set_defaults(command="replay")
+    return parser.parse_args(argv)
+
+
+def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
+    """Find the record, decide again, and say so."""
+    run_id, _, number = arguments.record.rpartition(":")
+    if not run_id or not number.isdigit():
+        out.write(f"{arguments.record} is no RUN:SEQ; a report and a record write both\n")
+        return 1
+    prefix = settings.realm.prefix
+    with closing(open_log(settings)) as log:
+        found = _outcome(log, f"{prefix}.outcomes", run_id, int(number))
+        if found is None:
+            out.write(f"no outcome of delivery {number} of run {run_id} is kept\n")
+            return 1
+        record, group = found
+        tables = _tables(log, f"{prefix}.tables", record["digest"])
+    at = group["seq"].index(int(number))
+    out.write(f"delivery {number} of run {run_id}: {group['direction']} {group['node']}, eid {group['eid'][at]}\n")
+    out.write(f"  told     {group['outcome']} {group['condition'] or ''}".rstrip() + "\n")
+    if tables is None:
+        out.write(f"no tables are kept under digest {record['digest']}\n")
+        return 1
+    out.write(f"decided by tables {tables.digest} of profile {tables.profile}\n")
+    same = [_decide_again(tables, group, side, settings, out) for side in ("", "answer_") if group[f"{side}table"]]
+    return 0 if all(same) else 1
+
+
+def _decide_again(tables: TableSet, group: dict[str, Any], side: str, settings: Settings, out: TextIO) -> bool:
+    """One of the two decisions of a delivery: what came, and what the realm answered."""
+    name, cell, recorded = group[f"{side}table"], group[f"{side}cell"], group[f"{side}rule"]
+    decision = tables[name].cells[cell]
+    rule = "impossible" if decision is None else decision.rule
+    ours, problems = load_rules(settings.mappings.directory)
+    if not problems and name in ours and compile_profile(ours, tables.profile).digest == tables.digest:
+        out.writelines(
+            f"{line}\n" for line in explain(ours[name], tables[name], tables.profile, tables[name].facts(cell))
+        )
+    else:  # the tables have changed since: what is stored has the decision, not its reason
+        facts = " ".join(f"{axis}={value}" for axis, value in tables[name].facts(cell).items())
+        out.write(f"table {name}, profile {tables.profile}, cell {cell}\n  {facts}\nrule {rule}\n")
+        if decision is not None:
+            out.write(f"  then     {write_then(decision.then)}\n")
+    verdict = "as recorded" if rule == recorded else f"but the record says {recorded}"
+    out.write(f"  decided  {rule}, {verdict}\n")
+    return bool(rule == recorded)
+
+
+def _outcome(log: Log, topic: str, run_id: str, seq: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    for record in _documents(log, topic):
+        if record["run"] == run_id:
+            for group in record["groups"]:
+                if seq in group["seq"]:
+                    return record, group
+    return None
+
+
+def _tables(log: Log, topic: str, digest: str) -> TableSet | None:
+    for document in _documents(log, topic):
+        if document["digest"] == digest and digest_of(document) == digest:
+            return TableSet.read(document)
+    return None
+
+
+def _documents(log: Log, topic: str) -> Iterator[dict[str, Any]]:
+    at, end = log.bounds(topic, 0)
+    while at < end:
+        records = log.read_range(topic, 0, at, _AT_ONCE)
+        yield from (orjson.loads(value) for value in records.values if value is not None)
+        at = records.next

@@ -1,0 +1,56 @@
+"""`explain --record`: a delivery of a real gateway, decided again from its log."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+from mappings.table_set import SHIPPED
+from native_backend.logs import open_embedded
+from tests.conftest import StartGateway
+from tests.gateway_process import REALMGATE, GatewayProcess
+from tests.wire import frames
+from tests.wire.peer import Peer
+
+
+def replay(gateway: GatewayProcess, record: str) -> tuple[int, str]:
+    command = [REALMGATE, "mappings", "explain", "--record", record, "--config", gateway.config_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_recorded_delivery_is_decided_again(gateway: StartGateway, tmp_path: Path) -> None:
+    ours = tmp_path / "ours"
+    shutil.copytree(SHIPPED / "tables", ours / "tables")
+    process = gateway("embedded", mappings={"dir": str(ours)})
+    with Peer(process.port) as peer:
+        peer.publisher("q")
+        peer.publish(frames.message(), b"")
+        assert set(peer.outcomes(2).values()) == {"accepted", "rejected:amqp:precondition-failed"}
+    process.stop()
+    run = _run_of(process)
+    code, said = replay(process, f"{run}:1")
+    assert code == 0, said
+    assert f"delivery 1 of run {run}: publish q, eid " in said
+    assert "rule publish-mixed (" in said and "rule stored-accepted (" in said
+    assert said.count("as recorded") == 2
+    assert "because  The event is stored, and only now may the publisher forget it." in said
+    code, said = replay(process, f"{run}:2")
+    assert (code, "rule untransformed-rejected (" in said) == (0, True), said
+    path = ours / "tables" / "published.yaml"
+    path.write_text(path.read_text().replace("{outcome: accepted, settle: true}", "{outcome: released, settle: true}"))
+    code, said = replay(process, f"{run}:1")
+    assert code == 0, "the tables of that time decide, not today's"
+    assert "rule stored-accepted\n  then     outcome=accepted settle=true" in said
+    assert replay(process, f"{run}:99") == (1, f"no outcome of delivery 99 of run {run} is kept\n")
+    assert replay(process, "nothing")[0] == 1
+
+
+def _run_of(process: GatewayProcess) -> str:
+    with closing(open_embedded(Path(process.settings["realm"]["path"]))) as log:
+        records = log.read_range("um.outcomes", 0, 0, 1)
+    assert records.values[0] is not None
+    return str(json.loads(records.values[0])["run"])
