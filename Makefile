@@ -11,6 +11,7 @@ SEED ?= 1
 BENCH ?=
 PYTEST ?=
 TORTURE ?=
+BROKERS ?= 1
 BIN := .venv/bin
 ROOMS := gateway mappings native_backend reconciliation transformers
 EXTENSIONS := gateway/engine_runs.c native_backend/logs/kafka/column_producer.c
@@ -40,8 +41,8 @@ check: setup ## format, lint, types, import rules, tables, tidiness; under a min
 run: setup ## serve on the embedded realm (deploy/embedded.yaml); says where
 	@$(BIN)/realmgate serve --config deploy/embedded.yaml
 
-kafka: ## a real single-node Kafka on loopback; prints its address (KAFKA_PORT, KAFKA_DIR)
-	@deploy/kafka/start.sh
+kafka: ## a real Kafka on loopback; prints its address (KAFKA_PORT, KAFKA_DIR; BROKERS=3 for a replicated one)
+	@deploy/kafka/$(if $(filter 3,$(BROKERS)),cluster,start).sh
 
 kafka-stop: ## stop it; its data stays in var/kafka
 	@deploy/kafka/stop.sh

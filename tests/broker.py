@@ -61,6 +61,15 @@ def start_broker(directory: Path) -> Broker:
     return broker
 
 
+def start_cluster(directory: Path) -> list[Broker]:
+    """Three nodes that replicate each other; each can be killed and restarted by itself."""
+    addresses = _run("cluster.sh", directory, port=None).split(",")
+    nodes = [directory / "cluster" / str(number) for number in (1, 2, 3)]
+    return [
+        Broker(node, address, int((node / "pid").read_text())) for node, address in zip(nodes, addresses, strict=True)
+    ]
+
+
 def free_port() -> int:
     """A port nobody listens on at the moment, below the range the kernel gives to outgoing connections: a client that
     reconnects while the node is down must not take the node's port."""

@@ -3,6 +3,7 @@
 # Idempotent: a node that is up is left alone. KAFKA_DIR: its directory (default var/kafka). KAFKA_PORT: its port
 # (default: the port it had before, else 9092 when that is free, else any free one). KAFKA_JVM: options
 # (default: a heap of 1 GiB). KAFKA_EXTRA, KAFKA_FORMAT, KAFKA_CA, KAFKA_TRIES: see secured.sh.
+# A node whose directory names the voters of a quorum (cluster.sh writes that) is one of several.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -67,18 +68,27 @@ else
   controller=$(cat "$dir/controller-port" 2>/dev/null || free_port)
   echo "$port" >"$dir/port"
   echo "$controller" >"$dir/controller-port"
+  voters=$(cat "$dir/voters" 2>/dev/null || true)
   {
     cat "$here/server.properties"
+    if [ -n "$voters" ]; then
+      echo "node.id=$(cat "$dir/node")"
+      cat "$here/replicated.properties"
+      echo "controller.quorum.voters=$voters"
+    else
+      echo "controller.quorum.bootstrap.servers=127.0.0.1:$controller"
+    fi
     echo "listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller"
     echo "advertised.listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller"
-    echo "controller.quorum.bootstrap.servers=127.0.0.1:$controller"
     echo "log.dirs=$dir/data"
     [ -z "${KAFKA_EXTRA:-}" ] || sed "s/@PORT@/$port/g; s/@CONTROLLER@/$controller/g" "$KAFKA_EXTRA"
   } >"$dir/server.properties"
   java=(java -cp "$libs/*" "-Dlog4j2.configurationFile=file:$here/log4j2.properties")
   if [ ! -f "$dir/data/meta.properties" ]; then
-    cluster=K$(head -c 16 /dev/urandom | base64 | tr '+/' '-_' | cut -c 2-22)
-    "${java[@]}" -XX:TieredStopAtLevel=1 kafka.tools.StorageTool format -t "$cluster" --standalone \
+    cluster=$(cat "$dir/cluster" 2>/dev/null || "$here/cluster-id.sh")
+    standalone=--standalone
+    [ -z "$voters" ] || standalone=
+    "${java[@]}" -XX:TieredStopAtLevel=1 kafka.tools.StorageTool format -t "$cluster" $standalone \
       -c "$dir/server.properties" ${KAFKA_FORMAT:+"$KAFKA_FORMAT"} >"$dir/format.log" 2>&1 8>&- ||
       { cat "$dir/format.log" >&2; exit 1; }
   fi

@@ -1,10 +1,15 @@
 #!/bin/bash
-# Stops the node in KAFKA_DIR (default var/kafka), in order; kills it after 20 s. No error when it is not running.
+# Stops the node in KAFKA_DIR (default var/kafka), or the nodes of the cluster there, in order; kills what is not gone
+# after 20 s. No error when nothing is running.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 dir=${KAFKA_DIR:-$root/var/kafka}
 [ -d "$dir" ] || exit 0
 dir=$(cd "$dir" && pwd)
+for node in "$dir"/cluster/[0-9]; do # at the same time: the last ones would wait for the first in vain
+  [ -d "$node" ] && KAFKA_DIR=$node "$0" &
+done
+wait
 exec 8>"$dir/lock"
 flock 8
 pid=$(cat "$dir/pid" 2>/dev/null || true)

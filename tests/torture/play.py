@@ -22,6 +22,7 @@ from tests.torture.nemesis import Nemesis
 from tests.torture.peer import Peer
 from tests.torture.publisher import Publisher
 from tests.torture.realm_reader import Kept, read_kafka, read_sqlite
+from tests.torture.spark import judge
 from tests.torture.stage import Stage
 from tests.torture.story import Story
 
@@ -66,7 +67,7 @@ class Figures:
     def line(self) -> str:
         acts = ", ".join(f"{name} {count}" for name, count in sorted(self.acts.items()))
         found = Counter(each.promise for each in self.breaches)
-        broken = ", ".join(f"{name} {found[name]}" for name in CHECKS if found[name]) or "no promise broken"
+        broken = ", ".join(f"{name} {count}" for name, count in found.items()) or "no promise broken"
         return (
             f"{self.kills} kills ({acts}), at least {self.least_in_flight:,} in flight at each; {self.sent:,} sent, "
             f"{self.accepted:,} accepted, {self.given:,} given, {self.ended:,} ended, {self.transactions:,} "
@@ -105,7 +106,7 @@ class Play:
         self.crowd = crowd_of(stage, self.history, seed)
         self.nemesis = Nemesis(stage, self.crowd, self.history, self.random)
 
-    def run(self, acts: list[str | Point]) -> Figures:
+    def run(self, acts: list[str | Point], *, ask_spark: bool = False) -> Figures:
         begin = time.monotonic()
         self.stage.open()
         self.crowd.start()
@@ -123,6 +124,9 @@ class Play:
         self.history.save(self.stage.directory / "history.jsonl")
         story = Story(self.history.rows)
         found += breaches(story, kept) + self._faults()
+        if ask_spark:
+            full = self.nemesis.done["fill disk"] > 0
+            found += judge(self.stage, is_doubled=doubled(story, kept) > 0, disk_was_full=full)
         return self._figures(story, kept, found, time.monotonic() - begin)
 
     def read(self) -> Kept:
