@@ -22,6 +22,7 @@ from native_backend.delivery import Delivered
 from native_backend.dispatch import Dispatch
 from native_backend.durables import QUEUE
 from native_backend.feed import Feeds
+from native_backend.foreign import Frame, as_stored
 from native_backend.journal import Journal
 from native_backend.lease import Lease, Standby
 from native_backend.letter import Enclose, as_it_is
@@ -57,19 +58,20 @@ class Realm:
         control: Control,
         limits: RealmLimits | None = None,
         enclose: Enclose = as_it_is,
+        frame: Frame = as_stored,
         *,
         lease_control: Control | None = None,
         presence: Presence | None = None,
     ) -> None:
-        """`enclose` makes of an event's value what a dead-letter node keeps. `lease_control`: where the lease looks,
-        `control` unless it must not wait behind other jobs."""
+        """`enclose` makes of an event's value what a dead-letter node keeps, `frame` of a native value what consumers
+        are given. `lease_control`: where the lease looks, `control` unless it must not wait behind other jobs."""
         limits = limits or RealmLimits()
         self.run = run
         self.kind = log.kind
         self.poll_interval_s = log.poll_interval_s
         self._answers: list[Answer] = []
         journal = Journal(log, prefix, run, clock, control, limits, self._answer)
-        feeds = Feeds(log, clock, limits)
+        feeds = Feeds(log, clock, limits, frame)
         self._metadata = metadata = Metadata()
         self._lease_control = lease_control or control
         presence = presence or SystemPresence()
@@ -88,6 +90,7 @@ class Realm:
         self._desk = CommandDesk(self._services, self._metadata, self._shard, self._follow)
         self._subscriptions: set[Subscription] = set()
         self._following = False
+        self._abandoned = False  # closed with settlements of unknown result
         self._follow_s = 0.0
 
     def open(self, standby: Standby | None = None) -> None:
@@ -112,7 +115,7 @@ class Realm:
     @property
     def lost(self) -> bool:
         """Another process owns the realm now: what this one has open is closed, and only publishing goes on."""
-        return self._journal.fenced
+        return self._journal.fenced and not self._abandoned
 
     # -- nodes
 
@@ -313,6 +316,7 @@ class Realm:
             self._advance()
         if self._journal.busy:
             _LOG.error("closing with settlements of unknown result")
+            self._abandoned = not self._journal.fenced
             self._journal.give_up("closing", "indeterminate")
         self._control.close(max(0.0, until_s - self._clock.monotonic_s()))
         self._lease_control.close(max(0.0, until_s - self._clock.monotonic_s()))

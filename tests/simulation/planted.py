@@ -10,11 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
+
+from gateway import consuming as consuming_room
 from gateway.consuming import ConsumingLink
 from gateway.credit import CreditAccount
 from gateway.engine_links import Link, Outgoing
 from gateway.outcomes import Outcomes, Verdict
 from gateway.publishing import PublishingLink
+from native_backend import delivery as gathering_room
 from native_backend import journal as journal_room
 from native_backend import recovery as recovery_room
 from native_backend import snapshots as snapshots_room
@@ -277,6 +281,45 @@ def batch_stored_backwards(original: Original) -> Original:
 @_bug(Dispatch, "__init__", "What a killed gateway may have given is called new.")
 def killed_run_forgotten(original: Original) -> Original:
     return lambda self, services, node, durable, state, _: original(self, services, node, durable, state, 0)
+
+
+@_bug(gathering_room.Gathering, "__init__", "One event more is taken than the link has credit for.")
+def one_more_than_credit(original: Original) -> Original:
+    return lambda self, count, size: original(self, count + 1, size)
+
+
+@_bug(consuming_room, "redelivered_header", "An event that comes again looks as it did the first time.")
+def header_as_the_first_time(_: Original) -> Original:
+    return lambda value, failed, again: value
+
+
+@_bug(Acknowledgement, "reopen", "What a killed gateway had given and nobody settled is not given again.")
+def recovery_forgets_what_was_given(_: Original) -> Original:
+    return lambda self: None
+
+
+@_bug(Publisher, "completed", "What the log could not store is answered as stored.")
+def failure_taken_for_stored(original: Original) -> Original:
+    return lambda self, appended: original(self, replace(appended, failure=None))
+
+
+@_bug(Dispatch, "_given", "Of the last event of each batch nobody writes down which link has it.")
+def given_not_written_down(original: Original) -> Original:
+    def given(self: Any, link: Any, chunk: Any, eids: list[int]) -> None:
+        original(self, link, chunk, eids[:-1])
+
+    return given
+
+
+@_bug(journal_room, "encode", "A journal record leaves out its last entry.")
+def last_entry_left_out(original: Original) -> Original:
+    def encode(*arguments: Any) -> Iterator[bytes]:
+        for value in original(*arguments):
+            record = orjson.loads(value)
+            record["entries"] = record["entries"][:1]
+            yield orjson.dumps(record)
+
+    return encode
 
 
 __all__ = ["BUGS", "Bug", "planted"]
