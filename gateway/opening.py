@@ -2,7 +2,7 @@
 
 What waits is said on stderr, once and then every 30 s. SIGTERM and SIGINT end the wait at once: nothing is open yet
 that kill -9 could harm. Errors: `LogError` for what waiting does not mend: rights, formats, settings. May import:
-`gateway`, `native_backend`.
+`gateway`, `native_backend`, `transformers`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from native_backend.control import ThreadControl
 from native_backend.lease import Owner
 from native_backend.log import Failure, LogError
 from native_backend.realm import Realm
+from transformers.native import message_of
 
 _LOG = logging.getLogger("realmgate.opening")
 
@@ -36,7 +37,7 @@ def open_realm(settings: Settings, run: str, clock: Clock) -> Realm:
     looks = ThreadControl(name="realm-lease")
     log, limits = open_log(settings), settings.limits.realm
     prefix = settings.realm.prefix
-    realm = Realm(log, prefix, run, clock, ThreadControl(), limits, annotated_letter, lease_control=looks)
+    realm = Realm(log, prefix, run, clock, ThreadControl(), limits, annotated_letter, message_of, lease_control=looks)
     _open(realm, where(settings), settings.security.kafka_acls)
     return realm
 

@@ -14,6 +14,7 @@ import logging
 
 from native_backend.acknowledgement import Acknowledgement, Run
 from native_backend.answers import SettleAnswer, Settled
+from native_backend.foreign import is_ours
 from native_backend.letter import Letter, copy_key, is_letter
 from native_backend.limits import RealmLimits
 from native_backend.log import Log, LogError, Records, Write
@@ -178,7 +179,8 @@ class Burial:
         writes = []
         for eid, key, value in zip(piece.eids, piece.keys, piece.values, strict=True):
             letter = Letter(self._reason, node, durable, eid, failed.get(eid, 0) + counted, at_ms)
-            enclosed = self._services.enclose(value, letter)
+            message = value if is_ours(key) else self._services.feeds.frame(value)
+            enclosed = self._services.enclose(message, letter)
             writes.append(Write(self._target.topic, 0, copy_key(store, eid, self._reason, key), enclosed))
         return writes
 

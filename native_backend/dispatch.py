@@ -367,7 +367,7 @@ class Dispatch:
                 self._retry_s = self._services.clock.monotonic_s() + self._services.limits.retry_interval_s
                 self._unreadable(records.failure)
             elif self._feed is not None:
-                self._fetched = chunk_of(start, records, self._current.properties.ttl_ms)
+                self._fetched = chunk_of(start, records, self._current.properties.ttl_ms, self._services.feeds.frame)
 
         self._services.control.submit(read, done)
         return True

@@ -5,7 +5,8 @@ exceeds its bytes. Whoever is below the window gets a reader of its own until it
 that is handed round. Events are columns; a slice costs no object per event.
 
 What a read finds missing is asked for once a turn (a turn is a `Realm.poll`). A `Failure` is a value: the caller
-decides. May import: the standard library, `native_backend.log`, `clock`, `expiry`, `limits`, `nodes`.
+decides. May import: the standard library, `native_backend.log`, `clock`, `expiry`, `foreign`, `limits`,
+`nodes`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import pairwise
 
 from native_backend.clock import Clock
 from native_backend.expiry import expiries, may_expire
+from native_backend.foreign import Frame, as_stored, framed
 from native_backend.limits import RealmLimits
 from native_backend.log import Failure, Log, Records
 from native_backend.nodes import Node
@@ -48,7 +50,7 @@ class Chunk:
         return bisect_left(self.eids, eid)
 
 
-def chunk_of(start: int, records: Records, ttl_ms: int) -> Chunk:
+def chunk_of(start: int, records: Records, ttl_ms: int, frame: Frame) -> Chunk:
     """What a range read found, without tombstones (they are no events). `ttl_ms`: the node's."""
     eids, values, keys, times = [], [], [], []
     for at, value in enumerate(records.values):
@@ -57,6 +59,7 @@ def chunk_of(start: int, records: Records, ttl_ms: int) -> Chunk:
             values.append(value)
             keys.append(records.keys[at])
             times.append(records.timestamps_ms[at])
+    values = framed(keys, values, frame)
     return Chunk(start, max(records.next, start), eids, values, expiries(times, keys, ttl_ms))
 
 
@@ -207,6 +210,7 @@ class Feed:
         elif may_expire(keys):
             self._stamp(stretch)
             return None
+        values = framed(keys, values, self._feeds.frame)
         chunk = Chunk(stretch.end, eids[-1] + 1, eids, values, expire)
         stretch.end = chunk.end
         limits = self._feeds.limits
@@ -232,8 +236,9 @@ class Feed:
 class Feeds:
     """All stores that are being read, and the readers lent to those that lag."""
 
-    def __init__(self, log: Log, clock: Clock, limits: RealmLimits) -> None:
+    def __init__(self, log: Log, clock: Clock, limits: RealmLimits, frame: Frame = as_stored) -> None:
         self.log = log
+        self.frame = frame
         self.clock = clock
         self.limits = limits
         self.turn = 0
