@@ -22,7 +22,7 @@ from native_backend.services import Services
 from native_backend.shard import Shard
 
 MARK = "TORTURE_CRASH"
-SNAPSHOT_RECORDS = 60  # journal records between two rounds of snapshots, so that a short run has many
+SNAPSHOT_RECORDS = 12  # journal records between two rounds of snapshots, so that a short run has many
 Realm = Literal["embedded", "kafka", "both"]
 
 
