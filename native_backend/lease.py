@@ -25,6 +25,7 @@ from native_backend.tenure import Tenure, What, encode_lease, lease_topic
 
 _LOG = logging.getLogger(__name__)
 _TRIM_RECORDS = 100
+_CALL_S = 2.0  # for one call at least
 _STEP_S = 0.1  # between two looks of somebody who waits
 
 
@@ -60,6 +61,7 @@ class Lease:
         self._log, self._prefix, self._run, self._clock, self._control = log, prefix, run, clock, control
         self._limits, self._presence = limits, presence
         self._tenure = Tenure()
+        self._deadline_s = limits.control_deadline_s  # of one call; once there is a lease to be lost, a part of it
         self._began_s = float("-inf")  # of the last look that found us to be the owner
         self.held = False  # as of the last turn: events may be given out
         self._looking = False
@@ -100,6 +102,7 @@ class Lease:
         if self._tenure.run != self._run:
             return False
         self._began_s, self.held = began_s, True
+        self._deadline_s = min(self._limits.control_deadline_s, max(self._limits.lease_s / 2, _CALL_S))
         return True
 
     def _answered(self, *, take: bool = True) -> Owner | None:
@@ -184,10 +187,6 @@ class Lease:
             _LOG.warning("the lease is not released, it lapses in %s s: %s", self._limits.lease_s, error)
 
     # -- the log
-
-    @property
-    def _deadline_s(self) -> float:
-        return min(self._limits.control_deadline_s, self._limits.lease_s / 2)
 
     def _read(self) -> float:
         """Read on to the end; when that began."""

@@ -53,7 +53,7 @@ class Ranges:
                 return Records([], [], [], [], start)
             consumer.assign([TopicPartition(topic, partition, start)])
             try:
-                return _read(consumer, end, count_max, deadline)
+                return _read(consumer, start, end, count_max, deadline)
             finally:
                 consumer.unassign()
 
@@ -174,10 +174,12 @@ def _is_there(consumer: Consumer, topic: str, deadline: float) -> bool:
     return found is not None and found.error is None
 
 
-def _read(consumer: Consumer, end: int, count_max: int, deadline: float) -> Records:
+def _read(consumer: Consumer, start: int, end: int, count_max: int, deadline: float) -> Records:
+    """Never asks for more than can come: the consumer would wait for the rest."""
     records = Records([], [], [], [], end)
     while (left := deadline - time.monotonic()) > 0:
-        wanted = min(count_max - len(records.offsets), CONSUME_MAX)
+        there = end - (records.offsets[-1] + 1 if records.offsets else start)
+        wanted = min(count_max - len(records.offsets), CONSUME_MAX, there)
         for message in consumer.consume(wanted, min(left, 0.05)):
             error = message.error()
             if error is None:

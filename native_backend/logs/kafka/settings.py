@@ -136,7 +136,7 @@ def ranges(bootstrap: str, client: Client, on_error: OnError) -> Config:
         **_consumer(bootstrap, on_error),
         "fetch.queue.backoff.ms": 1,
         "queued.min.messages": 1000,
-        "fetch.wait.max.ms": 100,
+        "fetch.wait.max.ms": 10,  # what is asked next waits behind a fetch at the end
         **_without(client, PRODUCER_ONLY),
         "enable.partition.eof": True,
     }
