@@ -12,11 +12,28 @@ The same `apply` serves live settlement and recovery. A run is [first EID, last 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from native_backend.answers import Operation
 from native_backend.delays import Delays
-from native_backend.intervals import Intervals
+from native_backend.intervals import Intervals, dense_runs
 
 Run = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a durable is, in numbers. `unsettled`: EIDs below `position`, gaps included, that are not terminal;
+    `ranges`: of terminal ones above `low`, what the state costs in memory; `returned`: ranges to be given again."""
+
+    node: str
+    durable: str
+    low: int
+    position: int
+    unsettled: int
+    ranges: int
+    returned: int
+    links: int
 
 
 class Acknowledgement:
@@ -99,6 +116,13 @@ class Acknowledgement:
         for counts in (self.failed, self.covers):
             for eid in [eid for eid in counts if eid < bound]:
                 del counts[eid]
+
+    def finish(self, eids: list[int]) -> None:
+        """These events are terminal, whatever their order; none has a gap before it."""
+        eids.sort()
+        self.position = max(self.position, eids[-1] + 1)
+        for first, last in dense_runs(eids):
+            self._terminal(first, last, first)
 
     def cover(self, first: int, last: int) -> None:
         """There is no event in [first, last]: nobody will ever settle it."""

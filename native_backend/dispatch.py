@@ -15,8 +15,9 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from native_backend.acknowledgement import Acknowledgement, Run
+from native_backend.acknowledgement import Acknowledgement, Run, Standing
 from native_backend.answers import Operation, Settled, SubscribeAnswer
+from native_backend.barred import Barred
 from native_backend.dead_letters import Burial, dead_letter_node
 from native_backend.delivery import Delivered, Gathering
 from native_backend.durables import Durable
@@ -42,16 +43,6 @@ class Link(Protocol):
     def lose(self, answer: SubscribeAnswer, native: str) -> None: ...
 
 
-class _Barred:
-    """What a link sent elsewhere, and where its next look at the returned events begins."""
-
-    __slots__ = ("eids", "resume")
-
-    def __init__(self) -> None:
-        self.eids = Intervals()
-        self.resume = 0
-
-
 class Dispatch:
     """See the module's docstring."""
 
@@ -67,10 +58,9 @@ class Dispatch:
         self._services = services
         self._feed: Feed | None = None
         self._cursor = Cursor(state.position)
-        self._fetched: Chunk | None = None
         self._fetching = False
         self._retry_s = 0.0  # no fetch before
-        self._elsewhere: dict[object, _Barred] = {}  # by `Link.link`
+        self._elsewhere: dict[object, Barred] = {}  # by `Link.link`
 
     # -- links come and go
 
@@ -90,6 +80,11 @@ class Dispatch:
         if not self.links:
             self._rest()
 
+    def standing(self) -> Standing:
+        state, links = self.state, len(self.links)
+        numbers = state.low, state.position, state.unsettled, len(state.acked), len(state.returned)
+        return Standing(self.node.name, self.durable.name, *numbers, links)
+
     def lose(self, answer: SubscribeAnswer, native: str = "") -> None:
         """No link gets anything any more."""
         for link in self.links[:]:
@@ -100,16 +95,18 @@ class Dispatch:
         if self._feed is not None:
             self._feed.leave(self._cursor)
             self._feed = None
-        self._fetched = None
+        self._services.feeds.keep(self, None)
 
     # -- giving
 
     def take(self, link: Link, count_max: int, bytes_max: int) -> Delivered | None:
-        gathering = Gathering(count_max, bytes_max)
         if self.paused:
             return None
         if self.state.delayed:
             self.state.wake(self._services.clock.epoch_us() // 1000)
+        if not self.state.returned and (self._feed is None or self._feed.is_dry(self._cursor)):
+            return None  # most links, most turns
+        gathering = Gathering(count_max, bytes_max)
         if self.state.returned:
             self._take_returned(link, gathering)
             gathering.repeated = len(gathering.eids)
@@ -303,7 +300,7 @@ class Dispatch:
         if self.node.store in self._services.counted:
             self._services.counted[self.node.store].ended(settlement.operation, settlement.runs)
         if settlement.elsewhere and settlement.link in self.links:
-            barred = self._elsewhere.setdefault(settlement.link.link, _Barred())
+            barred = self._elsewhere.setdefault(settlement.link.link, Barred())
             for first, last, _, _ in settlement.runs:
                 barred.eids.add(first, last)
         elif self._elsewhere and settlement.operation != "return":
@@ -336,14 +333,14 @@ class Dispatch:
         """The journal has moved the place: nothing is in anybody's hands. `before`: where new events were read."""
         self.again_below = max(self.again_below, before)
         self._cursor.position = self.state.position
-        self._fetched = None
+        self._services.feeds.keep(self, None)
         self._elsewhere.clear()
         self.paused = False
 
     # -- reading again
 
     def _readable(self, eid: int) -> Chunk | None:
-        fetched = self._fetched
+        fetched = self._services.feeds.again(self)
         if fetched is not None and fetched.start <= eid < fetched.end:
             return fetched
         return self._feed.held(eid) if self._feed is not None else None
@@ -367,7 +364,8 @@ class Dispatch:
                 self._retry_s = self._services.clock.monotonic_s() + self._services.limits.retry_interval_s
                 self._unreadable(records.failure)
             elif self._feed is not None:
-                self._fetched = chunk_of(start, records, self._current.properties.ttl_ms, self._services.feeds.frame)
+                ttl_ms, feeds = self._current.properties.ttl_ms, self._services.feeds
+                feeds.keep(self, chunk_of(start, records, ttl_ms, feeds.frame))
 
         self._services.control.submit(read, done)
         return True

@@ -130,6 +130,11 @@ class Feed:
             return None
         return self._chunks[bisect_right(self._ends, eid)]
 
+    def is_dry(self, cursor: Cursor) -> bool:
+        """The cursor is at the end, where somebody has looked in vain this turn."""
+        lead = self._lead
+        return lead is not None and lead.turn == self._feeds.turn and cursor.position == lead.end
+
     def next(self, cursor: Cursor) -> Chunk | Failure | None:
         """The chunk with the first event at or above the cursor; None when there is none at the moment."""
         position = cursor.position
@@ -172,10 +177,22 @@ class Feed:
             self._chunks.append(chunk)
             self._ends.append(chunk.end)
             self._bytes += chunk.size
+            self._feeds.held_bytes += chunk.size
             while self._bytes > self._feeds.limits.window_bytes and len(self._chunks) > 1:
-                self._bytes -= self._chunks.pop(0).size
-                del self._ends[0]
+                self.shed()
+            self._feeds.read(self)
         return chunk
+
+    @property
+    def window_chunks(self) -> int:
+        return len(self._chunks)
+
+    def shed(self) -> None:
+        """The window's oldest chunk goes; whoever needs it reads it again."""
+        size = self._chunks.pop(0).size
+        del self._ends[0]
+        self._bytes -= size
+        self._feeds.held_bytes -= size
 
     def _read_lag(self, cursor: Cursor) -> Chunk | Failure | None:
         lag = cursor.lag
@@ -185,12 +202,12 @@ class Feed:
             lag = self._feeds.lend(self.node.topic, cursor, self.stamped)
         if lag is None:
             return None
-        lag.chunk = None
+        self._feeds.hold(lag, None)
         chunk = self._read(lag)
         if isinstance(chunk, Failure):
             self._feeds.release(cursor)
         else:
-            lag.chunk = chunk
+            self._feeds.hold(lag, chunk)
         return chunk
 
     def _read(self, stretch: _Stretch) -> Chunk | Failure | None:
@@ -225,9 +242,8 @@ class Feed:
         stretch.turn = self._feeds.turn
 
     def _drop(self) -> None:
-        self._chunks.clear()
-        self._ends.clear()
-        self._bytes = 0
+        while self._chunks:
+            self.shed()
         if self._lead is not None:
             self._lead.reader.close()
             self._lead = None
@@ -244,6 +260,8 @@ class Feeds:
         self.turn = 0
         self._feeds: dict[int, Feed] = {}
         self._lagging: list[Cursor] = []  # oldest loan first
+        self._again: dict[object, Chunk] = {}  # by durable, what was read again for it; the oldest first
+        self.held_bytes = 0
 
     def feed(self, node: Node) -> Feed:
         feed = self._feeds.get(node.store)
@@ -274,6 +292,48 @@ class Feeds:
 
     def release(self, cursor: Cursor) -> None:
         if cursor.lag is not None:
+            self.hold(cursor.lag, None)
             cursor.lag.reader.close()
             cursor.lag = None
             self._lagging.remove(cursor)
+
+    # -- what all of it takes in memory
+
+    def hold(self, lag: _Stretch, chunk: Chunk | None) -> None:
+        """A lagging reader's chunk takes the place of the one before."""
+        if lag.chunk is not None:
+            self.held_bytes -= lag.chunk.size
+        lag.chunk = chunk
+        if chunk is not None:
+            self.held_bytes += chunk.size
+            self._fit()
+
+    def read(self, feed: Feed) -> None:
+        """A window has grown; those that grew least recently shrink first."""
+        if self._feeds.get(feed.node.store) is feed:
+            self._feeds[feed.node.store] = self._feeds.pop(feed.node.store)
+        self._fit()
+
+    def again(self, durable: object) -> Chunk | None:
+        """What was read again for it, unless others needed the room."""
+        return self._again.get(durable)
+
+    def keep(self, durable: object, chunk: Chunk | None) -> None:
+        known = self._again.pop(durable, None)
+        self.held_bytes -= known.size if known is not None else 0
+        if chunk is not None:
+            self._again[durable] = chunk
+            self.held_bytes += chunk.size
+            self._fit()
+
+    def _fit(self) -> None:
+        """Keep within `feed_bytes`: what was read again long ago goes first, then windows; what was read last stays."""
+        while self.held_bytes > self.limits.feed_bytes and len(self._again) > 1:
+            self.keep(next(iter(self._again)), None)
+        if self.held_bytes <= self.limits.feed_bytes:
+            return
+        feeds = list(self._feeds.values())
+        for feed in feeds:
+            keep = feed is feeds[-1]  # one chunk of it: somebody is about to take from that
+            while self.held_bytes > self.limits.feed_bytes and feed.window_chunks > keep:
+                feed.shed()

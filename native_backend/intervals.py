@@ -154,14 +154,21 @@ class Intervals:
 
     def holes(self, first: int, end: int) -> Iterator[tuple[int, int]]:
         """The ranges of [first, end) that are not in the set."""
-        for low, high in self:
+        for low, high in self._from(first):
             if low >= end:
                 break
             if low > first:
                 yield first, low - 1
-            first = max(first, high + 1)
+            first = high + 1
         if first < end:
             yield first, end - 1
+
+    def _from(self, bound: int) -> Iterator[tuple[int, int]]:
+        """The ranges that have anything at or above `bound`."""
+        begin = bisect_left(self._tops, bound)
+        for block in range(begin, len(self._tops)):
+            at = bisect_left(self._lasts[block], bound) if block == begin else 0
+            yield from zip(self._firsts[block][at:], self._lasts[block][at:], strict=True)
 
     def _append(self, first: int, last: int) -> None:
         """A range above all others."""

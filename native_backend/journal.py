@@ -349,17 +349,22 @@ def tail(log: Log, topic: str, start: int) -> Iterator[tuple[int, dict[str, Any]
 
 
 def encode(run: str, n: int, at_us: int, settlements: list[Settlement], runs_max: int) -> Iterator[bytes]:
-    """The settlements of one transaction as records of at most `runs_max` runs each: one, nearly always."""
+    """The settlements of one transaction as records of at most `runs_max` runs each: one, nearly always. An entry
+    weighs as many runs as its names and fixed parts take the room of."""
     entries: dict[_EntryKey, dict[str, Any]] = {}
     room = runs_max
     for settlement in settlements:
         runs, at = settlement.runs, 0
         while at < len(runs):
-            if not room:
+            if room <= 0:
                 yield _record(run, n, at_us, entries)
                 entries, room, n = {}, runs_max, n + 1
+            known = len(entries)
+            entry = _entry(entries, settlement)
+            if len(entries) > known and room > 1:
+                room = max(1, room - 3 - (len(entry["node"]) + len(entry["durable"])) // 20)
             part = runs[at : at + room] if at or len(runs) > room else runs
-            _entry(entries, settlement)["runs"].extend(part)
+            entry["runs"].extend(part)
             at += len(part)
             room -= len(part)
     yield _record(run, n, at_us, entries)

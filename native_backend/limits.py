@@ -14,6 +14,9 @@ class RealmLimits:
 
     window_bytes: int = 16 * 1024 * 1024
     """Raw events kept per store, shared by all its subscriptions; at least one chunk is kept whatever its size."""
+    feed_bytes: int = 256 * 1024 * 1024
+    """Raw events kept in all: the windows of all stores, what lagging subscriptions read, what was read again; and at
+    least the last chunk of each reader."""
     chunk_bytes: int = 1024 * 1024
     """What one read of events aims at; its count follows from the size of the events read before."""
     read_count: int = 1000
@@ -39,13 +42,14 @@ class RealmLimits:
     snapshot_bytes: int = 900_000
     """A snapshot is cut into records of at most this: below a log's record limit, whatever the state's size."""
     recovery_records: int = 20_000
-    """Records of journal or state that recovery reads at a time: at most this many snapshots' or transactions' bytes
-    are in memory."""
+    """Records of journal or state that recovery reads at a time, at most: fewer where they are large."""
     snapshot_batch: int = 100
     """Durables whose snapshots are written at a time."""
     projection_interval_s: float = 1.0
     projection_groups: int = 200
     """Group offsets projected in one round; the rest come in the next."""
+    projection_batch: int = 20
+    """Group offsets projected at a time: what else the control thread has to do waits no longer than for these."""
     metadata_interval_s: float = 1.0
     """How often realm metadata is followed: when a deleted node is noticed at the latest."""
     retain_s: float = 7 * 86_400.0

@@ -16,6 +16,7 @@ from native_backend.services import Services
 
 _LOG = logging.getLogger(__name__)
 Position = tuple[int, str]
+Change = tuple[str, str, Position]  # group, topic, where it is
 
 
 def projection(low: int, journal: int) -> Position:
@@ -38,6 +39,7 @@ class Projector:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._shown: dict[str, int] = {}  # group -> low
+        self._work: list[Change] = []  # of the round under way
         self._running = False
         self._due_s = services.clock.monotonic_s()
 
@@ -46,30 +48,38 @@ class Projector:
         self._shown.pop(group, None)
 
     def advance(self, dispatches: Iterable[Dispatch]) -> None:
-        """Start a round if one is due and something changed."""
-        now_s = self._services.clock.monotonic_s()
-        if self._running or now_s < self._due_s:
+        """Start a round if one is due and something changed; or go on with the one under way, some groups at a time:
+        a commit takes milliseconds, and others wait for the control thread, too."""
+        if self._running:
             return
-        self._due_s = now_s + self._services.limits.projection_interval_s
-        work = self.changes(dispatches)[: self._services.limits.projection_groups]
-        if work:
+        limits = self._services.limits
+        if not self._work and (now_s := self._services.clock.monotonic_s()) >= self._due_s:
+            self._due_s = now_s + limits.projection_interval_s
+            self._work = self.changes(dispatches)[: limits.projection_groups]
+        if self._work:
             self._running = True
-            self._services.control.submit(lambda: self.commit(work), self._committed)
+            part, self._work = self._work[: limits.projection_batch], self._work[limits.projection_batch :]
+            self._services.control.submit(lambda: self.commit(part), self._committed)
 
-    def close(self, dispatches: Iterable[Dispatch]) -> None:
+    def close(self, dispatches: Iterable[Dispatch], until_s: float) -> None:
         """The last round. Blocks."""
-        self.commit(self.changes(dispatches)[: self._services.limits.projection_groups])
+        work = self.changes(dispatches)
+        while work and self._services.clock.monotonic_s() < until_s:
+            self.commit(work[: self._services.limits.projection_batch])
+            del work[: self._services.limits.projection_batch]
 
-    def changes(self, dispatches: Iterable[Dispatch]) -> list[tuple[str, str, Position]]:
-        """Group, topic and position of every durable whose mark has moved."""
+    def changes(self, dispatches: Iterable[Dispatch]) -> list[Change]:
+        """Group, topic and position of every durable whose mark has moved, those that waited longest first."""
         journal = self._services.journal.next
-        return [
+        moved = [
             (dispatch.durable.group, dispatch.node.topic, projection(dispatch.state.low, journal))
             for dispatch in dispatches
             if self._shown.get(dispatch.durable.group) != dispatch.state.low
         ]
+        age = {group: at for at, group in enumerate(self._shown)}
+        return sorted(moved, key=lambda change: age.get(change[0], -1))
 
-    def commit(self, work: list[tuple[str, str, Position]]) -> list[tuple[str, int]]:
+    def commit(self, work: list[Change]) -> list[tuple[str, int]]:
         """Blocks. What was committed: group and low."""
         done = []
         for group, topic, position in work:
@@ -83,5 +93,8 @@ class Projector:
 
     def _committed(self, done: list[tuple[str, int]] | LogError) -> None:
         self._running = False
-        if not isinstance(done, LogError):
-            self._shown.update(done)
+        if isinstance(done, LogError):
+            return
+        for group, low in done:
+            self._shown.pop(group, None)  # what was shown last stands last
+            self._shown[group] = low

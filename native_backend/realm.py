@@ -86,6 +86,7 @@ class Realm:
         self._metadata.on_changed.append(feeds.change)
         self._shard = Shard(self._services, self._metadata)
         self._watch = TopicWatch(self._services, metadata, self._lose)
+        self.standings = self._shard.standings  # how far every durable is, in numbers
         self._publisher = Publisher(self._services, self._metadata, self._shard)
         self._desk = CommandDesk(self._services, self._metadata, self._shard, self._follow)
         self._subscriptions: set[Subscription] = set()

@@ -1,7 +1,7 @@
 """Recovery: the newest snapshots, then the journal from the lowest offset that one of them needs.
 
 To be run after `claim`, which ends what a killed process left open, and before the first event is given. The journal is
-read in stretches of `recovery_records`, so that memory does not grow with it. Blocks; raises LogError.
+read in stretches of 32 MiB or `recovery_records`, so that memory does not grow with it. Blocks; raises LogError.
 May import: the standard library, orjson, `native_backend` below it.
 """
 
@@ -22,6 +22,11 @@ from native_backend.metadata import Metadata
 from native_backend.snapshot import Key, Recovered, UnknownVersion, decode_snapshot, newest_sets, state_topic
 
 _LOG = logging.getLogger(__name__)
+_ENDS = ("acknowledge", "discard")
+_SINGLY = (*_ENDS, "dead-letter", "expired", "return")  # what concerns its own events only
+_FIRST_READ = 100  # records, before their size is known
+_STRETCH_BYTES = 32 << 20
+_GATHERED = 500_000  # events that wait to be applied: 20 MB
 States = dict[Key, Recovered]
 
 
@@ -42,32 +47,106 @@ def recover(log: Log, prefix: str, metadata: Metadata, end: int, stretch: int) -
     start = min((recovered.journal for recovered in states.values()), default=end)
     if start < first:
         _LOG.error("the journal begins at %d, recovery needs it from %d: events may be given again", first, start)
-    newest: dict[str, int] = {}  # run -> n
+    replay = _Replay(states, metadata)
     for records in _stretches(log, topic, max(start, first), end, stretch):
         recovery.replayed += len(records.offsets)
-        for offset, value in zip(records.offsets, records.values, strict=True):
-            record = orjson.loads(value or b"null")
-            if record is None or record["n"] <= newest.get(record["run"], 0):
-                continue  # submitted again after an unknown result, while the first one was not visible yet
-            if record["v"] > VERSION:
-                detail = f"{topic} has records of version {record['v']}; this release knows {VERSION}"
-                raise LogError(Failure("unexpected", detail, FORMAT))
-            newest[record["run"]] = record["n"]
-            for entry in record["entries"]:
-                _apply(states, metadata, offset, record["at"], entry)
+        replay.records(records)
+    replay.flush()
     for recovered in states.values():
         recovered.state.reopen()
         recovered.journal = end
     return recovery
 
 
+class _Replay:
+    """Applies the journal in columns: events that ended one by one are gathered by durable and applied together. That
+    may wait, for an event has no history behind its end, but for operations on the whole durable (seek): they are
+    applied in their place."""
+
+    def __init__(self, states: States, metadata: Metadata) -> None:
+        self._states = states
+        self._metadata = metadata
+        self._newest: dict[str, int] = {}  # run -> n
+        self._ended: dict[Key, list[int]] = {}
+        self._count = 0
+        self._at_us = 0
+
+    def records(self, records: Records) -> None:
+        newest = self._newest
+        for offset, value in zip(records.offsets, records.values, strict=True):
+            record = orjson.loads(value or b"null")
+            if record is None or record["n"] <= newest.get(record["run"], 0):
+                continue  # submitted again after an unknown result, while the first one was not visible yet
+            if record["v"] > VERSION:
+                detail = f"the journal has records of version {record['v']}; this release knows {VERSION}"
+                raise LogError(Failure("unexpected", detail, FORMAT))
+            newest[record["run"]] = record["n"]
+            self._at_us = record["at"]
+            for entry in record["entries"]:
+                self._entry(offset, entry)
+        if self._count >= _GATHERED:
+            self.flush()
+
+    def _entry(self, offset: int, entry: dict[str, Any]) -> None:
+        """Unless the snapshot has it or its node is gone."""
+        if entry["operation"] in ("evicted", "trimmed"):
+            _sweep(self._states, offset, entry)
+            return
+        key = entry["store"], entry["durable"]
+        recovered = self._states.get(key) or self._begun(key, entry["node"], offset)
+        if recovered is None or offset < recovered.journal:
+            return
+        runs = entry["runs"]
+        if entry["operation"] in _ENDS and len(runs) == 1 and runs[0][0] == runs[0][1] == runs[0][3]:
+            ended = self._ended.get(key)
+            if ended is None:
+                ended = self._ended[key] = []
+            ended.append(runs[0][0])
+            self._count += 1
+            return
+        if entry["operation"] not in _SINGLY and key in self._ended:
+            self._finish(recovered, self._ended.pop(key))
+        if entry["operation"] == "delete":
+            recovered.deleted = True
+            return
+        recovered.state.wake(self._at_us // 1000)  # what is settled again had been given again
+        recovered.state.apply(entry["operation"], bool(entry["failed"]), runs, entry.get("not_before", 0))
+
+    def _begun(self, key: Key, node: str, offset: int) -> Recovered | None:
+        """A durable of which there is no snapshot."""
+        durable = self._metadata.durables.get((node, key[1]))
+        if (
+            durable is None
+            or durable.store != key[0]
+            or key[0] not in self._metadata.stores
+            or offset < durable.journal
+        ):
+            return None
+        recovered = self._states[key] = Recovered(Acknowledgement(durable.start), offset, closed=False)
+        return recovered
+
+    def flush(self) -> None:
+        for key, eids in self._ended.items():
+            self._finish(self._states[key], eids)
+        self._ended, self._count = {}, 0
+
+    def _finish(self, recovered: Recovered, eids: list[int]) -> None:
+        recovered.state.wake(self._at_us // 1000)
+        recovered.state.finish(eids)
+
+
 def _stretches(log: Log, topic: str, start: int, end: int, stretch: int) -> Iterator[Records]:
+    """So many records at a time as the size of those before lets expect to be bearable."""
+    count = min(_FIRST_READ, stretch)
     while start < end:
-        records = log.read_range(topic, 0, start, stretch)
+        records = log.read_range(topic, 0, start, count)
         if records.next <= start:
             return
         yield records
         start = records.next
+        size = sum(len(value or b"") for value in records.values)
+        fit = _STRETCH_BYTES * len(records.values) // max(1, size)
+        count = max(1, min(fit, stretch, 8 * count))
 
 
 def _snapshots(log: Log, prefix: str, metadata: Metadata, stretch: int) -> States:
@@ -92,27 +171,6 @@ def _snapshots(log: Log, prefix: str, metadata: Metadata, stretch: int) -> State
     except UnknownVersion as error:
         raise LogError(Failure("unexpected", f"{topic}: {error}", FORMAT)) from error
     return states
-
-
-def _apply(states: States, metadata: Metadata, offset: int, at_us: int, entry: dict[str, Any]) -> None:
-    """One journal entry, unless the snapshot has it or its node is gone."""
-    store, name = entry["store"], entry["durable"]
-    if entry["operation"] in ("evicted", "trimmed"):
-        _sweep(states, offset, entry)
-        return
-    recovered = states.get((store, name))
-    if recovered is None:
-        durable = metadata.durables.get((entry["node"], name))
-        if durable is None or durable.store != store or store not in metadata.stores or offset < durable.journal:
-            return
-        recovered = states[store, name] = Recovered(Acknowledgement(durable.start), offset, closed=False)
-    if offset < recovered.journal:
-        return
-    if entry["operation"] == "delete":
-        recovered.deleted = True
-    else:
-        recovered.state.wake(at_us // 1000)  # what is settled again had been given again
-        recovered.state.apply(entry["operation"], bool(entry["failed"]), entry["runs"], entry.get("not_before", 0))
 
 
 def _sweep(states: States, offset: int, entry: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from native_backend.acknowledgement import Acknowledgement
+from native_backend.acknowledgement import Acknowledgement, Standing
 from native_backend.answers import SubscribeAnswer
 from native_backend.dispatch import Dispatch
 from native_backend.durables import (
@@ -96,6 +96,10 @@ class Shard:
             if services.clock.monotonic_s() >= until_s:
                 raise LogError(Failure("unavailable", f"{topic} cannot be read up to {end}: a transaction stays open"))
             services.control.pause(_PAUSE_S)
+
+    def standings(self) -> list[Standing]:
+        """Of every durable that was opened in this process."""
+        return [dispatch.standing() for dispatch in self._open.values()]
 
     def opened(self, node: Node, name: str) -> Dispatch | None:
         return self._open.get((node.store, name))
@@ -191,7 +195,7 @@ class Shard:
             return
         self._closing = True
         self.snapshots.close(self._open, until_s)
-        self._projector.close(self._open.values())
+        self._projector.close(self._open.values(), until_s)
 
     def _opener(self, node: Node, name: str, known: Durable | None) -> Callable[[], Found]:
         """The blocking part of opening: bounds, metadata of a new durable, snapshot marked open."""

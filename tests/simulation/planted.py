@@ -94,13 +94,13 @@ def credit_topped_up_twice(original: Original) -> Original:
     return lambda self, count: original(self, 2 * count)
 
 
-@_bug(Outcomes, "_count", "The lowest open seq follows the highest told one.")
+@_bug(Outcomes, "_close", "The lowest open seq follows the highest told one.")
 def low_advances_over_a_hole(original: Original) -> Original:
-    def count(self: Any, seqs: Any) -> None:
+    def close(self: Any, seqs: Any) -> None:
         original(self, seqs)
         self._low = max(self._low, max(seqs) + 1)
 
-    return count
+    return close
 
 
 @_bug(ConsumingLink, "__init__", "The delivery tag names another store.")
@@ -176,7 +176,7 @@ def only_the_first_of_a_run_is_settled(original: Original) -> Original:
 
 @_bug(Acknowledgement, "apply", "An attempt that a peer called failed is not counted.")
 def return_not_counted(original: Original) -> Original:
-    return lambda self, operation, failed, runs: original(self, operation, False, runs)
+    return lambda self, operation, failed, runs, *when: original(self, operation, False, runs, *when)
 
 
 @_bug(Dispatch, "settle", "Every return counts as a failed attempt.")

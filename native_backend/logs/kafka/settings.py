@@ -125,6 +125,7 @@ def tail(bootstrap: str, client: Client, on_error: OnError) -> Config:
         **_consumer(bootstrap, on_error),
         "fetch.queue.backoff.ms": 5,
         "queued.min.messages": 10_000,
+        "queued.max.messages.kbytes": 16_384,  # fetched ahead, by each reader
         **_without(client, PRODUCER_ONLY),
         "enable.partition.eof": False,
     }

@@ -1,0 +1,65 @@
+"""`python -m bench.scale [CASE ...] [--realm kafka|embedded] [--small]`: the realm at scale, measured without AMQP.
+
+Writes `bench/results/DATE-COMMIT-scale.json`, prints it. Cases: ranges, hole, settling, recovery, replay, laggards.
+May import: `bench`, `native_backend`, `tests`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bench.__main__ import RESULTS
+from bench.machine import Machine
+from bench.plan import say
+from bench.report import commit
+from bench.scale.ground import ground
+from bench.scale.hole import hole, ranges
+from bench.scale.laggards import laggards
+from bench.scale.recovery import recovery
+from bench.scale.settling import settling
+from tests.native_backend.logs.worlds import World
+
+Case = Callable[[World, int], dict[str, Any]]  # `part`: 1, or how many times smaller
+CASES: dict[str, Case] = {
+    "hole": lambda world, part: hole(world, 1_000_000 // part),
+    "settling": lambda world, part: settling(world, 1_000 // part, 10.0),
+    "recovery": lambda world, part: recovery(world, 1_000, 1_000_000 // part, snapshots=True),
+    "replay": lambda world, part: recovery(world, 1_000, 1_000_000 // part, snapshots=False),
+    "laggards": lambda world, part: laggards(world, 10_000_000 // part, 50),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
+    parser.add_argument("cases", nargs="*", choices=["ranges", *CASES, []], help="default: all")
+    parser.add_argument("--realm", choices=["kafka", "embedded"], action="append", help="default: both")
+    parser.add_argument("--small", action="store_true", help="a tenth of everything")
+    arguments = parser.parse_args()
+    part, started = (10 if arguments.small else 1), time.strftime("%Y-%m-%dT%H%M")
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)  # as `realmgate serve` does
+    machine = Machine([])
+    found: dict[str, Any] = {"started": started, "commit": commit(), "cores": os.cpu_count(), "part": part}
+    for name in arguments.cases or ["ranges", *CASES]:
+        if name == "ranges":
+            found[name] = machine.measured(ranges, 1_000_000 // part)
+            say(f"{name}: {found[name]}")
+            continue
+        for realm in arguments.realm or ["embedded", "kafka"]:
+            with ground(realm) as world:
+                found[f"{name} {realm}"] = machine.measured(CASES[name], world, part)
+            say(f"{name} {realm}: {found[f'{name} {realm}']}")
+    target = RESULTS / f"{started}-{found['commit']}-scale.json"
+    target.write_text(json.dumps(found, indent=1) + "\n")
+    print(json.dumps(found, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,125 @@
+"""Many durables of one channel, each settling its events one by one: how long a settlement takes to be in the journal.
+
+`paced`: every durable settles so many a second, as applications do; `closed`: the next as soon as the last is answered.
+Latency is from `settle` to its answer. May import: `bench`, `native_backend`, `tests`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from bench.scale.ground import opened, percentile
+from native_backend.answers import Settled, Subscribed
+from native_backend.nodes import Node
+from native_backend.subscription import Subscribe, Subscription
+from tests.native_backend.gateway import Gateway
+from tests.native_backend.logs.worlds import World
+
+EVENTS = 2_000
+RATE = 10.0  # settlements a second and durable, paced
+
+
+def settling(world: World, durables: int, seconds: float) -> dict[str, Any]:
+    gateway = opened(world)
+    node = gateway.create("news", "channel")
+    began = time.monotonic()
+    subscriptions = subscribed(gateway, node, durables)
+    opening_s = time.monotonic() - began
+    for _ in range(EVENTS // 500):
+        gateway.publish(node, [b"x" * 100] * 500)
+    paced = Settling(gateway, subscriptions, durables * RATE)
+    closed = Settling(gateway, subscriptions, None)
+    for case in (paced, closed):
+        case.run(1.0)
+        case.latencies.clear()
+        case.run(seconds)
+    result: dict[str, Any] = {"durables": durables, "opening_s": round(opening_s, 2)}
+    result |= {"paced": paced.report(seconds), "closed": closed.report(seconds)}
+    began = time.monotonic()
+    gateway.close()
+    return {**result, "closing_s": round(time.monotonic() - began, 2)}
+
+
+def subscribed(gateway: Gateway, node: Node, durables: int) -> list[Subscription]:
+    for at in range(durables):
+        gateway.realm.subscribe(Subscribe(node, "durable", f"d{at}", at), at)
+    found: dict[int, Subscription] = {}
+    while len(found) < durables:
+        for answer in gateway.realm.poll():
+            if isinstance(answer, Subscribed):
+                assert answer.subscription is not None, answer
+                found[answer.owner] = answer.subscription
+        gateway.world.pass_time()
+    return [found[at] for at in range(durables)]
+
+
+class Settling:
+    """Drives the subscriptions, one event of each at a time."""
+
+    def __init__(self, gateway: Gateway, subscriptions: list[Subscription], rate: float | None) -> None:
+        self._gateway = gateway
+        self._subscriptions = subscriptions
+        self._rate = rate
+        self._ready = [*range(len(subscriptions))]
+        self._begun = [0.0] * len(subscriptions)
+        self._busy = 0
+        self._seq = 0
+        self.latencies: list[float] = []
+        self.cpu_s = 0.0
+
+    def run(self, seconds: float) -> None:
+        """And then until nothing is under way."""
+        cpu_s = time.process_time()
+        began = now = time.monotonic()
+        allowed = 0.0
+        while now < began + seconds or self._busy:
+            ready = self._ready
+            if now >= began + seconds:
+                ready = []
+            elif self._rate is not None:
+                allowed = (now - began) * self._rate
+                ready = ready[: max(0, int(allowed) - self._seq_of_run(began))]
+            self._settle(ready)
+            self._answers()
+            time.sleep(0.0005)
+            now = time.monotonic()
+        self.cpu_s = time.process_time() - cpu_s
+        self._started = 0
+
+    _started = 0
+
+    def _seq_of_run(self, _: float) -> int:
+        return self._started
+
+    def _settle(self, ready: list[int]) -> None:
+        taken = []
+        for at in ready:
+            delivered = self._subscriptions[at].take(1, 1 << 20)
+            if delivered is None:
+                continue
+            taken.append(at)
+            self._seq += 1
+            self._begun[at] = time.monotonic()
+            self._subscriptions[at].settle("acknowledge", delivered.eids, [self._seq], at)
+        self._started += len(taken)
+        self._busy += len(taken)
+        if taken:
+            gone = set(taken)
+            self._ready = [at for at in self._ready if at not in gone]
+
+    def _answers(self) -> None:
+        for answer in self._gateway.realm.poll():
+            if isinstance(answer, Settled):
+                assert answer.answer == "done", answer
+                self.latencies.append(time.monotonic() - self._begun[answer.owner])
+                self._ready.append(answer.owner)
+                self._busy -= 1
+
+    def report(self, seconds: float) -> dict[str, Any]:
+        ms = {f"p{name}_ms": round(1e3 * percentile(self.latencies, part), 1) for name, part in PARTS.items()}
+        rate = len(self.latencies) / seconds
+        return {"settled_per_s": round(rate), **ms, "cpu_us": round(1e6 * self.cpu_s / len(self.latencies), 1)}
+
+
+PARTS = {"50": 0.5, "99": 0.99, "100": 1.0}
