@@ -11,6 +11,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from gateway.complaint import complaint
 from gateway.consuming import ConsumingLink
 from gateway.engine_links import Incoming, Outgoing
 from gateway.outcomes import LinkFacts
@@ -92,8 +93,7 @@ class Admission:
             self._on_published_to(node)
 
     def _reason(self, decision: Decision) -> str:
-        node = f" {self.terminus.node[:200]!r}" if self.terminus.node else ""
-        return f"{self.terminus.direction}{node}: {decision.rule}"
+        return complaint(self.terminus.node or self.terminus.direction, decision)
 
     def _subscribe(self, node: Node, mode: str) -> None:
         self._node = node
@@ -142,7 +142,8 @@ class Admission:
             return
         decision = self._attached(answer.answer, "later")
         consuming.failed_later(decision, answer.answer, answer.native)
-        self.connection.close_link(self.link, decision.then["condition"], f"{answer.answer}: {answer.native}")
+        detail = complaint(self.terminus.node, decision, answer.answer, answer.native)
+        self.connection.close_link(self.link, decision.then["condition"], detail)
 
     def _attached(self, answer: str, moment: str) -> Decision:
         table = self._house.tables["attached"]
@@ -151,7 +152,7 @@ class Admission:
     def _refuse(self, decision: Decision, answer: str, native: str) -> None:
         if answer == "access-denied":
             self._house.count_fault(answer, f"{self.connection.subject.user!a} at {self.terminus.node!a}: {native}")
-        detail = f"{self.terminus.direction} {self.terminus.node[:200]!r}: {answer} {native}".rstrip()
+        detail = complaint(self.terminus.node, decision, answer, native)
         self.connection.close_link(self.link, decision.then["condition"], detail)
 
     def _facts(self, node: Node, durable: str | None = None) -> LinkFacts:

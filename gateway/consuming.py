@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gateway.complaint import complaint
 from gateway.engine_links import Outgoing
 from gateway.facts import Dispositions
 from gateway.outcomes import LinkFacts, Verdict
@@ -161,7 +162,8 @@ class ConsumingLink:
         if batch.cause in ("lost", "stopped"):
             return  # nobody to tell
         then = (answer_rule or batch.decision).then
-        detail = f"{answer.answer}: {answer.native}" if answer and answer.answer != "done" else str(then["condition"])
+        said = (answer.answer, answer.native) if answer else (None, None)
+        detail = complaint(str(self.facts.node), answer_rule or batch.decision, *said) if then["condition"] else ""
         if not batch.peer_settled:  # else nothing may be said to it any more
             self.link.settle(batch.seqs, verdict.outcome, then["condition"], detail, then["settle"])
             self.connection.touch()

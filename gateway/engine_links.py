@@ -3,7 +3,7 @@
 A delivery is a pointer here and a *seq* everywhere else. When a link is freed its pointers are forgotten first, so
 that a completion which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of
 the process). Between Python and `engine_runs.c`, which does what every message needs, a pointer is an int.
-May import: `cproton`, `gateway.engine_runs`, `gateway.frames`.
+May import: `cproton`, `gateway.complaint`, `gateway.engine_runs`, `gateway.frames`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import cproton
 from cproton import ffi, lib
 
 from gateway import engine_runs
+from gateway.complaint import Complaint, Info
 from gateway.frames import Frame
 
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
@@ -37,11 +38,26 @@ def delivery(number: int) -> Any:
 
 
 def set_condition(condition: Any, name: str, description: str) -> None:
-    """Fill a proton condition; descriptions are cut at 500 characters."""
+    """Fill a proton condition; descriptions are cut at 500 characters. A complaint brings its info map."""
     lib.pn_condition_clear(condition)
     cproton.pn_condition_set_name(condition, name)
     if description:
         cproton.pn_condition_set_description(condition, description[:500])
+    if isinstance(description, Complaint):
+        _set_info(lib.pn_condition_info(condition), description.info)
+
+
+def _set_info(data: Any, info: Info) -> None:
+    lib.pn_data_clear(data)
+    lib.pn_data_put_map(data)
+    lib.pn_data_enter(data)
+    for key, value in info:
+        cproton.pn_data_put_symbol(data, key)
+        if isinstance(value, int):
+            lib.pn_data_put_uint(data, value)
+        else:
+            cproton.pn_data_put_string(data, value)
+    lib.pn_data_exit(data)
 
 
 class Link:

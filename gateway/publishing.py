@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gateway.complaint import complaint
 from gateway.engine_links import Incoming
 from gateway.facts import Transfers
 from gateway.outcomes import LinkFacts, Verdict
@@ -156,7 +157,8 @@ class PublishingLink:
     ) -> None:
         verdict = self._verdict(rule, answer_rule, batch.presettled, answer)
         then = (answer_rule or rule).then
-        detail = f"{answer.answer}: {answer.native}" if answer and answer.answer != "stored" else str(then["condition"])
+        said = (answer.answer, answer.native) if answer else (None, None)
+        detail = complaint(self.node.name, answer_rule or rule, *said) if then["condition"] else ""
         if batch.presettled:
             self.link.settle(seqs, "none")  # no frame: the peer has settled it
         else:

@@ -17,7 +17,7 @@ from tests.wire.peer import Peer
 
 
 def replay(gateway: GatewayProcess, record: str) -> tuple[int, str]:
-    command = [REALMGATE, "mappings", "explain", "--record", record, "--config", gateway.config_path]
+    command = [str(REALMGATE), "mappings", "explain", "--record", record, "--config", str(gateway.config_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout + done.stderr
 
