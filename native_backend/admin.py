@@ -82,7 +82,8 @@ def create_node(
         return _of_kind(metadata.nodes[name], kind)
     _refuse_clash(log, node, metadata)
     if kind == "queue":  # before the node's own record: who sees the node sees its durable
-        durable = queue_durable(prefix, node, log.bounds(node.topic, 0)[0])
+        earlier = _journal_end(log, prefix) if node.adopted else 0  # the topic may have been adopted before
+        durable = queue_durable(prefix, node, log.bounds(node.topic, 0)[0], earlier)
         log.put(realm_topic(prefix), durable_key(name, durable.name), encode_durable(durable, now_us))
     written = log.put(realm_topic(prefix), node_key(name), encode_node(node, now_us))
     read_through(log, prefix, metadata, written)
@@ -177,6 +178,16 @@ def _adopt(log: Log, prefix: str, name: str, kind: NodeKind, topic: str) -> Node
     if found.partitions != 1:
         raise NodeError(f"topic {topic} has {found.partitions} partitions: a node has one")
     return Node(name, kind, topic, found.id, store_id(found.id), adopted=True)
+
+
+def _journal_end(log: Log, prefix: str) -> int:
+    """0 for a realm that nobody has opened."""
+    try:
+        return log.bounds(f"{prefix}.journal", 0)[1]
+    except LogError as error:
+        if error.failure.cause != "not-found":
+            raise
+        return 0
 
 
 def _refuse_clash(log: Log, node: Node, metadata: Metadata) -> None:

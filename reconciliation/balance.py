@@ -50,6 +50,8 @@ class DurableBalance:
     dead_lettered: int
     expired: int
     evicted: int  # given up because the node was full
+    moved: int  # to another node, by command
+    purged: int  # or passed over by a seek, by command
     available: int  # or in flight to a consumer
     skipped: int
     retained_out: int  # lost by retention before they were ended
@@ -57,6 +59,7 @@ class DurableBalance:
     @property
     def difference(self) -> int:
         ended = self.acknowledged + self.discarded + self.dead_lettered + self.expired + self.evicted
+        ended += self.moved + self.purged
         return self.entitled - ended - self.available - self.skipped - self.retained_out
 
 
@@ -129,6 +132,8 @@ def _durable(judgement: Judgement, totals: Mapping[Key, int], durable: Durable) 
         fates.get("dead-letter", 0),
         fates.get("expired", 0),
         fates.get("evicted", 0) + gone.get("evicted", 0),
+        fates.get("move", 0),
+        fates.get("purge", 0) + gone.get("purge", 0),
         fates.get("available", 0),
         fates.get("skipped", 0),
         totals.get(("S1", *place), 0),

@@ -13,11 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reconciliation import schemas
-from reconciliation.catalog import Catalog
+from reconciliation.catalog import Catalog, DurableState
 from reconciliation.landing import Landed
 from reconciliation.ranges import Kind
 from reconciliation.runs import Run
 from reconciliation.transforms import claims, decode
+from reconciliation.withdrawn import Withdrawn
 
 LITERAL_ROWS_MAX = 5_000
 
@@ -73,9 +74,14 @@ class Small:
     ranges: DataFrame
     runs: DataFrame
     cells: DataFrame
+    withdrawn: DataFrame | None
+    """Ranges that commands ended; None when there are none."""
+    voids: DataFrame | None
 
 
-def small(spark: SparkSession, catalog: Catalog, runs: list[Run], evicted: Mapping[int, int]) -> Small:
+def small(
+    spark: SparkSession, catalog: Catalog, runs: list[Run], evicted: Mapping[int, int], commanded: Withdrawn
+) -> Small:
     """`evicted`: store -> the EID below which everything was given up because it was full."""
     kept = catalog.first_kept
     nodes = [(store, node.name, node.topic, kept[store]) for store, node in catalog.nodes.items()]
@@ -85,7 +91,7 @@ def small(spark: SparkSession, catalog: Catalog, runs: list[Run], evicted: Mappi
             s.durable.node,
             s.durable.name,
             s.durable.start,
-            s.mark,
+            _mark(s, commanded),
             kept[s.durable.store],
             evicted.get(s.durable.store, 0),
         )
@@ -94,17 +100,36 @@ def small(spark: SparkSession, catalog: Catalog, runs: list[Run], evicted: Mappi
     return Small(
         local_table(spark, nodes, schemas.NODES),
         local_table(spark, durables, schemas.DURABLES),
-        local_table(spark, _terminal_ranges(catalog), schemas.RANGES),
+        local_table(spark, _terminal_ranges(catalog, commanded), schemas.RANGES),
         local_table(spark, [(run.name, run.low, run.state) for run in runs], schemas.RUNS),
         local_table(spark, catalog.cells, schemas.CELLS),
+        local_table(spark, commanded.ranges, schemas.RANGES) if commanded.ranges else None,
+        local_table(spark, commanded.voids, schemas.VOIDS) if commanded.voids else None,
     )
 
 
-def _terminal_ranges(catalog: Catalog) -> list[tuple[int, str, int, int]]:
+def _moved(state: DurableState, commanded: Withdrawn) -> int | None:
+    """Where a command moved the durable's place that its snapshot knows nothing of."""
+    seek = commanded.seeks.get((state.durable.store, state.durable.name))
+    if seek is None or (state.snapshot is not None and state.snapshot.journal > seek[0]):
+        return None
+    return seek[1]
+
+
+def _mark(state: DurableState, commanded: Withdrawn) -> int:
+    """The consumer group may still show the place before a seek."""
+    place = (state.durable.store, state.durable.name)
+    moved = _moved(state, commanded)
+    if moved is not None:
+        return moved
+    return state.low if place in commanded.seeks else state.mark
+
+
+def _terminal_ranges(catalog: Catalog, commanded: Withdrawn) -> list[tuple[int, str, int, int]]:
     """What snapshots say is terminal. While the whole journal is there, it has to say so itself below `low`."""
     ranges = []
     for state in catalog.durables:
-        if state.snapshot is None:
+        if state.snapshot is None or _moved(state, commanded) is not None:
             continue
         store, name = state.durable.store, state.durable.name
         ranges += [(store, name, first, last) for first, last in state.snapshot.acked]
@@ -129,6 +154,7 @@ def accounts(spark: SparkSession, landed: Landed, of: Records, tables: Small) ->
     told = claims.claims(decode.deliveries(groups), tables.nodes)
     events = decode.events(landed_records(spark, landed, "events"), tables.nodes).persist()
     settled = decode.settlements(of.journal)
-    terminals = decode.terminals(settled)
-    together = told.unionByName(claims.stored_events(events)).unionByName(claims.ended(terminals))
+    ends = decode.terminals(settled)
+    together = told.unionByName(claims.stored_events(events)).unionByName(claims.ended(ends))
+    terminals = ends if tables.voids is None else decode.standing(ends, tables.voids)
     return Accounts(told, events, terminals, decode.copied(settled), together)

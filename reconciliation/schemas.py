@@ -42,6 +42,7 @@ DURABLES = (
     "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint, evicted_below bigint"
 )
 RANGES = "store bigint, durable string, first bigint, last bigint"
+VOIDS = "store bigint, durable string, before bigint, eid bigint"
 BLOCKS = "run string, block bigint"
 RUNS = "run string, low bigint, state string"
 CELLS = """

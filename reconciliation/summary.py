@@ -98,6 +98,8 @@ def durable_row(one: DurableBalance) -> dict[str, str | int]:
         "+dead letters": one.dead_lettered,
         "+expired": one.expired,
         "+evicted": one.evicted,
+        "+moved": one.moved,
+        "+purged": one.purged,
         "+available": one.available,
         "+skipped": one.skipped,
         "+lost by retention": one.retained_out,

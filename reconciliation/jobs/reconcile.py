@@ -23,6 +23,7 @@ from reconciliation.tally import Tally, tally_findings
 from reconciliation.transforms import blocks, decode, durables, tallies, verdicts
 from reconciliation.transforms import runs as run_transforms
 from reconciliation.window import Window
+from reconciliation.withdrawn import Ordered, withdrawn
 
 Counts = dict[tuple[int, str | None], dict[str, int]]
 """By (store, durable or None): fate -> events."""
@@ -59,15 +60,18 @@ def judge(
     found = numbering_findings(numberings, catalog.digests) + _holes(records, numberings)
     found += [{"class": "Q1", "count": 1, "detail": text} for text in catalog.unreadable]
     evicted = {row["store"]: row["below"] for row in decode.evicted(records.journal).collect()}
-    tables = frames.small(spark, catalog, runs, evicted)
+    orders = [Ordered(**row.asDict()) for row in decode.ordered(records.journal).collect()]
+    commanded = withdrawn(orders, (state.durable for state in catalog.durables))
+    tables = frames.small(spark, catalog, runs, evicted, commanded)
     tell("checking outcomes against the rules")
     tallied = _tallies(records, tables, window)
     found += tally_findings(tallied)
     tell("comparing publishes with events, and acknowledgements with the journal")
     accounts = frames.accounts(spark, landed, records, tables)
     event_blocks = durables.event_blocks(accounts.events).persist()
-    states = durables.durable_blocks(event_blocks, accounts.terminals, tables.durables).persist()
-    folded = durables.fold(states, accounts.events, accounts.terminals, tables.durables, tables.ranges).persist()
+    ends = _ends(accounts, tables)
+    states = durables.durable_blocks(event_blocks, ends, tables.durables).persist()
+    folded = durables.fold(states, accounts.events, ends, tables.durables).persist()
     counts = _counts(durables.counts(event_blocks, states, folded))
     trimmed = _trimmed(accounts, tables, catalog)
     tell("naming what does not agree")
@@ -108,9 +112,13 @@ def _trimmed(accounts: frames.Accounts, tables: frames.Small, catalog: Catalog) 
     if not any(catalog.first_kept.values()):
         return {}
     counted: Trimmed = {}
-    for row in durables.trimmed(accounts.claims, accounts.terminals, tables.durables, tables.ranges).collect():
+    for row in durables.trimmed(accounts.claims, _ends(accounts, tables), tables.durables).collect():
         counted.setdefault((row["store"], row["durable"]), {})[row["fate"]] = row["count"]
     return counted
+
+
+def _ends(accounts: frames.Accounts, tables: frames.Small) -> durables.Ends:
+    return durables.Ends(accounts.terminals, tables.ranges, tables.withdrawn)
 
 
 def _copies(accounts: frames.Accounts) -> Copies:
@@ -145,7 +153,7 @@ def _findings(
     if any(fates.get("skipped") for fates in counts.values()):
         parts.append(durables.skipped(folded, accounts.claims))
     if lossy:
-        parts.append(durables.lost(accounts.claims, accounts.terminals, tables.durables, tables.ranges))
+        parts.append(durables.lost(accounts.claims, _ends(accounts, tables), tables.durables))
     selected = [part.select(*schemas.FINDING_COLUMNS) for part in parts]
     return reduce(DataFrame.unionByName, selected) if selected else None
 

@@ -15,7 +15,7 @@ from reconciliation.transforms.claims import TERMINAL
 GATEWAY_KEY = "^1;[a-z]+;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
 COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,19};"
 """Of a copy that the realm itself made of an event (docs/records.md, *Event key*): nobody published it."""
-ENDS = (*TERMINAL, "expired")
+ENDS = (*TERMINAL, "expired", "move")
 
 
 def outcome_records(records: DataFrame) -> DataFrame:
@@ -51,13 +51,13 @@ def settlements(records: DataFrame) -> DataFrame:
     first, last, first_seq = (F.element_at("range", place) for place in (1, 2, 3))
     each = _ranges(records).where(F.col("operation").isin("return", *ENDS))
     each = each.withColumn("eid", F.explode(F.sequence(first, last)))
-    return each.select("run", "at", "node", "durable", "store", "operation", "failed", "cause", "to", "eid",
+    return each.select("offset", "run", "at", "node", "durable", "store", "operation", "failed", "cause", "to", "eid",
                        F.when(first_seq > 0, first_seq + F.col("eid") - first).alias("seq"))  # fmt: skip
 
 
 def _ranges(records: DataFrame) -> DataFrame:
-    entries = records.select("run", "at", F.explode("entries").alias("entry"))
-    return entries.select("run", "at", "entry.*", F.explode("entry.runs").alias("range")).drop("runs")
+    entries = records.select("offset", "run", "at", F.explode("entries").alias("entry"))
+    return entries.select("offset", "run", "at", "entry.*", F.explode("entry.runs").alias("range")).drop("runs")
 
 
 def terminals(settled: DataFrame) -> DataFrame:
@@ -69,6 +69,23 @@ def evicted(records: DataFrame) -> DataFrame:
     """(store, below): everything in the store below was given up for all its durables, because it was full."""
     swept = _ranges(records).where(F.col("operation") == "evicted")
     return swept.groupBy("store").agg((F.max(F.element_at("range", 2)) + 1).alias("below"))
+
+
+def ordered(records: DataFrame) -> DataFrame:
+    """(store, durable, offset, operation, first, last): what was purged by command, and where places were moved."""
+    runs = _ranges(records).where(F.col("operation").isin("purge", "seek"))
+    first, last = (F.element_at("range", place) for place in (1, 2))
+    return runs.select("store", "durable", "offset", "operation", first.alias("first"), last.alias("last"))
+
+
+def standing(terminals: DataFrame, voids: DataFrame) -> DataFrame:
+    """The ends that no later command took back."""
+    taken_back = voids.select(
+        F.col("store").alias("of_store"), F.col("durable").alias("of_durable"), "before", F.col("eid").alias("from_eid")
+    )
+    same = (F.col("store") == F.col("of_store")) & (F.col("durable") == F.col("of_durable"))
+    void = (F.col("offset") < F.col("before")) & (F.col("eid") >= F.col("from_eid"))
+    return terminals.join(F.broadcast(taken_back), same & void, "left_anti")
 
 
 def copied(settled: DataFrame) -> DataFrame:

@@ -7,6 +7,8 @@ import: pyspark, `reconciliation.transforms`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -14,8 +16,22 @@ from reconciliation.transforms.blocks import BITS
 from reconciliation.transforms.claims import TERMINAL
 
 _PLACE = ("store", "durable", "block")
-_WAYS = {"acknowledge": "acknowledged", "dead-letter": "dead_lettered", "expired": "expired"}
+_WAYS = {
+    "acknowledge": "acknowledged",
+    "dead-letter": "dead_lettered",
+    "expired": "expired",
+    "move": "moved",
+}
 """Operation -> column of its count in a block; what remains of `ends` is discarded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What ended events: the journal one by one (`each`), snapshots alone, commands as ranges (None: no command)."""
+
+    each: DataFrame
+    snapshots: DataFrame
+    withdrawn: DataFrame | None
 
 
 def _block() -> Column:
@@ -28,12 +44,12 @@ def event_blocks(events: DataFrame) -> DataFrame:
     )
 
 
-def durable_blocks(event_blocks: DataFrame, terminals: DataFrame, durables: DataFrame) -> DataFrame:
+def durable_blocks(event_blocks: DataFrame, ended: Ends, durables: DataFrame) -> DataFrame:
     """One row per (store, durable, block) with a `kind`: ended, untouched or suspect."""
     entitled = event_blocks.join(F.broadcast(durables), "store", "inner").where(
         F.shiftleft(F.col("block") + 1, BITS) > F.col("start")
     )
-    ends = terminals.groupBy("store", "durable", _block()).agg(
+    ends = ended.each.groupBy("store", "durable", _block()).agg(
         F.count("*").alias("ends"),
         F.bit_xor(F.xxhash64("eid")).alias("ends_xor"),
         *(F.count_if(F.col("operation") == operation).alias(name) for operation, name in _WAYS.items()),
@@ -43,6 +59,14 @@ def durable_blocks(event_blocks: DataFrame, terminals: DataFrame, durables: Data
         known.withColumnRenamed("start", "s").withColumnRenamed("mark", "m"), [*_PLACE], "full_outer"
     )
     whole = both.withColumns({"start": F.coalesce("start", "s"), "mark": F.coalesce("mark", "m")}).drop("s", "m")
+    if ended.withdrawn is None:
+        whole = whole.withColumn("commanded", F.lit(False))
+    else:
+        first = F.shiftleft("block", BITS)
+        ranges = _ranges_of(ended.withdrawn)
+        overlaps = (F.col("first") < first + (1 << BITS)) & (F.col("last") >= first)
+        touched = whole.select(*_PLACE).join(F.broadcast(ranges), _same_durable() & overlaps, "left_semi")
+        whole = whole.join(touched.distinct().withColumn("commanded", F.lit(True)), [*_PLACE], "left")
     return whole.withColumn("kind", _kind()).na.fill(0, ["events", "ends", *_WAYS.values()])
 
 
@@ -50,7 +74,7 @@ def _kind() -> Column:
     first = F.shiftleft("block", BITS)
     from_start = first >= F.col("start")
     ended = (F.col("events") == F.col("ends")) & (F.col("events_xor") == F.col("ends_xor"))
-    untouched = F.col("ends").isNull() & (first >= F.col("mark"))
+    untouched = F.col("ends").isNull() & (first >= F.col("mark")) & ~F.coalesce("commanded", F.lit(False))
     return (
         F.when(from_start & ended, F.lit("ended"))
         .when(from_start & untouched, F.lit("untouched"))
@@ -58,10 +82,8 @@ def _kind() -> Column:
     )
 
 
-def fold(
-    blocks: DataFrame, events: DataFrame, terminals: DataFrame, durables: DataFrame, ranges: DataFrame
-) -> DataFrame:
-    """One row per (store, durable, EID) of suspect blocks with its `fate`. `ranges`: what snapshots say is terminal."""
+def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFrame) -> DataFrame:
+    """One row per (store, durable, EID) of suspect blocks with its `fate`."""
     suspect = blocks.where(F.col("kind") == "suspect").select("store", "durable", "block")
     stored = events.select("store", "node", "eid", "at", "run", "seq").withColumn("block", _block())
     entitled = stored.join(suspect, ["store", "block"], "inner").select(
@@ -75,7 +97,7 @@ def fold(
         F.lit(1).alias("event"),
         F.lit(None).cast("string").alias("op"),
     )
-    ends = terminals.withColumn("block", _block()).join(suspect, [*_PLACE], "left_semi")
+    ends = ended_by.each.withColumn("block", _block()).join(suspect, [*_PLACE], "left_semi")
     ended = ends.select(
         "store", "durable", "eid", "node", "at", "run", "seq", F.lit(0).alias("event"), F.col("operation").alias("op")
     )
@@ -89,14 +111,28 @@ def fold(
         )
     )
     placed = merged.join(F.broadcast(durables.drop("node")), ["store", "durable"], "inner")
-    return _with_snapshots(placed, ranges).withColumn("fate", _fate())
+    return _with_ranges(placed, ended_by).withColumn("fate", _fate())
 
 
-def _with_snapshots(placed: DataFrame, ranges: DataFrame) -> DataFrame:
-    within = F.col("eid").between(F.col("first"), F.col("last"))
-    same = (F.col("store") == F.col("of_store")) & (F.col("durable") == F.col("of_durable"))
-    named = ranges.select(F.col("store").alias("of_store"), F.col("durable").alias("of_durable"), "first", "last")
-    return placed.join(F.broadcast(named), same & within, "left").drop("of_store", "of_durable", "last")
+def _ranges_of(ranges: DataFrame) -> DataFrame:
+    return ranges.select(F.col("store").alias("of_store"), F.col("durable").alias("of_durable"), "first", "last")
+
+
+def _same_durable() -> Column:
+    return (F.col("store") == F.col("of_store")) & (F.col("durable") == F.col("of_durable"))
+
+
+def _with_ranges(placed: DataFrame, ended: Ends) -> DataFrame:
+    """`first` is not null where a snapshot says that the event has ended, `purged` true where a command does."""
+    within = _same_durable() & F.col("eid").between(F.col("first"), F.col("last"))
+    if ended.withdrawn is None:
+        by_command = placed.withColumn("purged", F.lit(False))
+    else:
+        found = placed.join(F.broadcast(_ranges_of(ended.withdrawn)), within, "left")
+        by_command = found.withColumn("purged", F.col("first").isNotNull())
+        by_command = by_command.drop("of_store", "of_durable", "first", "last")
+    by_snapshot = by_command.join(F.broadcast(_ranges_of(ended.snapshots)), within, "left")
+    return by_snapshot.drop("of_store", "of_durable", "last")
 
 
 def _fate() -> Column:
@@ -105,6 +141,7 @@ def _fate() -> Column:
         F.when(F.col("eid") < F.col("start"), F.lit("before"))
         .when(~present & (F.col("eid") >= F.col("first_kept")), F.lit("absent"))  # ended, and no longer there
         .when(F.col("op").isNotNull(), F.col("op"))
+        .when(F.col("purged"), F.lit("purge"))
         .when(F.col("first").isNotNull(), F.lit("acknowledge"))  # the snapshot alone says so
         .when(F.col("eid") < F.col("evicted_below"), F.lit("evicted"))
         .when(F.col("eid") < F.col("mark"), F.lit("skipped"))
@@ -146,30 +183,31 @@ def skipped(folded: DataFrame, claims: DataFrame) -> DataFrame:
     return _findings(open_below, "A5", detail, "of.node", "of.at", "of.run", "of.seq")
 
 
-def _gone(claims: DataFrame, terminals: DataFrame, durables: DataFrame, ranges: DataFrame) -> DataFrame:
+def _gone(claims: DataFrame, ended: Ends, durables: DataFrame) -> DataFrame:
     """Publishes below the first kept EID by now, for each durable that began before them, that the journal never
     ended one by one: evicted, acknowledged as its snapshot alone says, or lost (`gone`)."""
     trimmed = claims.where(F.col("what") == "trimmed").drop("durable")
     due = trimmed.join(F.broadcast(durables.drop("node")), "store", "inner").where(F.col("eid") >= F.col("start"))
-    open_ = due.join(terminals.select("store", "durable", "eid"), ["store", "durable", "eid"], "left_anti")
+    open_ = due.join(ended.each.select("store", "durable", "eid"), ["store", "durable", "eid"], "left_anti")
     evicted = F.when(F.col("eid") < F.col("evicted_below"), F.lit("evicted"))
     known = F.when(F.col("first").isNotNull(), F.lit("acknowledge"))
-    return _with_snapshots(open_, ranges).withColumn("gone", F.coalesce(known, evicted, F.lit("lost")))
+    purged = F.when(F.col("purged"), F.lit("purge"))
+    return _with_ranges(open_, ended).withColumn("gone", F.coalesce(purged, known, evicted, F.lit("lost")))
 
 
-def lost(claims: DataFrame, terminals: DataFrame, durables: DataFrame, ranges: DataFrame) -> DataFrame:
+def lost(claims: DataFrame, ended: Ends, durables: DataFrame) -> DataFrame:
     """S1: stored, below the first kept EID by now, and never ended for a durable that began before it."""
-    unknown = _gone(claims, terminals, durables, ranges).where(F.col("gone") == "lost")
+    unknown = _gone(claims, ended, durables).where(F.col("gone") == "lost")
     detail = F.concat(F.lit("the store begins at "), F.col("first_kept").cast("string"))
     return _findings(unknown, "S1", detail, "node", "at", "run", "seq")
 
 
-def trimmed(claims: DataFrame, terminals: DataFrame, durables: DataFrame, ranges: DataFrame) -> DataFrame:
+def trimmed(claims: DataFrame, ended_by: Ends, durables: DataFrame) -> DataFrame:
     """(store, durable, fate, count) of events below the first kept EID: what the journal ended one by one (`ended`;
     its fates are counted like all others), and what it did not (`_gone`). Durable null: the publishes of a store."""
-    gone = _gone(claims, terminals, durables, ranges).select("store", "durable", F.col("gone").alias("fate"), "eid")
+    gone = _gone(claims, ended_by, durables).select("store", "durable", F.col("gone").alias("fate"), "eid")
     kept = F.broadcast(durables.select("store", "durable", "start", "first_kept"))
-    below = terminals.join(kept, ["store", "durable"], "inner").where(
+    below = ended_by.each.join(kept, ["store", "durable"], "inner").where(
         (F.col("eid") < F.col("first_kept")) & (F.col("eid") >= F.col("start"))
     )
     ended = below.select("store", "durable", F.lit("ended").alias("fate"), "eid").distinct()

@@ -9,7 +9,7 @@ import pytest
 
 from native_backend import admin
 from native_backend.limits import RealmLimits
-from native_backend.log import Log, LogError
+from native_backend.log import Log, LogError, TopicSpec
 from native_backend.metadata import realm_topic
 from native_backend.metadata_writer import realm_metadata, set_properties, set_realm_acl
 from native_backend.nodes import Node, encode_node, node_key
@@ -149,3 +149,33 @@ def test_a_node_whose_events_one_broker_keeps_is_warned_of(
     assert (warning is not None and "node 'orders'" in warning) == lone
     short = replace(node, properties=Properties(type="reliable"))
     assert admin.fragile(gateway.log, short) is None
+
+
+def test_a_topic_that_is_adopted_again_begins_anew(start: Start) -> None:
+    gateway = start(RealmLimits(metadata_interval_s=0.02))
+    topic = f"{gateway.prefix}-shop"
+    gateway.log.create_topics([TopicSpec(topic)])
+    gateway.log.put(topic, b"key", b"was here before")
+
+    def adopted() -> Node:
+        admin.create_node(gateway.log, gateway.prefix, "orders", "queue", gateway.clock, topic=topic)
+        node = gateway.find("orders")
+        assert node is not None
+        assert (node.topic, node.adopted) == (topic, True)
+        return node
+
+    first = gateway.consumer(adopted())
+    eids = first.receive(1)
+    first.acknowledge(eids)
+    gateway.journal()  # all of it can be read
+    admin.delete_node(gateway.log, gateway.prefix, "orders")
+    assert gateway.find("orders") is None
+    again = gateway.consumer(adopted())
+    assert again.receive(1) == eids
+    gateway.kill()
+    later = start()
+    node = later.find("orders")
+    assert node is not None
+    assert later.consumer(node).receive(1) == eids
+    admin.delete_node(later.log, later.prefix, "orders", with_topic=True)
+    assert topic not in later.log.topics(topic)
