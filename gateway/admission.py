@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.complaint import complaint
 from gateway.consuming import ConsumingLink
+from gateway.coordinator import CoordinatorLink, offered_capabilities
 from gateway.engine_links import Incoming, Outgoing
 from gateway.outcomes import LinkFacts
 from gateway.publishing import PublishingLink
@@ -85,12 +86,20 @@ class Admission:
             filter=terminus.filter,
         )
         then = decision.then
-        if then["attach"] == "refuse" or node is None:
+        if then["native"] == "coordinate":
+            self._coordinate()
+        elif then["attach"] == "refuse" or node is None:
             self.connection.close_link(self.link, then["condition"] or "amqp:internal-error", self._reason(decision))
         elif then["native"] == "subscribe":
             self._subscribe(node, then["subscription"])
         else:
             self._on_published_to(node)
+
+    def _coordinate(self) -> None:
+        assert isinstance(self.link, Incoming)
+        self.link.confirm(offered_capabilities(self._house.tables))
+        self.link.owner = CoordinatorLink(self.connection, self.link)
+        self.connection.touch()
 
     def _reason(self, decision: Decision) -> str:
         return complaint(self.terminus.node or self.terminus.direction, decision)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.admission import Admission
 from gateway.consuming import ConsumingLink
 from gateway.engine import Engine
-from gateway.engine_links import Link, Outgoing
+from gateway.engine_links import Incoming, Link, Outgoing
 from gateway.facts import (
     Attached,
     Closed,
@@ -28,6 +28,7 @@ from native_backend.access import ANONYMOUS
 
 if TYPE_CHECKING:
     from gateway.gateway import Gateway, LinkName
+    from gateway.transaction import Transaction
 
 _CONTAINER, _BEGIN_CHANNEL_MAX = 0, 65535
 
@@ -54,6 +55,7 @@ class Connection:
         self.closing = False
         self.congested = False  # the peer does not read: nothing more is dispatched to it
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
+        self.transactions: dict[int, Transaction] = {}  # by session: the open one (W-20)
         self._unheard: list[Fact] = []  # read and not carried out yet, the latest first
         self._on = {
             Transfers: self._on_transfers,
@@ -89,6 +91,9 @@ class Connection:
         elif self.opened and not self.closing and 0 < idle_s <= now_s - self._heard_s:
             self.fault("idle", f"silent for {now_s - self._heard_s:.1f} s")
             return
+        for transaction in self.transactions.values():
+            if now_s - transaction.began_s >= self.gateway.limits.transaction_timeout_ms / 1000:
+                transaction.doom("expired")
         self.engine.tick(int(now_s * 1000) + 1)
         self.touch()
 
@@ -131,7 +136,20 @@ class Connection:
         if fact.link.alive:
             fact.link.owner.on_transfers(fact)
 
+    def transaction(self, link: Link, identity: bytes | None) -> Transaction | None:
+        """The open transaction of that link's session, if that is its id."""
+        transaction = self.transactions.get(link.session)
+        return transaction if transaction is not None and transaction.id == identity else None
+
+    def unfinished(self, link: Link, identity: bytes) -> bool:
+        """Whether a message is here in part only, on that link's session and in that transaction."""
+        here = [each for each in self.engine.links() if isinstance(each, Incoming) and each.session == link.session]
+        return any(each.unfinished == identity for each in here)
+
     def _on_partial(self, fact: Partial) -> None:
+        transaction = self.transaction(fact.link, fact.transaction) if fact.transaction is not None else None
+        if transaction is not None:
+            transaction.doom("torn")
         if fact.link.alive:
             fact.link.owner.on_partial(fact.presettled)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gateway.complaint import complaint
 from gateway.engine_links import Outgoing
+from gateway.enlisting import enlist
 from gateway.facts import Dispositions
 from gateway.outcomes import LinkFacts, Verdict
 from gateway.termini import Terminus
@@ -51,7 +52,7 @@ class ConsumingLink:
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next disposition on."""
-        self._tables = tables
+        self.tables = tables
         self._verdicts.clear()
         self._settle = tables["settle"].slice(
             subscription=self.subscription.mode,
@@ -100,19 +101,35 @@ class ConsumingLink:
 
     def on_dispositions(self, dispositions: Dispositions) -> None:
         """Deliveries of one state."""
-        state, cause = dispositions.state, "disposition"
+        if dispositions.transaction is not None:
+            enlist(self, dispositions)
+            return
         if dispositions.repeated:
-            self._apply(self._settle.decide(state=state, already_settled="yes", attempts="below"), dispositions.seqs)
+            self.repeat(dispositions)
             return
-        if state == "received" and not dispositions.peer_settled:
-            self._apply(self._settle.decide(state=state, already_settled="no", attempts="below"), dispositions.seqs)
+        if dispositions.state == "received" and not dispositions.peer_settled:
+            self._apply(self.decide("received"), dispositions.seqs)
             return
-        if state in ("unstated", "received"):  # settled, and no outcome named
-            state, cause = self._default.decide(cause="unstated").then["state"], "unstated"
-        elif self._forbids(state):
+        state, cause = self.outcome_of(dispositions)
+        if state is not None:
+            self.carry_out(state, cause, dispositions)
+
+    def decide(self, state: str) -> Decision:
+        return self._settle.decide(state=state, already_settled="no", attempts="below")
+
+    def repeat(self, dispositions: Dispositions) -> None:
+        """The peer says again what it has said before."""
+        said = self._settle.decide(state=dispositions.state, already_settled="yes", attempts="below")
+        self._apply(said, dispositions.seqs)
+
+    def outcome_of(self, dispositions: Dispositions) -> tuple[str | None, str]:
+        """What was stated, or is taken for it, and the cause. None where it was not agreed on: then the link closes."""
+        if dispositions.state in ("unstated", "received"):  # settled, and no outcome named
+            return self._default.decide(cause="unstated").then["state"], "unstated"
+        if self._forbids(dispositions.state):
             self._refuse_outcome(dispositions)
-            return
-        self._carry_out(state, cause, dispositions.peer_settled, dispositions.seqs, dispositions.eids)
+            return None, ""
+        return dispositions.state, "disposition"
 
     def _forbids(self, state: str) -> bool:
         return self._agreed is not None and state in _OUTCOMES and state.partition("-")[0] not in self._agreed
@@ -123,28 +140,49 @@ class ConsumingLink:
         self._carry_out(state, "lost", True, dispositions.seqs, dispositions.eids)
         self.connection.fault("outcome-not-agreed", dispositions.state, self.link)
 
+    def carry_out(self, state: str, cause: str, dispositions: Dispositions) -> None:
+        self._carry_out(state, cause, dispositions.peer_settled, dispositions.seqs, dispositions.eids)
+
     def _carry_out(self, state: str, cause: str, peer_settled: bool, seqs: list[int], eids: list[int]) -> None:
-        decision = self._settle.decide(state=state, already_settled="no", attempts="below")
+        for decision, some, events in self.rules(state, seqs, eids):
+            self._settle_by(decision, state, cause, peer_settled, some, events)
+
+    def rules(self, state: str, seqs: list[int], eids: list[int]) -> list[tuple[Decision, list[int], list[int]]]:
+        """What each delivery of that state meets: one rule, or another where an attempt is the last one."""
+        decision = self.decide(state)
         last = self._settle.decide(state=state, already_settled="no", attempts="last")
         ends = self.subscription.last_attempts(eids) if last.rule != decision.rule else None
         if ends is None:
-            self._settle_by(decision, state, cause, peer_settled, seqs, eids)
-            return
+            return [(decision, seqs, eids)]
+        met = []
         for each, of in ((decision, False), (last, True)):
             places = [at for at, end in enumerate(ends) if end is of]
             if places:
-                chosen = [seqs[at] for at in places], [eids[at] for at in places]
-                self._settle_by(each, state, cause, peer_settled, *chosen)
+                met.append((each, [seqs[at] for at in places], [eids[at] for at in places]))
+        return met
 
     def _settle_by(
-        self, decision: Decision, state: str, cause: str, peer_settled: bool, seqs: list[int], eids: list[int]
+        self,
+        decision: Decision,
+        state: str,
+        cause: str,
+        peer_settled: bool,
+        seqs: list[int],
+        eids: list[int],
+        held: bool = False,
     ) -> None:
         then = decision.then
-        batch = _Batch(self, decision, cause, peer_settled, seqs, eids, self._tables)
+        batch = _Batch(self, decision, cause, peer_settled, seqs, eids, self.tables)
         if then["native"] == "none":
             self._conclude(batch, None, None)
         else:
-            how = {"failed": then["failed"], "elsewhere": then["elsewhere"], "cause": cause, "reason": state}
+            how = {
+                "failed": then["failed"],
+                "elsewhere": then["elsewhere"],
+                "cause": cause,
+                "reason": state,
+                "held": held,
+            }
             self.subscription.settle(then["native"], eids, seqs, batch, **how)
 
     def settled(self, batch: _Batch, answer: Settled) -> None:
@@ -198,6 +236,31 @@ class ConsumingLink:
                 presettled=batch.cause == "sent-settled",
             )
         return verdict
+
+    # -- transactions
+
+    def conclude(
+        self,
+        rule: Decision,
+        cause: str,
+        peer_settled: bool,
+        seqs: list[int],
+        eids: list[int],
+        told: Settled | None,
+        tables: TableSet,
+    ) -> None:
+        """The end of a transaction that has their outcome; `told` where the realm had something to do."""
+        batch = _Batch(self, rule, cause, peer_settled, seqs, eids, tables)
+        if told is None:
+            self._conclude(batch, None, None)
+        else:
+            self.settled(batch, told)
+
+    def default(self, cause: str, seqs: list[int], eids: list[int], held: bool) -> None:
+        """What the peer had said counts no more, and it can say nothing else."""
+        state = self._default.decide(cause=cause).then["state"]
+        for decision, some, events in self.rules(state, seqs, eids):
+            self._settle_by(decision, state, cause, True, some, events, held)
 
     # -- the end
 

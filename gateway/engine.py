@@ -1,10 +1,10 @@
 """The engine: proton as a sans-IO machine. Bytes in, facts out; decisions in, bytes out. One a connection.
 
-This file, `engine_deliveries.py` and `engine_links.py` are the fence: nothing outside them touches proton, and no
-buffer of proton's leaves uncopied. The frames are pushed as the tap cuts them, and what proton says of each piece is
-read before the next one goes in. Proton reports a malformed performative by going silent (`semantics.md` 4.2): here
-that is a fault like any other. May import: `cproton`, `gateway.engine_deliveries`, `gateway.engine_links`,
-`gateway.facts`, `gateway.frames`, `gateway.handles`, `gateway.tap`.
+This file, `engine_deliveries.py`, `engine_links.py` and `engine_states.py` are the fence: nothing outside them touches
+proton, and no buffer of proton's leaves uncopied. The frames are pushed as the tap cuts them, and what proton says of
+each piece is read before the next one goes in. Proton reports a malformed performative by going silent
+(`semantics.md` 4.2): here that is a fault like any other. May import: `cproton`, `gateway.engine_deliveries`,
+`gateway.engine_links`, `gateway.facts`, `gateway.frames`, `gateway.handles`, `gateway.tap`.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class Engine:
         self._ended: list[tuple[Any, list[Link]]] = []  # sessions that both sides have ended, with their links
         self._deliveries = Deliveries(self._collector, self._links, message_size_max, self._on_event)
         self._freed = False
+        self._out: list[bytearray] = []  # produced by `flush`, not asked for yet
 
     # -- bytes in
 
@@ -219,8 +220,19 @@ class Engine:
 
     def data_to_send(self) -> bytes | bytearray:
         """Everything that is due now; empty when there is nothing."""
-        out: list[bytearray] = []
+        out, self._out = self._out, []
         self._deliveries.read()
+        self._produce(out)
+        self._deliveries.read()
+        self._free_ended()
+        return out[0] if len(out) == 1 else b"".join(out)
+
+    def flush(self) -> None:
+        """Write down what was decided so far, ahead of what will be: proton sends dispositions of one kind together,
+        and would let another overtake them (W-9)."""
+        self._produce(self._out)
+
+    def _produce(self, out: list[bytearray]) -> None:
         while True:
             count = lib.pn_transport_pending(self._transport)
             if count <= 0:
@@ -229,9 +241,6 @@ class Engine:
             lib.pn_transport_peek(self._transport, ffi.from_buffer(piece), count)
             lib.pn_transport_pop(self._transport, count)
             out.append(piece)
-        self._deliveries.read()
-        self._free_ended()
-        return out[0] if len(out) == 1 else b"".join(out)
 
     def _free_ended(self) -> None:
         """Sessions that have ended, once their facts were carried out: JMS opens and ends them all day."""

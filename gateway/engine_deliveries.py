@@ -2,7 +2,8 @@
 
 Transfers and dispositions become columns here, a fact a run. The two loops that carry every message are in
 `engine_runs.c`, and stay with one link as long as its events last; what is rare is here.
-May import: `cproton`, `gateway.engine_links`, `gateway.engine_runs`, `gateway.facts`, `gateway.frames`.
+May import: `cproton`, `gateway.engine_links`, `gateway.engine_runs`, `gateway.engine_states`, `gateway.facts`,
+`gateway.frames`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from cproton import ffi, lib
 
 from gateway import engine_runs
 from gateway.engine_links import Incoming, Link, Outgoing, at
+from gateway.engine_states import TRANSACTIONAL, transactional_state
 from gateway.facts import Dispositions, Fact, Faulted, Partial, Transfers
 from gateway.frames import Fault, Frame
 
-_TRANSACTIONAL: Final = 0x34
 _STATES: Final = {
     0: "unstated",
     0x23: "received",
@@ -26,7 +27,6 @@ _STATES: Final = {
     0x25: "rejected",
     0x26: "released",
     0x27: "modified",
-    0x34: "transactional",
 }
 _peek, _pop, _type_of = lib.pn_collector_peek, lib.pn_collector_pop, lib.pn_event_type
 _event_delivery, _delivery_link = lib.pn_event_delivery, lib.pn_delivery_link
@@ -118,11 +118,11 @@ class Deliveries:
             self._on_disposition(link, delivery)
             _pop(self._collector)
 
-    def _transfers_of(self, link: Incoming, transactional: bool = False) -> Transfers:
+    def _transfers_of(self, link: Incoming, transaction: bytes | None = None) -> Transfers:
         """The run of messages that this link is in, or a new one."""
         last = self.facts[-1] if self.facts else None
-        if type(last) is not Transfers or last.link is not link or transactional or last.transactional:
-            last = Transfers(link, transactional=transactional)
+        if type(last) is not Transfers or last.link is not link or last.transaction != transaction:
+            last = Transfers(link, transaction=transaction)
             self.facts.append(last)
         return last
 
@@ -150,7 +150,7 @@ class Deliveries:
             self._too_large(link)
             return
         link.partial_reported = False
-        fact = self._transfers_of(link, _remote_state(delivery) == _TRANSACTIONAL)
+        fact = self._transfers_of(link, _transaction(delivery))
         fact.messages.append(self._buffer[:size] if size > 0 else b"")
         fact.presettled.append(_settled(delivery))
         link.arrived.append(at(delivery))
@@ -170,22 +170,26 @@ class Deliveries:
         elif link.reports_partial[_settled(delivery)] and not link.partial_reported:
             link.partial_reported = True
             link.arrived.append(at(delivery))
-            self.facts.append(Partial(link, _settled(delivery)))
+            self.facts.append(Partial(link, _settled(delivery), _transaction(delivery)))
 
     def _on_disposition(self, link: Outgoing, delivery: Any) -> None:
         code = _remote_state(delivery)
-        state = _STATES.get(code, "unknown")
+        transaction: bytes | None = None
+        if code == TRANSACTIONAL:
+            transaction, state = transactional_state(delivery)
+        else:
+            state = _STATES.get(code, "unknown")
         peer_settled = bool(_settled(delivery))
-        if state == "modified":
+        if state == "modified" and transaction is None:
             state = _modified(delivery)
-        if state == "unstated" and not peer_settled:
+        if state == "unstated" and transaction is None and not peer_settled:
             return  # it says nothing yet (1.3-O)
         number = at(delivery)
         numbers = link.unsettled.get(number)
         if numbers is None:
             self._on_second_disposition(link, number, state)
             return
-        if state != "received" or peer_settled:
+        if state != "received" or peer_settled or transaction is not None:
             link.stated(number, numbers[0], state, peer_settled)
         facts = self.facts
         last = facts[-1] if facts else None
@@ -195,8 +199,9 @@ class Deliveries:
             or last.state != state
             or last.peer_settled != peer_settled
             or last.repeated
+            or last.transaction != transaction
         ):
-            last = Dispositions(link, state, peer_settled)
+            last = Dispositions(link, state, peer_settled, transaction=transaction)
             facts.append(last)
         last.seqs.append(numbers[0])
         last.eids.append(numbers[1])
@@ -218,6 +223,10 @@ def _scratch(size: int) -> tuple[Any, Any]:
     """One buffer for all engines: they live on one thread, and nothing stays in it. A slice of the first is a copy."""
     octets = ffi.new("char[]", size)
     return ffi.buffer(octets), octets
+
+
+def _transaction(delivery: Any) -> bytes | None:
+    return transactional_state(delivery)[0] if _remote_state(delivery) == TRANSACTIONAL else None
 
 
 def _modified(delivery: Any) -> str:

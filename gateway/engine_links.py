@@ -3,7 +3,7 @@
 A delivery is a pointer here and a *seq* everywhere else. When a link is freed its pointers are forgotten first, so
 that a completion which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of
 the process). Between Python and `engine_runs.c`, which does what every message needs, a pointer is an int.
-May import: `cproton`, `gateway.complaint`, `gateway.engine_runs`, `gateway.frames`.
+May import: `cproton`, `gateway.complaint`, `gateway.engine_runs`, `gateway.engine_states`, `gateway.frames`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,14 @@ from cproton import ffi, lib
 
 from gateway import engine_runs
 from gateway.complaint import Complaint, Info
+from gateway.engine_states import (
+    TRANSACTIONAL,
+    offer_capabilities,
+    provisional,
+    tell_declared,
+    tell_in_transaction,
+    transactional_state,
+)
 from gateway.frames import Frame
 
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
@@ -83,11 +91,13 @@ class Link:
     def receiver_settle_mode(self) -> str:
         return "second" if self.attach.field(_ATTACH_RCV) == 1 else "first"
 
-    def confirm(self) -> None:
-        """Answer the ATTACH with the termini as asked for."""
+    def confirm(self, capabilities: Sequence[str] | None = None) -> None:
+        """Answer the ATTACH with the termini as asked for; a coordinator offers `capabilities`."""
         pointer = self._pointer
         lib.pn_terminus_copy(lib.pn_link_source(pointer), lib.pn_link_remote_source(pointer))
         lib.pn_terminus_copy(lib.pn_link_target(pointer), lib.pn_link_remote_target(pointer))
+        if capabilities is not None:
+            offer_capabilities(lib.pn_link_target(pointer), capabilities)
         lib.pn_link_set_snd_settle_mode(pointer, lib.pn_link_remote_snd_settle_mode(pointer))
         sends = lib.pn_link_is_sender(pointer)  # then the peer says who settles first; as a receiver we do, always
         lib.pn_link_set_rcv_settle_mode(pointer, lib.pn_link_remote_rcv_settle_mode(pointer) if sends else 0)
@@ -174,6 +184,32 @@ class Incoming(Link):
         if self.alive:
             self._deliveries.update(zip(range(first_seq, first_seq + count), taken, strict=True))
 
+    def tell(
+        self, seqs: Sequence[int], transaction: bytes, outcome: str, condition: str | None = None, description: str = ""
+    ) -> None:
+        """Give each delivery its outcome inside a transactional state; nothing is settled."""
+        state = provisional(transaction, outcome, condition, description)
+        for seq in seqs:
+            number = self._deliveries.get(seq)
+            if number is not None:
+                tell_in_transaction(delivery(number), state)
+
+    def declare(self, seq: int, transaction: bytes) -> None:
+        """The declare with that seq has begun a transaction."""
+        number = self._deliveries.pop(seq, None)
+        if number is not None:
+            tell_declared(delivery(number), transaction)
+
+    @property
+    def unfinished(self) -> bytes | None:
+        """The txn-id of a message that is here in part only; None where there is no such message."""
+        current = lib.pn_link_current(self._pointer) if self.alive else None
+        if not current or not lib.pn_delivery_partial(current):
+            return None
+        if lib.pn_delivery_remote_state(current) != TRANSACTIONAL:
+            return None
+        return transactional_state(current)[0]
+
     def set_message_size_max(self, size_bytes: int) -> None:
         lib.pn_link_set_max_message_size(self._pointer, size_bytes)
 
@@ -229,6 +265,23 @@ class Outgoing(Link):
         else:
             self._deliveries[seq] = pointer
             self.waiting[pointer] = (seq, state)
+
+    def unstate(self, seqs: list[int], eids: list[int]) -> list[int]:
+        """What the peer stated inside a transaction is as if it had said nothing. Gives the positions of those that it
+        has settled meanwhile: nothing can be said of them any more."""
+        settled = []
+        for place, (seq, eid) in enumerate(zip(seqs, eids, strict=True)):
+            number = self._deliveries.pop(seq, None)
+            if number is None:
+                settled.append(place)
+                continue
+            del self.waiting[number]
+            if lib.pn_delivery_settled(delivery(number)):
+                lib.pn_delivery_settle(delivery(number))
+                settled.append(place)
+            else:
+                self.unsettled[number] = (seq, eid)
+        return settled
 
     def settle(
         self,

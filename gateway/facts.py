@@ -31,13 +31,13 @@ class Attached:
 
 @dataclass(slots=True)
 class Transfers:
-    """Complete messages on one link, in order: raw bytes, and whether each came settled. `transactional`: it carried
-    a transactional state; then it is alone."""
+    """Complete messages on one link, in order: raw bytes, and whether each came settled. `transaction`: the txn-id
+    that all of them carried in a transactional state."""
 
     link: Incoming
     messages: list[bytes] = field(default_factory=list)
     presettled: list[int] = field(default_factory=list)
-    transactional: bool = False
+    transaction: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,14 @@ class Partial:
 
     link: Incoming
     presettled: int
+    transaction: bytes | None = None
 
 
 @dataclass(slots=True)
 class Dispositions:
     """Deliveries of one link that got the same state. `state` is a value of the axis of the table `settle`, or
-    `unstated`. `repeated`: the peer had said so before, and the delivery waits for us."""
+    `unstated`; with a `transaction` (a txn-id) it is the outcome inside of a transactional state. `repeated`: the peer
+    had said so before, and the delivery waits for us."""
 
     link: Outgoing
     state: str
@@ -59,6 +61,7 @@ class Dispositions:
     seqs: list[int] = field(default_factory=list)
     eids: list[int] = field(default_factory=list)
     repeated: bool = False
+    transaction: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,12 @@ import orjson
 
 from gateway.connection import Connection
 from gateway.consuming import ConsumingLink
+from gateway.coordinator import CoordinatorLink
 from gateway.credit import CreditPool
 from gateway.engine_links import Link
 from gateway.outcomes import Outcomes
 from gateway.publishing import PublishingLink
+from gateway.requests import TRANSACTION_ID_BYTES
 from gateway.settings import Settings
 from mappings import TableSet
 from native_backend.clock import Clock
@@ -55,12 +57,15 @@ class Gateway:
         self.links = 0
         self.link_names: dict[LinkName, tuple[Connection, Link]] = {}
         self.in_flight_bytes = 0
+        self.transactions = 0  # open ones
+        self.transaction_bytes = 0  # of messages that they hold
         self.faults: Counter[str] = Counter()
         self.stopping = False
         self.on_pressure: Callable[[bool], None] = lambda _: None  # stop or go on reading sockets
         self.on_broken: Callable[[Any], None] = lambda _: None
         self._pressure = False
         self._link_numbers = 0
+        self._transaction_numbers = 0
         self._turns = 0
         realm.access.on_changed.append(self._on_access_changed)
 
@@ -69,6 +74,11 @@ class Gateway:
     def next_link_number(self) -> int:
         self._link_numbers += 1
         return self._link_numbers
+
+    def next_transaction_id(self) -> bytes:
+        """At most 32 octets (W-19); nobody else ever gives the same one (NF-2)."""
+        self._transaction_numbers += 1
+        return f"{self.realm.run}:{self._transaction_numbers:x}".encode()[:TRANSACTION_ID_BYTES]
 
     def hold_bytes(self, count: int) -> None:
         """Bytes of messages that wait for the realm. Above the limit nobody is read from (a publisher's credit
@@ -99,7 +109,7 @@ class Gateway:
         self.outcomes.origin = tables.origin
         for connection in self.connections:
             for link in connection.engine.links():
-                if isinstance(link.owner, PublishingLink | ConsumingLink):
+                if isinstance(link.owner, PublishingLink | ConsumingLink | CoordinatorLink):
                     link.owner.use(tables)
         self.store_tables()
 

@@ -54,6 +54,19 @@ class Limits:
         10_000, 1, 10_000_000, "deliveries that one consumer may leave unsettled; at it no more are sent"
     )
     take_bytes: int = _limit(_MIB, 1, 2**30, "octets of events that one consumer is given in one turn")
+    transactions: int = _limit(1_000, 1, 1_000_000, "open transactions of all clients; one more is not declared")
+    transaction_bytes: int = _limit(
+        8 * _MIB, 1, 512 * _MIB, "octets of messages that one transaction may hold; one more message is rejected"
+    )
+    transactions_bytes: int = _limit(
+        256 * _MIB, 1, 2**40, "octets of messages that all open transactions may hold; one more message is rejected"
+    )
+    transaction_deliveries: int = _limit(
+        100_000, 1, 10_000_000, "messages and acknowledgements that one transaction may hold"
+    )
+    transaction_timeout_ms: int = _limit(
+        60_000, 100, 2**31 - 1, "from declare to discharge; after it a transaction can only be rolled back"
+    )
     write_buffer_bytes: int = _limit(
         4 * _MIB, 1024, 2**30, "octets that wait for a peer that does not read; at it no more is delivered to it"
     )

@@ -1,12 +1,14 @@
 """A link on which a peer publishes: transfers in, events to the realm, the realm's answers back as dispositions.
 
 What is done is said by the tables `publish` (a transfer is here) and `published` (the realm has answered); here it
-is only carried out. Source: seed 000, rows P-A1 to P-A5, P-R1, P-R2.
+is only carried out. Inside a transaction: `gateway/posting.py`. Source: seed 000, rows P-A1 to P-A5, P-R1, P-R2.
 May import: `gateway`, `mappings`, `native_backend`, `transformers`.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from gateway.complaint import complaint
 from gateway.engine_links import Incoming
 from gateway.facts import Transfers
 from gateway.outcomes import LinkFacts, Verdict
+from gateway.posting import Posted, post
 from mappings import Decision, Slice, TableSet
 from native_backend.answers import Published
 
@@ -35,6 +38,9 @@ class PublishingLink:
         house = connection.gateway
         self._house = house
         self._mode = link.sender_settle_mode
+        self.under_way = 0  # messages handed to the realm and not answered
+        self._waiting: list[tuple[int, Callable[[], None]]] = []  # (messages to be answered before, whom to tell)
+        self._later: deque[list[tuple[_Batch, list[bytes], list[bytes]]]] = deque()  # behind each commit under way
         self._account = house.credit.open_account()
         self._key_prefix = house.event_key_prefix
         self._submit = house.realm.publish
@@ -45,17 +51,18 @@ class PublishingLink:
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next transfer on."""
-        self._tables = tables
+        self.tables = tables
         self._verdicts.clear()
         # What a transfer meets depends on three bits once the link's mode is known; a peer that breaks its own mode
         # is taken as mixed.
         self._publish = {mode: tables["publish"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
         self._published = self._published_by(tables)
-        self._common = [self._decide("event", "no", presettled) for presettled in (0, 1)]
-        unsettled, settled = (self._decide("null", "no", presettled, "partial") for presettled in (0, 1))
+        self.posted = tables["posted"]
+        self._common = [self.decide("event", "no", presettled) for presettled in (0, 1)]
+        unsettled, settled = (self.decide("null", "no", presettled, "partial") for presettled in (0, 1))
         self.link.reports_partial = (unsettled.then["native"] != "reassemble", settled.then["native"] != "reassemble")
 
-    def _decide(self, transformed: str, transactional: str, presettled: int, framing: str = "whole") -> Decision:
+    def decide(self, transformed: str, transactional: str, presettled: int, framing: str = "whole") -> Decision:
         mode = self._mode_of(presettled)
         return self._publish[mode].decide(
             framing=framing, transformed=transformed, transactional=transactional, presettled=_YES_NO[presettled]
@@ -86,13 +93,17 @@ class PublishingLink:
         size_bytes = sum(map(len, messages))
         house.hold_bytes(size_bytes)
         keys, values = house.transformer.transform_columns(messages, self._key_prefix, first_seq)
+        if transfers.transaction is not None:
+            house.release_bytes(size_bytes)  # the transaction counts them
+            post(self, keys, values, transfers, first_seq)
+            return
         presettled = transfers.presettled
         settled = sum(presettled)
-        if None in keys or transfers.transactional or 0 < settled < len(presettled):
+        if None in keys or 0 < settled < len(presettled):
             self._one_by_one(keys, values, transfers, first_seq)
             return
         batch = _Batch(
-            self, first_seq, int(settled > 0), self._common[settled > 0], len(messages), size_bytes, self._tables
+            self, first_seq, int(settled > 0), self._common[settled > 0], len(messages), size_bytes, self.tables
         )
         self._carry_out(batch, keys, values)  # type: ignore[arg-type]
 
@@ -100,12 +111,11 @@ class PublishingLink:
         self, keys: list[bytes | None], values: list[bytes | None], transfers: Transfers, first_seq: int
     ) -> None:
         """Messages that do not all meet the same cell: in order, in runs that do."""
-        transactional = _YES_NO[transfers.transactional]
         batch: _Batch | None = None
         run: tuple[list[bytes], list[bytes]] = ([], [])
         for offset, (key, value, settled) in enumerate(zip(keys, values, transfers.presettled, strict=True)):
             transformed = "null" if key is None else "event"
-            decision = self._decide(transformed, transactional, int(settled))
+            decision = self.decide(transformed, "no", int(settled))
             size = len(transfers.messages[offset])
             if batch is not None and batch.decision is decision and batch.presettled == settled:
                 batch.size_bytes += size
@@ -113,7 +123,7 @@ class PublishingLink:
             else:
                 if batch is not None:
                     self._carry_out(batch, *run)
-                batch, run = _Batch(self, first_seq + offset, int(settled), decision, 1, size, self._tables), ([], [])
+                batch, run = _Batch(self, first_seq + offset, int(settled), decision, 1, size, self.tables), ([], [])
             run[0].append(key or b"")
             run[1].append(value or b"")
         if batch is not None:
@@ -121,7 +131,11 @@ class PublishingLink:
 
     def _carry_out(self, batch: _Batch, keys: list[bytes], values: list[bytes]) -> None:
         if batch.decision.then["native"] == "publish":
-            self._submit(self.node, keys, values, batch)
+            self.under_way += len(keys)
+            if self._later:
+                self._later[-1].append((batch, keys, values))
+            else:
+                self._submit(self.node, keys, values, batch)
         else:
             seqs = range(batch.first_seq, batch.first_seq + len(keys))
             self._conclude(batch, batch.decision, None, seqs, [-1] * len(keys), None)
@@ -130,9 +144,7 @@ class PublishingLink:
         """A message in several frames, and the tables do not reassemble."""
         first_seq = self._house.outcomes.number(1)
         self.link.number(first_seq, 1)
-        batch = _Batch(
-            self, first_seq, presettled, self._decide("null", "no", presettled, "partial"), 1, 0, self._tables
-        )
+        batch = _Batch(self, first_seq, presettled, self.decide("null", "no", presettled, "partial"), 1, 0, self.tables)
         self._conclude(batch, batch.decision, None, range(first_seq, first_seq + 1), [-1], None)
 
     # -- answers
@@ -140,11 +152,11 @@ class PublishingLink:
     def published(self, batch: _Batch, answer: Published) -> None:
         """The realm has answered a part of a batch."""
         first = batch.first_seq + answer.first
-        slices = self._published if batch.tables is self._tables else self._published_by(batch.tables)
-        decision = slices[self._mode_of(batch.presettled)].decide(
-            answer=answer.answer, presettled=_YES_NO[batch.presettled]
-        )
+        decision = self.published_rule(answer, batch.presettled, batch.tables)
         self._conclude(batch, batch.decision, decision, range(first, first + len(answer.eids)), answer.eids, answer)
+        self.under_way -= len(answer.eids)
+        if self._waiting:
+            self._count_down(len(answer.eids))
 
     def _conclude(
         self,
@@ -202,6 +214,58 @@ class PublishingLink:
         realm = self._house.realm
         denied = realm.may_publish(self.node, self.connection.subject) == "access-denied"
         self._submit = realm.refuse if denied else realm.publish
+
+    # -- transactions
+
+    def published_rule(self, answer: Published, presettled: int, tables: TableSet) -> Decision:
+        slices = self._published if tables is self.tables else self._published_by(tables)
+        return slices[self._mode_of(presettled)].decide(answer=answer.answer, presettled=_YES_NO[presettled])
+
+    def complete(self, count: int) -> None:
+        """So many messages need no credit any more: their transaction has them."""
+        self._account.complete(count)
+        if self.link.alive:
+            self.top_up()
+
+    def record(
+        self, rule: Decision, answer_rule: Decision | None, presettled: int, answer: str | None, seqs: Sequence[int]
+    ) -> None:
+        """Messages that their transaction did not take have their outcome."""
+        told = Published(None, 0, [], answer) if answer else None  # type: ignore[arg-type]
+        self._house.outcomes.tell(self._verdict(rule, answer_rule, presettled, told), seqs, [-1] * len(seqs))
+
+    def tell(self, rule: Decision, answer_rule: Decision, posted: Posted, answer: Published) -> None:
+        """The end of a transaction, for messages that it held."""
+        then = answer_rule.then
+        if posted.presettled:
+            self.link.settle(posted.seqs, "none")
+        else:
+            self.link.settle(posted.seqs, then["outcome"], then["condition"], str(then["condition"]), then["settle"])
+        verdict = self._verdict(rule, answer_rule, posted.presettled, answer)
+        self._house.outcomes.tell(verdict, posted.seqs, answer.eids)
+        self.connection.touch()
+        if then["class"] == "fatal":
+            self.connection.close_link(self.link, then["condition"], str(then["condition"]))
+
+    def after_published(self, told: Callable[[], None]) -> None:
+        """Call it once all that is under way now has been answered; there is something."""
+        self._waiting.append((self.under_way, told))
+
+    def _count_down(self, count: int) -> None:
+        due = [told for left, told in self._waiting if left <= count]
+        self._waiting = [(left - count, told) for left, told in self._waiting if left > count]
+        for told in due:
+            told()
+
+    def hold_back(self) -> None:
+        """A transaction with messages of this link is being committed: what comes now comes behind it."""
+        self._later.append([])
+
+    def let_go(self) -> None:
+        """The first of those commits has ended."""
+        if self._later:
+            for batch, keys, values in self._later.popleft():
+                self._submit(self.node, keys, values, batch)
 
     def ended(self, cause: str) -> None:
         """The link has gone. What is in flight completes unheard, and leaves its records."""

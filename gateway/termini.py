@@ -58,6 +58,11 @@ def read_terminus(attach: Frame) -> Terminus:
     )
 
 
+def agreed_outcomes(attach: Frame) -> frozenset[str] | None:
+    """What the peer's source lists, also where the peer sends; None: nothing, so all of them."""
+    return _outcomes(_at(_fields(attach.field(_SOURCE)), _OUTCOMES_AT))
+
+
 def _fields(terminus: Any) -> list[Any]:
     value = terminus.value if isinstance(terminus, Described) else None
     return value if isinstance(value, list) else []

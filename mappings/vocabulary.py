@@ -5,104 +5,56 @@ errors of a log) has been classified before it becomes a fact; every axis is fin
 sender of frames could carry out, or that would be a lie (`accepted` for an event that is not stored); what is left is
 the operator's choice.
 
-Source: semantics reference sections 1, 2, 3.6. May import: the standard library.
+Source: semantics reference sections 1, 2, 3.6. May import: `mappings.words`,
+`mappings.transaction_words`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-Value = str | bool | None
+from mappings.transaction_words import CAPABILITY, COMMITTED, COORDINATE, POSTED
+from mappings.words import (
+    CLASS,
+    CLASS_LAWS,
+    CONDITION,
+    CONDITIONS,
+    FLAG,
+    NO_YES,
+    NOTHING,
+    SETTLES,
+    TRANSACTION,
+    Law,
+    TableWords,
+    Value,
+    Word,
+)
+
+__all__ = [
+    "BASES",
+    "CONDITIONS",
+    "DEFAULT_PROFILE",
+    "HIT_POLICY",
+    "PROFILES",
+    "TABLES",
+    "Law",
+    "TableWords",
+    "Value",
+    "Word",
+]
 
 BASES: Mapping[str, str | None] = {"um-9.9": "um-9.10", "um-9.10": "um-9.12", "um-9.12": None, "extended": "um-9.12"}
 PROFILES = tuple(BASES)  # each with the profile that it extends in tables that do not mention it
 DEFAULT_PROFILE = "extended"
 HIT_POLICY = "unique"
 
-# AMQP 1.0 Part 2 (2.8.15 to 2.8.18) and Part 4 (4.5.8)
-CONDITIONS = (
-    "amqp:internal-error",
-    "amqp:not-found",
-    "amqp:unauthorized-access",
-    "amqp:decode-error",
-    "amqp:resource-limit-exceeded",
-    "amqp:not-allowed",
-    "amqp:invalid-field",
-    "amqp:not-implemented",
-    "amqp:resource-locked",
-    "amqp:precondition-failed",
-    "amqp:resource-deleted",
-    "amqp:illegal-state",
-    "amqp:frame-size-too-small",
-    "amqp:connection:forced",
-    "amqp:connection:framing-error",
-    "amqp:connection:redirect",
-    "amqp:session:window-violation",
-    "amqp:session:errant-link",
-    "amqp:session:handle-in-use",
-    "amqp:session:unattached-handle",
-    "amqp:link:detach-forced",
-    "amqp:link:transfer-limit-exceeded",
-    "amqp:link:message-size-exceeded",
-    "amqp:link:redirect",
-    "amqp:link:stolen",
-    "amqp:transaction:unknown-id",
-    "amqp:transaction:rollback",
-    "amqp:transaction:timeout",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A key of `then`: what it may say, and what it says when it is left out (no default: it must be written)."""
-
-    values: tuple[Value, ...]
-    default: tuple[Value, ...] = ()  # empty, or one value
-
-    @property
-    def required(self) -> bool:
-        return not self.default
-
-
-@dataclass(frozen=True, slots=True)
-class Law:
-    """Where `then` says `given`, it must say `then` too, and the rule may hold for `facts` only."""
-
-    says: str
-    given: Mapping[str, tuple[Value, ...]]
-    then: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
-    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class TableWords:
-    """One table: axes in order (first slowest), the keys of `then` in order, and the laws."""
-
-    name: str
-    axes: Mapping[str, tuple[str, ...]]
-    then: Mapping[str, Word]
-    laws: tuple[Law, ...] = ()
-
-
-_NOTHING: tuple[Value, ...] = (None,)
-_FLAG: tuple[Value, ...] = (False, True)
-_CONDITION = Word((None, *CONDITIONS), _NOTHING)
-_CLASS = Word((None, "fatal", "transient"), _NOTHING)
-_SETTLE = Word(_FLAG)
-
 _MODIFIED = ("modified", "modified-failed", "modified-undeliverable", "modified-failed-undeliverable")
 _STATES = ("accepted", "rejected", "released", *_MODIFIED)
 
+_TRANSACTIONAL = ("transactional", "transactional-full", "transactional-unknown")
 _SENDER_SETTLE_MODE = ("unsettled", "settled", "mixed")
-_NO_YES = ("no", "yes")
 _DURABILITY = ("none", "configuration", "unsettled-state")
 _DIRECTION = ("publish", "subscribe")
-
-_CLASS_LAWS = (
-    Law("a fatal answer closes the link with a condition", {"class": ("fatal",)}, {"condition": CONDITIONS}),
-    Law("a condition needs a class", {"condition": CONDITIONS}, {"class": ("fatal", "transient")}),
-)
 
 ATTACH = TableWords(
     "attach",
@@ -115,10 +67,10 @@ ATTACH = TableWords(
         "filter": ("none", "unsupported"),
     },
     {
-        "native": Word(("none", "publish", "subscribe")),
+        "native": Word(("none", "publish", "subscribe", "coordinate")),
         "subscription": Word(("none", "queue", "plain", "durable")),
         "attach": Word(("confirm", "refuse")),
-        "condition": _CONDITION,
+        "condition": CONDITION,
     },
     (
         Law(
@@ -127,9 +79,15 @@ ATTACH = TableWords(
             {"condition": CONDITIONS, "native": ("none",), "subscription": ("none",)},
         ),
         Law(
-            "a confirmed link publishes or subscribes, and has no condition",
+            "a confirmed link publishes, subscribes or coordinates, and has no condition",
             {"attach": ("confirm",)},
-            {"condition": _NOTHING, "native": ("publish", "subscribe")},
+            {"condition": NOTHING, "native": ("publish", "subscribe", "coordinate")},
+        ),
+        Law(
+            "coordinate is for links whose target is a coordinator",
+            {"native": ("coordinate",)},
+            {"subscription": ("none",)},
+            {"direction": ("publish",), "address": ("coordinator",)},
         ),
         Law(
             "publish is for links that publish to a node that is there",
@@ -172,14 +130,14 @@ ATTACHED = TableWords(
     {
         "attach": Word(("confirm", "refuse", "detach")),
         "in_flight": Word(("none", "rejected", "released")),
-        "condition": _CONDITION,
-        "class": _CLASS,
+        "condition": CONDITION,
+        "class": CLASS,
     },
     (
         Law(
             "only a link whose node is ready is confirmed, without a condition",
             {"attach": ("confirm",)},
-            {"condition": _NOTHING, "class": _NOTHING, "in_flight": ("none",)},
+            {"condition": NOTHING, "class": NOTHING, "in_flight": ("none",)},
             {"answer": ("ready",), "moment": ("attach",)},
         ),
         Law(
@@ -202,28 +160,29 @@ PUBLISH = TableWords(
     {
         "framing": ("whole", "partial"),
         "transformed": ("event", "null"),
-        "transactional": _NO_YES,
+        "transactional": ("no", "open", "full", "doomed", "unknown"),
         "sender_settle_mode": _SENDER_SETTLE_MODE,
-        "presettled": _NO_YES,
+        "presettled": NO_YES,
     },
     {
         "native": Word(("none", "publish", "reassemble")),
         "outcome": Word(("none", "rejected", "released")),
-        "settle": _SETTLE,
-        "condition": _CONDITION,
-        "class": _CLASS,
+        "settle": SETTLES,
+        "condition": CONDITION,
+        "class": CLASS,
+        "transaction": TRANSACTION,
     },
     (
         Law(
             "what is handed on is answered later",
             {"native": ("publish", "reassemble")},
-            {"outcome": ("none",), "settle": (False,), "condition": _NOTHING, "class": _NOTHING},
+            {"outcome": ("none",), "settle": (False,), "condition": NOTHING, "class": NOTHING},
         ),
         Law(
             "only a whole event can be published",
             {"native": ("publish",)},
             {},
-            {"framing": ("whole",), "transformed": ("event",), "transactional": ("no",)},
+            {"framing": ("whole",), "transformed": ("event",), "transactional": ("no", "open")},
         ),
         Law("only a partial delivery is reassembled", {"native": ("reassemble",)}, {}, {"framing": ("partial",)}),
         Law(
@@ -232,7 +191,7 @@ PUBLISH = TableWords(
             {},
             {"presettled": ("no",)},
         ),
-        *_CLASS_LAWS,
+        *CLASS_LAWS,
     ),
 )
 
@@ -248,21 +207,22 @@ PUBLISHED = TableWords(
             "too-large",
             "indeterminate",
             "unavailable",
+            "rolled-back",
         ),
         "sender_settle_mode": _SENDER_SETTLE_MODE,
-        "presettled": _NO_YES,
+        "presettled": NO_YES,
     },
     {
         "outcome": Word(("none", "accepted", "rejected", "released", "modified")),
-        "settle": _SETTLE,
-        "condition": _CONDITION,
-        "class": _CLASS,
+        "settle": SETTLES,
+        "condition": CONDITION,
+        "class": CLASS,
     },
     (
         Law(
             "only what is stored is accepted",
             {"outcome": ("accepted",)},
-            {"condition": _NOTHING, "class": _NOTHING},
+            {"condition": NOTHING, "class": NOTHING},
             {"answer": ("stored",)},
         ),
         Law(
@@ -271,14 +231,14 @@ PUBLISHED = TableWords(
             {},
             {"presettled": ("no",)},
         ),
-        *_CLASS_LAWS,
+        *CLASS_LAWS,
     ),
 )
 
 DEFAULT = TableWords(
     "default",
     {
-        "cause": ("unstated", "lost", "stopped"),
+        "cause": ("unstated", "lost", "stopped", "rolled-back"),
         "default_outcome": ("unset", *_STATES),
     },
     {"state": Word(_STATES)},
@@ -287,21 +247,27 @@ DEFAULT = TableWords(
 SETTLE = TableWords(
     "settle",
     {
-        "state": ("sent-settled", *_STATES, "received", "transactional", "unknown"),
-        "already_settled": _NO_YES,
+        "state": (
+            "sent-settled",
+            *_STATES,
+            "received",
+            *_TRANSACTIONAL,
+            "unknown",
+        ),
+        "already_settled": NO_YES,
         "subscription": ("queue", "plain", "durable"),
         "source_durability": _DURABILITY,
         "receiver_settle_mode": ("first", "second"),
         "attempts": ("below", "last"),
     },
     {
-        "native": Word(("none", "acknowledge", "return", "discard", "dead-letter")),
-        "failed": Word(_FLAG, (False,)),
-        "elsewhere": Word(_FLAG, (False,)),
+        "native": Word(("none", "acknowledge", "return", "discard", "dead-letter", "enlist")),
+        "failed": Word(FLAG, (False,)),
+        "elsewhere": Word(FLAG, (False,)),
         "outcome": Word(("none", "accepted", "rejected", "released", "modified")),
-        "settle": _SETTLE,
-        "condition": _CONDITION,
-        "class": _CLASS,
+        "settle": SETTLES,
+        "condition": CONDITION,
+        "class": CLASS,
     },
     (
         Law(
@@ -313,7 +279,7 @@ SETTLE = TableWords(
         Law(
             "what the realm is asked is told when it has answered, by `settled`",
             {"native": ("acknowledge", "return", "discard", "dead-letter")},
-            {"condition": _NOTHING, "class": _NOTHING},
+            {"condition": NOTHING, "class": NOTHING},
         ),
         Law(
             "the realm settles a delivery once",
@@ -325,12 +291,18 @@ SETTLE = TableWords(
             "nobody can be told the outcome of a delivery that is settled",
             {"outcome": ("accepted", "rejected", "released", "modified")},
             {},
-            {"state": (*_STATES, "received", "transactional", "unknown"), "already_settled": ("no",)},
+            {"state": (*_STATES, "received", *_TRANSACTIONAL, "unknown"), "already_settled": ("no",)},
         ),
         Law("accepted is told to who accepted", {"outcome": ("accepted",)}, {}, {"state": ("accepted",)}),
+        Law(
+            "what is enlisted is told later, and only a transaction can hold it",
+            {"native": ("enlist",)},
+            {"outcome": ("none",), "settle": (False,), "condition": NOTHING, "class": NOTHING},
+            {"state": ("transactional",), "already_settled": ("no",)},
+        ),
         Law("only a returned event counts a failure", {"failed": (True,)}, {"native": ("return",)}),
         Law("only a returned event goes elsewhere", {"elsewhere": (True,)}, {"native": ("return",)}),
-        *_CLASS_LAWS,
+        *CLASS_LAWS,
     ),
 )
 
@@ -339,22 +311,22 @@ SETTLED = TableWords(
     {
         "operation": ("acknowledge", "return", "discard", "dead-letter"),
         "answer": ("done", "access-denied", "not-found", "unexpected", "indeterminate"),
-        "peer_settled": _NO_YES,
+        "peer_settled": NO_YES,
     },
     {
         "outcome": Word(("asked", "none", "rejected")),
-        "settle": _SETTLE,
-        "condition": _CONDITION,
-        "class": _CLASS,
+        "settle": SETTLES,
+        "condition": CONDITION,
+        "class": CLASS,
     },
     (
         Law(
             "the outcome asked for is told only when it is done",
             {"outcome": ("asked",)},
-            {"condition": _NOTHING, "class": _NOTHING},
+            {"condition": NOTHING, "class": NOTHING},
             {"answer": ("done",)},
         ),
-        *_CLASS_LAWS,
+        *CLASS_LAWS,
     ),
 )
 
@@ -381,5 +353,19 @@ FAULT = TableWords(
 )
 
 TABLES: Mapping[str, TableWords] = {
-    words.name: words for words in (ATTACH, ATTACHED, PUBLISH, PUBLISHED, DEFAULT, SETTLE, SETTLED, FAULT)
+    words.name: words
+    for words in (
+        ATTACH,
+        ATTACHED,
+        PUBLISH,
+        PUBLISHED,
+        DEFAULT,
+        SETTLE,
+        SETTLED,
+        FAULT,
+        CAPABILITY,
+        COORDINATE,
+        COMMITTED,
+        POSTED,
+    )
 }

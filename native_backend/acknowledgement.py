@@ -203,3 +203,13 @@ def _forget(counts: dict[int, int], first: int, last: int) -> None:
         return
     for eid in [eid for eid in counts if first <= eid <= last]:
         del counts[eid]
+
+
+def remove_all(outstanding: Intervals, runs: list[Run]) -> bool:
+    """All of them, or nothing: False when some are not there."""
+    for at, (first, last, _, _) in enumerate(runs):
+        if not outstanding.remove(first, last):
+            for first, last, _, _ in runs[:at]:
+                outstanding.add(first, last)
+            return False
+    return True

@@ -21,7 +21,9 @@ PublishAnswer = Literal[
     "too-large",
     "indeterminate",
     "unavailable",
+    "rolled-back",  # no realm says so: the transaction that it was published in was not committed
 ]
+PostAnswer = Literal["ready", "access-denied", "capacity-reached", "unexpected", "not-found"]
 SubscribeAnswer = Literal[
     "ready",
     "access-denied",

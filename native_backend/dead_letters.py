@@ -11,6 +11,7 @@ Records: docs/records.md "Event key", "Journal". May import: the standard librar
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from native_backend.acknowledgement import Acknowledgement, Run
 from native_backend.answers import SettleAnswer, Settled
@@ -163,6 +164,9 @@ class Burial:
             parts[-1].to, parts[-1].writes = self._target.store, self._writes(piece)
         if piece.gone:
             parts.append(self._part(piece.gone))
+        self._take(piece, parts)
+
+    def _take(self, piece: _Piece, parts: list[Settlement]) -> None:
         self._open = len(parts)
         self._services.journal.add_unit(Unit(parts, [], None))
 
@@ -170,7 +174,8 @@ class Burial:
         whole = self._whole
         assert whole is not None
         count = sum(last - first + 1 for first, last, _, _ in runs)
-        return Settlement(self, whole.link, whole.operation, False, False, whole.cause, runs, count, None)
+        cause, held = whole.cause, whole.held
+        return Settlement(self, whole.link, whole.operation, False, False, cause, runs, count, None, held=held)
 
     def _writes(self, piece: _Piece) -> list[Write]:
         node, durable, store = self.keys()
@@ -183,6 +188,41 @@ class Burial:
             enclosed = self._services.enclose(message, letter)
             writes.append(Write(self._target.topic, 0, copy_key(store, eid, self._reason, key), enclosed))
         return writes
+
+
+class Enclosing(Burial):
+    """The same for a settlement that is part of a transaction: all its letters are read first, and nothing is given to
+    the journal here. `prepared` is called with the settlements that take its place; with too many octets for one
+    transaction, or when reading fails, with the answer, and the settlement is restored."""
+
+    _prepared: Callable[[list[Settlement] | SettleAnswer], None]
+
+    def prepare(self, settlement: Settlement, prepared: Callable[[list[Settlement] | SettleAnswer], None]) -> None:
+        self._prepared, self._parts = prepared, list[Settlement]()
+        self._room = self._services.limits.transaction_bytes
+        self.begin(settlement)
+
+    def settled(self, settlement: Settlement) -> None:
+        self._keeper.settled(settlement)
+
+    def restore(self, settlement: Settlement) -> None:
+        self._keeper.restore(settlement)
+
+    def _take(self, piece: _Piece, parts: list[Settlement]) -> None:
+        self._parts += parts
+        self._room -= sum(map(len, piece.values))
+        if self._room < 0:
+            self._give_up("unexpected", "more dead letters than one transaction may carry")
+        elif self._rest:
+            self._read(0.0)
+        else:
+            self._prepared(self._parts)
+
+    def _give_up(self, answer: SettleAnswer, native: str) -> None:
+        _LOG.error("%s: dead letters of a transaction: %s %s", self._topic, answer, native)
+        assert self._whole is not None
+        self._keeper.restore(self._whole)
+        self._prepared(answer)
 
 
 def _read_piece(log: Log, topic: str, runs: list[Run], limits: RealmLimits) -> _Piece:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from native_backend.acknowledgement import Acknowledgement, Run, Standing
+from native_backend.acknowledgement import Acknowledgement, Run, Standing, remove_all
 from native_backend.answers import Operation, Settled, SubscribeAnswer
 from native_backend.barred import Barred
 from native_backend.dead_letters import Burial, dead_letter_node
@@ -38,6 +38,7 @@ class Link(Protocol):
     """A consuming link, as its `Dispatch` knows it (`DurableSubscription`)."""
 
     outstanding: Intervals
+    held: Intervals  # of what it was given: a transaction has it, whether or not the link lives
     link: object
 
     def lose(self, answer: SubscribeAnswer, native: str) -> None: ...
@@ -67,7 +68,7 @@ class Dispatch:
     def enter(self, link: Link) -> None:
         self.links.append(link)
         if self._feed is None:
-            self._feed = self._services.feeds.feed(self._current)
+            self._feed = self._services.feeds.feed(self.current)
             self._cursor = self._feed.join(self.state.position)
 
     def leave(self, link: Link) -> None:
@@ -230,18 +231,20 @@ class Dispatch:
         elsewhere: bool,
         cause: str,
         reason: str,
+        held: bool = False,
     ) -> None:
         if not eids:
             self._services.answer(Settled(owner, "done"))
             return
-        settlement = self.enlist(link, operation, eids, seqs, failed, elsewhere, cause)
+        settlement = self.take_off(link, operation, eids, seqs, failed, elsewhere, cause, held)
         if settlement is None:
             self._services.answer(Settled(owner, "not-found", "not outstanding"))
             return
         settlement.owner = owner
+        settlement.held = False  # no transaction has it any more, whatever comes of it
         if operation == "dead-letter":
             self._give_up(settlement, reason)
-        elif failed and self._current.properties.redelivery_delay_ms:
+        elif failed and self.current.properties.redelivery_delay_ms:
             self._postpone(settlement)
         else:
             self._services.journal.add(settlement)
@@ -255,13 +258,13 @@ class Dispatch:
 
     def _postpone(self, settlement: Settlement) -> None:
         now_ms = self._services.clock.epoch_us() // 1000
-        parts = postponed(settlement, self._current.properties, self.state.failed, now_ms)
+        parts = postponed(settlement, self.current.properties, self.state.failed, now_ms)
         if len(parts) == 1:
             self._services.journal.add(parts[0])
         else:
             self._services.journal.add_unit(Unit(parts, [], settlement.owner, settles=True))
 
-    def enlist(
+    def take_off(
         self,
         link: Link,
         operation: Operation,
@@ -270,17 +273,17 @@ class Dispatch:
         failed: bool,
         elsewhere: bool,
         cause: str,
+        held: bool,
     ) -> Settlement | None:
-        """Take events off the link for a settlement that somebody will give to the journal, or restore. None when they
-        are not outstanding."""
+        """For a settlement that somebody will give to the journal, or restore. None when it is not there."""
         runs = self.state.runs(eids, seqs)
-        if not _remove_all(link.outstanding, runs):
+        if not remove_all(link.held if held else link.outstanding, runs):
             return None
-        return Settlement(self, link, operation, failed, elsewhere, cause, runs, len(eids), None)
+        return Settlement(self, link, operation, failed, elsewhere, cause, runs, len(eids), None, held=held)
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
         """Which of them have but one attempt left."""
-        limit = self._current.properties.attempts
+        limit = self.current.properties.attempts
         if not limit:
             return None
         failed = self.state.failed
@@ -288,7 +291,7 @@ class Dispatch:
         return ends if any(ends) else None
 
     @property
-    def _current(self) -> Node:
+    def current(self) -> Node:
         """Properties change while it is open."""
         return self._services.metadata.stores.get(self.node.store, self.node)
 
@@ -311,7 +314,9 @@ class Dispatch:
     def restore(self, settlement: Settlement) -> None:
         live = settlement.link in self.links
         for first, last, _, _ in settlement.runs:
-            if live:
+            if settlement.held:
+                settlement.link.held.add(first, last)
+            elif live:
                 settlement.link.outstanding.add(first, last)
             else:
                 self.state.again(first, last)
@@ -364,7 +369,7 @@ class Dispatch:
                 self._retry_s = self._services.clock.monotonic_s() + self._services.limits.retry_interval_s
                 self._unreadable(records.failure)
             elif self._feed is not None:
-                ttl_ms, feeds = self._current.properties.ttl_ms, self._services.feeds
+                ttl_ms, feeds = self.current.properties.ttl_ms, self._services.feeds
                 feeds.keep(self, chunk_of(start, records, ttl_ms, feeds.frame))
 
         self._services.control.submit(read, done)
@@ -384,12 +389,3 @@ class Dispatch:
         self._cursor.position = self.state.position
         if lost:
             _LOG.error("node %r, durable %r: %d EIDs lost by retention", self.node.name, self.durable.name, lost)
-
-
-def _remove_all(outstanding: Intervals, runs: list[Run]) -> bool:
-    for at, (first, last, _, _) in enumerate(runs):
-        if not outstanding.remove(first, last):
-            for first, last, _, _ in runs[:at]:
-                outstanding.add(first, last)
-            return False
-    return True

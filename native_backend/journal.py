@@ -237,9 +237,8 @@ class Journal:
 
     def _refuse(self, items: list[Item], cause: Cause, native: str) -> None:
         for item in items:
-            if isinstance(item, Settlement) or item.restores:
-                for settlement in settlements_of(item):
-                    settlement.keeper.restore(settlement)
+            for settlement in settlements_of(item):
+                settlement.keeper.restore(settlement)
             if item.owner is None:
                 continue
             if isinstance(item, Unit) and not item.settles:

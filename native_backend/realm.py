@@ -13,7 +13,7 @@ from typing import Literal
 from native_backend.access import SUBSCRIBING, Subject
 from native_backend.admin import create_node, warned
 from native_backend.admittance import Admittance
-from native_backend.answers import Answer, NodeFound, NodeKind, PublishAnswer, Published, Subscribed
+from native_backend.answers import Answer, NodeFound, NodeKind, PostAnswer, Published, Subscribed
 from native_backend.clock import Clock
 from native_backend.command_desk import CommandDesk
 from native_backend.commands import Command
@@ -37,7 +37,7 @@ from native_backend.settlement import Settlement
 from native_backend.shard import Shard
 from native_backend.subscription import DurableSubscription, PlainSubscription, Subscribe, Subscription
 from native_backend.topic_watch import TopicWatch
-from native_backend.transaction import Posting, commit
+from native_backend.transaction import Commit, Posting
 
 __all__ = ["Delivered", "Node", "Posting", "Realm", "Settlement", "Subscribe", "Subscription"]
 _LOG = logging.getLogger(__name__)
@@ -184,26 +184,17 @@ class Realm:
         self._watch.used[node.store] = node
         self._publisher.publish(node, keys, values, owner)
 
-    def may_publish(self, node: Node, subject: Subject) -> PublishAnswer:
+    def may_publish(self, node: Node, subject: Subject) -> PostAnswer:
         """What publishing to that node would be answered now, as far as that can be known before."""
         if not self._metadata.alive(node):
             return "not-found"
-        return "stored" if self.access.allows(subject, _PUBLISH, node) else "access-denied"
+        return "ready" if self.access.allows(subject, _PUBLISH, node) else "access-denied"
 
     def commit(self, settlements: list[Settlement], postings: Sequence[Posting], owner: object) -> None:
-        """Enlisted settlements and new events, all or none; answered by `Committed`. What failed is in the caller's
-        hands again."""
-        commit(self._services, self._metadata, settlements, postings, owner)
-
-    def settle(self, settlement: Settlement, owner: object) -> None:
-        """An enlisted settlement by itself; answered by `Settled`."""
-        settlement.owner = owner
-        self._journal.add(settlement)
-
-    def restore(self, settlements: Sequence[Settlement]) -> None:
-        """Enlisted settlements that will not be: their events are as outstanding as before."""
-        for settlement in settlements:
-            settlement.keeper.restore(settlement)
+        """Enlisted settlements and new events, all or none; answered by `Committed`. Unless it is done, the events of
+        the settlements are held as before."""
+        self._watch.used.update((posting.node.store, posting.node) for posting in postings)
+        Commit(self._services, settlements, postings, owner).begin()
 
     def append_evidence(self, topic: Literal["outcomes", "tables"], key: bytes, value: bytes) -> None:
         """Not answered; failures are counted (`evidence_failed`) and logged."""

@@ -1,17 +1,18 @@
 """What waits for the journal: settlements of events, and units of several settlements and new events that are stored
 all or none.
 
-A settlement is *in the journal's hands* from the moment its events left their link's outstanding ones: whoever holds it
-gives it to the journal or restores it. May import: the standard library, `native_backend` below it.
+A settlement is *in the journal's hands* from the moment its events left their link: whoever has it gives it to the
+journal or restores it. May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from native_backend.acknowledgement import Run
-from native_backend.answers import Operation
+from native_backend.answers import Operation, SettleAnswer
 from native_backend.log import Write
 
 
@@ -47,18 +48,20 @@ class Settlement:
     writes: list[Write] = field(default_factory=list)
     not_before_ms: int = 0  # since 1970; a returned event is not given before. 0: at once
     to: int = 0  # the store that `writes` go to, for the journal
+    prepare: Callable[[Callable[[list[Settlement] | SettleAnswer], None]], None] | None = None
+    """Where its writes have to be read first: calls back with what takes its place, or with why there is none."""
+    held: bool = False  # its events were held for a transaction: restored, they are held again
     offsets: list[int] = field(default_factory=list)  # of `writes`, once stored; -1 where trimmed meanwhile
 
 
 @dataclass(slots=True, eq=False)
 class Unit:
     """Settlements and writes that are stored all or none, answered by one `Committed`. The settlements' own owners hear
-    nothing. When it failed its settlements are restored, or, with `restores` False, stay in the owner's hands."""
+    nothing. When it failed its settlements are restored."""
 
     settlements: list[Settlement]
     writes: list[Write]
     owner: Any  # None: nobody is told
-    restores: bool = True
     settles: bool = False  # one `Settled` instead: to its owner it is one settlement
 
 

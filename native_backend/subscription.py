@@ -20,6 +20,7 @@ from native_backend.answers import Operation, SettleAnswer, Settled, SubscribeAn
 from native_backend.delivery import Delivered, Gathering
 from native_backend.dispatch import Dispatch
 from native_backend.expiry import stretch
+from native_backend.holding import enlist, hold, unhold
 from native_backend.intervals import Intervals
 from native_backend.log import Failure
 from native_backend.nodes import Node
@@ -54,6 +55,7 @@ class Subscription(ABC):
         self.subject = request.subject
         self.owner = owner
         self.outstanding = Intervals()
+        self.held = Intervals()
         self._lost: SubscribeAnswer | None = None
         self._open = True
         self._services = services
@@ -75,13 +77,24 @@ class Subscription(ABC):
         elsewhere: bool = False,
         cause: str = "disposition",
         reason: str = "",
+        held: bool = False,
     ) -> None:
         """Answered by `Settled` once the journal holds it. Only what `take` gave this link, and once. `reason`: the
-        state that made it so, for whoever reads the dead letters."""
+        state that made it so, for whoever reads the dead letters.
+        `held`: of what is held, not of what is outstanding."""
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
         """Of which events one more failed attempt would be the last that their node allows; None: of none."""
         return None
+
+    def hold(self, eids: list[int]) -> bool:
+        """For a transaction: they are neither outstanding nor given to anybody, whether or not this link lives. False
+        where they are not outstanding."""
+        return False
+
+    @abstractmethod
+    def unhold(self, eids: list[int]) -> None:
+        """As outstanding as before; available again where the link has gone."""
 
     def enlist(
         self,
@@ -92,9 +105,9 @@ class Subscription(ABC):
         failed: bool = False,
         elsewhere: bool = False,
         cause: str = "disposition",
+        reason: str = "",
     ) -> Settlement | None:
-        """As `settle`, for `Realm.commit`, `Realm.settle` or `Realm.restore` later; the link may close meanwhile. None
-        where that cannot be done: nothing of it is outstanding, or the subscription is lost."""
+        """As `settle` of what is held, for `Realm.commit`. None where that cannot be done: not held, or lost."""
         return None
 
     def close(self) -> None:
@@ -157,15 +170,22 @@ class DurableSubscription(Subscription):
         elsewhere: bool = False,
         cause: str = "disposition",
         reason: str = "",
+        held: bool = False,
     ) -> None:
         if self._lost is not None:
             answer: SettleAnswer = self._lost if self._lost in ("not-found", "access-denied") else "unexpected"
             self._services.answer(Settled(owner, answer, self._lost))
             return
-        self._dispatch.settle(self, operation, eids, seqs, owner, failed, elsewhere, cause, reason)
+        self._dispatch.settle(self, operation, eids, seqs, owner, failed, elsewhere, cause, reason, held)
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
         return self._dispatch.last_attempts(eids)
+
+    def hold(self, eids: list[int]) -> bool:
+        return self._lost is None and hold(self, eids)
+
+    def unhold(self, eids: list[int]) -> None:
+        unhold(self._dispatch, self, eids)
 
     def enlist(
         self,
@@ -176,10 +196,11 @@ class DurableSubscription(Subscription):
         failed: bool = False,
         elsewhere: bool = False,
         cause: str = "disposition",
+        reason: str = "",
     ) -> Settlement | None:
-        if self._lost is not None or not eids:
+        if self._lost is not None:
             return None
-        return self._dispatch.enlist(self, operation, eids, seqs, failed, elsewhere, cause)
+        return enlist(self._services, self._dispatch, self, operation, eids, seqs, failed, elsewhere, cause, reason)
 
     def _leave(self) -> None:
         self._dispatch.leave(self)
@@ -229,9 +250,13 @@ class PlainSubscription(Subscription):
         elsewhere: bool = False,
         cause: str = "disposition",
         reason: str = "",
+        held: bool = False,
     ) -> None:
         """A plain subscription has nothing outstanding, so nothing of it can be settled."""
         self._services.answer(Settled(owner, "not-found", "not outstanding"))
+
+    def unhold(self, eids: list[int]) -> None:
+        """Nothing of it is ever held."""
 
     def lose(self, answer: SubscribeAnswer, native: str) -> None:
         self._leave()

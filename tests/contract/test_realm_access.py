@@ -54,7 +54,7 @@ def subscribe(
 
 def test_without_grants_everybody_may_do_everything(gateway: Gateway) -> None:
     node = gateway.create("orders")
-    assert gateway.realm.may_publish(node, ANONYMOUS) == "stored"
+    assert gateway.realm.may_publish(node, ANONYMOUS) == "ready"
     assert gateway.realm.access.may_create(ANONYMOUS)
     assert subscribe(gateway, node, ANONYMOUS).answer == "ready"
 
@@ -71,7 +71,7 @@ def test_each_mode_needs_its_operations(gateway: Gateway) -> None:
     assert subscribe(gateway, channel, BOB, "plain").answer == "access-denied"
     assert subscribe(gateway, channel, BOB, "durable", "his").answer == "access-denied"
     assert gateway.realm.may_publish(queue, ALICE) == "access-denied"
-    assert gateway.realm.may_publish(queue, BOB) == "stored"
+    assert gateway.realm.may_publish(queue, BOB) == "ready"
     on_node(gateway, "channel", grant("user:alice", "subscribe", "durable"))
     assert subscribe(gateway, channel, ALICE, "durable", "mine").answer == "ready"
 
@@ -79,15 +79,15 @@ def test_each_mode_needs_its_operations(gateway: Gateway) -> None:
 def test_grants_of_node_and_realm_add_up(gateway: Gateway) -> None:
     orders, other = gateway.create("orders"), gateway.create("other")
     on_node(gateway, "orders", grant("user:alice", "publish"))
-    assert gateway.realm.may_publish(other, BOB) == "stored", "a node without grants in a realm without grants is open"
+    assert gateway.realm.may_publish(other, BOB) == "ready", "a node without grants in a realm without grants is open"
     on_realm(gateway, grant("group:ops", *EVERYTHING))
-    assert gateway.realm.may_publish(orders, BOB) == "stored"
-    assert gateway.realm.may_publish(orders, ALICE) == "stored"
+    assert gateway.realm.may_publish(orders, BOB) == "ready"
+    assert gateway.realm.may_publish(orders, ALICE) == "ready"
     assert gateway.realm.may_publish(other, ALICE) == "access-denied", "the realm's grants close every node"
     assert gateway.realm.may_publish(orders, ANONYMOUS) == "access-denied"
     assert gateway.realm.access.may_create(BOB) and not gateway.realm.access.may_create(ALICE)
     on_realm(gateway)
-    assert gateway.realm.may_publish(other, ALICE) == "stored"
+    assert gateway.realm.may_publish(other, ALICE) == "ready"
 
 
 def test_who_is_meant() -> None:
@@ -157,7 +157,7 @@ def test_who_may_not_publish_is_answered_and_nothing_is_stored(gateway: Gateway)
     gateway.realm.access.on_changed.append(lambda: changes.append(gateway.realm.may_publish(node, ALICE)))
     on_node(gateway, "orders", grant("user:bob", "publish", "subscribe"))
     on_node(gateway, "orders", grant("user:alice", "publish", "subscribe"))
-    assert changes == ["access-denied", "stored"]
+    assert changes == ["access-denied", "ready"]
     owner = object()
     gateway.realm.refuse(node, [b"key"] * 3, bodies(3), owner)
     answer = gateway.answer(Published)
@@ -196,4 +196,4 @@ def test_grants_survive_a_restart_and_a_deleted_nodes_grants_do_not(start: Start
     on_realm(second)
     assert second.realm.may_publish(node, BOB) == "access-denied"
     on_node(second, "orders")
-    assert second.realm.may_publish(node, BOB) == "stored"
+    assert second.realm.may_publish(node, BOB) == "ready"

@@ -27,6 +27,7 @@ def posting(gateway: Gateway, name: str, values: list[bytes]) -> Posting:
 
 
 def enlist(consumer: Consumer, eids: list[int]) -> Settlement:
+    assert consumer.subscription.hold(eids)
     settlement = consumer.subscription.enlist("acknowledge", eids, [consumer.seqs[eid] for eid in eids])
     assert settlement is not None
     return settlement
@@ -70,20 +71,26 @@ def test_a_unit_of_several_nodes_of_both_kinds_is_done_as_a_whole(start: Start) 
     assert later.consumer(channel, "durable", "app:prices").receive(1) == priced[:1]
 
 
-def test_nothing_enlisted_is_given_again_and_what_is_restored_is(gateway: Gateway) -> None:
+def test_nothing_held_is_given_again_until_it_is_let_go(gateway: Gateway) -> None:
     node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(4))
+    eids = gateway.publish(node, bodies(6))
     one, other = gateway.consumer(node), gateway.consumer(node)
-    one.receive(4)
-    stays, goes = enlist(one, eids[:1]), enlist(one, eids[1:2])
-    assert one.subscription.enlist("acknowledge", eids[:1], [1]) is None, "twice"
-    gateway.realm.restore([stays])
-    assert one.settle("acknowledge", eids[:1]) == "done", "a restored event is outstanding as before"
+    one.receive(6)
+    assert one.subscription.hold([eids[0], eids[2]]) and one.subscription.hold(eids[3:5])
+    assert not one.subscription.hold(eids[:2]), "one of them is held"
+    assert one.settle("acknowledge", eids[:1]) == "not-found", "what is held is not outstanding"
+    one.subscription.unhold(eids[:1])
+    assert one.settle("acknowledge", eids[:1]) == "done", "what is let go is outstanding as before"
     one.subscription.close()
-    assert other.receive(2) == eids[2:]
-    assert other.drain() == [], "an enlisted event is nobody's until it is committed or restored"
-    gateway.realm.restore([goes])
-    assert other.receive(1) == eids[1:2]
+    assert other.receive(2) == [eids[1], eids[5]]
+    assert other.drain() == [], "the link has gone, the transaction has not"
+    one.subscription.unhold(eids[2:3])
+    assert other.receive(1) == eids[2:3]
+    assert one.settle("return", eids[3:4], failed=True, held=True) == "done"
+    assert one.settle("acknowledge", eids[4:5], held=True) == "done"
+    assert other.receive(1) == eids[3:4]
+    assert other.failed[eids[3]] == 1
+    assert other.drain() == []
 
 
 def test_what_cannot_be_stored_fails_by_itself(gateway: Gateway) -> None:
@@ -104,13 +111,12 @@ def test_what_cannot_be_stored_fails_by_itself(gateway: Gateway) -> None:
     assert [taker.bodies[eid] for eid in taker.receive(2)] == [b"fits", b"last"], (
         "in order, and no part of the failed one"
     )
-    gateway.realm.restore([lost])
-    assert taker.settle("acknowledge", eids[1:2]) == "done"
+    assert taker.settle("acknowledge", eids[1:2], held=True) == "done", "what failed is held as before"
     gateway.log.delete_topic(gone.topic)
     gateway.until(lambda: gateway.find("gone") is not None, "the node, whose topic is gone")
     owner = commit(gateway, [], [posting(gateway, "gone", [b"nowhere"])])
     assert committed(gateway, owner).answer == "not-found"
-    assert gateway.realm.may_publish(node, ANONYMOUS) == "stored"
+    assert gateway.realm.may_publish(node, ANONYMOUS) == "ready"
     records = [record["n"] for record in gateway.journal()]
     assert records == [*range(1, len(records) + 1)], "no hole in the numbers"
 
@@ -124,7 +130,8 @@ def test_a_settlement_brings_its_own_writes_along(gateway: Gateway) -> None:
     settlement.writes = [Write(dead.topic, 0, b"1", b"first"), Write(dead.topic, 0, b"2", b"second")]
     settlement.not_before_ms = 1_800_000_000_000
     owner = object()
-    gateway.realm.settle(settlement, owner)
+    settlement.owner = owner
+    gateway.realm._journal.add(settlement)
     assert gateway.settled(owner) == "done"
     assert gateway.consumer(dead).receive(2) == settlement.offsets
     assert [entry.get("not_before") for record in gateway.journal() for entry in record["entries"]] == [
@@ -132,9 +139,10 @@ def test_a_settlement_brings_its_own_writes_along(gateway: Gateway) -> None:
     ]
     too_large = enlist(taker, eids[2:])
     too_large.writes = [Write(dead.topic, 0, b"3", b"x" * (RECORD_BYTES_MAX + 1))]
-    gateway.realm.settle(too_large, "large")
+    too_large.owner = "large"
+    gateway.realm._journal.add(too_large)
     assert gateway.settled("large") == "unexpected"
-    assert taker.settle("acknowledge", eids[2:]) == "done", "and is outstanding again"
+    assert taker.settle("acknowledge", eids[2:], held=True) == "done", "and is held again"
 
 
 def test_one_transaction_carries_no_more_than_its_octets(start: Start) -> None:

@@ -34,7 +34,10 @@ def test_the_flags_of_modified_are_part_of_the_state() -> None:
     ("words", "told"),
     [
         ([], "no table and no fact is given; write one of attach"),
-        (["presettled=no"], "several tables know these facts; write one of publish, published before them"),
+        (
+            ["presettled=no"],
+            "several tables know these facts; write one of publish, published, coordinate, posted before them",
+        ),
         (["fault=idle", "state=accepted"], "no one table has all of fault, state"),
         (["sate=accepted"], "there is no axis sate; write state"),
         (["state=acepted"], "there is no state acepted; write accepted"),

@@ -57,7 +57,7 @@ def subscribe(gateway: Gateway, subject: Subject) -> Subscribed:
 
 def test_lists_that_are_not_asked_for_say_nothing(gateway: Gateway, lists: Lists) -> None:
     node = gateway.create("orders")
-    assert gateway.realm.may_publish(node, ALICE) == "stored"
+    assert gateway.realm.may_publish(node, ALICE) == "ready"
     assert lists.looks == 0
 
 
@@ -65,7 +65,7 @@ def test_both_must_allow(gateway: Gateway, lists: Lists) -> None:
     node = gateway.create("orders")
     lists.set(("alice", "WRITE"), ("ANONYMOUS", "READ"))
     gateway.realm.access.follow_rights()
-    assert gateway.realm.may_publish(node, ALICE) == "stored"
+    assert gateway.realm.may_publish(node, ALICE) == "ready"
     assert gateway.realm.may_publish(node, Subject("bob")) == "access-denied"
     assert subscribe(gateway, ALICE).answer == "access-denied"
     assert subscribe(gateway, ANONYMOUS).answer == "ready"

@@ -7,6 +7,7 @@ seen = peer.say(frames.attach_sender("q"))
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,7 @@ class Conversation:
         self.connection = house.connect()
         self.seen: list[Seen] = []
         self._data = b""
+        self._numbers = itertools.count()
         if begin:
             self.say(frames.AMQP_HEADER, frames.open_(container), frames.begin())
 
@@ -71,6 +73,10 @@ class Conversation:
             self._read()
         self.listen()
         return self.seen[before:]
+
+    def number(self) -> int:
+        """The next delivery-id of its first session."""
+        return next(self._numbers)
 
     def listen(self) -> list[Seen]:
         """Turns of the gateway until nothing moves; what came meanwhile."""

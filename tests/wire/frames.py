@@ -22,7 +22,15 @@ NAMES = {
     END: "end",
     CLOSE: "close",
 }
-STATES = {"received": 0x23, "accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
+STATES = {
+    "declared": 0x33,
+    "transactional": 0x34,
+    "received": 0x23,
+    "accepted": 0x24,
+    "rejected": 0x25,
+    "released": 0x26,
+    "modified": 0x27,
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,11 @@ class Seen:
         if not isinstance(state, Described):
             return None
         name = next(name for name, code in STATES.items() if code == state.descriptor)
+        if name == "transactional":
+            inner = state.value[1]
+            name, state = f"transactional {next(n for n, c in STATES.items() if c == inner.descriptor)}", inner
+            error = state.value[0] if state.value else None
+            return f"{name}:{error.value[0]}" if isinstance(error, Described) else name
         error = state.value[0] if name == "rejected" and state.value else None
         return f"{name}:{error.value[0]}" if isinstance(error, Described) else name
 
@@ -105,12 +118,48 @@ def target(address: str | None, dynamic: bool | None = None, capability: str | N
 COORDINATOR = Described(ULong(0x30), [None])
 
 
+def declare(delivery: int, handle: int = 7, global_id: Any = None, settled: bool = False, channel: int = 0) -> bytes:
+    return request(delivery, Described(ULong(0x31), [global_id] if global_id else []), handle, settled, channel)
+
+
+def discharge(
+    delivery: int, txn: bytes, fail: bool = False, handle: int = 7, settled: bool = False, channel: int = 0
+) -> bytes:
+    return request(delivery, Described(ULong(0x32), [txn, fail]), handle, settled, channel)
+
+
+def request(delivery: int, said: Any, handle: int = 7, settled: bool = False, channel: int = 0) -> bytes:
+    """A message on a control link."""
+    return transfer(delivery, encode(Described(ULong(0x77), said)), handle, settled, channel=channel)
+
+
+def in_transaction(txn: bytes, outcome: Described | None = None) -> Described:
+    return Described(ULong(0x34), [txn] if outcome is None else [txn, outcome])
+
+
 def attach_sender(
-    address: Any, handle: int = 0, name: str = "pub", mode: int = 2, channel: int = 0, rcv: int = 0
+    address: Any,
+    handle: int = 0,
+    name: str = "pub",
+    mode: int = 2,
+    channel: int = 0,
+    rcv: int = 0,
+    outcomes: list[str] | None = None,
 ) -> bytes:
     """The peer publishes to `address` (a string, None or a terminus). mode: 0 unsettled, 1 settled, 2 mixed."""
     to = address if isinstance(address, Described) else target(address)
-    fields = [name, UInt(handle), False, UByte(mode), UByte(rcv), source(None), to, None, None, UInt(0)]
+    fields = [
+        name,
+        UInt(handle),
+        False,
+        UByte(mode),
+        UByte(rcv),
+        source(None, outcomes=outcomes),
+        to,
+        None,
+        None,
+        UInt(0),
+    ]
     return frame(ATTACH, fields, channel=channel)
 
 

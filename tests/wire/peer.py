@@ -7,6 +7,7 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
+from typing import Self
 
 from tests.wire import frames
 from tests.wire.frames import Seen
@@ -178,7 +179,7 @@ class Peer:
     def close(self) -> None:
         self._socket.close()
 
-    def __enter__(self) -> Peer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

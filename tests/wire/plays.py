@@ -14,50 +14,21 @@ from typing import Any
 from mappings import TableSet
 from tests.wire import frames
 from tests.wire.conversation import Conversation, StoppedClock, build_house
-from tests.wire.scripted_realm import ScriptedRealm
+from tests.wire.stage import MESSAGE, MODES, Facts, Stage
+from tests.wire.transaction_plays import (
+    TRANSACTION,
+    begin,
+    play_capability,
+    play_committed,
+    play_coordinate,
+    play_posted,
+    play_rolled_back,
+)
 from transformers.amqp_types import AmqpMap, Described, Symbol, ULong
 
-Facts = dict[str, str]
-
-MODES = ("unsettled", "settled", "mixed")
 RCV = ("first", "second")
 DURABILITY = ("none", "configuration", "unsettled-state")
-MESSAGE = frames.message(b"event", frames.header(first=True))
-TRANSACTIONAL = Described(ULong(0x34), [b"txn", None])
 FILTER = AmqpMap([(Symbol("apache.org:selector-filter:string"), Described(Symbol("selector"), "a = 1"))])
-
-
-class Stage:
-    """A gateway on a scripted realm, and whoever talks to it."""
-
-    def __init__(self, tables: TableSet, **limits: int) -> None:
-        self.tables = tables
-        self.realm = ScriptedRealm()
-        self.house = build_house(tables, self.realm, **limits)
-        self.peers: list[Conversation] = []
-
-    def peer(self, container: str) -> Conversation:
-        self.peers.append(Conversation(self.house, container))
-        return self.peers[-1]
-
-    def store(self, node: str, count: int = 1) -> None:
-        """Events that are there already."""
-        store = self.realm.store(node)
-        for eid in range(1, count + 1):
-            store.values[eid] = MESSAGE
-            store.available.append(eid)
-        self.realm._next_eid = count + 1
-
-    def show(self, node: str = "q", durable: int = 0) -> list[Any]:
-        """Another consumer takes what it gets; then everything that was said to anybody."""
-        for peer in self.peers:
-            peer.listen()
-        if not self.house.stopping:
-            name = f"show-{node}"
-            self.peer("witness").say(frames.attach_receiver(frames.source(node, durable), name=name), frames.flow(1, 5))
-        for peer in self.peers:
-            peer.listen()
-        return [frame for peer in self.peers for frame in peer.comparable()]
 
 
 def play(table: str, facts: Facts, tables: TableSet) -> list[Any]:
@@ -106,24 +77,32 @@ def _attached(facts: Facts, tables: TableSet) -> list[Any]:
 def _publish(facts: Facts, tables: TableSet) -> list[Any]:
     stage = Stage(tables)
     settled = facts["presettled"] == "yes"
-    state = TRANSACTIONAL if facts["transactional"] == "yes" else None
     payload = b"" if facts["transformed"] == "null" and facts["framing"] == "whole" else MESSAGE
     peer = stage.peer("peer")
+    word = facts["transactional"]
+    state = frames.in_transaction(TRANSACTION) if word != "no" else None
+    if word not in ("no", "unknown"):
+        begin(stage, peer, word)
     peer.say(frames.attach_sender("q", mode=MODES.index(facts["sender_settle_mode"])))
     if facts["framing"] == "partial":
-        peer.say(frames.transfer(0, payload[:9], settled=settled, more=True, state=state))
-        peer.say(frames.transfer(0, payload[9:], settled=settled))
+        number = peer.number()
+        peer.say(frames.transfer(number, payload[:9], settled=settled, more=True, state=state))
+        peer.say(frames.transfer(number, payload[9:], settled=settled))
     else:
-        peer.say(frames.transfer(0, payload, settled=settled, state=state))
+        peer.say(frames.transfer(peer.number(), payload, settled=settled, state=state))
+    if word == "open":
+        peer.say(frames.discharge(peer.number(), TRANSACTION))
     return stage.show()
 
 
 def _published(facts: Facts, tables: TableSet) -> list[Any]:
     stage = Stage(tables)
+    if facts["answer"] == "rolled-back":
+        return play_rolled_back(stage, facts)
     stage.realm.answers["publish"] = facts["answer"]
     peer = stage.peer("peer")
     peer.say(frames.attach_sender("q", mode=MODES.index(facts["sender_settle_mode"])))
-    peer.say(frames.transfer(0, MESSAGE, settled=facts["presettled"] == "yes"))
+    peer.say(frames.transfer(peer.number(), MESSAGE, settled=facts["presettled"] == "yes"))
     return stage.show()
 
 
@@ -136,6 +115,10 @@ def _default(facts: Facts, tables: TableSet) -> list[Any]:
     peer.say(frames.attach_receiver(frames.source("q", default=default)), frames.flow(1, 5))
     if facts["cause"] == "unstated":
         peer.say(frames.disposition(0, 0, None))
+    elif facts["cause"] == "rolled-back":
+        begin(stage, peer)
+        peer.say(frames.disposition(0, 0, frames.in_transaction(TRANSACTION, frames.state("accepted"))))
+        peer.say(frames.discharge(peer.number(), TRANSACTION, fail=True))
     elif facts["cause"] == "lost":
         peer.say(frames.detach(1))
     else:
@@ -150,8 +133,9 @@ def _state(state: str) -> Described:
         return frames.state("modified", "-failed" in state, "-undeliverable" in state)
     if state == "received":
         return frames.state("received", ULong(0), ULong(0))
-    others = {"transactional": TRANSACTIONAL, "unknown": Described(ULong(0x77), [])}
-    return others[state] if state in others else frames.state(state)
+    if state.startswith("transactional"):
+        return frames.in_transaction(TRANSACTION, frames.state("accepted"))
+    return Described(ULong(0x77), []) if state == "unknown" else frames.state(state)
 
 
 def _settle(facts: Facts, tables: TableSet) -> list[Any]:
@@ -165,6 +149,8 @@ def _settle(facts: Facts, tables: TableSet) -> list[Any]:
     peer = stage.peer("peer")
     rcv = RCV.index(facts["receiver_settle_mode"])
     peer.say(frames.attach_receiver(frames.source(node, durable), mode=settled, rcv=rcv), frames.flow(1, 3))
+    if state in ("transactional", "transactional-full"):
+        begin(stage, peer, "full" if state == "transactional-full" else "open")
     if facts["subscription"] == "plain":
         publisher = stage.peer("publisher")
         publisher.say(frames.attach_sender("c"))
@@ -177,6 +163,8 @@ def _settle(facts: Facts, tables: TableSet) -> list[Any]:
             peer.say(frames.disposition(0, 0, _state(state), settled=False))
         peer.say(frames.disposition(0, 0, _state(state), settled=False))
         stage.realm.release()
+    if state == "transactional":
+        peer.say(frames.discharge(peer.number(), TRANSACTION))
     return stage.show(node, durable)
 
 
@@ -305,4 +293,8 @@ PLAYS: dict[str, Callable[[Facts, TableSet], list[Any]]] = {
     "settle": _settle,
     "settled": _settled,
     "fault": _fault,
+    "capability": play_capability,
+    "coordinate": play_coordinate,
+    "committed": play_committed,
+    "posted": play_posted,
 }

@@ -2,7 +2,7 @@
 really keeps events, so that what a rule does to them is seen when they are given out again.
 
     realm = ScriptedRealm()
-    realm.answers["publish"] = "access-denied"       # find, subscribe, publish, settle
+    realm.answers["publish"] = "access-denied"       # find, subscribe, publish, settle, post, commit
     realm.holds.add("settle")                        # not answered until `release`
 """
 
@@ -15,9 +15,10 @@ from typing import Any
 from native_backend.access import Subject
 from native_backend.answers import (
     Answer,
+    Committed,
     NodeFound,
     NodeKind,
-    PublishAnswer,
+    PostAnswer,
     Published,
     Settled,
     Subscribed,
@@ -26,6 +27,7 @@ from native_backend.answers import (
 from native_backend.delivery import Delivered
 from native_backend.nodes import Node
 from native_backend.subscription import Subscribe
+from native_backend.transaction import Posting
 
 
 class ScriptedStore:
@@ -75,14 +77,27 @@ class ScriptedRealm:
     def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
         self.calls.append(f"publish {len(values)}")
         answer = self.answers.get("publish", "stored")
-        eids = [-1] * len(values)
-        if answer == "stored":
-            eids = list(range(self._next_eid, self._next_eid + len(values)))
-            self._next_eid += len(values)
-            store = self.store(node.name)
-            store.values.update(zip(eids, values, strict=True))
-            store.available += eids
+        eids = self._keep(node, values) if answer == "stored" else [-1] * len(values)
         self.answer("publish", Published(owner, 0, eids, answer, "" if answer == "stored" else "SCRIPTED"))
+
+    def _keep(self, node: Node, values: list[bytes]) -> list[int]:
+        eids = list(range(self._next_eid, self._next_eid + len(values)))
+        self._next_eid += len(values)
+        store = self.store(node.name)
+        store.values.update(zip(eids, values, strict=True))
+        store.available += eids
+        return eids
+
+    def commit(self, settlements: list[ScriptedSettlement], postings: list[Posting], owner: object) -> None:
+        self.calls.append(f"commit {len(settlements)} {len(postings)}")
+        answer = self.answers.get("commit", "done")
+        eids: list[int] = []
+        for settlement in settlements:
+            settlement.carry_out(done=answer == "done")
+        for posting in postings:
+            count = len(posting.values)
+            eids += self._keep(posting.node, posting.values) if answer == "done" else [-1] * count
+        self.answer("commit", Committed(owner, answer, eids, "" if answer == "done" else "SCRIPTED"))
 
     def subscribe(self, request: Subscribe, owner: object) -> None:
         self.calls.append(f"subscribe {request.mode}")
@@ -93,8 +108,9 @@ class ScriptedRealm:
         native = "" if answer == "ready" else "SCRIPTED"
         self.answer("subscribe", Subscribed(owner, subscription, answer, native))  # type: ignore[arg-type]
 
-    def may_publish(self, node: Node, subject: Subject) -> PublishAnswer:
-        return "stored"
+    def may_publish(self, node: Node, subject: Subject) -> PostAnswer:
+        answer: PostAnswer = self.answers.get("post", "ready")
+        return answer
 
     def append_evidence(self, topic: str, key: bytes, value: bytes) -> None:
         self.evidence.append(value)
@@ -127,6 +143,22 @@ class ScriptedRealm:
         return self.stores.setdefault(name, ScriptedStore())
 
 
+class ScriptedSettlement:
+    """What `commit` is given."""
+
+    def __init__(
+        self, subscription: ScriptedSubscription, operation: str, eids: list[int], how: dict[str, Any]
+    ) -> None:
+        self._subscription, self._operation, self._eids, self._how = subscription, operation, eids, how
+        self.keeper = self
+
+    def restore(self, _: object) -> None:
+        self.carry_out(done=False)
+
+    def carry_out(self, *, done: bool) -> None:
+        self._subscription.committed(self._operation, self._eids, self._how, done)
+
+
 class ScriptedSubscription:
     """Queue and durable share a store's one state; a plain one reads from where it began."""
 
@@ -138,6 +170,7 @@ class ScriptedSubscription:
         self._store = realm.store(request.node.name)
         self._position = max(self._store.values, default=0)
         self._outstanding: set[int] = set()
+        self._held: set[int] = set()
 
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
         store = self._store
@@ -169,19 +202,51 @@ class ScriptedSubscription:
         elsewhere: bool = False,
         cause: str = "disposition",
         reason: str = "",
+        held: bool = False,
     ) -> None:
         assert self.mode != "plain", "a plain subscription has nothing to settle"
-        assert set(eids) <= self._outstanding, f"{eids} are not outstanding"
-        self._outstanding.difference_update(eids)
+        place = self._held if held else self._outstanding
+        assert set(eids) <= place, f"{eids} are not outstanding"
+        place.difference_update(eids)
         self._realm.calls.append(f"{operation} {len(eids)}")
         answer = self._realm.answers.get("settle", "done")
-        if answer == "done" and operation == "return":
-            self._store.available += eids
-            for eid in eids:
-                self._store.failed[eid] += failed
-                if elsewhere:
-                    self._store.not_to[eid] = self._link
+        if answer == "done":
+            self._carry_out(operation, eids, failed, elsewhere)
         self._realm.answer("settle", Settled(owner, answer, "" if answer == "done" else "SCRIPTED"))
+
+    def _carry_out(self, operation: str, eids: list[int], failed: bool, elsewhere: bool) -> None:
+        if operation != "return":
+            return
+        self._store.available += eids
+        for eid in eids:
+            self._store.failed[eid] += failed
+            if elsewhere:
+                self._store.not_to[eid] = self._link
+
+    def hold(self, eids: list[int]) -> bool:
+        assert set(eids) <= self._outstanding, f"{eids} are not outstanding"
+        self._outstanding.difference_update(eids)
+        self._held.update(eids)
+        return True
+
+    def unhold(self, eids: list[int]) -> None:
+        assert set(eids) <= self._held, f"{eids} are not held"
+        self._held.difference_update(eids)
+        if self._closed:
+            self._store.available += eids
+        else:
+            self._outstanding.update(eids)
+
+    def enlist(self, operation: str, eids: list[int], seqs: list[int], **how: Any) -> ScriptedSettlement:
+        assert set(eids) <= self._held, f"{eids} are not held"
+        self._held.difference_update(eids)
+        return ScriptedSettlement(self, operation, eids, how)
+
+    def committed(self, operation: str, eids: list[int], how: dict[str, Any], done: bool) -> None:
+        if done:
+            self._carry_out(operation, eids, how["failed"], how["elsewhere"])
+        else:
+            self._held.update(eids)
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
         return [True] * len(eids) if self._realm.attempts_end else None

@@ -60,7 +60,7 @@ def test_P_R2d_publishing_to_a_node_that_was_deleted_is_rejected_and_ends_the_li
 
 
 REFUSED = {
-    "T-C1-coordinator": frames.attach_sender(frames.COORDINATOR),
+    "W-2-coordinator-as-source": frames.attach_receiver(frames.COORDINATOR),
     "M-9-dynamic-target": frames.attach_sender(frames.target(None, dynamic=True)),
     "M-9-dynamic-source": frames.attach_receiver(frames.source(None, dynamic=True)),
     "M-11-anonymous-relay": frames.attach_sender(None),

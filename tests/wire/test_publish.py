@@ -91,20 +91,6 @@ def test_an_aborted_message_never_was(house: GatewayProcess, node: str) -> None:
         assert drained(peer, node, 1) == [MESSAGE]
 
 
-def test_W_18_a_transactional_transfer_is_rejected_and_ends_the_link(either: GatewayProcess, node: str) -> None:
-    with Peer(either.port) as peer:
-        peer.publisher(node)
-        peer.publisher(node, handle=1)
-        peer.send(frames.transfer(0, MESSAGE))
-        assert peer.outcomes(1) == {0: "accepted"}
-        peer.send(frames.transfer(1, MESSAGE, state=TRANSACTIONAL))
-        assert peer.outcomes(1) == {1: "rejected:amqp:not-implemented"}
-        assert peer.detached(0) == "amqp:not-implemented"
-        peer.send(frames.transfer(2, MESSAGE, handle=1))
-        assert peer.outcomes(1) == {2: "accepted"}
-        assert len(drained(peer, node, 2)) == 2
-
-
 def test_U_2_more_than_the_credit_ends_the_link(small: GatewayProcess, node: str) -> None:
     with Peer(small.port) as peer:
         assert peer.publisher(node) == 5

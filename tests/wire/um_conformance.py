@@ -30,6 +30,15 @@ from tests.wire.um_plays import (
     subscribe_failing,
     transactional_refused,
 )
+from tests.wire.um_transaction_plays import (
+    declared,
+    discharged,
+    offered,
+    posted,
+    posting_refused,
+    retired,
+    retired_in_vain,
+)
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance" / "um.md"
 AS_DOCUMENTED, REFUSED = "as documented", "as documented: not supported, refused"
@@ -71,10 +80,6 @@ PLAYS: dict[str, list[Play]] = {
     },
     "S-REL": [consume("queue", 0, state_then_told(frames.state("released")))],
     "S-MOD": [consume("queue", 0, state_then_told(_MODIFIED))],
-    "T-C2": [coordinator_refused("amqp:distributed-transactions")],
-    "T-C3": [coordinator_refused("amqp:promotable-transactions")],
-    "T-C4": [coordinator_refused("amqp:multi-txns-per-ssn")],
-    "T-C5": [coordinator_refused("amqp:multi-ssns-per-txn")],
 }
 PLAYS["S-A9"] = PLAYS["S-A1"]
 ATTACHING = {
@@ -92,9 +97,35 @@ SOURCES = {
     for rule in profile.rules
 }
 
+TRANSACTION_RULES = {
+    "T-C": ("capability",),
+    "T-D1": ("coordinate",),
+    "T-D2": ("coordinate", "committed"),
+    "S-A8": ("settle",),
+    "T-S1": ("settle",),
+    "T-S2": ("committed",),
+}
 PUBLISHING = ("P-A6", "P-R3a", "P-R3b", "P-R3c", "P-R3d", "T-P1", "T-P2a", "T-P2b", "T-P2c", "T-P2d")
 RETIRING = ("S-A8", "T-S1", "T-S2")
 COORDINATING = ("T-C1", "T-D1", "T-D2")
+NOT_OFFERED = {
+    "T-C2": "distributed-transactions",
+    "T-C3": "promotable-transactions",
+    "T-C4": "multi-txns-per-ssn",
+    "T-C5": "multi-ssns-per-txn",
+}
+TRANSACTIONS: dict[str, Play] = {
+    "P-A6": posted,
+    "T-P1": posted,
+    **{f"{row}{letter}": posting_refused(answer) for row in ("P-R3", "T-P2") for letter, answer in _FAILURES.items()},
+    "S-A8": retired,
+    "T-S1": retired,
+    "T-C1": offered("amqp:local-transactions", True),
+    **{row: offered(f"amqp:{word}", False) for row, word in NOT_OFFERED.items()},
+    "T-D1": declared,
+    "T-D2": discharged,
+}
+READINGS = {"P-R": "1.3-I", "T-P": "1.3-I", "S-A": "1.3-H", "T-S": "1.3-H"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +154,7 @@ def lines() -> Iterator[Line]:
 
 def line_of(row: str, profile: str) -> Line:
     """Departures are on purpose, and each says which."""
-    if row in (*PUBLISHING, *RETIRING, *COORDINATING):
+    if row in (*PUBLISHING, *RETIRING, *COORDINATING, *NOT_OFFERED):
         return _transactional(row, profile)
     if profile == "extended" and row in ("P-A1", "P-R1"):
         result = "departs: a delivery in several transfers is put together and accepted (1.3-J)"
@@ -136,18 +167,24 @@ def line_of(row: str, profile: str) -> Line:
 
 def _transactional(row: str, profile: str) -> Line:
     """9.9 has none, and says so (1.3-F)."""
+    if profile == "um-9.9":
+        return _refused(row)
+    if row == "T-S2":
+        result = "departs: the discharge is refused, and the delivery is the consumer's as before (2.W-10)"
+        return Line(row, profile, [retired_in_vain], result)
+    result = f"{AS_DOCUMENTED} (read as {READINGS[row[:3]]})" if row[:3] in READINGS else AS_DOCUMENTED
+    return Line(row, profile, [TRANSACTIONS[row]], result)
+
+
+def _refused(row: str) -> Line:
     plays: dict[str, Play] = dict.fromkeys(PUBLISHING, publish_in_a_transaction_refused)
-    condition = "amqp:not-implemented" if profile == "um-9.9" else "amqp:transaction:unknown-id"
-    plays |= dict.fromkeys(RETIRING, consume("durable", 0, transactional_refused(condition)))
+    plays |= dict.fromkeys(RETIRING, consume("durable", 0, transactional_refused("amqp:not-implemented")))
     plays |= dict.fromkeys(COORDINATING, coordinator_refused("amqp:local-transactions"))
-    ticked = expected(row, profile).supported
-    if profile != "um-9.9":
-        result = "departs: there are no transactions yet; refused"
-    elif ticked:
+    plays |= {capable: coordinator_refused(f"amqp:{word}") for capable, word in NOT_OFFERED.items()}
+    result = AS_DOCUMENTED if row in NOT_OFFERED else REFUSED
+    if row not in NOT_OFFERED and expected(row, "um-9.9").supported:
         result = "departs: 9.9 has no transactions, so no coordinator is confirmed (1.3-F)"
-    else:
-        result = REFUSED
-    return Line(row, profile, [plays[row]], result)
+    return Line(row, "um-9.9", [plays[row]], result)
 
 
 def show(line: Line, tables: TableSet) -> Line:
@@ -165,11 +202,18 @@ def show(line: Line, tables: TableSet) -> Line:
 
 def _tables_of(row: str) -> tuple[str, ...]:
     """The other rules only set the scene."""
-    return ("publish", "published") if row.startswith(("P-", "T-P")) else ("default", "settle", "settled", "attached")
+    return (
+        ("publish", "published", "posted")
+        if row.startswith(("P-", "T-P"))
+        else ("default", "settle", "settled", "attached")
+    )
 
 
 def _asked_rules(line: Line, tables: TableSet) -> list[str]:
     """What leaves no outcome record of its own is asked for."""
+    asked = TRANSACTION_RULES.get(line.row[:3] if line.row.startswith("T-C") else line.row, ())
+    if asked and line.profile != "um-9.9":
+        return [f"{name}.{rule}" for name, rule in _decided(line.row, asked, tables)]
     if line.row.startswith(("T-C", "T-D")):
         facts = {axis: values[0] for axis, values in tables["attach"].axes.items()}
         facts |= {"direction": "publish", "address": "coordinator", "node_kind": "unknown"}
@@ -181,6 +225,20 @@ def _asked_rules(line: Line, tables: TableSet) -> list[str]:
     return [
         f"attached.{tables['attached'].decide(direction='subscribe', answer=ATTACHING[line.row], moment='attach').rule}"
     ]
+
+
+def _decided(row: str, names: tuple[str, ...], tables: TableSet) -> Iterator[tuple[str, str]]:
+    """The rule of each of those tables for what its row speaks of."""
+    words = {"T-C1": "local-transactions", **NOT_OFFERED}
+    for name in names:
+        facts = {axis: values[0] for axis, values in tables[name].axes.items()}
+        facts |= {
+            "capability": {"capability": words.get(row, "")},
+            "coordinate": {"request": "declare"} if row == "T-D1" else {"request": "commit", "transaction": "open"},
+            "committed": {"answer": "unexpected" if row == "T-S2" else "done"},
+            "settle": {"state": "transactional", "already_settled": "no", "subscription": "durable"},
+        }[name]
+        yield name, tables[name].decide(**facts).rule
 
 
 HEAD = """# What Universal Messaging documents, row by row

@@ -1,0 +1,150 @@
+"""A transaction: what was published and stated inside of it, kept until its discharge, then done as a whole or undone.
+
+Nothing of it is in the realm before. At a commit the events that consumers have given outcomes to, and those that
+publishers have sent, become one unit of the realm; what its links published outside of it before comes first.
+Octets, counts, monotonic seconds. Source: seed 002; AMQP 1.0 part 4; semantics 2.W, 1.3-H, 1.3-I.
+May import: `gateway`, `mappings`, `native_backend`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from native_backend.answers import CommitAnswer, Committed
+from native_backend.realm import Posting, Settlement
+
+if TYPE_CHECKING:
+    from gateway.enlisting import Enlisted
+    from gateway.gateway import Gateway
+    from gateway.posting import Posted, Refused
+    from gateway.publishing import PublishingLink
+
+
+class Transaction:
+    """From declare to the end of its discharge. `state` is a value of the axis `transaction` of `coordinate`."""
+
+    def __init__(self, house: Gateway, identity: bytes) -> None:
+        self.id = identity
+        self.state = "open"  # or doomed, torn, expired: then it can only be rolled back
+        self.began_s = house.clock.monotonic_s()
+        self.postings: list[Posted] = []
+        self.refused: list[Refused] = []
+        self.enlisted: list[Enlisted] = []
+        self._house = house
+        self._bytes = 0
+        self._deliveries = 0
+        self._ready: Callable[[], None] = _nothing
+        self._held_back: list[PublishingLink] = []  # whose later messages wait for the commit
+        self._earlier = 0  # links whose earlier messages are not answered yet
+        self._concluded: Callable[[Committed], None] = _nothing_of
+        self._settlements: list[Settlement] = []
+        self._held = 0  # octets of it that the gateway waits for
+
+    # -- while it is open
+
+    def room(self, size_bytes: int, count: int = 1) -> bool:
+        """Take so much more in, if there is room for it."""
+        limits, house = self._house.limits, self._house
+        if (
+            self._bytes + size_bytes > limits.transaction_bytes
+            or self._deliveries + count > limits.transaction_deliveries
+            or house.transaction_bytes + size_bytes > limits.transactions_bytes
+        ):
+            return False
+        self._bytes += size_bytes
+        self._deliveries += count
+        house.transaction_bytes += size_bytes
+        return True
+
+    def doom(self, state: str = "doomed") -> None:
+        """It can only be rolled back: what it holds of messages is not needed any more."""
+        if self.state == "open":
+            self.state = state
+            self._free()
+
+    def _free(self) -> None:
+        self._house.transaction_bytes -= self._bytes
+        self._bytes = 0
+        for posted in self.postings:
+            posted.forget()
+
+    # -- commit
+
+    def when_ready(self, ready: Callable[[], None]) -> None:
+        """Call it once everything that its links published before, outside of it, has been answered."""
+        links = self._held_back = list({posted.link: None for posted in self.postings})
+        busy = [link for link in links if link.under_way]
+        for link in links:
+            link.hold_back()
+        if not busy:
+            ready()
+            return
+        self._ready, self._earlier = ready, len(busy)
+        for link in busy:
+            link.after_published(self._one_earlier)
+
+    def _one_earlier(self) -> None:
+        self._earlier -= 1
+        if not self._earlier:
+            self._ready()
+
+    def commit(self, concluded: Callable[[Committed], None]) -> None:
+        """Hand it to the realm as one unit; `concluded` with the realm's answer."""
+        self._concluded = concluded
+        settlements = [enlisted.settlement() for enlisted in self.enlisted if enlisted.native]
+        self._settlements = [settlement for settlement in settlements if settlement is not None]
+        if len(self._settlements) < len(settlements):  # a subscription was lost
+            for settlement in self._settlements:
+                settlement.keeper.restore(settlement)
+            concluded(Committed(self, "not-found", [], "a subscription was lost"))
+            return
+        postings = [Posting(posted.link.node, posted.keys, posted.values) for posted in self.postings]
+        if not settlements and not postings:
+            concluded(Committed(self, "done", []))
+            return
+        self._house.hold_bytes(self._bytes)
+        self._held = self._bytes
+        self._house.realm.commit(self._settlements, postings, self)
+
+    def answered(self, answer: Committed) -> None:
+        """The realm's answer; the gateway calls the owner of an answer."""
+        self._house.release_bytes(self._held)
+        self._concluded(answer)
+
+    # -- the end: the discharge has been answered
+
+    def conclude(self, answer: CommitAnswer, offsets: list[int]) -> None:
+        """Tell every delivery what became of it."""
+        at = 0
+        for enlisted in self.enlisted:
+            enlisted.conclude(answer)
+        for posted in self.postings:
+            count = len(posted.seqs)
+            posted.conclude(answer, offsets[at : at + count] if answer == "done" else [-1] * count)
+            at += count
+        self._end()
+
+    def roll_back(self, cause: str = "lost") -> None:
+        """Everything as if it had not been. `cause`: why links that have gone went."""
+        for enlisted in self.enlisted:
+            enlisted.undo(cause)
+        for posted in self.postings:
+            posted.undo()
+        self._end()
+
+    def _end(self) -> None:
+        for refused in self.refused:
+            refused.settle()
+        self._free()
+        for link in self._held_back:
+            link.let_go()
+        self.postings, self.refused, self.enlisted, self._held_back = [], [], [], []
+
+
+def _nothing() -> None:
+    """Nobody waits."""
+
+
+def _nothing_of(_: Committed) -> None:
+    """Nobody waits for the answer."""

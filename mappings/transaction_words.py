@@ -1,0 +1,139 @@
+"""The words of the tables about transactions: `capability`, `coordinate`, `committed`, `posted`.
+
+Source: semantics reference sections 1 (rows T-*) and 2.W. May import: `mappings.words`.
+"""
+
+from __future__ import annotations
+
+from mappings.words import (
+    CLASS,
+    CLASS_LAWS,
+    CONDITION,
+    FLAG,
+    NO_YES,
+    NOTHING,
+    SETTLES,
+    TRANSACTION,
+    Law,
+    TableWords,
+    Word,
+)
+
+CAPABILITY = TableWords(
+    "capability",
+    {
+        "capability": (
+            "local-transactions",
+            "distributed-transactions",
+            "promotable-transactions",
+            "multi-txns-per-ssn",
+            "multi-ssns-per-txn",
+        )
+    },
+    {"offered": Word(FLAG)},
+)
+
+_COMMIT_FAILURES = ("access-denied", "capacity-reached", "not-found", "too-large", "unexpected")
+_REJECTED = ("agreed", "unlisted")
+
+COORDINATE = TableWords(
+    "coordinate",
+    {
+        "request": ("declare", "commit", "rollback", "unreadable"),
+        "transaction": ("none", "open", "doomed", "torn", "expired", "unknown", "distributed", "full"),
+        "presettled": NO_YES,
+        "rejected": _REJECTED,
+    },
+    {
+        "native": Word(("none", "begin", "commit", "rollback")),
+        "outcome": Word(("none", "declared", "accepted", "rejected")),
+        "settle": SETTLES,
+        "condition": CONDITION,
+        "class": CLASS,
+    },
+    (
+        Law(
+            "a transaction is begun by a declare, and told so",
+            {"native": ("begin",)},
+            {"outcome": ("declared",), "settle": (True,), "condition": NOTHING, "class": NOTHING},
+            {"request": ("declare",), "transaction": ("none",), "presettled": ("no",)},
+        ),
+        Law("declared tells of a transaction that is begun", {"outcome": ("declared",)}, {"native": ("begin",)}),
+        Law(
+            "a commit is answered later",
+            {"native": ("commit",)},
+            {"outcome": ("none",), "settle": (False,), "condition": NOTHING, "class": NOTHING},
+            {"request": ("commit",), "transaction": ("open",)},
+        ),
+        Law(
+            "only a transaction that is there is rolled back",
+            {"native": ("rollback",)},
+            {},
+            {"request": ("commit", "rollback"), "transaction": ("open", "doomed", "torn", "expired")},
+        ),
+        Law(
+            "accepted tells that what was asked for is done",
+            {"outcome": ("accepted",)},
+            {"native": ("rollback",), "condition": NOTHING, "class": NOTHING},
+            {"request": ("rollback",)},
+        ),
+        Law(
+            "nobody can be told the outcome of a presettled delivery",
+            {"outcome": ("declared", "accepted", "rejected")},
+            {},
+            {"presettled": ("no",)},
+        ),
+        Law("only an outcome that was agreed on is given", {"outcome": ("rejected",)}, {}, {"rejected": ("agreed",)}),
+        *CLASS_LAWS,
+    ),
+)
+
+COMMITTED = TableWords(
+    "committed",
+    {"answer": ("done", *_COMMIT_FAILURES, "indeterminate"), "rejected": _REJECTED},
+    {
+        "outcome": Word(("none", "accepted", "rejected")),
+        "settle": SETTLES,
+        "condition": CONDITION,
+        "class": CLASS,
+    },
+    (
+        Law(
+            "only what is done is accepted",
+            {"outcome": ("accepted",)},
+            {"condition": NOTHING, "class": NOTHING},
+            {"answer": ("done",)},
+        ),
+        Law("only an outcome that was agreed on is given", {"outcome": ("rejected",)}, {}, {"rejected": ("agreed",)}),
+        *CLASS_LAWS,
+    ),
+)
+
+POSTED = TableWords(
+    "posted",
+    {
+        "answer": ("ready", "access-denied", "capacity-reached", "unexpected", "not-found"),
+        "presettled": NO_YES,
+    },
+    {
+        "outcome": Word(("none", "accepted", "rejected")),
+        "condition": CONDITION,
+        "class": CLASS,
+        "transaction": TRANSACTION,
+    },
+    (
+        Law(
+            "only what can be stored is accepted",
+            {"outcome": ("accepted",)},
+            {"condition": NOTHING, "class": NOTHING, "transaction": ("keep",)},
+            {"answer": ("ready",)},
+        ),
+        Law(
+            "nobody can be told the outcome of a presettled delivery",
+            {"outcome": ("accepted", "rejected")},
+            {},
+            {"presettled": ("no",)},
+        ),
+        *CLASS_LAWS,
+    ),
+)

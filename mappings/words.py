@@ -1,0 +1,92 @@
+"""What the words of the mapping tables are made of: axes, what `then` may say, laws; and the words that several tables
+share.
+
+A *law* forbids a `then` that no sender of frames could carry out, or that would be a lie. May import: the standard
+library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Value = str | bool | None
+
+# AMQP 1.0 Part 2 (2.8.15 to 2.8.18) and Part 4 (4.5.8)
+CONDITIONS = (
+    "amqp:internal-error",
+    "amqp:not-found",
+    "amqp:unauthorized-access",
+    "amqp:decode-error",
+    "amqp:resource-limit-exceeded",
+    "amqp:not-allowed",
+    "amqp:invalid-field",
+    "amqp:not-implemented",
+    "amqp:resource-locked",
+    "amqp:precondition-failed",
+    "amqp:resource-deleted",
+    "amqp:illegal-state",
+    "amqp:frame-size-too-small",
+    "amqp:connection:forced",
+    "amqp:connection:framing-error",
+    "amqp:connection:redirect",
+    "amqp:session:window-violation",
+    "amqp:session:errant-link",
+    "amqp:session:handle-in-use",
+    "amqp:session:unattached-handle",
+    "amqp:link:detach-forced",
+    "amqp:link:transfer-limit-exceeded",
+    "amqp:link:message-size-exceeded",
+    "amqp:link:redirect",
+    "amqp:link:stolen",
+    "amqp:transaction:unknown-id",
+    "amqp:transaction:rollback",
+    "amqp:transaction:timeout",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A key of `then`: what it may say, and what it says when it is left out (no default: it must be written)."""
+
+    values: tuple[Value, ...]
+    default: tuple[Value, ...] = ()  # empty, or one value
+
+    @property
+    def required(self) -> bool:
+        return not self.default
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Where `then` says `given`, it must say `then` too, and the rule may hold for `facts` only."""
+
+    says: str
+    given: Mapping[str, tuple[Value, ...]]
+    then: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TableWords:
+    """One table: axes in order (first slowest), the keys of `then` in order, and the laws."""
+
+    name: str
+    axes: Mapping[str, tuple[str, ...]]
+    then: Mapping[str, Word]
+    laws: tuple[Law, ...] = ()
+
+
+NOTHING: tuple[Value, ...] = (None,)
+FLAG: tuple[Value, ...] = (False, True)
+CONDITION = Word((None, *CONDITIONS), NOTHING)
+CLASS = Word((None, "fatal", "transient"), NOTHING)
+SETTLES = Word(FLAG)
+TRANSACTION = Word(("keep", "doom"), ("keep",))
+
+NO_YES = ("no", "yes")
+
+CLASS_LAWS = (
+    Law("a fatal answer closes the link with a condition", {"class": ("fatal",)}, {"condition": CONDITIONS}),
+    Law("a condition needs a class", {"condition": CONDITIONS}, {"class": ("fatal", "transient")}),
+)

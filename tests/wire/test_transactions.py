@@ -1,0 +1,377 @@
+"""Transactions over a socket, frame by frame: seed 002, rows T-*, P-A6, S-A8; semantics 2.W."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.gateway_process import GatewayProcess
+from tests.wire import frames
+from tests.wire.conftest import serve
+from tests.wire.frames import Seen
+from tests.wire.peer import Peer
+from tests.wire.transacting import CONTROL, Transacting, request
+from transformers.amqp_types import Symbol, decode
+
+ONE, TWO, THREE = (frames.message(body) for body in (b"one", b"two", b"three"))
+ACCEPTED = frames.state("accepted")
+
+
+@pytest.fixture(params=["extended", "um-9.12"])
+def either(request: pytest.FixtureRequest, house: GatewayProcess, documented: GatewayProcess) -> GatewayProcess:
+    return house if request.param == "extended" else documented
+
+
+@pytest.fixture
+def peer(either: GatewayProcess) -> Iterator[Transacting]:
+    with Transacting(either.port) as made:
+        yield made
+
+
+def there(peer: Peer, node: str, count: int) -> list[Seen]:
+    """What another connection gets of a queue: exactly so much."""
+    with Peer(peer.port) as other:
+        other.consumer(node, credit=count + 5)
+        found = other.receive(count)
+        other.nothing(0.1)
+        return found
+
+
+# -- the control link
+
+
+def test_T_C1_to_T_C5_a_coordinator_offers_what_is_held_and_nothing_else(peer: Transacting) -> None:
+    attached = peer.control()
+    target = attached.field(6)
+    assert target.descriptor == 0x30
+    assert [str(each) for each in target.value[0].items] == ["amqp:local-transactions"]
+
+
+def test_1_3_F_version_9_9_refuses_the_coordinator(tmp_path_factory: pytest.TempPathFactory) -> None:
+    for old in serve(tmp_path_factory, mappings={"profile": "um-9.9"}):
+        with Peer(old.port) as peer:
+            peer.send(frames.attach_sender(frames.COORDINATOR))
+            assert peer.refused() == "amqp:not-implemented"
+
+
+def test_T_D1_W_19_a_declare_is_answered_with_an_id_of_at_most_32_octets(peer: Transacting) -> None:
+    transaction = peer.begun()
+    assert 0 < len(transaction) <= 32
+    assert peer.discharge(transaction) == "accepted", "nothing was done in it"
+    assert peer.declare() != transaction
+
+
+def test_W_20_a_session_has_one_transaction_and_it_belongs_to_that_session(peer: Transacting, node: str) -> None:
+    peer.publisher(node)
+    transaction = peer.begun()
+    peer.send(frames.declare(peer.number()))
+    assert list(peer.told(1).values()) == [("rejected:amqp:not-allowed", True)]
+    peer.send(frames.begin(channel=1), frames.attach_sender(node, name="elsewhere", channel=1))
+    peer.expect("begin")
+    peer.expect("attach")
+    peer.send(frames.transfer(0, ONE, channel=1, state=frames.in_transaction(transaction)))
+    assert peer.expect("disposition").state == "rejected:amqp:transaction:unknown-id"
+    assert peer.discharge(transaction) == "accepted"
+
+
+def test_W_20_the_next_declare_may_be_sent_right_behind_a_discharge(peer: Transacting, node: str) -> None:
+    peer.publisher(node)
+    transaction = peer.begun()
+    posted = peer.post(transaction, ONE)
+    assert peer.told(1) == {posted[0]: ("transactional accepted", False)}
+    discharge, declare = peer.number(), peer.number()
+    peer.send(frames.discharge(discharge, transaction), frames.declare(declare))
+    said = peer.told(3)
+    assert said[discharge] == said[posted[0]] == ("accepted", True)
+    assert said[declare] == ("declared", True)
+
+
+def test_W_21_descriptors_may_be_symbolic(peer: Transacting, node: str) -> None:
+    peer.publisher(node)
+    peer.control()
+    peer.send(frames.request(peer.number(), request(Symbol("amqp:declare:list"), [None])))
+    transaction = peer.expect("disposition").field(4).value[0]
+    peer.post(transaction, ONE)
+    peer.told(1)
+    number = peer.number()
+    peer.send(frames.request(number, request(Symbol("amqp:discharge:list"), [transaction, False])))
+    assert peer.told(2)[number] == ("accepted", True)
+    assert len(there(peer, node, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "condition"),
+    [
+        (frames.declare(0, settled=True), "amqp:not-allowed"),
+        (frames.request(0, request(0x77, [])), "amqp:invalid-field"),
+        (frames.transfer(0, b"garbage", CONTROL), "amqp:invalid-field"),
+    ],
+    ids=["W-12-presettled", "neither", "no-message"],
+)
+def test_what_is_no_request_ends_the_control_link(peer: Transacting, said: bytes, condition: str) -> None:
+    peer.control()
+    peer.send(said)
+    assert peer.detached(CONTROL) == condition
+
+
+def test_W_19_a_distributed_transaction_is_refused(peer: Transacting) -> None:
+    peer.control()
+    peer.send(frames.declare(peer.number(), global_id=b"xid"))
+    assert list(peer.told(1).values()) == [("rejected:amqp:not-implemented", True)]
+
+
+@pytest.mark.parametrize("fail", [False, True])
+def test_W_13_an_unknown_id_is_rejected_or_where_that_is_no_outcome_ends_the_link(
+    peer: Transacting, fail: bool
+) -> None:
+    peer.control()
+    assert peer.discharge(b"nobody's", fail) == "rejected:amqp:transaction:unknown-id"
+    transaction = peer.declare()
+    assert peer.discharge(transaction, fail) == "accepted"
+    assert peer.discharge(transaction, fail) == "rejected:amqp:transaction:unknown-id", "a second time"
+    peer.control(8, "strict", outcomes=["accepted"])
+    peer.send(frames.discharge(peer.number(), b"nobody's", fail, 8))
+    assert peer.detached(8) == "amqp:transaction:unknown-id"
+
+
+# -- posting
+
+
+def test_P_A6_T_P1_W_5_W_8_W_9_what_is_posted_is_there_when_it_is_discharged(peer: Transacting, node: str) -> None:
+    peer.publisher(node)
+    transaction = peer.begun()
+    posted = peer.post(transaction, ONE, TWO)
+    assert peer.told(2) == dict.fromkeys(posted, ("transactional accepted", False))
+    there(peer, node, 0)
+    assert peer.discharge(transaction) == "accepted", "before what it held is settled"
+    assert peer.told(2) == dict.fromkeys(posted, ("accepted", True))
+    assert [event.payload for event in there(peer, node, 2)] == [ONE, TWO]
+
+
+def test_W_7_W_14_what_is_rolled_back_never_was(peer: Transacting, node: str) -> None:
+    credit = peer.publisher(node)
+    transaction = peer.begun()
+    posted = peer.post(transaction, ONE, TWO)
+    peer.told(2)
+    assert peer.discharge(transaction, fail=True) == "accepted"
+    assert peer.told(2) == dict.fromkeys(posted, ("released", True))
+    there(peer, node, 0)
+    transaction = peer.declare()
+    more = 0
+    while more < credit:  # the credit was not rolled back, and did not run out either
+        batch = peer.post(transaction, *[ONE] * 500)
+        assert set(peer.told(500).values()) == {("transactional accepted", False)}
+        more += len(batch)
+    assert peer.discharge(transaction, fail=True) == "accepted"
+
+
+def test_a_presettled_message_is_part_of_it_and_told_nothing(peer: Transacting, node: str) -> None:
+    peer.publisher(node)
+    transaction = peer.begun()
+    peer.post(transaction, ONE, settled=True)
+    peer.nothing(0.1)
+    assert peer.discharge(transaction) == "accepted"
+    peer.nothing(0.1)
+    assert len(there(peer, node, 1)) == 1
+
+
+def test_1_3_I_a_presettled_message_that_cannot_be_makes_the_discharge_fail(peer: Transacting, node: str) -> None:
+    peer.publisher(node)
+    transaction = peer.begun()
+    posted = peer.post(transaction, ONE)
+    assert peer.told(1) == {posted[0]: ("transactional accepted", False)}
+    peer.post(transaction, b"no message", settled=True)
+    assert peer.discharge(transaction) == "rejected:amqp:transaction:rollback"
+    assert peer.told(1) == {posted[0]: ("released", True)}
+    there(peer, node, 0)
+    transaction = peer.declare()
+    peer.post(transaction, b"no message", settled=True)
+    assert peer.discharge(transaction, fail=True) == "accepted"
+
+
+def test_P_A2_W_4_what_yields_no_event_is_rejected_inside_and_settled_at_the_end(peer: Transacting, node: str) -> None:
+    peer.publisher(node)
+    transaction = peer.begun()
+    bad, good = *peer.post(transaction, b"no message"), *peer.post(transaction, ONE)
+    assert peer.told(2) == {
+        bad: ("transactional rejected:amqp:precondition-failed", False),
+        good: ("transactional accepted", False),
+    }
+    assert peer.discharge(transaction) == "accepted"
+    assert peer.told(2) == {bad: ("rejected:amqp:precondition-failed", True), good: ("accepted", True)}
+    assert len(there(peer, node, 1)) == 1
+
+
+def test_W_18_a_message_for_a_transaction_that_is_not_there(peer: Transacting, node: str) -> None:
+    peer.publisher(node)
+    peer.publisher(node, handle=1)
+    [number] = peer.post(b"nobody's", ONE)
+    assert peer.outcomes(1) == {number: "rejected:amqp:transaction:unknown-id"}
+    peer.post(b"nobody's", ONE, settled=True)
+    assert peer.detached(0) == "amqp:transaction:unknown-id"
+    there(peer, node, 0)
+
+
+def test_the_order_of_a_link_holds_across_its_transaction(peer: Transacting, node: str) -> None:
+    peer.publisher(node)
+    transaction = peer.begun()
+    state = frames.in_transaction(transaction)
+    numbers = [peer.number() for _ in range(8)]
+    said = [frames.message(b"%d" % at) for at in range(7)]
+    peer.send(
+        *(frames.transfer(numbers[at], said[at]) for at in range(3)),
+        *(frames.transfer(numbers[at], said[at], state=state) for at in (3, 4)),
+        frames.discharge(numbers[5], transaction),
+        *(frames.transfer(numbers[at + 1], said[at]) for at in (5, 6)),
+    )
+    wanted = {**dict.fromkeys(numbers, ("accepted", True))}
+    final: dict[int, tuple[str | None, bool]] = {}
+    while final != wanted:
+        final.update(peer.told(1))
+    assert [event.payload for event in there(peer, node, 7)] == said
+
+
+# -- retiring
+
+
+def test_S_A8_T_S1_W_10_an_outcome_inside_a_transaction_is_carried_out_by_its_discharge(
+    peer: Transacting, node: str
+) -> None:
+    peer.stored(node, ONE, TWO)
+    peer.consumer(node, credit=5)
+    peer.receive(2)
+    transaction = peer.begun()
+    peer.retire(transaction, 0)
+    peer.nothing(0.1)
+    assert peer.discharge(transaction) == "accepted"
+    assert peer.told(1) == {0: ("accepted", True)}
+    peer.leave()
+    assert [event.payload for event in there(peer, node, 1)] == [TWO]
+
+
+def test_W_10_after_a_rollback_it_is_the_consumers_as_before(peer: Transacting, node: str) -> None:
+    peer.stored(node, ONE)
+    peer.consumer(node, credit=5)
+    peer.receive(1)
+    transaction = peer.begun()
+    peer.retire(transaction, 0)
+    assert peer.discharge(transaction, fail=True) == "accepted"
+    peer.nothing(0.1)  # neither told nor given again
+    there(peer, node, 0)
+    peer.settle([0], ACCEPTED, settled=False)
+    assert peer.told(1) == {0: ("accepted", True)}
+    peer.leave()
+    there(peer, node, 0)
+
+
+@pytest.mark.parametrize(("default", "count"), [(None, 0), (frames.state("modified", True), 1)], ids=["unset", "JMS"])
+def test_W_4_what_the_consumer_settled_itself_gets_the_default_outcome_on_rollback(
+    peer: Transacting, node: str, default: object, count: int
+) -> None:
+    peer.stored(node, ONE)
+    peer.consumer(frames.source(node, default=default), credit=1)
+    peer.receive(1)
+    transaction = peer.begun()
+    peer.retire(transaction, 0, settled=True)
+    there(peer, node, 0)
+    assert peer.discharge(transaction, fail=True) == "accepted"
+    [event] = there(peer, node, 1)
+    assert delivery_count(event.payload) == count
+
+
+def test_a_consumer_may_close_before_the_discharge(peer: Transacting, node: str) -> None:
+    peer.stored(node, ONE, TWO)
+    peer.consumer(node, credit=2)
+    peer.receive(2)
+    transaction = peer.begun()
+    peer.retire(transaction, 0, settled=True)
+    peer.leave()
+    assert [event.payload for event in there(peer, node, 1)] == [TWO], "what it had not stated is available again"
+    assert peer.discharge(transaction) == "accepted"
+    assert [event.payload for event in there(peer, node, 1)] == [TWO]
+
+
+def test_W_18_an_outcome_for_a_transaction_that_is_not_there_ends_the_link(peer: Transacting, node: str) -> None:
+    peer.stored(node, ONE)
+    peer.consumer(node, credit=1)
+    peer.receive(1)
+    peer.retire(b"nobody's", 0)
+    assert peer.detached(1) == "amqp:transaction:unknown-id"
+    assert len(there(peer, node, 1)) == 1
+
+
+# -- several nodes; ends
+
+
+def test_several_nodes_of_both_kinds_in_one_transaction(peer: Transacting, node: str) -> None:
+    orders, prices, invoices = f"{node}.orders", f"{node}.prices", f"{node}.invoices"
+    peer.publisher(prices, "channel")
+    peer.consumer(frames.source(prices, 2, capability="topic"), credit=1, name="durable")
+    peer.stored(prices, THREE, kind="channel")
+    peer.stored(orders, ONE)
+    peer.receive(1)
+    peer.consumer(orders, credit=1, handle=2, name="orders")
+    peer.receive(1, handle=2)
+    peer.publisher(invoices, handle=3)
+    transaction = peer.begun()
+    peer.retire(transaction, 0, 1, settled=True)
+    posted = [*peer.post(transaction, TWO, handle=3), *peer.post(transaction, TWO)]
+    peer.told(2)
+    there(peer, invoices, 0)
+    assert peer.discharge(transaction) == "accepted"
+    assert peer.told(2) == dict.fromkeys(posted, ("accepted", True))
+    assert [event.payload for event in there(peer, invoices, 1)] == [TWO]
+    peer.credit(1)
+    assert [event.payload for event in peer.receive(1)] == [TWO], "to the durable, too"
+    peer.leave(2)
+    there(peer, orders, 0)
+
+
+def test_W_15_with_its_control_link_a_transaction_ends(peer: Transacting, node: str) -> None:
+    peer.stored(node, ONE)
+    peer.consumer(node, credit=1)
+    peer.receive(1)
+    peer.publisher(node)
+    transaction = peer.begun()
+    [posted] = peer.post(transaction, TWO)
+    peer.told(1)
+    peer.retire(transaction, 0)
+    peer.send(frames.detach(CONTROL))
+    assert peer.told(1) == {posted: ("released", True)}
+    assert peer.detached(CONTROL) is None
+    [late] = peer.post(transaction, TWO)
+    assert peer.told(1) == {late: ("rejected:amqp:transaction:unknown-id", True)}
+    peer.settle([0], ACCEPTED, settled=False)
+    assert peer.told(1) == {0: ("accepted", True)}
+    peer.leave()
+    there(peer, node, 0)
+
+
+@pytest.mark.parametrize("end", [frames.end(), frames.close(), None], ids=["session", "connection", "socket"])
+def test_an_undischarged_transaction_is_rolled_back_when_its_peer_goes(
+    either: GatewayProcess, node: str, end: bytes | None
+) -> None:
+    with Peer(either.port) as witness:
+        with Transacting(either.port) as peer:
+            peer.stored(node, ONE)
+            peer.consumer(frames.source(node, default=frames.state("modified", True)), credit=1)
+            peer.receive(1)
+            peer.publisher(node)
+            transaction = peer.begun()
+            peer.post(transaction, TWO)
+            peer.told(1)
+            peer.retire(transaction, 0, settled=True)
+            if end is not None:
+                peer.send(end)
+                peer.until("end" if end == frames.end() else "close")
+        witness.consumer(node, credit=5)
+        [event] = witness.receive(1)
+        witness.nothing(0.1)
+        assert event.payload.endswith(ONE)
+        assert delivery_count(event.payload) == 1, "an attempt that its consumer's default counts"
+
+
+def delivery_count(payload: bytes) -> int:
+    header, _ = decode(payload, 0)
+    return int(header.value[4]) if header.descriptor == 0x70 and len(header.value) > 4 else 0

@@ -1,0 +1,90 @@
+"""A peer that transacts: a control link beside the others, and its requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.wire import frames
+from tests.wire.frames import Seen
+from tests.wire.peer import Peer
+from transformers.amqp_types import Described, ULong
+
+CONTROL = 7
+
+
+class Transacting(Peer):
+    """`declare` gives a txn-id; `discharge` gives what the gateway said of it."""
+
+    def control(self, handle: int = CONTROL, name: str = "control", outcomes: list[str] | None = None) -> Seen:
+        """A confirmed control link; the gateway's ATTACH."""
+        self.send(frames.attach_sender(frames.COORDINATOR, handle, name, outcomes=outcomes))
+        attached = self.expect("attach")
+        assert attached.field(6) is not None, attached
+        self._theirs[handle] = attached.field(1)
+        self.expect("flow")
+        return attached
+
+    def number(self) -> int:
+        self._deliveries += 1
+        return self._deliveries - 1
+
+    def declare(self, handle: int = CONTROL) -> bytes:
+        self.send(frames.declare(self.number(), handle))
+        said = self.expect("disposition")
+        assert (said.state, said.field(3)) == ("declared", True), said
+        transaction: bytes = said.field(4).value[0]
+        return transaction
+
+    def begun(self) -> bytes:
+        self.control()
+        return self.declare()
+
+    def discharge(self, transaction: bytes, fail: bool = False, handle: int = CONTROL) -> str | None:
+        """Its outcome; dispositions about others come behind it."""
+        number = self.number()
+        self.send(frames.discharge(number, transaction, fail, handle))
+        said = self.expect("disposition")
+        assert said.field(1) == number and said.field(3) is True, said
+        return said.state
+
+    def post(self, transaction: bytes, *payloads: bytes, handle: int = 0, settled: bool = False) -> list[int]:
+        """Publish inside a transaction; their delivery-ids."""
+        numbers = [self.number() for _ in payloads]
+        state = frames.in_transaction(transaction)
+        pairs = zip(numbers, payloads, strict=True)
+        self.send(*(frames.transfer(number, payload, handle, settled, state=state) for number, payload in pairs))
+        return numbers
+
+    def told(self, count: int) -> dict[int, tuple[str | None, bool]]:
+        """What was said of so many deliveries, and whether they were settled."""
+        said: dict[int, tuple[str | None, bool]] = {}
+        while len(said) < count:
+            seen = self.expect("disposition")
+            last = seen.field(1) if seen.field(2) is None else seen.field(2)
+            said.update(dict.fromkeys(range(seen.field(1), last + 1), (seen.state, seen.field(3) is True)))
+        return said
+
+    def until(self, name: str) -> Seen:
+        """The next frame of that name, whatever comes before."""
+        while True:
+            for index, seen in enumerate(self.seen):
+                if seen.name == name:
+                    del self.seen[: index + 1]
+                    return seen
+            self.seen.clear()
+            assert self._read(10.0), f"no {name}"
+
+    def leave(self, handle: int = 1) -> None:
+        """Close a consuming link."""
+        self.send(frames.detach(handle))
+        self.until("detach")
+
+    def retire(
+        self, transaction: bytes, *numbers: int, outcome: Described | None = None, settled: bool = False
+    ) -> None:
+        """State an outcome inside a transaction."""
+        self.settle(numbers, frames.in_transaction(transaction, outcome or frames.state("accepted")), settled)
+
+
+def request(descriptor: Any, fields: list[Any]) -> Described:
+    return Described(ULong(descriptor) if isinstance(descriptor, int) else descriptor, fields)
