@@ -81,6 +81,8 @@ class Acknowledgement:
         if operation == "seek":
             self.seek(runs[0][0])
             return
+        if operation == "lost":
+            return  # a note: nobody acknowledged it
         for first, last, _, cover in runs:
             if last >= self.position:
                 self.position = last + 1

@@ -47,6 +47,7 @@ Operation = Literal[
     "expired",
     "evicted",
     "trimmed",
+    "lost",
     "purge",
     "seek",
     "delete",

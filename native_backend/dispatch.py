@@ -25,6 +25,7 @@ from native_backend.expiry import stretch
 from native_backend.feed import Chunk, Cursor, Feed, chunk_of
 from native_backend.intervals import Intervals, dense_runs
 from native_backend.log import Failure, LogError, Records
+from native_backend.losses import lose_below
 from native_backend.nodes import Node
 from native_backend.postponing import postponed
 from native_backend.services import Services, bounded, subscribe_answer
@@ -385,7 +386,5 @@ class Dispatch:
             _LOG.warning("cannot read node %r now: %s", self.node.name, failure)
 
     def _kept(self, first: int) -> None:
-        lost = self.state.lose_below(first)
+        lose_below(self._services, self.node, self.durable.name, self.state, first)
         self._cursor.position = self.state.position
-        if lost:
-            _LOG.error("node %r, durable %r: %d EIDs lost by retention", self.node.name, self.durable.name, lost)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+_FIELDS = 4  # of a copy's key, before the key that it had
 COPY = b"2;"
 """How the key of a copy begins."""
 
@@ -34,11 +35,13 @@ def as_it_is(value: bytes, _: Letter) -> bytes:
 
 def copy_key(store: int, eid: int, cause: str, key: bytes) -> bytes:
     """The key of a copy: where it comes from and why, then the key it had when it was published."""
-    if key.startswith(COPY):
-        key = key.split(b";", 4)[4]
+    fields = key.split(b";", _FIELDS)
+    if key.startswith(COPY) and len(fields) > _FIELDS:
+        key = fields[_FIELDS]
     return b"%s%d;%d;%s;%s" % (COPY, store, eid, cause.encode(), key)
 
 
 def is_letter(key: bytes) -> bool:
     """A copy that was made because the event was given up (not one that an operator moved)."""
-    return key.startswith(COPY) and key.split(b";", 4)[3] != b"moved"
+    fields = key.split(b";", _FIELDS)
+    return key.startswith(COPY) and len(fields) > _FIELDS and fields[3] != b"moved"

@@ -6,6 +6,7 @@ May import: the standard library, `native_backend` below it.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -47,6 +48,8 @@ class Services:
     metadata: Metadata
     enclose: Enclose
     lease: Lease
+    alarms: Counter[str] = field(default_factory=Counter)
+    """What an operator has to look at, counted."""
     counted: dict[int, Counted] = field(default_factory=dict)
     """By store: the nodes that have a capacity."""
 

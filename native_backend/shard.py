@@ -22,6 +22,7 @@ from native_backend.durables import (
     queue_durable,
 )
 from native_backend.log import Failure, LogError
+from native_backend.losses import lose_below
 from native_backend.metadata import Metadata, realm_topic
 from native_backend.nodes import Node
 from native_backend.projection import Projector
@@ -225,9 +226,7 @@ class Shard:
             self.snapshots.stored(stored)
             recovered = self._recovered.pop(key, None)
             state = recovered.state if recovered else Acknowledgement(durable.start)
-            lost = state.lose_below(first)
-            if lost:
-                _LOG.error("node %r, durable %r: %d EIDs lost by retention", node.name, durable.name, lost)
+            lose_below(self._services, node, durable.name, state, first)
             unclean = recovered is not None and not recovered.closed
             result = Dispatch(self._services, node, durable, state, end if unclean else 0)
             self._open[key] = result

@@ -14,8 +14,10 @@ from native_backend import admin
 from native_backend.answers import Settled, SubscriptionLost
 from native_backend.limits import RealmLimits
 from native_backend.log import Log
+from native_backend.losses import ALARM
 from native_backend.projection import parse_projection
 from native_backend.snapshot import state_topic
+from tests.contract.test_realm_dead_letters import entries
 from tests.native_backend.gateway import Gateway
 from tests.native_backend.realm_world import SMALL, Start, bodies, gateway, start, world
 
@@ -259,3 +261,6 @@ def test_what_retention_took_is_skipped_and_stays_a_hole(start: Start) -> None:
     gateway.close()
     later = start(SMALL)
     assert later.consumer(node).drain() == []
+    assert later.realm._services.alarms[ALARM] >= 60
+    (noted,) = entries(later, "lost")
+    assert (noted["durable"], noted["runs"][0][1]) == ("queue", eids[60] - 1)  # type: ignore[index]
