@@ -31,6 +31,15 @@ def test_rhea_sends_and_qpid_jms_receives(gateway: StartGateway, realm: str) -> 
 
 
 @pytest.mark.parametrize("realm", REALMS)
+def test_a_transacted_jms_session_moves_messages_all_or_none(gateway: StartGateway, realm: str) -> None:
+    served = gateway(realm)
+    url = f"amqp://{served.address}"
+    assert jms("send", url, "from", "0", "100") == "accepted 100"
+    assert jms("transfer", url, "from", "to", "0", "100") == "transferred 100"
+    assert jms("receive", url, "to", "0", "100") == "received 100", "each once, and nothing of what was rolled back"
+
+
+@pytest.mark.parametrize("realm", REALMS)
 def test_a_jms_durable_subscriber_survives_a_gateway_restart(gateway: StartGateway, realm: str) -> None:
     served = gateway(realm)
     url = f"amqp://{served.address}"

@@ -16,6 +16,7 @@ import org.apache.qpid.jms.JmsConnectionFactory;
  * <pre>
  * Client send        URL QUEUE FIRST COUNT
  * Client receive     URL QUEUE FIRST COUNT
+ * Client transfer    URL FROM TO FIRST COUNT       in a transacted session: rolls ten back, then commits ten at a time
  * Client publish     URL TOPIC FIRST COUNT
  * Client durable     URL TOPIC FIRST COUNT CLIENT-ID NAME   opens the subscription and receives COUNT (0: opens it)
  * Client none-left   URL TOPIC CLIENT-ID NAME               fails when the subscription still has anything
@@ -38,7 +39,9 @@ public final class Client {
     try (Connection connection = new JmsConnectionFactory(arguments[1]).createConnection()) {
       if (clientId != null) connection.setClientID(clientId);
       connection.start();
-      run(arguments[0], connection.createSession(false, Session.CLIENT_ACKNOWLEDGE), rest);
+      boolean transacted = arguments[0].equals("transfer");
+      int mode = transacted ? Session.SESSION_TRANSACTED : Session.CLIENT_ACKNOWLEDGE;
+      run(arguments[0], connection.createSession(transacted, mode), rest);
     }
   }
 
@@ -46,6 +49,7 @@ public final class Client {
     switch (command) {
       case "send" -> send(session, session.createProducer(session.createQueue(rest[0])), rest);
       case "publish" -> send(session, session.createProducer(session.createTopic(rest[0])), rest);
+      case "transfer" -> transfer(session, rest);
       case "receive" -> receive(session.createConsumer(session.createQueue(rest[0])), rest);
       case "durable" -> receive(session.createDurableSubscriber(session.createTopic(rest[0]), rest[4]), rest);
       case "none-left" -> noneLeft(session.createDurableSubscriber(session.createTopic(rest[0]), rest[2]));
@@ -90,6 +94,28 @@ public final class Client {
     }
     consumer.close();
     System.out.println("received " + count);
+  }
+
+  private static void transfer(Session session, String[] rest) throws Exception {
+    MessageConsumer consumer = session.createConsumer(session.createQueue(rest[0]));
+    MessageProducer producer = session.createProducer(session.createQueue(rest[1]));
+    int count = Integer.parseInt(rest[3]);
+    for (int i = 0; i < 10; i++) producer.send(taken(consumer, i));
+    session.rollback();
+    for (int i = 1; i <= count; i++) {
+      producer.send(taken(consumer, i));
+      if (i % 10 == 0 || i == count) session.commit();
+    }
+    if (consumer.receive(500) != null) throw new IllegalStateException("more than was sent");
+    session.commit();
+    System.out.println("transferred " + count);
+  }
+
+  private static Message taken(MessageConsumer consumer, int after) throws Exception {
+    Message message = consumer.receive(RECEIVE_MS);
+    if (message == null) throw new IllegalStateException("nothing came after " + after);
+    compare(message.getIntProperty("number"), message);
+    return message;
   }
 
   private static void noneLeft(MessageConsumer consumer) throws Exception {
