@@ -191,9 +191,9 @@ def released_counts(original: Original) -> Original:
         failed: bool,
         elsewhere: bool,
         cause: str,
-        reason: str,
+        *more: Any,
     ) -> None:
-        original(self, link, operation, eids, seqs, owner, operation == "return", elsewhere, cause, reason)
+        original(self, link, operation, eids, seqs, owner, operation == "return", elsewhere, cause, *more)
 
     return settle
 
