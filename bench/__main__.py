@@ -1,4 +1,4 @@
-"""`python -m bench [--quick] [--no-memory]`: measures, and writes `bench/results/DATE-COMMIT.json` and `.md`.
+"""`python -m bench [--quick] [--[no-]memory]`: measures, and writes `bench/results/DATE-COMMIT.json` and `.md`.
 
 Progress on stderr, the table on stdout. Exit 1 when a run failed. May import: `bench`.
 """
@@ -29,15 +29,20 @@ def cases(quick: bool) -> list[Case]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="medians of 3, 1,000 in flight only, no memory run")
-    parser.add_argument("--no-memory", action="store_true", help="leave out the ten million messages")
+    parser.add_argument("--quick", action="store_true", help="medians of 3, 1,000 in flight only")
+    parser.add_argument(
+        "--memory",
+        action=argparse.BooleanOptionalAction,
+        help="ten million messages, and what the gateway holds meanwhile; default: with a whole run, not with --quick",
+    )
     arguments = parser.parse_args()
+    with_memory = not arguments.quick if arguments.memory is None else arguments.memory
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds: everything started is stopped
     started = time.strftime("%Y-%m-%dT%H%M")
     with running() as systems:
         plan = Plan(systems, cases(arguments.quick), 3 if arguments.quick else 5)
         plan.run()
-        memory = None if arguments.quick or arguments.no_memory else plan.memory()
+        memory = plan.memory() if with_memory else None
         results = document(plan, "python -m bench " + " ".join(sys.argv[1:]), started, memory)
     RESULTS.mkdir(exist_ok=True)
     target = RESULTS / f"{started}-{results['commit']}.json"
