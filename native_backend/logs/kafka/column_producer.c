@@ -180,12 +180,12 @@ static void forget(launch *one)
     PyMem_Free(one);
 }
 
-static launch *launch_of(producer *self, Py_ssize_t count, PyObject *offsets, PyObject *errors)
+static launch *launch_of(producer *self, PyObject *offsets, PyObject *errors)
 {
     launch *one = PyMem_Malloc(sizeof *one);
     if (!one)
         return NULL;
-    *one = (launch){self->launches.before, &self->launches, Py_NewRef(offsets), Py_NewRef(errors), count};
+    *one = (launch){self->launches.before, &self->launches, Py_NewRef(offsets), Py_NewRef(errors), 0};
     one->before->after = one->after->before = one;
     return one;
 }
@@ -238,7 +238,7 @@ static PyObject *producer_produce(producer *self, PyObject *args)
     Py_ssize_t count = PyList_GET_SIZE(keys);
     if (count != PyList_GET_SIZE(values))
         return PyErr_Format(PyExc_ValueError, "%zd keys, %zd values", count, PyList_GET_SIZE(values));
-    launch *one = launch_of(self, count, offsets, errors);
+    launch *one = launch_of(self, offsets, errors);
     message *messages = PyMem_Malloc((count ? (size_t)count : 1) * sizeof *messages);
     void *topic = one && messages ? topic_new(self->client, name, NULL) : NULL;
     if (!topic)
@@ -250,8 +250,8 @@ static PyObject *producer_produce(producer *self, PyObject *args)
     if (topic)
         topic_destroy(topic);
     PyMem_Free(messages);
-    if (one && (one->left == 0 || !topic || !refused))
-        forget(one); /* nothing of it will come back, unless we are out of memory */
+    if (one && one->left == 0)
+        forget(one); /* nothing of it was taken, so nothing comes back */
     return refused;
 }
 
