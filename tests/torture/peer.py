@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+from abc import ABC, abstractmethod
 from random import Random
 from typing import Any
 
@@ -21,7 +22,7 @@ RETRY_S = 0.15
 LINKS = itertools.count(1)
 
 
-class Peer:
+class Peer(ABC):
     """A connection with one session, and what became of it."""
 
     def __init__(self, name: str, number: int, port: int, history: History, random: Random) -> None:
@@ -43,36 +44,38 @@ class Peer:
 
     # -- to be said by subclasses
 
+    @abstractmethod
     def attach(self) -> None:
         """The session stands: attach."""
-        raise NotImplementedError
 
+    @abstractmethod
     def attached(self, handle: int, fields: list[Any]) -> None:
         """The gateway confirmed a link."""
-        raise NotImplementedError
 
     def credited(self, handle: int, credit: int) -> None:
         """The gateway's flow."""
+        return  # only a publisher minds
 
     def message(self, fields: list[Any], payload: bytes) -> None:
         """A transfer has come."""
         raise AssertionError(f"{self.name} does not consume")
 
+    @abstractmethod
     def stated(self, first: int, last: int, settled: bool, state: Any) -> None:
         """The gateway's disposition."""
-        raise NotImplementedError
 
+    @abstractmethod
     def act(self, now: float) -> None:
         """A moment with the session open."""
-        raise NotImplementedError
 
+    @abstractmethod
     def gone(self) -> None:
         """The connection is no more; nothing that was on its way is known."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def in_flight(self) -> int:
-        raise NotImplementedError
+        """Deliveries that have no outcome yet."""
 
     # -- the connection
 
