@@ -9,7 +9,8 @@ Two kinds of call:
   what they started is answered by a completion out of `poll`.
 * *control* calls (everything else) block up to a deadline and may be made from any thread; they raise `LogError`.
 
-May import: the standard library, `native_backend.rights`.
+A record with headers has a `HeadedKey` for its key, in and out (`native_backend/headers.py`).
+May import: the standard library, `native_backend.headers`, `rights`.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ class Records:
 class Append:
     """One batch for one partition, stored in order. The driver completes it in one or several `Appended`.
 
-    `keys` and `values` have equal length. `owner` is the caller's; no driver looks at it.
+    `keys` and `values` have equal length; all of the keys are `HeadedKey`s or none is. `owner` is the caller's; no
+    driver looks at it.
     """
 
     topic: str
@@ -169,8 +171,11 @@ class Log(Protocol):
         shard."""
         ...
 
-    def open_reader(self, topic: str, partition: int, start: int, stamped: bool = False) -> Reader:
-        """`stamped`: with the records' times."""
+    def open_reader(
+        self, topic: str, partition: int, start: int, stamped: bool = False, headed: bool = False
+    ) -> Reader:
+        """`stamped`: with the records' times. `headed`: with their headers; a log that has them at hand gives them
+        anyhow, another gives the records' own keys."""
         ...
 
     def poll(self) -> list[Completion]:

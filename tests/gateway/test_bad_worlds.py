@@ -75,9 +75,9 @@ def test_a_wrong_bootstrap_is_told_and_the_wait_can_be_ended(tmp_path: Path) -> 
 def test_a_realm_of_a_later_release_is_refused_with_what_to_do(tmp_path: Path) -> None:
     open_embedded(tmp_path / "realm").close()
     connection = sqlite3.connect(tmp_path / "realm" / "realm.sqlite")
-    connection.execute("PRAGMA user_version = 3")
+    connection.execute("PRAGMA user_version = 99")
     connection.close()
     gateway = make_gateway(tmp_path, embedded_realm(tmp_path))
     gateway.launch()
     assert gateway.await_exit() == 2
-    assert "has format 3; this release knows up to 2; a newer release wrote it: use that one" in gateway.log()
+    assert "has format 99; this release knows up to 3; a newer release wrote it: use that one" in gateway.log()

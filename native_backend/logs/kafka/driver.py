@@ -27,6 +27,7 @@ from native_backend.log import (
 from native_backend.logs.kafka import settings
 from native_backend.logs.kafka.control import Control, Positions
 from native_backend.logs.kafka.entry import Entry, quieten
+from native_backend.logs.kafka.headed_producer import HeadedProducer
 from native_backend.logs.kafka.producer import Producer as ColumnProducer
 from native_backend.logs.kafka.publisher import Publisher
 from native_backend.logs.kafka.ranges import Putter, Ranges
@@ -59,7 +60,10 @@ class KafkaLog:
         in_flight_max, record_bytes_max = config["queue.buffering.max.messages"], config["message.max.bytes"]
         try:
             self._publisher = Publisher(
-                lambda: ColumnProducer(config), int(str(in_flight_max)), int(str(record_bytes_max))
+                lambda: ColumnProducer(config),
+                lambda: HeadedProducer(config),
+                int(str(in_flight_max)),
+                int(str(record_bytes_max)),
             )
             Consumer(settings.tail(bootstrap, client, self._entry.on_error)).close()  # a wrong setting is told now
         except (KafkaException, ValueError) as error:
@@ -83,9 +87,11 @@ class KafkaLog:
             return
         slot.submit(writes, owner)
 
-    def open_reader(self, topic: str, partition: int, start: int, stamped: bool = False) -> Reader:
+    def open_reader(
+        self, topic: str, partition: int, start: int, stamped: bool = False, headed: bool = False
+    ) -> Reader:
         config = settings.tail(self._bootstrap, self._client, self._entry.on_error)
-        return KafkaReader(config, self._watch, topic, partition, start, stamped)
+        return KafkaReader(config, self._watch, topic, partition, start, stamped, headed)
 
     def poll(self) -> list[Completion]:
         completions: list[Completion] = [*self._publisher.poll()]

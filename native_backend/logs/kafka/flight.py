@@ -1,6 +1,6 @@
 """A part of a batch on its way through the producer, and the column of offsets that the producer fills.
 
-May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
+May import: the standard library, confluent-kafka, `native_backend.log`, `headers`, this driver.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from confluent_kafka import KafkaError
 
+from native_backend.headers import HeadedKey, key_bytes
 from native_backend.log import Append, Appended, Failure
 from native_backend.logs.kafka.causes import failure_of
 
@@ -16,13 +17,16 @@ from native_backend.logs.kafka.causes import failure_of
 class Flight:
     """Records `start .. end - 1` of `batch`. `refusals` are what the producer would not take: they get no callback."""
 
-    __slots__ = ("batch", "end", "errors", "offsets", "refreshed", "refusals", "size", "start", "taken")
+    __slots__ = ("batch", "end", "errors", "headed", "offsets", "refreshed", "refusals", "size", "start", "taken")
 
     def __init__(self, batch: Append, start: int, end: int, refusals: dict[int, Failure] | None = None) -> None:
         self.batch = batch
         self.start = start
         self.end = end
         self.size = sum(map(len, batch.values[start:end]))
+        self.headed = start < end and type(batch.keys[start]) is HeadedKey
+        if self.headed:
+            self.size += sum(map(key_bytes, batch.keys[start:end]))
         self.refusals = refusals or {}
         self.refreshed = False  # the topic's metadata was read anew for this flight
         self.offsets: list[int] = []
@@ -44,7 +48,7 @@ class Flight:
 
     @property
     def weight(self) -> int:
-        """Bytes of values that it has in the producer's queue."""
+        """Bytes of values (and of headers) that it has in the producer's queue."""
         return self.size if self.count else 0
 
     def columns(self) -> tuple[list[bytes], list[bytes]]:

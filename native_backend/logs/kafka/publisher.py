@@ -7,7 +7,7 @@ against its limit of five requests), and with more to send it spins until the an
 The producer's queue never overflows: what exceeds `in_flight_max` waits here, in order, partition by partition. A
 topic that the producer does not know is looked up once by a thread (the producer would go on refusing a topic that was
 deleted and made again), and what is appended to it meanwhile waits behind.
-May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
+May import: the standard library, confluent-kafka, `native_backend.log`, `headers`, this driver.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from confluent_kafka import KafkaError, KafkaException
 
+from native_backend.headers import HeadedKey, key_bytes
 from native_backend.log import Append, Appended, Failure
 from native_backend.logs.kafka.causes import failure_in, failure_of
 from native_backend.logs.kafka.flight import Flight
+from native_backend.logs.kafka.headed_producer import HeadedProducer
 from native_backend.logs.kafka.producer import Producer
 from native_backend.logs.kafka.settings import LAUNCH_MESSAGES
 
@@ -45,10 +47,17 @@ class Publisher:
     """Used by the gateway's one thread."""
 
     def __init__(
-        self, make: Callable[[], Producer], in_flight_max: int, record_bytes_max: int, launch_max: int = LAUNCH_MESSAGES
+        self,
+        make: Callable[[], Producer],
+        make_headed: Callable[[], HeadedProducer],
+        in_flight_max: int,
+        record_bytes_max: int,
+        launch_max: int = LAUNCH_MESSAGES,
     ) -> None:
         self._make = make
         self._producer = make()
+        self._make_headed = make_headed
+        self._headed: HeadedProducer | None = None  # made when it is needed
         self._in_flight_max = in_flight_max
         self._launch_max = min(launch_max, in_flight_max)
         self._record_bytes_max = record_bytes_max - RECORD_OVERHEAD_BYTES
@@ -71,6 +80,8 @@ class Publisher:
         landed: list[Appended] = []
         try:
             self._producer.poll()
+            if self._headed is not None:
+                self._headed.poll()
         except KafkaException as error:  # a fatal one
             return self._start_anew(error)
         for place, lane in list(self._lanes.items()):
@@ -84,18 +95,21 @@ class Publisher:
         """Let go of what is still on its way, and of the connections."""
         self._look_ups.shutdown(wait=False, cancel_futures=True)
         self._producer.close()
+        if self._headed is not None:
+            self._headed.close()
 
     def _flights(self, batch: Append) -> Iterator[Flight]:
         keys, values = batch.keys, batch.values
         limit, count = self._record_bytes_max, len(batch.keys)
-        largest = max(map(len, keys), default=0) + max(map(len, values), default=0)
+        weigh = key_bytes if keys and type(keys[0]) is HeadedKey else len
+        largest = max(map(weigh, keys), default=0) + max(map(len, values), default=0)
         step = self._launch_max
         if largest <= limit and count <= step:
             yield Flight(batch, 0, count)
             return
         start = 0
         for index in range(count):
-            if len(keys[index]) + len(values[index]) > limit:
+            if weigh(keys[index]) + len(values[index]) > limit:
                 if start < index:
                     yield Flight(batch, start, index)
                 yield Flight(batch, index, index + 1, {0: Failure("too-large", f"more than {limit} bytes")})
@@ -117,6 +131,8 @@ class Publisher:
             if lane.look_up is not None and not lane.look_up.done():
                 return
             flight = lane.waiting[0]
+            if lane.flying and lane.flying[-1].headed != flight.headed:
+                return  # two producers, one order
             if flight.count > room:
                 lane.waiting.appendleft(flight.cut(room))
                 continue
@@ -136,16 +152,24 @@ class Publisher:
     def _produce(self, lane: Lane, flight: Flight) -> bool:
         """Hand a flight over; False when its topic has to be looked up first."""
         batch = flight.batch
-        refused = self._producer.produce(batch.topic, batch.partition, *flight.columns(), flight.offsets, flight.errors)
+        producer = self._producer_of(flight)
+        refused = producer.produce(batch.topic, batch.partition, *flight.columns(), flight.offsets, flight.errors)
         if not refused:
             return True
         accepted = flight.end - flight.start - len(refused)
         if not accepted and not flight.refreshed and all(code in UNKNOWN for _, code, _ in refused):
             flight.refreshed = True
-            lane.look_up = self._look_ups.submit(self._producer.look_up, batch.topic, LOOK_UP_S)
+            lane.look_up = self._look_ups.submit(producer.look_up, batch.topic, LOOK_UP_S)
             return False
         flight.refusals = {index: _not_taken(KafkaError(code, words)) for index, code, words in refused}
         return True
+
+    def _producer_of(self, flight: Flight) -> Producer | HeadedProducer:
+        if not flight.headed:
+            return self._producer
+        if self._headed is None:
+            self._headed = self._make_headed()
+        return self._headed
 
     def _land(self, lane: Lane, landed: list[Appended]) -> None:
         while lane.flying:
@@ -158,7 +182,7 @@ class Publisher:
             self._bytes -= flight.weight
 
     def _start_anew(self, error: BaseException) -> list[Appended]:
-        """The producer is dead. What it had is stored or not, nobody knows; what waited goes to a new one."""
+        """A producer is dead. What was under way is stored or not, nobody knows; what waited goes to a new one."""
         words = failure_in(error)
         failure = Failure("indeterminate", words.detail, words.code)
         given_up = [
@@ -170,6 +194,9 @@ class Publisher:
         self._count = self._bytes = 0
         self._look_ups.submit(self._producer.close)
         self._producer = self._make()
+        if self._headed is not None:
+            self._look_ups.submit(self._headed.close)
+            self._headed = None
         return given_up
 
 

@@ -17,6 +17,7 @@ from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
 from native_backend.logs.kafka.entry import Entry
 from native_backend.logs.kafka.producer import bury
 from native_backend.logs.kafka.publisher import UNKNOWN
+from native_backend.logs.kafka.reader import key_of
 
 CONSUME_MAX = 5000
 REACH_S = 2.0  # for one question, until it is asked again
@@ -202,7 +203,7 @@ def _read(consumer: Consumer, start: int, end: int, count_max: int, deadline: fl
 def _add(records: Records, message: Message) -> None:
     records.offsets.append(_offset(message))
     records.timestamps_ms.append(message.timestamp()[1])
-    records.keys.append(message.key())
+    records.keys.append(key_of(message))
     records.values.append(message.value())
 
 

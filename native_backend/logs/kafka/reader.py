@@ -2,13 +2,16 @@
 
 The consumer notices neither that its topic was deleted nor that it was made again (it reads on in the new one), so
 every read looks at what the watch (`watch.py`) has seen.
-May import: confluent-kafka, `native_backend.log`, this driver.
+May import: confluent-kafka, `native_backend.log`, `headers`, this driver.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from native_backend.headers import headed
 from native_backend.log import Failure
 from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
 from native_backend.logs.kafka.settings import Config
@@ -17,12 +20,21 @@ from native_backend.logs.kafka.watch import Sight, Watch
 Taken = tuple[list[int], list[bytes], list["bytes | None"]]
 
 
+def key_of(message: Message) -> bytes | None:
+    """With its headers."""
+    headers: Any = message.headers()  # a list of pairs, or None: what was read has no other form
+    return headed(message.key(), headers)
+
+
 class KafkaReader:
     """Reads committed records forward."""
 
-    def __init__(self, config: Config, watch: Watch, topic: str, partition: int, start: int, stamped: bool) -> None:
+    def __init__(
+        self, config: Config, watch: Watch, topic: str, partition: int, start: int, stamped: bool, headed: bool = False
+    ) -> None:
         self.times_ms: list[int] = []
         self._stamped = stamped
+        self._headed = headed
         self._position = start
         self._watch = watch
         self._sight: Sight = watch.open(topic, partition)
@@ -42,7 +54,7 @@ class KafkaReader:
             return failure_in(error)
         if not messages:
             return None
-        keys: list[bytes | None] = [message.key() for message in messages]
+        keys = self._keys(messages)
         values: list[bytes | None] = [message.value() for message in messages]
         if None in keys or None in values:  # an error has no key: only then is it worth asking each
             return self._sort_out(messages)
@@ -55,6 +67,11 @@ class KafkaReader:
     def close(self) -> None:
         self._watch.close(self._sight)
         self._consumer.close()
+
+    def _keys(self, messages: list[Message]) -> list[bytes | None]:
+        if self._headed:
+            return [key_of(message) for message in messages]
+        return [message.key() for message in messages]
 
     def _fail(self, error: KafkaError) -> None:
         failure = failure_of(error)
@@ -82,7 +99,7 @@ class KafkaReader:
             if value is not None:
                 offsets.append(offset)
                 values.append(value)
-                keys.append(message.key())
+                keys += self._keys([message])
                 self.times_ms.append(message.timestamp()[1])
         if offsets:
             return offsets, values, keys

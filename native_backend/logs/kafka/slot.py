@@ -3,7 +3,7 @@ beyond the time they were given (kafka.md, surprise 5).
 
 A transaction that was not asked to commit is certainly not stored. One that was, and got no answer, is in doubt: the
 slot is then broken, and only a new claim (a new producer under the same id, which ends the old transaction) makes
-another. May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
+another. May import: the standard library, confluent-kafka, `native_backend.log`, `headers`, this driver.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from queue import SimpleQueue
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from native_backend.headers import HeadedKey, record_key
 from native_backend.log import Failure, LogError, Transacted, Write
 from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
 from native_backend.logs.kafka.producer import bury
@@ -132,9 +133,10 @@ class Slot:
                 self._producer.produce(
                     write.topic,
                     write.value,
-                    write.key,
+                    record_key(write.key),
                     write.partition,
                     on_delivery=lambda error, message: job.delivered(index, error, message),
+                    headers=list(write.key.headers) if type(write.key) is HeadedKey else None,
                 )
                 return None
             except BufferError:

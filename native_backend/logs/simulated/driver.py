@@ -13,6 +13,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from random import Random
 
+from native_backend.headers import key_bytes
 from native_backend.log import (
     Append,
     Appended,
@@ -80,7 +81,9 @@ class SimulatedLog:
         due = self._due((f"transactions of {shard}", 0))
         self._at(due, None, lambda: self._commit(shard, writes, owner))
 
-    def open_reader(self, topic: str, partition: int, start: int, stamped: bool = False) -> Reader:
+    def open_reader(
+        self, topic: str, partition: int, start: int, stamped: bool = False, headed: bool = False
+    ) -> Reader:
         found = self._disk.partitions.get((topic, partition))
         return SimulatedReader(found, start, self._now_ms, lambda: self._roll(self.faults.stall))
 
@@ -239,7 +242,7 @@ class SimulatedLog:
         return sorted(cuts - {0}) or [0]
 
     def _too_large(self, batch: Append, index: int) -> bool:
-        return len(batch.keys[index]) + len(batch.values[index]) > self._record_bytes_max
+        return key_bytes(batch.keys[index]) + len(batch.values[index]) > self._record_bytes_max
 
     def _store(self, batch: Append, start: int, end: int) -> None:
         place = (batch.topic, batch.partition)
@@ -304,7 +307,7 @@ class SimulatedLog:
             cause: Cause | None = None
             if partition is None:
                 cause = "not-found"
-            elif len(write.key or b"") + len(write.value or b"") > self._record_bytes_max:
+            elif key_bytes(write.key) + len(write.value or b"") > self._record_bytes_max:
                 cause = "too-large"
             elif partition.compacted and write.key is None:
                 cause = "unexpected"

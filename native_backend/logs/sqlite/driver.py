@@ -45,7 +45,9 @@ class SqliteLog:
     def transact(self, shard: str, writes: Sequence[Write], owner: object) -> None:
         self._writer.submit(Transaction(writes, owner, shard, self._holder))
 
-    def open_reader(self, topic: str, partition: int, start: int, stamped: bool = False) -> Reader:
+    def open_reader(
+        self, topic: str, partition: int, start: int, stamped: bool = False, headed: bool = False
+    ) -> Reader:
         return SqliteReader(self._catalog, self._reading, topic, partition, start)
 
     def poll(self) -> list[Completion]:

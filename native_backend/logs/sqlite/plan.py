@@ -2,7 +2,7 @@
 
 Made before the write lock is taken, so that the lock is short. Records of one partition go into rows of at most
 `ROW_RECORDS` and `ROW_BYTES`; after each row one offset is skipped, now and then three more: nobody may believe that
-offsets are dense. May import: the standard library, `native_backend.log`, this driver.
+offsets are dense. May import: the standard library, `native_backend.log`, `headers`, this driver.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from native_backend.headers import HeadedKey
 from native_backend.log import Append, Appended, Completion, Failure, Transacted, Write
 from native_backend.logs.sqlite.catalog import Catalog, Partition
 from native_backend.logs.sqlite.columns import encode
@@ -43,7 +44,8 @@ class Row:
 
 
 def record_bytes(key: bytes | None, value: bytes | None) -> int:
-    return len(key or b"") + len(value or b"")
+    size = len(key or b"") + len(value or b"")
+    return size + key.extra_bytes if type(key) is HeadedKey else size
 
 
 class Plan:
@@ -85,7 +87,8 @@ class Plan:
             return
         keys, values, limit = batch.keys, batch.values, self._record_bytes_max
         largest = max(map(len, keys), default=0) + max(map(len, values), default=0)
-        refused = [] if largest <= limit else _too_large(keys, values, limit)
+        headed = HeadedKey in map(type, keys)
+        refused = [] if largest <= limit and not headed else _too_large(keys, values, limit)
         start = 0
         for index in refused:
             self._store(batch, partition, start, index)

@@ -3,7 +3,8 @@
 A row of `batches` is a run of records with dense offsets (`columns.py`); between rows offsets are skipped, as Kafka's
 commit markers do. A compacted topic has one record a row, and its key beside it, so that the next record of the key
 takes the older one away. `partitions.next` is the end of a partition; the trigger keeps it true in the statement
-that stores. `claims` says who may transact for a shard; format 1 had none. Times are milliseconds since 1970.
+that stores. `claims` says who may transact for a shard; format 1 had none, formats 1 and 2 no headers (`columns.py`).
+Times are milliseconds since 1970.
 Errors: `sqlite3.Error`, and `LogError` for a file that is not ours. May import: the standard library,
 `native_backend.log`.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from native_backend.log import FORMAT, Failure, LogError
 
 FILE = "realm.sqlite"
-VERSION = 2
+VERSION = 3
 CACHE_KIB = 8192
 CHECKPOINT_PAGES = 4096  # 16 MiB of write-ahead log between two checkpoints
 BUSY_STEP_S = 0.001

@@ -208,7 +208,7 @@ def publisher(producers: list[FakeProducer]) -> Any:
         producers.append(FakeProducer())
         return producers[-1]
 
-    return Publisher(make, 10_000, 1_000_000)
+    return Publisher(make, make, 10_000, 1_000_000)
 
 
 def told(answers: list[Appended]) -> list[tuple[int, list[int], str]]:

@@ -31,7 +31,7 @@ class SlowProducer:
     def purge(self) -> None: ...
     def close(self) -> None: ...
 
-    def produce(self, *_args: object, on_delivery: Callable[[Any, Any], None]) -> None:
+    def produce(self, *_args: object, on_delivery: Callable[[Any, Any], None], headers: object = None) -> None:
         on_delivery(None, FakeMessage(3))
 
     def flush(self, _timeout: float) -> int:

@@ -251,7 +251,7 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / FILE)
     connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(LogError, match="has format 9; this release knows up to 2"):
+    with pytest.raises(LogError, match="has format 9; this release knows up to 3"):
         open_embedded(tmp_path)
 
 
