@@ -20,6 +20,7 @@ from gateway.termini import Terminus
 from mappings import Decision, TableSet
 from mappings.vocabulary import TABLES
 from native_backend.answers import Settled
+from native_backend.settlement import Settling
 from transformers import redelivered_header
 
 if TYPE_CHECKING:
@@ -176,14 +177,8 @@ class ConsumingLink:
         if then["native"] == "none":
             self._conclude(batch, None, None)
         else:
-            how = {
-                "failed": then["failed"],
-                "elsewhere": then["elsewhere"],
-                "cause": cause,
-                "reason": state,
-                "held": held,
-            }
-            self.subscription.settle(then["native"], eids, seqs, batch, **how)
+            settling = Settling(then["native"], then["failed"], then["elsewhere"], cause, state, held)
+            self.subscription.settle(settling, eids, seqs, batch)
 
     def settled(self, batch: _Batch, answer: Settled) -> None:
         """The realm has answered: the journal holds it, or does not."""

@@ -13,6 +13,7 @@ from gateway.transaction import Transaction
 from mappings import Decision
 from native_backend.answers import CommitAnswer, Settled
 from native_backend.realm import Settlement
+from native_backend.settlement import Settling
 
 if TYPE_CHECKING:
     from gateway.consuming import ConsumingLink
@@ -44,15 +45,8 @@ class Enlisted:
         then = self.decision.then
         if not self._held:
             return None
-        return self.link.subscription.enlist(
-            self.native,  # type: ignore[arg-type]
-            self.eids,
-            self.seqs,
-            failed=then["failed"],
-            elsewhere=then["elsewhere"],
-            cause=self.cause,
-            reason=self.state,
-        )
+        settling = Settling(then["native"], then["failed"], then["elsewhere"], self.cause, self.state, held=True)
+        return self.link.subscription.enlist(settling, self.eids, self.seqs)
 
     def conclude(self, answer: CommitAnswer) -> None:
         """The commit was answered."""

@@ -16,7 +16,7 @@ import logging
 from typing import Protocol
 
 from native_backend.acknowledgement import Acknowledgement, Run, Standing, remove_all
-from native_backend.answers import Operation, Settled, SubscribeAnswer
+from native_backend.answers import Settled, SubscribeAnswer
 from native_backend.barred import Barred
 from native_backend.dead_letters import Burial, dead_letter_node
 from native_backend.delivery import Delivered, Gathering
@@ -29,7 +29,7 @@ from native_backend.losses import lose_below
 from native_backend.nodes import Node
 from native_backend.postponing import postponed
 from native_backend.services import Services, bounded, subscribe_answer
-from native_backend.settlement import Settlement, Unit
+from native_backend.settlement import Settlement, Settling, Unit
 
 _LOG = logging.getLogger(__name__)
 _LASTING = ("not-found", "refused")  # failures of a read that waiting does not mend
@@ -221,31 +221,19 @@ class Dispatch:
 
     # -- settling
 
-    def settle(
-        self,
-        link: Link,
-        operation: Operation,
-        eids: list[int],
-        seqs: list[int],
-        owner: object,
-        failed: bool,
-        elsewhere: bool,
-        cause: str,
-        reason: str,
-        held: bool = False,
-    ) -> None:
+    def settle(self, link: Link, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
         if not eids:
             self._services.answer(Settled(owner, "done"))
             return
-        settlement = self.take_off(link, operation, eids, seqs, failed, elsewhere, cause, held)
+        settlement = self.take_off(link, settling, eids, seqs)
         if settlement is None:
             self._services.answer(Settled(owner, "not-found", "not outstanding"))
             return
         settlement.owner = owner
         settlement.held = False  # no transaction has it any more, whatever comes of it
-        if operation == "dead-letter":
-            self._give_up(settlement, reason)
-        elif failed and self.current.properties.redelivery_delay_ms:
+        if settling.operation == "dead-letter":
+            self._give_up(settlement, settling.reason)
+        elif settling.failed and self.current.properties.redelivery_delay_ms:
             self._postpone(settlement)
         else:
             self._services.journal.add(settlement)
@@ -265,22 +253,13 @@ class Dispatch:
         else:
             self._services.journal.add_unit(Unit(parts, [], settlement.owner, settles=True))
 
-    def take_off(
-        self,
-        link: Link,
-        operation: Operation,
-        eids: list[int],
-        seqs: list[int],
-        failed: bool,
-        elsewhere: bool,
-        cause: str,
-        held: bool,
-    ) -> Settlement | None:
+    def take_off(self, link: Link, settling: Settling, eids: list[int], seqs: list[int]) -> Settlement | None:
         """For a settlement that somebody will give to the journal, or restore. None when it is not there."""
         runs = self.state.runs(eids, seqs)
-        if not remove_all(link.held if held else link.outstanding, runs):
+        if not remove_all(link.held if settling.held else link.outstanding, runs):
             return None
-        return Settlement(self, link, operation, failed, elsewhere, cause, runs, len(eids), None, held=held)
+        how = settling.operation, settling.failed, settling.elsewhere, settling.cause
+        return Settlement(self, link, *how, runs, len(eids), None, held=settling.held)
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
         """Which of them have but one attempt left."""

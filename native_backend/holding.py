@@ -10,13 +10,13 @@ from collections.abc import Callable
 from functools import partial
 
 from native_backend.acknowledgement import remove_all
-from native_backend.answers import Operation, SettleAnswer
+from native_backend.answers import SettleAnswer
 from native_backend.dead_letters import Enclosing, dead_letter_node
 from native_backend.dispatch import Dispatch, Link
 from native_backend.intervals import dense_runs
 from native_backend.postponing import postponed
 from native_backend.services import Services
-from native_backend.settlement import Settlement
+from native_backend.settlement import Settlement, Settling
 
 
 def hold(link: Link, eids: list[int]) -> bool:
@@ -42,26 +42,18 @@ def unhold(dispatch: Dispatch, link: Link, eids: list[int]) -> None:
 
 
 def enlist(
-    services: Services,
-    dispatch: Dispatch,
-    link: Link,
-    operation: Operation,
-    eids: list[int],
-    seqs: list[int],
-    failed: bool,
-    elsewhere: bool,
-    cause: str,
-    reason: str,
+    services: Services, dispatch: Dispatch, link: Link, settling: Settling, eids: list[int], seqs: list[int]
 ) -> Settlement | None:
     """What is held, for a commit. None when it is not held."""
-    settlement = dispatch.take_off(link, operation, eids, seqs, failed, elsewhere, cause, True)
+    assert settling.held, "a commit settles what is held"
+    settlement = dispatch.take_off(link, settling, eids, seqs)
     if settlement is None:
         return None
-    target = dead_letter_node(services.metadata, dispatch.node) if operation == "dead-letter" else None
+    target = dead_letter_node(services.metadata, dispatch.node) if settling.operation == "dead-letter" else None
     if target is not None:
-        enclosing = Enclosing(services, dispatch, dispatch.state, target, dispatch.node.topic, reason)
+        enclosing = Enclosing(services, dispatch, dispatch.state, target, dispatch.node.topic, settling.reason)
         settlement.prepare = partial(enclosing.prepare, settlement)
-    elif failed and dispatch.current.properties.redelivery_delay_ms:
+    elif settling.failed and dispatch.current.properties.redelivery_delay_ms:
         settlement.prepare = partial(_rest_later, services, dispatch, settlement)
     return settlement
 

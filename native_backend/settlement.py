@@ -32,6 +32,18 @@ class Keeper(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """What is to become of events, and why: one for all that met the same decision."""
+
+    operation: Operation
+    failed: bool = False
+    elsewhere: bool = False  # a returned event is not offered to that link again
+    cause: str = "disposition"
+    reason: str = ""  # the state that made it so, for whoever reads the dead letters
+    held: bool = False  # of what a transaction holds, not of what is outstanding
+
+
 @dataclass(slots=True, eq=False)
 class Settlement:
     """One `Subscription.settle`. `writes` are stored in the same transaction (a dead letter's copy, a move)."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from native_backend.access import ANONYMOUS, Subject
-from native_backend.answers import Operation, SettleAnswer, Settled, SubscribeAnswer, SubscriptionLost
+from native_backend.answers import SettleAnswer, Settled, SubscribeAnswer, SubscriptionLost
 from native_backend.delivery import Delivered, Gathering
 from native_backend.dispatch import Dispatch
 from native_backend.expiry import stretch
@@ -25,7 +25,7 @@ from native_backend.intervals import Intervals
 from native_backend.log import Failure
 from native_backend.nodes import Node
 from native_backend.services import Services, bounded, subscribe_answer
-from native_backend.settlement import Settlement
+from native_backend.settlement import Settlement, Settling
 
 _LOG = logging.getLogger(__name__)
 Mode = Literal["queue", "plain", "durable"]
@@ -66,22 +66,8 @@ class Subscription(ABC):
         """Events for this link now, at most that many; None if there are none ready."""
 
     @abstractmethod
-    def settle(
-        self,
-        operation: Operation,
-        eids: list[int],
-        seqs: list[int],
-        owner: object,
-        *,
-        failed: bool = False,
-        elsewhere: bool = False,
-        cause: str = "disposition",
-        reason: str = "",
-        held: bool = False,
-    ) -> None:
-        """Answered by `Settled` once the journal holds it. Only what `take` gave this link, and once. `reason`: the
-        state that made it so, for whoever reads the dead letters.
-        `held`: of what is held, not of what is outstanding."""
+    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
+        """Answered by `Settled` once the journal holds it. Only what `take` gave this link, and once."""
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
         """Of which events one more failed attempt would be the last that their node allows; None: of none."""
@@ -96,17 +82,7 @@ class Subscription(ABC):
     def unhold(self, eids: list[int]) -> None:
         """As outstanding as before; available again where the link has gone."""
 
-    def enlist(
-        self,
-        operation: Operation,
-        eids: list[int],
-        seqs: list[int],
-        *,
-        failed: bool = False,
-        elsewhere: bool = False,
-        cause: str = "disposition",
-        reason: str = "",
-    ) -> Settlement | None:
+    def enlist(self, settling: Settling, eids: list[int], seqs: list[int]) -> Settlement | None:
         """As `settle` of what is held, for `Realm.commit`. None where that cannot be done: not held, or lost."""
         return None
 
@@ -159,24 +135,12 @@ class DurableSubscription(Subscription):
             self._leave()
         super().revoke(native)
 
-    def settle(
-        self,
-        operation: Operation,
-        eids: list[int],
-        seqs: list[int],
-        owner: object,
-        *,
-        failed: bool = False,
-        elsewhere: bool = False,
-        cause: str = "disposition",
-        reason: str = "",
-        held: bool = False,
-    ) -> None:
+    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
         if self._lost is not None:
             answer: SettleAnswer = self._lost if self._lost in ("not-found", "access-denied") else "unexpected"
             self._services.answer(Settled(owner, answer, self._lost))
             return
-        self._dispatch.settle(self, operation, eids, seqs, owner, failed, elsewhere, cause, reason, held)
+        self._dispatch.settle(self, settling, eids, seqs, owner)
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
         return self._dispatch.last_attempts(eids)
@@ -187,20 +151,10 @@ class DurableSubscription(Subscription):
     def unhold(self, eids: list[int]) -> None:
         unhold(self._dispatch, self, eids)
 
-    def enlist(
-        self,
-        operation: Operation,
-        eids: list[int],
-        seqs: list[int],
-        *,
-        failed: bool = False,
-        elsewhere: bool = False,
-        cause: str = "disposition",
-        reason: str = "",
-    ) -> Settlement | None:
+    def enlist(self, settling: Settling, eids: list[int], seqs: list[int]) -> Settlement | None:
         if self._lost is not None:
             return None
-        return enlist(self._services, self._dispatch, self, operation, eids, seqs, failed, elsewhere, cause, reason)
+        return enlist(self._services, self._dispatch, self, settling, eids, seqs)
 
     def _leave(self) -> None:
         self._dispatch.leave(self)
@@ -239,19 +193,7 @@ class PlainSubscription(Subscription):
                 self._cursor.position = eids[-1] + 1
         return gathering.delivered({}, 0)
 
-    def settle(
-        self,
-        operation: Operation,
-        eids: list[int],
-        seqs: list[int],
-        owner: object,
-        *,
-        failed: bool = False,
-        elsewhere: bool = False,
-        cause: str = "disposition",
-        reason: str = "",
-        held: bool = False,
-    ) -> None:
+    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
         """A plain subscription has nothing outstanding, so nothing of it can be settled."""
         self._services.answer(Settled(owner, "not-found", "not outstanding"))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from bench.scale.ground import opened, resident_mb
 from native_backend.intervals import Intervals
+from native_backend.settlement import Settling
 from tests.native_backend.gateway import Gateway
 from tests.native_backend.logs.worlds import World
 
@@ -79,7 +80,7 @@ def settle_all(gateway: Gateway, subscription: Any, events: int) -> int:
             eids = delivered.eids
             rng.shuffle(eids)
             owner = object()
-            subscription.settle("acknowledge", eids, [*range(seq, seq + len(eids))], owner)
+            subscription.settle(Settling("acknowledge"), eids, [*range(seq, seq + len(eids))], owner)
             seq += len(eids)
             settled += len(eids)
             assert gateway.settled(owner) == "done"

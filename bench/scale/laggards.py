@@ -16,6 +16,7 @@ from native_backend.answers import NodeKind
 from native_backend.durables import channel_durable, durable_key, encode_durable
 from native_backend.metadata import realm_topic
 from native_backend.nodes import Node
+from native_backend.settlement import Settling
 from native_backend.subscription import Subscription
 from tests.native_backend.gateway import Gateway
 from tests.native_backend.logs.worlds import World
@@ -70,7 +71,7 @@ def follow(gateway: Gateway, subscriptions: list[Subscription], each: int, befor
             delivered = subscription.take(min(left[at], 500), 1 << 20) if left[at] else None
             if delivered is not None:
                 count = len(delivered.eids)
-                subscription.settle("acknowledge", delivered.eids, [*range(seq, seq + count)], None)
+                subscription.settle(Settling("acknowledge"), delivered.eids, [*range(seq, seq + count)], None)
                 left[at] -= count
                 seq += count
         gateway.realm.poll()

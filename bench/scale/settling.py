@@ -12,6 +12,7 @@ from typing import Any
 from bench.scale.ground import opened, percentile
 from native_backend.answers import Settled, Subscribed
 from native_backend.nodes import Node
+from native_backend.settlement import Settling
 from native_backend.subscription import Subscribe, Subscription
 from tests.native_backend.gateway import Gateway
 from tests.native_backend.logs.worlds import World
@@ -28,8 +29,8 @@ def settling(world: World, durables: int, seconds: float) -> dict[str, Any]:
     opening_s = time.monotonic() - began
     for _ in range(EVENTS // 500):
         gateway.publish(node, [b"x" * 100] * 500)
-    paced = Settling(gateway, subscriptions, durables * RATE)
-    closed = Settling(gateway, subscriptions, None)
+    paced = Pace(gateway, subscriptions, durables * RATE)
+    closed = Pace(gateway, subscriptions, None)
     for case in (paced, closed):
         case.run(1.0)
         case.latencies.clear()
@@ -54,7 +55,7 @@ def subscribed(gateway: Gateway, node: Node, durables: int) -> list[Subscription
     return [found[at] for at in range(durables)]
 
 
-class Settling:
+class Pace:
     """Drives the subscriptions, one event of each at a time."""
 
     def __init__(self, gateway: Gateway, subscriptions: list[Subscription], rate: float | None) -> None:
@@ -101,7 +102,7 @@ class Settling:
             taken.append(at)
             self._seq += 1
             self._begun[at] = time.monotonic()
-            self._subscriptions[at].settle("acknowledge", delivered.eids, [self._seq], at)
+            self._subscriptions[at].settle(Settling("acknowledge"), delivered.eids, [self._seq], at)
         self._started += len(taken)
         self._busy += len(taken)
         if taken:

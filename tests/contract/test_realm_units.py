@@ -12,7 +12,7 @@ from native_backend.limits import RealmLimits
 from native_backend.log import Write
 from native_backend.logs.simulated.driver import SimulatedLog
 from native_backend.realm import Posting
-from native_backend.settlement import Settlement
+from native_backend.settlement import Settlement, Settling
 from tests.native_backend.gateway import Consumer, Gateway
 from tests.native_backend.logs.worlds import RECORD_BYTES_MAX, SimulatedWorld
 from tests.native_backend.realm_world import Start, bodies, gateway, start, world
@@ -28,7 +28,9 @@ def posting(gateway: Gateway, name: str, values: list[bytes]) -> Posting:
 
 def enlist(consumer: Consumer, eids: list[int]) -> Settlement:
     assert consumer.subscription.hold(eids)
-    settlement = consumer.subscription.enlist("acknowledge", eids, [consumer.seqs[eid] for eid in eids])
+    settlement = consumer.subscription.enlist(
+        Settling("acknowledge", held=True), eids, [consumer.seqs[eid] for eid in eids]
+    )
     assert settlement is not None
     return settlement
 

@@ -23,6 +23,7 @@ from native_backend.log import Log
 from native_backend.nodes import Node
 from native_backend.presence import Process, SystemPresence
 from native_backend.realm import Realm, Subscribe
+from native_backend.settlement import Settling
 from native_backend.subscription import Mode, Subscription
 from tests.native_backend.logs.worlds import PATIENCE_S, SimulatedWorld, World
 
@@ -92,7 +93,7 @@ class Consumer:
     def start(self, operation: Operation, eids: list[int], **how: Any) -> object:
         """Settle without waiting; what the answer will be known by."""
         owner = object()
-        self.subscription.settle(operation, eids, [self.seqs[eid] for eid in eids], owner, **how)
+        self.subscription.settle(Settling(operation, **how), eids, [self.seqs[eid] for eid in eids], owner)
         return owner
 
     def settle(self, operation: Operation, eids: list[int], **how: Any) -> str:

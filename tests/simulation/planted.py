@@ -27,6 +27,7 @@ from native_backend.answers import Published, Settled
 from native_backend.dispatch import Dispatch
 from native_backend.journal import Journal
 from native_backend.publisher import Publisher
+from native_backend.settlement import Settling
 from native_backend.snapshot import Frozen
 
 Original = Callable[..., Any]
@@ -181,19 +182,8 @@ def return_not_counted(original: Original) -> Original:
 
 @_bug(Dispatch, "settle", "Every return counts as a failed attempt.")
 def released_counts(original: Original) -> Original:
-    def settle(
-        self: Any,
-        link: Any,
-        operation: str,
-        eids: Any,
-        seqs: Any,
-        owner: Any,
-        failed: bool,
-        elsewhere: bool,
-        cause: str,
-        *more: Any,
-    ) -> None:
-        original(self, link, operation, eids, seqs, owner, operation == "return", elsewhere, cause, *more)
+    def settle(self: Any, link: Any, settling: Settling, *arguments: Any) -> None:
+        original(self, link, replace(settling, failed=settling.operation == "return"), *arguments)
 
     return settle
 
@@ -227,8 +217,8 @@ def answer_before_the_journal(original: Original) -> Original:
 
 @_bug(Dispatch, "settle", "An acknowledged event is available again until the journal has it.")
 def redelivery_before_the_journal(original: Original) -> Original:
-    def settle(self: Any, link: Any, operation: str, eids: list[int], *arguments: Any) -> None:
-        original(self, link, operation, eids, *arguments)
+    def settle(self: Any, link: Any, settling: Settling, eids: list[int], *arguments: Any) -> None:
+        original(self, link, settling, eids, *arguments)
         for eid in eids:
             self.state.returned.add(eid, eid)
 

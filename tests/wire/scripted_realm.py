@@ -26,6 +26,7 @@ from native_backend.answers import (
 )
 from native_backend.delivery import Delivered
 from native_backend.nodes import Node
+from native_backend.settlement import Settling
 from native_backend.subscription import Subscribe
 from native_backend.transaction import Posting
 
@@ -146,17 +147,15 @@ class ScriptedRealm:
 class ScriptedSettlement:
     """What `commit` is given."""
 
-    def __init__(
-        self, subscription: ScriptedSubscription, operation: str, eids: list[int], how: dict[str, Any]
-    ) -> None:
-        self._subscription, self._operation, self._eids, self._how = subscription, operation, eids, how
+    def __init__(self, subscription: ScriptedSubscription, settling: Settling, eids: list[int]) -> None:
+        self._subscription, self._settling, self._eids = subscription, settling, eids
         self.keeper = self
 
     def restore(self, _: object) -> None:
         self.carry_out(done=False)
 
     def carry_out(self, *, done: bool) -> None:
-        self._subscription.committed(self._operation, self._eids, self._how, done)
+        self._subscription.committed(self._settling, self._eids, done)
 
 
 class ScriptedSubscription:
@@ -191,36 +190,24 @@ class ScriptedSubscription:
         failed = [store.failed[eid] for eid in eids]
         return Delivered(eids, [store.values[eid] for eid in eids], failed, again)
 
-    def settle(
-        self,
-        operation: str,
-        eids: list[int],
-        seqs: list[int],
-        owner: object,
-        *,
-        failed: bool = False,
-        elsewhere: bool = False,
-        cause: str = "disposition",
-        reason: str = "",
-        held: bool = False,
-    ) -> None:
+    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
         assert self.mode != "plain", "a plain subscription has nothing to settle"
-        place = self._held if held else self._outstanding
+        place = self._held if settling.held else self._outstanding
         assert set(eids) <= place, f"{eids} are not outstanding"
         place.difference_update(eids)
-        self._realm.calls.append(f"{operation} {len(eids)}")
+        self._realm.calls.append(f"{settling.operation} {len(eids)}")
         answer = self._realm.answers.get("settle", "done")
         if answer == "done":
-            self._carry_out(operation, eids, failed, elsewhere)
+            self._carry_out(settling, eids)
         self._realm.answer("settle", Settled(owner, answer, "" if answer == "done" else "SCRIPTED"))
 
-    def _carry_out(self, operation: str, eids: list[int], failed: bool, elsewhere: bool) -> None:
-        if operation != "return":
+    def _carry_out(self, settling: Settling, eids: list[int]) -> None:
+        if settling.operation != "return":
             return
         self._store.available += eids
         for eid in eids:
-            self._store.failed[eid] += failed
-            if elsewhere:
+            self._store.failed[eid] += settling.failed
+            if settling.elsewhere:
                 self._store.not_to[eid] = self._link
 
     def hold(self, eids: list[int]) -> bool:
@@ -237,14 +224,15 @@ class ScriptedSubscription:
         else:
             self._outstanding.update(eids)
 
-    def enlist(self, operation: str, eids: list[int], seqs: list[int], **how: Any) -> ScriptedSettlement:
+    def enlist(self, settling: Settling, eids: list[int], seqs: list[int]) -> ScriptedSettlement:
+        assert settling.held, "a commit settles what is held"
         assert set(eids) <= self._held, f"{eids} are not held"
         self._held.difference_update(eids)
-        return ScriptedSettlement(self, operation, eids, how)
+        return ScriptedSettlement(self, settling, eids)
 
-    def committed(self, operation: str, eids: list[int], how: dict[str, Any], done: bool) -> None:
+    def committed(self, settling: Settling, eids: list[int], done: bool) -> None:
         if done:
-            self._carry_out(operation, eids, how["failed"], how["elsewhere"])
+            self._carry_out(settling, eids)
         else:
             self._held.update(eids)
 
