@@ -56,7 +56,7 @@ class Decision:
 class Slice:
     """A table with some axes fixed. `axes` are the remaining ones, in the table's order."""
 
-    __slots__ = ("axes", "cells", "constants", "name", "positions", "strides")
+    __slots__ = ("_slices", "axes", "cells", "constants", "name", "positions", "strides")
 
     def __init__(
         self,
@@ -71,6 +71,7 @@ class Slice:
         self.constants = dict(constants)
         self.strides = strides_of(self.axes)
         self.positions = {axis: {value: at for at, value in enumerate(values)} for axis, values in self.axes.items()}
+        self._slices: dict[frozenset[tuple[str, str]], Slice] = {}  # there are no more than combinations of constants
 
     def index(self, **facts: str) -> int:
         """The place of a combination in `cells`."""
@@ -84,31 +85,8 @@ class Slice:
             raise ImpossibleFacts(f"table {self.name}: {write_facts({**self.constants, **facts})}")
         return decision
 
-    def _position(self, axis: str, value: str) -> int:
-        try:
-            return self.positions[axis][value]
-        except KeyError:
-            raise ValueError(_wrong_value(self.name, axis, value, self.axes[axis])) from None
-
-
-class Table(Slice):
-    """A whole table: a slice with nothing fixed."""
-
-    __slots__ = ("_slices", "rules")
-
-    def __init__(
-        self,
-        name: str,
-        axes: Mapping[str, tuple[str, ...]],
-        cells: tuple[Decision | None, ...],
-        rules: Mapping[str, Mapping[str, Any]],
-    ) -> None:
-        super().__init__(name, axes, cells, {})
-        self.rules = dict(rules)  # rule id -> then, in the file's order
-        self._slices: dict[frozenset[tuple[str, str]], Slice] = {}  # there are no more than combinations of constants
-
     def slice(self, **constants: str) -> Slice:
-        """The table with these axes fixed. Links that attach alike share one."""
+        """The same with these axes fixed, too. Links that attach alike share one."""
         key = frozenset(constants.items())
         found = self._slices.get(key)
         if found is None:
@@ -124,7 +102,29 @@ class Table(Slice):
         base = sum(self._position(axis, value) * self.strides[axis] for axis, value in constants.items())
         steps = ([at * self.strides[axis] for at in range(len(values))] for axis, values in remaining.items())
         cells = tuple(self.cells[base + sum(offsets)] for offsets in product(*steps))
-        return Slice(self.name, remaining, cells, constants)
+        return Slice(self.name, remaining, cells, {**self.constants, **constants})
+
+    def _position(self, axis: str, value: str) -> int:
+        try:
+            return self.positions[axis][value]
+        except KeyError:
+            raise ValueError(_wrong_value(self.name, axis, value, self.axes[axis])) from None
+
+
+class Table(Slice):
+    """A whole table: a slice with nothing fixed."""
+
+    __slots__ = ("rules",)
+
+    def __init__(
+        self,
+        name: str,
+        axes: Mapping[str, tuple[str, ...]],
+        cells: tuple[Decision | None, ...],
+        rules: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        super().__init__(name, axes, cells, {})
+        self.rules = dict(rules)  # rule id -> then, in the file's order
 
     def facts(self, cell: int) -> dict[str, str]:
         """The combination that a cell stands for."""

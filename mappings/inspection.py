@@ -14,7 +14,7 @@ from pathlib import Path
 from mappings.check import check_table
 from mappings.expand import check_expanded
 from mappings.load import load_directory
-from mappings.rules import TableRules
+from mappings.rules import RuleBook
 from mappings.scenario import Verdict, run_scenarios
 from mappings.table_set import TableSet, compile_profile
 from mappings.vocabulary import PROFILES
@@ -25,7 +25,7 @@ from mappings.yaml_lines import Problem
 class Inspection:
     """`rules` and `sets` (by profile) hold the tables that are sound."""
 
-    rules: Mapping[str, TableRules]
+    rules: RuleBook
     sets: Mapping[str, TableSet]
     problems: list[Problem]  # of the tables
     verdict: Verdict  # of the scenarios
@@ -35,7 +35,7 @@ class Inspection:
 def inspect(directory: Path) -> Inspection:
     """Read, check, compile and test DIRECTORY."""
     tables, problems = load_directory(directory / "tables")
-    sound = {}
+    sound = RuleBook(tables.classification)
     for name, table in tables.items():
         found = check_table(table)
         problems.extend(found)
@@ -47,5 +47,5 @@ def inspect(directory: Path) -> Inspection:
     return Inspection(sound, sets, problems, verdict, stale)
 
 
-def compile_all(rules: Mapping[str, TableRules]) -> dict[str, TableSet]:
+def compile_all(rules: RuleBook) -> dict[str, TableSet]:
     return {profile: compile_profile(rules, profile) for profile in PROFILES}

@@ -7,7 +7,8 @@ A file:
 
     table: settle
     hit_policy: unique
-    axes: {state: [...], ...}                 # the vocabulary's, spelt out for the reader
+    axes: {state: [...], ...}                 # the vocabulary's, spelt out for the reader; node_class before them,
+                                              # where rules speak of classes (`classify.yaml`)
     impossible: [{when: {...}, because: ...}]
     profiles:
       um-9.12: {rules: [{id, when, then, because, source}]}
@@ -27,40 +28,48 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mappings.citations import CITATIONS
+from mappings.classification import DEFAULT_CLASS
+from mappings.classify_file import TABLE as CLASSIFY
+from mappings.classify_file import load_classification
 from mappings.reader import Reader, choices, contains, listed, shown
-from mappings.rules import Impossible, Profile, Rule, TableRules
-from mappings.vocabulary import BASES, HIT_POLICY, PROFILES, TABLES, Law, TableWords, Value, Word
+from mappings.rules import Impossible, Profile, Rule, RuleBook, TableRules
+from mappings.vocabulary import BASES, HIT_POLICY, NODE_CLASS, PROFILES, TABLES, Law, TableWords, Value, Word
 from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
 
 _RULE_KEYS = ("id", "when", "then", "because", "source")
 _RULE_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
-def load_directory(directory: Path) -> tuple[dict[str, TableRules], list[Problem]]:
+def load_directory(directory: Path) -> tuple[RuleBook, list[Problem]]:
     """Every table of `directory` (one file per table, `NAME.yaml`), in the vocabulary's order."""
-    problems: list[Problem] = []
-    tables: dict[str, TableRules] = {}
     if not directory.is_dir():
-        return {}, [Problem(str(directory), 1, "is no directory", "name a directory that holds the table files")]
+        remedy = "name a directory that holds the table files"
+        return RuleBook(), [Problem(str(directory), 1, "is no directory", remedy)]
+    classification, problems = load_classification(directory)
+    tables = RuleBook(classification)
+    known = (CLASSIFY, *TABLES)
     problems.extend(
-        Problem(str(path), 1, f"there is no table {path.stem}", suggest(path.stem, TABLES))
+        Problem(str(path), 1, f"there is no table {path.stem}", suggest(path.stem, known))
         for path in sorted(directory.glob("*.yaml"))
-        if path.stem not in TABLES
+        if path.stem not in known
     )
     for name, words in TABLES.items():
         path = directory / f"{name}.yaml"
         if not path.is_file():
             problems.append(Problem(str(path), 1, f"the file of table {name} is missing", "write it"))
-        elif (table := load_table(path, words, problems)) is not None:
+        elif (table := load_table(path, words, problems, classification.node_classes)) is not None:
             tables[name] = table
     return tables, problems
 
 
-def load_table(path: Path, words: TableWords, problems: list[Problem]) -> TableRules | None:
-    """One table file; None when it has problems (they are appended)."""
+def load_table(
+    path: Path, words: TableWords, problems: list[Problem], node_classes: tuple[str, ...] = (DEFAULT_CLASS,)
+) -> TableRules | None:
+    """One table file; None when it has problems (they are appended). `node_classes`: what a rule may speak of when the
+    file has that axis."""
     document, found = load_document(path)
-    table = _TableReader(words, str(path), found).read(document.root) if document.readable else None
+    reader = _TableReader(words, str(path), found, node_classes)
+    table = reader.read(document.root) if document.readable else None
     problems.extend(sorted(found, key=lambda problem: (problem.line, problem.column)))
     return None if found else table
 
@@ -92,6 +101,11 @@ class _TableReader(Reader):
     def _axes(self, node: Node) -> None:
         if not self.is_a(node, "mapping"):
             return
+        if NODE_CLASS in node and not self.words.of_node:
+            self.refuse(node[NODE_CLASS], f"table {self.words.name} decides about no one node", "remove the axis")
+            return
+        if NODE_CLASS in node:
+            self.words = self.words.by_class(self.node_classes)
         refuse_unknown_keys(node, self.words.axes, self.problems)
         for axis, values in self.words.axes.items():
             written = node.get(axis)
@@ -198,7 +212,7 @@ class _TableReader(Reader):
         box = self.box(fields["when"]) if "when" in fields else ()
         then = self._then(fields["then"]) if "then" in fields else {}
         because = self.text(fields["because"]) if "because" in fields else ""
-        sources = self._sources(fields["source"]) if "source" in fields else ()
+        sources = self.sources(fields["source"]) if "source" in fields else ()
         if len(self.problems) > count:
             return None
         rule = Rule(rule_id, box, then, because, sources, self.file, node.line, node.column)
@@ -221,13 +235,6 @@ class _TableReader(Reader):
                 then[key] = word.default[0]
         return then
 
-    def _sources(self, node: Node) -> tuple[str, ...]:
-        sources = tuple(part.strip() for part in self.text(node).split(","))
-        for source in sources:
-            if source not in CITATIONS:
-                self.refuse(node, f"there is no source {source}", suggest(source, _near(source)))
-        return sources
-
     def _obey(self, law: Law, rule: Rule, then: Node, when: Node) -> None:
         if not all(contains(values, rule.then[key]) for key, values in law.given.items()):
             return
@@ -240,10 +247,3 @@ class _TableReader(Reader):
             if any(rule.box[at] >> bit & 1 for bit, value in enumerate(known) if value not in allowed):
                 remedy = f"write {axis}: {listed(allowed)} or less"
                 self.refuse(when.get(axis) or when, f"{law.says}: {axis} may be something else", remedy)
-
-
-def _near(source: str) -> list[str]:
-    """Ids of the same family as a source that does not exist."""
-    family = re.split(r"[-0-9]*$", source)[0] or source
-    near = sorted(known for known in CITATIONS if known.startswith(family))
-    return near or ["S-A1", "2.H-7", "1.3-A", "3.6"]

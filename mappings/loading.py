@@ -14,28 +14,31 @@ from pathlib import Path
 from typing import Any
 
 from mappings.check import check_table
+from mappings.classify_file import TABLE as CLASSIFY
+from mappings.classify_file import load_classification
 from mappings.compile import compile_table
 from mappings.load import load_table
-from mappings.table_set import SHIPPED, MappingProblems, digest_of, expanded_part, load_tables
+from mappings.table_set import SHIPPED, MappingProblems, digest_of, document_of, expanded_part, load_tables
 from mappings.vocabulary import TABLES
 from mappings.yaml_lines import Problem
 
 
 class Loader:
-    """Remembers, of each file, the octets that it held and what they expanded to."""
+    """Remembers, of each file, the octets that it held, the classes that it could name, and what they expanded to."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Path, str], tuple[bytes, dict[str, Any]]] = {}
+        self._known: dict[tuple[Path, str], tuple[tuple[object, ...], dict[str, Any]]] = {}
 
     def answer(self, directory: Path | None, profile: str) -> dict[str, Any]:
         """The document or the problems, as `load_tables` would have them."""
         folder = (directory or SHIPPED) / "tables"
         try:
-            if {path.stem for path in folder.glob("*.yaml")} != TABLES.keys():
+            if {path.stem for path in folder.glob("*.yaml")} - {CLASSIFY} != TABLES.keys():
                 return {"document": load_tables(directory, profile).expanded()}
-            problems: list[Problem] = []
+            classification, problems = load_classification(folder)
+            classes = classification.node_classes
             for name in TABLES:
-                problems += self._read(folder / f"{name}.yaml", profile)
+                problems += self._read(folder / f"{name}.yaml", profile, classes)
         except MappingProblems as error:
             problems = error.problems
         except OSError as error:  # it went this moment, or the disk fails: the world's fault
@@ -43,22 +46,22 @@ class Loader:
         if problems:
             return {"problems": [f"{problem.place}: {problem.said}" for problem in problems]}
         parts = {name: self._known[folder / f"{name}.yaml", profile][1] for name in TABLES}
-        document = {"v": 1, "profile": profile, "tables": parts}
+        document = document_of(profile, classification, parts)
         return {"document": {"digest": digest_of(document), **document}}
 
-    def _read(self, path: Path, profile: str) -> list[Problem]:
+    def _read(self, path: Path, profile: str, classes: tuple[str, ...]) -> list[Problem]:
         before = path.read_bytes()
         known = self._known.get((path, profile))
-        if known is not None and known[0] == before:
+        if known is not None and known[0] == (before, classes):
             return []
         problems: list[Problem] = []
-        table = load_table(path, TABLES[path.stem], problems)
+        table = load_table(path, TABLES[path.stem], problems, classes)
         if table is None:
             return problems
         problems += check_table(table)
         if not problems:
-            octets = before if path.read_bytes() == before else b""  # changed under us: what was read is not remembered
-            self._known[path, profile] = octets, expanded_part(compile_table(table, table.profiles[profile]))
+            read = (before, classes) if path.read_bytes() == before else ()  # changed under us: not to be remembered
+            self._known[path, profile] = read, expanded_part(compile_table(table, table.profiles[profile]))
         return problems
 
 

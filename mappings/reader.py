@@ -2,62 +2,27 @@
 
 What a method returns after it has appended a problem is only good for reading on, never for use.
 
-May import: the standard library, `mappings.boxes`, `mappings.vocabulary`, `mappings.yaml_lines`.
+May import: the standard library, `mappings.boxes`, `mappings.citations`, `mappings.vocabulary`,
+`mappings.yaml_lines`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from mappings.boxes import Box
-from mappings.vocabulary import TableWords, Value, Word
+from mappings.citations import CITATIONS
+from mappings.vocabulary import NODE_CLASS, TableWords, Value, Word
 from mappings.yaml_lines import Kind, Node, Problem, refuse_unknown_keys, suggest
 
 
-class Reader:
-    """Reads what belongs to one table out of nodes; appends to `problems`."""
+class Shapes:
+    """Reads plain shapes out of nodes; appends to `problems`."""
 
-    def __init__(self, words: TableWords, file: str, problems: list[Problem]) -> None:
-        self.words = words
+    def __init__(self, file: str, problems: list[Problem]) -> None:
         self.file = file
         self.problems = problems
-
-    def box(self, node: Node) -> Box:
-        masks = {axis: (1 << len(values)) - 1 for axis, values in self.words.axes.items()}
-        if not self.is_a(node, "mapping"):
-            return tuple(masks.values())
-        refuse_unknown_keys(node, self.words.axes, self.problems)
-        for axis, written in node.items():
-            if axis in masks:
-                masks[axis] = self.mask(axis, written) or masks[axis]
-        return tuple(masks.values())
-
-    def mask(self, axis: str, node: Node) -> int:
-        values = self.words.axes[axis]
-        mask = 0
-        for item in node.sequence() if node.is_sequence else [node]:
-            word = item.content
-            if not isinstance(word, str) or word not in values:
-                self.refuse(item, f"{axis} has no value {written_in(item)}", _instead(item, values))
-            elif mask >> values.index(word) & 1:
-                self.refuse(item, f"{axis} names {word} twice", "keep one")
-            else:
-                mask |= 1 << values.index(word)
-        if node.is_sequence and not node.sequence():
-            self.refuse(node, f"{axis} names no value", "leave the axis out to mean any")
-        return mask
-
-    def word(self, key: str, word: Word, node: Node) -> Value:
-        content: Value = node.content if node.kind in ("text", "boolean", "null") else None
-        if node.kind not in ("text", "boolean", "null") or not contains(word.values, content):
-            quoted = node.kind == "text" and content in [shown(value) for value in word.values]
-            wrote = f'"{content}"' if quoted else written_in(node)
-            self.refuse(
-                node, f"{key} cannot be {wrote}", f"write {choices(word)}{', without quotes' if quoted else ''}"
-            )
-        return content
-
-    # -- plain shapes
 
     def fields(self, node: Node, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Node] | None:
         """The fields of a mapping that are known; missing and unknown ones are problems. None when it is no mapping."""
@@ -94,6 +59,64 @@ class Reader:
     def refuse(self, node: Node, message: str, remedy: str) -> None:
         self.problems.append(node.problem(message, remedy))
 
+    def sources(self, node: Node) -> tuple[str, ...]:
+        """Ids that somebody can look up, separated by commas."""
+        sources = tuple(part.strip() for part in self.text(node).split(","))
+        for source in sources:
+            if source not in CITATIONS:
+                self.refuse(node, f"there is no source {source}", suggest(source, _near(source)))
+        return sources
+
+
+class Reader(Shapes):
+    """Reads what belongs to one table. `node_classes`: those that its rules could speak of."""
+
+    def __init__(
+        self, words: TableWords, file: str, problems: list[Problem], node_classes: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(file, problems)
+        self.words = words
+        self.node_classes = node_classes
+
+    def box(self, node: Node) -> Box:
+        masks = {axis: (1 << len(values)) - 1 for axis, values in self.words.axes.items()}
+        if not self.is_a(node, "mapping"):
+            return tuple(masks.values())
+        if self.words.of_node and NODE_CLASS not in masks and NODE_CLASS in node:
+            remedy = f"write {NODE_CLASS}: {listed(self.node_classes)} first under axes, and in the scenarios"
+            self.refuse(node[NODE_CLASS], f"{NODE_CLASS} is no axis of this table yet", remedy)
+            return tuple(masks.values())
+        refuse_unknown_keys(node, self.words.axes, self.problems)
+        for axis, written in node.items():
+            if axis in masks:
+                masks[axis] = self.mask(axis, written) or masks[axis]
+        return tuple(masks.values())
+
+    def mask(self, axis: str, node: Node) -> int:
+        values = self.words.axes[axis]
+        mask = 0
+        for item in node.sequence() if node.is_sequence else [node]:
+            word = item.content
+            if not isinstance(word, str) or word not in values:
+                self.refuse(item, f"{axis} has no value {written_in(item)}", _instead(item, values))
+            elif mask >> values.index(word) & 1:
+                self.refuse(item, f"{axis} names {word} twice", "keep one")
+            else:
+                mask |= 1 << values.index(word)
+        if node.is_sequence and not node.sequence():
+            self.refuse(node, f"{axis} names no value", "leave the axis out to mean any")
+        return mask
+
+    def word(self, key: str, word: Word, node: Node) -> Value:
+        content: Value = node.content if node.kind in ("text", "boolean", "null") else None
+        if node.kind not in ("text", "boolean", "null") or not contains(word.values, content):
+            quoted = node.kind == "text" and content in [shown(value) for value in word.values]
+            wrote = f'"{content}"' if quoted else written_in(node)
+            self.refuse(
+                node, f"{key} cannot be {wrote}", f"write {choices(word)}{', without quotes' if quoted else ''}"
+            )
+        return content
+
 
 def contains(values: Iterable[Value], value: Value) -> bool:
     """`in`, but False is not 0 and "none" is not None."""
@@ -123,3 +146,10 @@ def _instead(node: Node, values: tuple[str, ...]) -> str:
 
 def listed(values: Iterable[str]) -> str:
     return f"[{', '.join(values)}]"
+
+
+def _near(source: str) -> list[str]:
+    """Ids of the same family as a source that does not exist."""
+    family = re.split(r"[-0-9]*$", source)[0] or source
+    near = sorted(known for known in CITATIONS if known.startswith(family))
+    return near or ["S-A1", "2.H-7", "1.3-A", "3.6"]

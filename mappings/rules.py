@@ -1,6 +1,6 @@
 """What a table file says, once read: rules with the lines that they were written on, not yet proven to fit together.
 
-May import: the standard library, `mappings.boxes`, `mappings.vocabulary`.
+May import: the standard library, `mappings.boxes`, `mappings.classification`, `mappings.vocabulary`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mappings.boxes import Box
+from mappings.classification import Classification
 from mappings.vocabulary import PROFILES, TableWords, Value
 
 
@@ -58,6 +59,16 @@ class TableRules:
     file: str
     impossible: tuple[Impossible, ...]
     profiles: Mapping[str, Profile]
+
+
+class RuleBook(dict[str, TableRules]):
+    """The tables of a directory by name, and the classes of nodes that their rules may speak of."""
+
+    def __init__(
+        self, classification: Classification | None = None, tables: Mapping[str, TableRules] | None = None
+    ) -> None:
+        super().__init__(tables or {})
+        self.classification = classification or Classification()
 
 
 def named(profiles: Sequence[str]) -> str:

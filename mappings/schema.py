@@ -13,11 +13,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mappings.vocabulary import HIT_POLICY, PROFILES, TABLES, TableWords
+from mappings.classify_file import TABLE as CLASSIFY
+from mappings.vocabulary import HIT_POLICY, NODE_CLASS, PROFILES, TABLES, TableWords
 from mappings.yaml_lines import Problem
 
 _ID = "^[a-z0-9]+(-[a-z0-9]+)*$"
 _TEXT = {"type": "string", "minLength": 1}
+_BECAUSE = {**_TEXT, "description": "why, in plain words"}
+_SOURCE = {**_TEXT, "description": "where it is written that it must be so, ids separated by commas"}
+_NAME = {"type": "string", "pattern": _ID, "description": "its name for ever: it stands in the evidence"}
+_CLASS = {"type": "string", "pattern": _ID, "description": "a class of classify.yaml"}
+_PATTERNS = {"type": "array", "items": {"type": "string", "pattern": "^[^?[]+$"}, "minItems": 1, "uniqueItems": True}
 
 
 def hint(name: str) -> str:
@@ -37,7 +43,9 @@ def schema_of(words: TableWords) -> dict[str, Any]:
             "rules": {"type": "array", "items": {"$ref": "#/definitions/rule"}},
         },
     }
-    axes = {axis: {"const": list(values)} for axis, values in words.axes.items()}
+    axes: dict[str, Any] = {axis: {"const": list(values)} for axis, values in words.axes.items()}
+    if words.of_node:
+        axes[NODE_CLASS] = {"type": "array", "items": _CLASS, "minItems": 1, "uniqueItems": True}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": f"mapping table {words.name}",
@@ -47,7 +55,7 @@ def schema_of(words: TableWords) -> dict[str, Any]:
         "properties": {
             "table": {"const": words.name},
             "hit_policy": {"const": HIT_POLICY},
-            "axes": {**_object(axes), "required": list(axes)},
+            "axes": {**_object(axes), "required": list(words.axes)},
             "impossible": {"type": "array", "items": {"$ref": "#/definitions/impossible"}},
             "profiles": _object(dict.fromkeys(PROFILES, profile)),
         },
@@ -69,16 +77,15 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 def _when(words: TableWords) -> dict[str, Any]:
     """An axis that is left out means any of its values."""
-    one_or_more = {
-        axis: {
-            "oneOf": [
-                {"enum": list(values)},
-                {"type": "array", "items": {"enum": list(values)}, "minItems": 1, "uniqueItems": True},
-            ]
+    axes: dict[str, dict[str, Any]] = {axis: {"enum": list(values)} for axis, values in words.axes.items()}
+    if words.of_node:
+        axes[NODE_CLASS] = _CLASS
+    return _object(
+        {
+            axis: {"oneOf": [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]}
+            for axis, one in axes.items()
         }
-        for axis, values in words.axes.items()
-    }
-    return _object(one_or_more)
+    )
 
 
 def _then(words: TableWords) -> dict[str, Any]:
@@ -88,17 +95,40 @@ def _then(words: TableWords) -> dict[str, Any]:
 
 def _rule() -> dict[str, Any]:
     parts = {
-        "id": {"type": "string", "pattern": _ID, "description": "its name for ever: it stands in the evidence"},
+        "id": _NAME,
         "when": {"$ref": "#/definitions/when"},
         "then": {"$ref": "#/definitions/then"},
-        "because": {**_TEXT, "description": "why, in plain words"},
-        "source": {**_TEXT, "description": "where it is written that it must be so, ids separated by commas"},
+        "because": _BECAUSE,
+        "source": _SOURCE,
     }
     return {**_object(parts), "required": list(parts)}
 
 
-def schema_text(words: TableWords) -> str:
-    return json.dumps(schema_of(words), indent=1, ensure_ascii=False) + "\n"
+def classify_schema() -> dict[str, Any]:
+    """The schema of `classify.yaml`."""
+    rule = _object(
+        {
+            "id": _NAME,
+            "names": {**_PATTERNS, "description": "whole names; * stands for any characters, none included"},
+            "unless": {**_PATTERNS, "description": "names that it is not for"},
+            "node_class": {**_CLASS, "description": "one of node_classes; default when it is left out"},
+            "transformer": {**_TEXT, "description": "none, basic, complete, or an entry point's name"},
+            "because": _BECAUSE,
+            "source": _SOURCE,
+        }
+    )
+    fields = {
+        "table": {"const": CLASSIFY},
+        "node_classes": {"type": "array", "items": _CLASS, "minItems": 1, "uniqueItems": True},
+        "rules": {"type": "array", "items": {"$ref": "#/definitions/rule"}},
+    }
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": f"mapping table {CLASSIFY}",
+        **_object(fields),
+        "required": list(fields),
+        "definitions": {"rule": {**rule, "required": ["id", "names", "because", "source"]}},
+    }
 
 
 def write_schemas(directory: Path) -> list[Path]:
@@ -121,4 +151,9 @@ def check_schemas(directory: Path) -> list[Problem]:
 
 
 def _wanted(directory: Path) -> dict[Path, str]:
-    return {directory / f"{name}.json": schema_text(words) for name, words in TABLES.items()}
+    schemas = {CLASSIFY: classify_schema(), **{name: schema_of(words) for name, words in TABLES.items()}}
+    return {directory / f"{name}.json": _text(schema) for name, schema in schemas.items()}
+
+
+def _text(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"

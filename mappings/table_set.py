@@ -13,13 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from mappings.check import check_table
-from mappings.compile import Origin, Table, compile_table, table_of
+from mappings.classification import Classification
+from mappings.compile import Origin, Slice, Table, compile_table, table_of
 from mappings.load import load_directory
-from mappings.rules import TableRules
-from mappings.vocabulary import DEFAULT_PROFILE, PROFILES
+from mappings.rules import RuleBook
+from mappings.vocabulary import DEFAULT_PROFILE, NODE_CLASS, PROFILES
 from mappings.yaml_lines import Problem
 
 SHIPPED = Path(__file__).parent  # holds tables/, scenarios/, expanded/
+FORMAT = 2  # of the expanded document; 1 had no `classify`
+
+NodeTables = Mapping[str, Slice]  # every table, as it decides about one node
 
 
 class MappingProblems(Exception):
@@ -42,17 +46,19 @@ class TableSet:
         tables: Mapping[str, Table],
         origin: Origin | None = None,
         document: Mapping[str, Any] | None = None,
+        classification: Classification | None = None,
     ) -> None:
         """`origin`: that of the tables' decisions. `document`: what was expanded already, with its digest."""
         self.profile = profile
         self._tables = dict(tables)
         self.origin = origin or Origin(profile)
+        self.classify = classification or Classification()  # name of a node -> Classified
+        self._by_class: dict[str, NodeTables] = {}
         if document is None:
-            expanded = {name: expanded_part(self[name]) for name in self}
-            self._document: dict[str, Any] = {"v": 1, "profile": profile, "tables": expanded}
+            self._document = document_of(profile, self.classify, {name: expanded_part(self[name]) for name in self})
             self.origin.digest = digest_of(self._document)
         else:
-            self._document = {key: document[key] for key in ("v", "profile", "tables")}
+            self._document = {key: value for key, value in document.items() if key not in ("digest", "stored_us")}
         self.digest = self.origin.digest
 
     @classmethod
@@ -69,7 +75,22 @@ class TableSet:
         for name, part in document["tables"].items():
             tables[name] = table_of(name, part, origin)
             yield None
-        yield cls(document["profile"], tables, origin, document)
+        yield cls(document["profile"], tables, origin, document, Classification.read(document.get("classify")))
+
+    def for_node(self, name: str) -> NodeTables:
+        """The tables as they decide about the node of this name."""
+        return self.for_class(self.classify(name).node_class)
+
+    def for_class(self, node_class: str) -> NodeTables:
+        """The tables as they decide about nodes of a class. Those whose rules do not speak of classes are as they
+        are."""
+        found = self._by_class.get(node_class)
+        if found is None:
+            found = self._by_class[node_class] = {
+                name: table.slice(node_class=node_class) if NODE_CLASS in table.axes else table
+                for name, table in self._tables.items()
+            }
+        return found
 
     def __getitem__(self, name: str) -> Table:
         return self._tables[name]
@@ -87,6 +108,11 @@ class TableSet:
         return {"digest": self.digest, **self._document, "stored_us": stored_us}
 
 
+def document_of(profile: str, classification: Classification, parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The expanded document, without its digest."""
+    return {"v": FORMAT, "profile": profile, "classify": classification.document(), "tables": parts}
+
+
 def digest_of(document: Mapping[str, Any]) -> str:
     """blake2b-128, in hex, of the document as canonical JSON: keys sorted, no spaces, UTF-8, without `digest` and
     `stored_us` themselves."""
@@ -95,7 +121,7 @@ def digest_of(document: Mapping[str, Any]) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def load_rules(directory: Path | None = None) -> tuple[dict[str, TableRules], list[Problem]]:
+def load_rules(directory: Path | None = None) -> tuple[RuleBook, list[Problem]]:
     """The rules of every table under DIRECTORY/tables, checked; None means the shipped ones. Tables with problems of
     their own are left out, so that every problem is told once."""
     tables, problems = load_directory((directory or SHIPPED) / "tables")
@@ -104,11 +130,11 @@ def load_rules(directory: Path | None = None) -> tuple[dict[str, TableRules], li
     return tables, problems
 
 
-def compile_profile(rules: Mapping[str, TableRules], profile: str) -> TableSet:
+def compile_profile(rules: RuleBook, profile: str) -> TableSet:
     """Checked rules of every table, compiled for one profile."""
     origin = Origin(profile)
     tables = {name: compile_table(table, table.profiles[profile], origin) for name, table in rules.items()}
-    return TableSet(profile, tables, origin)
+    return TableSet(profile, tables, origin, classification=rules.classification)
 
 
 def load_tables(directory: Path | None = None, profile: str = DEFAULT_PROFILE) -> TableSet:

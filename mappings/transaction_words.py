@@ -31,6 +31,7 @@ CAPABILITY = TableWords(
         )
     },
     {"offered": Word(FLAG)},
+    of_node=False,
 )
 
 _COMMIT_FAILURES = ("access-denied", "capacity-reached", "not-found", "too-large", "unexpected")
@@ -86,6 +87,7 @@ COORDINATE = TableWords(
         Law("only an outcome that was agreed on is given", {"outcome": ("rejected",)}, {}, {"rejected": ("agreed",)}),
         *CLASS_LAWS,
     ),
+    of_node=False,
 )
 
 COMMITTED = TableWords(
@@ -107,6 +109,7 @@ COMMITTED = TableWords(
         Law("only an outcome that was agreed on is given", {"outcome": ("rejected",)}, {}, {"rejected": ("agreed",)}),
         *CLASS_LAWS,
     ),
+    of_node=False,
 )
 
 POSTED = TableWords(

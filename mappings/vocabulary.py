@@ -21,6 +21,7 @@ from mappings.words import (
     CONDITIONS,
     FLAG,
     NO_YES,
+    NODE_CLASS,
     NOTHING,
     SETTLES,
     TRANSACTION,
@@ -35,6 +36,7 @@ __all__ = [
     "CONDITIONS",
     "DEFAULT_PROFILE",
     "HIT_POLICY",
+    "NODE_CLASS",
     "PROFILES",
     "TABLES",
     "Law",
@@ -350,6 +352,7 @@ FAULT = TableWords(
         )
     },
     {"scope": Word(("link", "session", "connection")), "condition": Word(CONDITIONS)},
+    of_node=False,
 )
 
 TABLES: Mapping[str, TableWords] = {

@@ -8,9 +8,10 @@ library.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 Value = str | bool | None
+NODE_CLASS = "node_class"  # the axis that a table file may have before its own
 
 # AMQP 1.0 Part 2 (2.8.15 to 2.8.18) and Part 4 (4.5.8)
 CONDITIONS = (
@@ -69,12 +70,18 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class TableWords:
-    """One table: axes in order (first slowest), the keys of `then` in order, and the laws."""
+    """One table: axes in order (first slowest), the keys of `then` in order, and the laws. `of_node`: it decides about
+    one node, so its rules may speak of the node's class."""
 
     name: str
     axes: Mapping[str, tuple[str, ...]]
     then: Mapping[str, Word]
     laws: tuple[Law, ...] = ()
+    of_node: bool = True
+
+    def by_class(self, node_classes: tuple[str, ...]) -> TableWords:
+        """The same with the class as its slowest axis."""
+        return replace(self, axes={NODE_CLASS: node_classes, **self.axes})
 
 
 NOTHING: tuple[Value, ...] = (None,)

@@ -209,8 +209,9 @@ def every_source_can_be_looked_up(files: Files) -> Iterator[str]:
 def _rules(files: Files) -> Iterator[tuple[str, dict[str, Any]]]:
     for path, text in files.items():
         if path.startswith("mappings/tables/"):
-            for profile in yaml.safe_load(text)["profiles"].values():
-                yield from ((path, rule) for rule in profile["rules"])
+            document = yaml.safe_load(text)
+            for part in document.get("profiles", {"": document}).values():
+                yield from ((path, rule) for rule in part["rules"])
 
 
 # -- documents

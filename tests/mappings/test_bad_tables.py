@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mappings.check import check_table
+from mappings.classify_file import read_classification
 from mappings.load import load_table
 from mappings.table_set import SHIPPED
 from mappings.vocabulary import TABLES
@@ -20,6 +21,8 @@ EXPECT = re.compile(r"^# expect (\d+): (.*)$", re.MULTILINE)
 def problems_of(path: Path) -> list[Problem]:
     with path.open(encoding="utf-8") as file:
         named = re.search(r"^table: (\w+)", file.read(10_000), re.MULTILINE)
+    if named and named[1] == "classify":
+        return read_classification(path)[1]
     words = TABLES.get(named[1], TABLES["default"]) if named else TABLES["default"]
     problems: list[Problem] = []
     table = load_table(path, words, problems)

@@ -109,7 +109,8 @@ def test_the_expanded_document_carries_its_digest(tables: TableSet) -> None:
     document = tables.expanded()
     assert document["digest"] == tables.digest == digest_of(document | {"stored_us": 1})
     assert len(bytes.fromhex(tables.digest)) == 16
-    assert document["v"] == 1
+    assert document["v"] == 2
+    assert document["classify"] == {"node_classes": ["default"], "rules": {}}
     assert document["profile"] == tables.profile
     assert list(document["tables"]) == list(TABLES)
     again = json.loads(json.dumps(document))
