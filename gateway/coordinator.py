@@ -131,7 +131,9 @@ class CoordinatorLink:
         self._transactions.discard(transaction)
 
     def _answer(self, seq: int, outcome: str, condition: str | None, detail: str, settle: bool) -> None:
-        """Told before what the transaction held is settled (W-9)."""
+        """Told before what the transaction held is settled (W-9); a link that has gone meanwhile hears nothing."""
+        if not self.link.alive:
+            return
         self.link.settle([seq], outcome, condition, detail, settle)
         self.link.grant(1)
         self.connection.touch()

@@ -233,6 +233,7 @@ class Engine:
         self._produce(self._out)
 
     def _produce(self, out: list[bytearray]) -> None:
+        assert not self._freed, "nothing can be said to a peer whose connection has gone"
         while True:
             count = lib.pn_transport_pending(self._transport)
             if count <= 0:

@@ -20,8 +20,8 @@ from native_backend.settlement import Settlement, Settling
 
 
 def hold(link: Link, eids: list[int]) -> bool:
-    """False where they are not all outstanding."""
-    runs = [(first, last, 0, first) for first, last in dense_runs(eids)]
+    """False where they are not all outstanding; in whatever order the consumer named them."""
+    runs = [(first, last, 0, first) for first, last in dense_runs(sorted(eids))]
     if not remove_all(link.outstanding, runs):
         return False
     for first, last, _, _ in runs:
@@ -32,7 +32,7 @@ def hold(link: Link, eids: list[int]) -> bool:
 def unhold(dispatch: Dispatch, link: Link, eids: list[int]) -> None:
     """As outstanding as before; available again where the link has gone."""
     live = link in dispatch.links
-    for first, last in dense_runs(eids):
+    for first, last in dense_runs(sorted(eids)):
         if not link.held.remove(first, last):
             continue
         if live:

@@ -41,6 +41,12 @@ def symbol(text: str) -> bytes:
     return _sized(0xA3, text.encode())
 
 
+def symbols(*texts: str) -> bytes:
+    """An array of short symbols."""
+    body = b"".join(bytes((len(text),)) + text.encode() for text in texts)
+    return bytes((0xE0, len(body) + 2, len(texts), 0xA3)) + body
+
+
 def _sized(code: int, octets: bytes) -> bytes:
     if len(octets) < 256:
         return bytes((code, len(octets))) + octets

@@ -59,7 +59,7 @@ class Consumer(Peer):
         self._credit -= 1
         link = self.links[1]
         eid = int(bytes(fields[2]).rpartition(b":")[2])
-        count, again = _header(payload)
+        count, again = header_of(payload)
         said = read_body(payload)
         if said is None:
             self.history.note("damaged", link, eid)
@@ -94,7 +94,7 @@ class Consumer(Peer):
             self._asked[delivery] = (eid, outcome)
         self.send(frames.disposition(delivery, delivery, frames.outcome(outcome), settled))
 
-    def stated(self, first: int, last: int, settled: bool, state: Any) -> None:
+    def echoed(self, first: int, last: int, settled: bool, state: Any) -> None:
         outcome = frames.STATES[state.code] if state is not None else "none"
         for delivery in range(first, last + 1):
             if settled and delivery in self._asked:
@@ -106,7 +106,7 @@ class Consumer(Peer):
         self._asked.clear()
 
 
-def _header(message: bytes) -> tuple[int, bool]:
+def header_of(message: bytes) -> tuple[int, bool]:
     """delivery-count, and whether it may have been given before."""
     if message[:3] != b"\x00\x53\x70":
         return 0, False

@@ -41,8 +41,8 @@ def terminus(code: int, node: str, capability: str, durable: int = 0) -> bytes:
     return described(code, items(string(node), uint(durable), never, *nulls, symbol(capability)))
 
 
-def attach_sender(name: str, handle: int, target: bytes) -> bytes:
-    source = described(SOURCE, items(NULL))
+def attach_sender(name: str, handle: int, target: bytes, outcomes: bytes = NULL) -> bytes:
+    source = described(SOURCE, items(*[NULL] * 9, outcomes) if outcomes != NULL else items(NULL))
     return frame(ATTACH, string(name), uint(handle), FALSE, ubyte(0), ubyte(0), source, target, NULL, NULL, uint(0))
 
 

@@ -79,6 +79,7 @@ class Nemesis:
         until = time.monotonic() + PUSH_S
         while (in_flight := self.crowd.in_flight) < IN_FLIGHT:
             self.crowd.check()
+            self.stage.check()
             assert time.monotonic() < until, f"only {in_flight} in flight\n{self.stage.log()}"
             time.sleep(0.002)
         return in_flight
@@ -156,9 +157,7 @@ class Nemesis:
 
     def _revive(self) -> None:
         """A gateway that found itself fenced has to be started again; ours has no rival, so it has to live on."""
-        assert self.stage.process is not None
-        code = self.stage.process.poll()
-        assert code is None, f"the gateway ended with {code} after it was stopped and continued\n{self.stage.log()}"
+        self.stage.check()
 
     # -- the network
 

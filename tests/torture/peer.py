@@ -60,9 +60,13 @@ class Peer(ABC):
         """A transfer has come."""
         raise AssertionError(f"{self.name} does not consume")
 
-    @abstractmethod
     def stated(self, first: int, last: int, settled: bool, state: Any) -> None:
-        """The gateway's disposition."""
+        """The gateway's disposition of what we sent."""
+        raise AssertionError(f"{self.name} does not publish")
+
+    def echoed(self, first: int, last: int, settled: bool, state: Any) -> None:
+        """The gateway's disposition of what we were given."""
+        raise AssertionError(f"{self.name} does not consume")
 
     @abstractmethod
     def act(self, now: float) -> None:
@@ -76,6 +80,11 @@ class Peer(ABC):
     @abstractmethod
     def in_flight(self) -> int:
         """Deliveries that have no outcome yet."""
+
+    @property
+    def is_done(self) -> bool:
+        """Everything that it had to say is said."""
+        return True
 
     # -- the connection
 
@@ -151,7 +160,8 @@ class Peer(ABC):
             self.message(fields, payload)
         elif code == DISPOSITION:
             first = fields[1]
-            self.stated(first, first if fields[2] is None else fields[2], bool(fields[3]), fields[4])
+            heard = self.stated if fields[0] else self.echoed
+            heard(first, first if fields[2] is None else fields[2], bool(fields[3]), fields[4])
         elif code == FLOW:
             if fields[4] is not None and fields[4] in self._theirs:
                 handle = self._theirs[fields[4]]

@@ -25,6 +25,7 @@ from tests.torture.realm_reader import Kept, read_kafka, read_sqlite
 from tests.torture.spark import judge
 from tests.torture.stage import Stage
 from tests.torture.story import Story
+from tests.torture.transactor import Transactor
 
 REST_S = 90.0  # until everything is said and consumed
 
@@ -76,7 +77,8 @@ class Figures:
 
 
 def crowd_of(stage: Stage, history: History, seed: int) -> Crowd:
-    """Two publishers and two consumers on a queue; two publishers, a durable and a plain subscriber on a channel."""
+    """Two publishers and two consumers on a queue; a publisher, a durable and a plain subscriber on a channel; and two
+    that take from the queue and post to both in transactions."""
     port = stage.front.port
 
     def random(number: int) -> Random:
@@ -91,6 +93,8 @@ def crowd_of(stage: Stage, history: History, seed: int) -> Crowd:
         Consumer("c5", 5, port, history, random(5), "orders", "queue", 150),
         Consumer("c6", 6, port, history, random(6), "news", "durable", 200),
         Consumer("c7", 7, port, history, random(7), "news", "plain", 0),
+        Transactor("t8", 8, port, history, random(8)),
+        Transactor("t9", 9, port, history, random(9)),
     ]
     return Crowd(peers)
 
@@ -140,16 +144,15 @@ class Play:
         for peer in self.crowd.peers:
             peer.is_ending = True
         until = time.monotonic() + REST_S
-        publishers = [peer for peer in self.crowd.peers if isinstance(peer, Publisher)]
-        while not all(peer.is_done for peer in publishers):
+        while not all(peer.is_done for peer in self.crowd.peers):
             self.crowd.check()
+            self.stage.check()
             assert time.monotonic() < until, f"not everything is accepted in {REST_S:.0f} s\n{self.stage.log()}"
             time.sleep(0.05)
         while True:
             self.crowd.check()
             kept = self.read()
-            consumers = [peer for peer in self.crowd.peers if isinstance(peer, Consumer)]
-            if time.monotonic() > until or not (kept.left() or any(peer.in_flight for peer in consumers)):
+            if time.monotonic() > until or not (kept.left() or self.crowd.in_flight):
                 return self.read()
             time.sleep(0.3)
 

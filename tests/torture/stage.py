@@ -125,6 +125,11 @@ class Stage:
         self.process.kill()
         self.reap()
 
+    def check(self) -> None:
+        """Nobody asked it to end."""
+        code = self.process.poll() if self.process is not None else None
+        assert code is None, f"the gateway ended with {code}\n{self.log()}"
+
     def signal(self, what: signal.Signals) -> None:
         assert self.process is not None
         self.process.send_signal(what)

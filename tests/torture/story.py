@@ -110,7 +110,7 @@ class Story:
         elif kind == "told":
             attempt = self.attempts[fields[0], fields[1]]
             attempt.outcome, attempt.told_ms = fields[2], ms
-            if fields[2] == "released":
+            if fields[2] == "released" and not attempt.txn:
                 self.unknown[attempt.node].append(ms)
         elif kind == "received":
             link, eid, peer, number, sender, index, count, again = fields

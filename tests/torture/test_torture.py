@@ -30,6 +30,7 @@ def torture(directory: Path, acts: list[str | Point], seed: int, broker: Broker 
     assert figures.least_in_flight >= IN_FLIGHT
     assert figures.accepted >= IN_FLIGHT
     assert figures.ended >= IN_FLIGHT
+    assert figures.transactions >= 3
     return figures
 
 
