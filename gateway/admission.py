@@ -17,10 +17,12 @@ from gateway.coordinator import CoordinatorLink, offered_capabilities
 from gateway.engine_links import Incoming, Outgoing
 from gateway.outcomes import LinkFacts
 from gateway.publishing import PublishingLink
+from gateway.sources import HeldSource, asked_terms, durable_name, held_source
 from gateway.termini import read_terminus
 from mappings import Decision
 from native_backend.answers import Answer, NodeFound, Subscribed, SubscriptionLost
 from native_backend.subscription import Subscribe
+from native_backend.terms import EXCLUSIVE
 
 if TYPE_CHECKING:
     from gateway.connection import Connection
@@ -37,6 +39,7 @@ class Admission:
         self._house = connection.gateway
         self._created = False
         self._node: Node | None = None
+        self._held: HeldSource | None = None
         link.owner = self
 
     def begin(self) -> None:
@@ -84,6 +87,7 @@ class Admission:
             distribution_mode=terminus.distribution_mode,
             source_durability=terminus.source_durability,
             filter=terminus.filter,
+            sharing=terminus.sharing,
         )
         then = decision.then
         if then["native"] == "coordinate":
@@ -104,16 +108,15 @@ class Admission:
     def _reason(self, decision: Decision) -> str:
         return complaint(self.terminus.node or self.terminus.direction, decision)
 
-    def _subscribe(self, node: Node, mode: str) -> None:
+    def _subscribe(self, node: Node, subscription: str) -> None:
         self._node = node
-        durable = self._durable_name() if mode == "durable" else None
-        request = Subscribe(node, mode, durable, self.link, self.connection.subject)  # type: ignore[arg-type]
+        name, mode, terms = None, subscription, EXCLUSIVE
+        if subscription in ("durable", "shared", "volatile"):
+            mode, terms = "durable", asked_terms(self.terminus, subscription)
+            name = durable_name(self.connection.container, self.link.name, terms, self.terminus.everybody)
+            self._held = held_source(self.terminus.node, name, terms)
+        request = Subscribe(node, mode, name, self.link, self.connection.subject, terms)  # type: ignore[arg-type]
         self._house.realm.subscribe(request, self)
-
-    def _durable_name(self) -> str:
-        """`CONTAINER-ID:LINK-NAME`, without what Qpid JMS puts behind a bar to tell links of one shared subscription
-        apart."""
-        return f"{self.connection.container}:{self.link.name.split('|')[0]}"
 
     def _on_published_to(self, node: Node) -> None:
         denied = self._house.realm.may_publish(node, self.connection.subject) == "access-denied"
@@ -138,7 +141,7 @@ class Admission:
                 answer.subscription.close()
             self._refuse(decision, answer.answer, answer.native)
             return
-        self.link.confirm()
+        self.link.confirm(held=self._held)
         assert isinstance(self.link, Outgoing) and self._node is not None
         facts = self._facts(self._node, answer.subscription.durable)
         self.link.owner = ConsumingLink(self.connection, self.link, self.terminus, answer.subscription, facts)

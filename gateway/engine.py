@@ -1,9 +1,9 @@
 """The engine: proton as a sans-IO machine. Bytes in, facts out; decisions in, bytes out. One a connection.
 
-This file, `engine_deliveries.py`, `engine_links.py` and `engine_states.py` are the fence: nothing outside them touches
-proton, and no buffer of proton's leaves uncopied. The frames are pushed as the tap cuts them, and what proton says of
-each piece is read before the next one goes in. Proton reports a malformed performative by going silent
-(`semantics.md` 4.2): here that is a fault like any other. May import: `cproton`, `gateway.engine_deliveries`,
+This file, `engine_deliveries.py`, `engine_links.py`, `engine_sources.py` and `engine_states.py` are the fence: nothing
+outside them touches proton, and no buffer of proton's leaves uncopied. The frames are pushed as the tap cuts them, and
+what proton says of each piece is read before the next one goes in. Proton reports a malformed performative by going
+silent (`semantics.md` 4.2): here that is a fault like any other. May import: `cproton`, `gateway.engine_deliveries`,
 `gateway.engine_links`, `gateway.facts`, `gateway.frames`, `gateway.handles`, `gateway.tap`.
 """
 

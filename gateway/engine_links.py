@@ -3,7 +3,8 @@
 A delivery is a pointer here and a *seq* everywhere else. When a link is freed its pointers are forgotten first, so
 that a completion which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of
 the process). Between Python and `engine_runs.c`, which does what every message needs, a pointer is an int.
-May import: `cproton`, `gateway.complaint`, `gateway.engine_runs`, `gateway.engine_states`, `gateway.frames`.
+May import: `cproton`, `gateway.complaint`, `gateway.engine_runs`, `gateway.engine_sources`, `gateway.engine_states`,
+`gateway.frames`, `gateway.sources`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from cproton import ffi, lib
 
 from gateway import engine_runs
 from gateway.complaint import Complaint, Info
+from gateway.engine_sources import write_source
 from gateway.engine_states import (
     TRANSACTIONAL,
     offer_capabilities,
@@ -25,6 +27,7 @@ from gateway.engine_states import (
     transactional_state,
 )
 from gateway.frames import Frame
+from gateway.sources import HeldSource
 
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
 SENDER_SETTLE_MODES: Final = ("unsettled", "settled", "mixed")
@@ -91,13 +94,16 @@ class Link:
     def receiver_settle_mode(self) -> str:
         return "second" if self.attach.field(_ATTACH_RCV) == 1 else "first"
 
-    def confirm(self, capabilities: Sequence[str] | None = None) -> None:
-        """Answer the ATTACH with the termini as asked for; a coordinator offers `capabilities`."""
+    def confirm(self, capabilities: Sequence[str] | None = None, held: HeldSource | None = None) -> None:
+        """Answer the ATTACH with the termini as asked for; a coordinator offers `capabilities`, of a durable's source
+        is said what holds."""
         pointer = self._pointer
         lib.pn_terminus_copy(lib.pn_link_source(pointer), lib.pn_link_remote_source(pointer))
         lib.pn_terminus_copy(lib.pn_link_target(pointer), lib.pn_link_remote_target(pointer))
         if capabilities is not None:
             offer_capabilities(lib.pn_link_target(pointer), capabilities)
+        if held is not None:
+            write_source(lib.pn_link_source(pointer), held)
         lib.pn_link_set_snd_settle_mode(pointer, lib.pn_link_remote_snd_settle_mode(pointer))
         sends = lib.pn_link_is_sender(pointer)  # then the peer says who settles first; as a receiver we do, always
         lib.pn_link_set_rcv_settle_mode(pointer, lib.pn_link_remote_rcv_settle_mode(pointer) if sends else 0)

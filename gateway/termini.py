@@ -13,7 +13,7 @@ from gateway.frames import Frame
 from transformers.amqp_types import AmqpMap, Array, Described
 
 _ROLE, _SOURCE, _TARGET = 2, 5, 6
-_ADDRESS, _DURABLE, _DYNAMIC, _MODE, _FILTER, _DEFAULT_OUTCOME = 0, 1, 4, 6, 7, 8
+_ADDRESS, _DURABLE, _EXPIRY, _TIMEOUT, _DYNAMIC, _MODE, _FILTER, _DEFAULT_OUTCOME = 0, 1, 2, 3, 4, 6, 7, 8
 _OUTCOMES_AT, _SOURCE_CAPABILITIES, _TARGET_CAPABILITIES = 9, 10, 6
 _COORDINATOR: Final = 0x30
 _DURABILITY: Final = {0: "none", 1: "configuration", 2: "unsettled-state"}
@@ -23,8 +23,8 @@ _KINDS: Final = {"queue": "queue", "topic": "channel", "temporary-queue": "queue
 
 @dataclass(frozen=True, slots=True)
 class Terminus:
-    """One side of a link that stands in the realm. Every word is a value of an axis of the table `attach`, but
-    `node` and `wanted_kind`."""
+    """One side of a link that stands in the realm. Every word down to `filter` is a value of an axis of the table
+    `attach`, but `node`."""
 
     direction: str  # publish, subscribe
     address: str  # node, none, dynamic, coordinator
@@ -32,9 +32,13 @@ class Terminus:
     distribution_mode: str
     source_durability: str
     default_outcome: str
+    sharing: str  # exclusive, shared
     filter: str  # none, unsupported
     wanted_kind: str  # of a node made on attach
-    outcomes: frozenset[str] | None  # that were agreed on; None: all of them. No axis either
+    outcomes: frozenset[str] | None  # that were agreed on; None: all of them
+    everybody: bool  # what is shared is shared by all containers
+    expiry: str  # the policy as it was written; empty: none was
+    timeout_s: int
 
 
 def read_terminus(attach: Frame) -> Terminus:
@@ -52,9 +56,13 @@ def read_terminus(attach: Frame) -> Terminus:
         distribution_mode=_mode(_at(source, _MODE)),
         source_durability=_DURABILITY.get(_at(source, _DURABLE) or 0, "none"),
         default_outcome=_default_outcome(_at(source, _DEFAULT_OUTCOME)),
+        sharing="shared" if not publishing and "shared" in _names(capabilities) else "exclusive",
         filter="unsupported" if _has_filter(_at(source, _FILTER)) else "none",
         wanted_kind=_wanted_kind(capabilities),
         outcomes=_outcomes(_at(source, _OUTCOMES_AT)),
+        everybody="global" in _names(capabilities),
+        expiry=str(_at(source, _EXPIRY) or ""),
+        timeout_s=_seconds(_at(source, _TIMEOUT)),
     )
 
 
@@ -108,6 +116,16 @@ def _has_filter(filters: Any) -> bool:
     return isinstance(filters, AmqpMap) and any(value is not None for _, value in filters.pairs)
 
 
+def _names(capabilities: Any) -> list[str]:
+    """Several symbols, or one by itself."""
+    if capabilities is None:
+        return []
+    return [str(name) for name in (capabilities.items if isinstance(capabilities, Array) else [capabilities])]
+
+
+def _seconds(timeout: Any) -> int:
+    return timeout if isinstance(timeout, int) and timeout > 0 else 0
+
+
 def _wanted_kind(capabilities: Any) -> str:
-    names = capabilities.items if isinstance(capabilities, Array) else [capabilities]
-    return next((_KINDS[str(name)] for name in names if str(name) in _KINDS), "queue")
+    return next((_KINDS[name] for name in _names(capabilities) if name in _KINDS), "queue")

@@ -57,6 +57,7 @@ _TRANSACTIONAL = ("transactional", "transactional-full", "transactional-unknown"
 _SENDER_SETTLE_MODE = ("unsettled", "settled", "mixed")
 _DURABILITY = ("none", "configuration", "unsettled-state")
 _DIRECTION = ("publish", "subscribe")
+_NAMED = ("durable", "shared", "volatile")
 
 ATTACH = TableWords(
     "attach",
@@ -67,10 +68,11 @@ ATTACH = TableWords(
         "distribution_mode": ("unset", "move", "copy", "other"),
         "source_durability": _DURABILITY,
         "filter": ("none", "unsupported"),
+        "sharing": ("exclusive", "shared"),
     },
     {
         "native": Word(("none", "publish", "subscribe", "coordinate")),
-        "subscription": Word(("none", "queue", "plain", "durable")),
+        "subscription": Word(("none", "queue", "plain", "durable", "shared", "volatile")),
         "attach": Word(("confirm", "refuse")),
         "condition": CONDITION,
     },
@@ -100,13 +102,13 @@ ATTACH = TableWords(
         Law(
             "subscribe is for links that subscribe to a node that is there",
             {"native": ("subscribe",)},
-            {"subscription": ("queue", "plain", "durable")},
+            {"subscription": ("queue", "plain", *_NAMED)},
             {"direction": ("subscribe",), "address": ("node",), "node_kind": ("queue", "channel")},
         ),
         Law("queue is for queues", {"subscription": ("queue",)}, {}, {"node_kind": ("queue",)}),
         Law(
-            "plain and durable are for channels",
-            {"subscription": ("plain", "durable")},
+            "all others are for channels",
+            {"subscription": ("plain", *_NAMED)},
             {},
             {"node_kind": ("channel",)},
         ),
@@ -125,6 +127,7 @@ ATTACHED = TableWords(
             "selector-invalid",
             "already-subscribed",
             "in-use",
+            "kind-differs",
             "indeterminate",
         ),
         "moment": ("attach", "later"),

@@ -32,6 +32,7 @@ SubscribeAnswer = Literal[
     "selector-invalid",
     "already-subscribed",
     "in-use",
+    "kind-differs",  # shared where it is known as exclusive, or the other way round
     "indeterminate",
 ]
 SettleAnswer = Literal["done", "access-denied", "not-found", "unexpected", "indeterminate"]

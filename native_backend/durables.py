@@ -1,7 +1,7 @@
 """Durables: named subscriptions that outlive their links, as realm metadata knows them.
 
 The acknowledgement state of a queue is a durable too, named `queue`. Records: docs/records.md "Durable".
-May import: the standard library, orjson, `native_backend.nodes`.
+May import: the standard library, orjson, `native_backend.nodes`, `native_backend.terms`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from native_backend.nodes import Node
+from native_backend.terms import EXCLUSIVE, Terms, decode_terms, encode_terms
 
 QUEUE = "queue"
 
@@ -27,6 +28,7 @@ class Durable:
     group: str
     start: int
     journal: int = 0
+    terms: Terms = EXCLUSIVE
 
 
 def queue_durable(prefix: str, node: Node, start: int, journal: int = 0) -> Durable:
@@ -42,9 +44,11 @@ def durable_key(node: str, name: str) -> bytes:
 
 
 def encode_durable(durable: Durable, created_us: int) -> bytes:
+    """In version 2 where that can say it: an earlier release can read that."""
+    terms = encode_terms(durable.terms)
     return orjson.dumps(
         {
-            "v": 2,
+            "v": 3 if terms else 2,
             "node": durable.node,
             "name": durable.name,
             "store": durable.store,
@@ -52,11 +56,12 @@ def encode_durable(durable: Durable, created_us: int) -> bytes:
             "start": durable.start,
             "journal": durable.journal,
             "created_us": created_us,
+            **terms,
         }
     )
 
 
 def decode_durable(record: dict[str, Any]) -> Durable:
-    """Versions 1 (of no earlier durable) and 2."""
+    """Versions 1 (of no earlier durable), 2 (on the terms that all had) and 3."""
     names = record["node"], record["name"], record["store"], record["group"]
-    return Durable(*names, record["start"], record.get("journal", 0))
+    return Durable(*names, record["start"], record.get("journal", 0), decode_terms(record))

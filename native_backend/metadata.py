@@ -20,7 +20,7 @@ from native_backend.nodes import Node, decode_node
 from native_backend.properties import Grant, decode_acl, encode_acl
 
 _BATCH = 1000
-VERSIONS = (1, 2)
+VERSIONS = (1, 2, 3)
 REALM_KEY = orjson.dumps(["realm"])
 
 
@@ -76,6 +76,12 @@ class Metadata:
         durable = self.durables.get((node.name, name))
         return durable if durable is not None and durable.store == node.store else None
 
+    def remember(self, durable: Durable) -> None:
+        """A durable's record. Of what an earlier one of the same store has said only the terms change."""
+        known = self.durables.get((durable.node, durable.name))
+        same = known is not None and known.store == durable.store
+        self.durables[durable.node, durable.name] = replace(known, terms=durable.terms) if known and same else durable
+
     def bury(self, node: Node) -> None:
         """Its topic is another's: no use is made of it until it is deleted."""
         self.stores.pop(node.store, None)
@@ -89,7 +95,7 @@ class Metadata:
             return self._tombstone(what, names)
         record = orjson.loads(value)
         if record["v"] not in VERSIONS:
-            known_ones = " and ".join(map(str, VERSIONS))
+            known_ones = ", ".join(map(str, VERSIONS))
             detail = f"realm metadata {names} has version {record['v']}; this release knows {known_ones}"
             raise LogError(Failure("unexpected", detail, FORMAT))
         if what == "node":
@@ -97,10 +103,7 @@ class Metadata:
         elif what == "realm":
             self._realm(record)
         elif what == "durable":
-            durable = decode_durable(record)
-            known = self.durables.get((durable.node, durable.name))
-            if known is None or known.store != durable.store:
-                self.durables[durable.node, durable.name] = durable
+            self.remember(decode_durable(record))
         return []
 
     def _node(self, node: Node) -> None:

@@ -10,17 +10,15 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from native_backend.access import SUBSCRIBING, Subject
+from native_backend.access import Subject
 from native_backend.admin import create_node, warned
 from native_backend.admittance import Admittance
-from native_backend.answers import Answer, NodeFound, NodeKind, PostAnswer, Published, Subscribed
+from native_backend.answers import Answer, NodeFound, NodeKind, PostAnswer, Published
 from native_backend.clock import Clock
 from native_backend.command_desk import CommandDesk
 from native_backend.commands import Command
 from native_backend.control import Control
 from native_backend.delivery import Delivered
-from native_backend.dispatch import Dispatch
-from native_backend.durables import QUEUE
 from native_backend.feed import Feeds
 from native_backend.foreign import Frame, as_stored
 from native_backend.journal import Journal
@@ -32,16 +30,16 @@ from native_backend.metadata import Metadata, read_tail, realm_topic, realm_topi
 from native_backend.nodes import Node, NodeError
 from native_backend.presence import Presence, SystemPresence
 from native_backend.publisher import Publisher
-from native_backend.services import Services, store_bounds, subscribe_answer
+from native_backend.services import Services, subscribe_answer
 from native_backend.settlement import Settlement
 from native_backend.shard import Shard
-from native_backend.subscription import DurableSubscription, PlainSubscription, Subscribe, Subscription
+from native_backend.subscription import Subscribe, Subscription
+from native_backend.subscriptions import NOT_GRANTED, Subscriptions
 from native_backend.topic_watch import TopicWatch
 from native_backend.transaction import Commit, Posting
 
 __all__ = ["Delivered", "Node", "Posting", "Realm", "Settlement", "Subscribe", "Subscription"]
 _LOG = logging.getLogger(__name__)
-NOT_GRANTED = "not-granted"  # the native code of what the realm's grants do not allow
 _PUBLISH = frozenset({"publish"})
 _PAUSE_S = 0.001  # between two polls while closing
 
@@ -82,14 +80,13 @@ class Realm:
         )
         self._log, self._clock, self._control, self._journal, self._feeds = log, clock, control, journal, feeds
         self.access = Admittance(self._metadata, self._services)
-        self.access.on_changed.append(self._recheck)
         self._metadata.on_changed.append(feeds.change)
         self._shard = Shard(self._services, self._metadata)
         self._watch = TopicWatch(self._services, metadata, self._lose)
         self.standings = self._shard.standings  # how far every durable is, in numbers
         self._publisher = Publisher(self._services, self._metadata, self._shard)
         self._desk = CommandDesk(self._services, self._metadata, self._shard, self._follow)
-        self._subscriptions: set[Subscription] = set()
+        self._subscriptions = Subscriptions(self._services, metadata, self._shard, self.access)
         self._following = False
         self._abandoned = False  # closed with settlements of unknown result
         self._follow_s = 0.0
@@ -169,14 +166,6 @@ class Realm:
         """`publish` for those who may not: answered by one `Published`."""
         self._answer(Published(owner, 0, [-1] * len(keys), "access-denied", NOT_GRANTED))
 
-    def _recheck(self) -> None:
-        for subscription in list(self._subscriptions):
-            if not self._allowed(subscription):
-                subscription.revoke(NOT_GRANTED)
-
-    def _allowed(self, asked: Subscribe | Subscription) -> bool:
-        return self.access.allows(asked.subject, SUBSCRIBING[asked.mode], asked.node)
-
     # -- data
 
     def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
@@ -206,68 +195,7 @@ class Realm:
 
     def subscribe(self, request: Subscribe, owner: object) -> None:
         """Answered by `Subscribed`."""
-        if not self._metadata.alive(request.node):
-            self._answer(Subscribed(owner, None, "not-found"))
-        elif not self._allowed(request):
-            self._answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
-        elif request.mode == "plain":
-            self._subscribe_plain(request, owner)
-        else:
-            self._subscribe_durable(request, owner)
-
-    def _subscribe_plain(self, request: Subscribe, owner: object) -> None:
-        log, deadline_s = self._log, self._services.limits.control_deadline_s
-
-        def done(bounds: tuple[int, int] | LogError) -> None:
-            if isinstance(bounds, LogError):
-                self._subscribed(owner, bounds)
-            elif not self._metadata.alive(request.node):
-                self._answer(Subscribed(owner, None, "not-found"))
-            else:
-                closed = self._subscriptions.discard
-                self._subscribed(owner, PlainSubscription(self._services, request, owner, closed, bounds[1]))
-
-        self._control.submit(lambda: store_bounds(log, request.node, deadline_s), done)
-
-    def _subscribe_durable(self, request: Subscribe, owner: object) -> None:
-        exclusive = request.mode == "durable"
-        name = request.durable if exclusive else QUEUE
-        if name is None or exclusive == (request.node.kind == "queue"):
-            detail = f"mode {request.mode} does not go with a {request.node.kind}, or names no durable"
-            self._answer(Subscribed(owner, None, "unexpected", detail))
-            return
-        if self._journal.fenced or (exclusive and self._in_use(request.node, name)):
-            self._answer(Subscribed(owner, None, "in-use"))
-            return
-
-        def done(dispatch: Dispatch | LogError) -> None:
-            if isinstance(dispatch, LogError):
-                self._subscribed(owner, dispatch)
-            elif self._journal.fenced:
-                self._answer(Subscribed(owner, None, "in-use"))
-            elif not self._metadata.alive(request.node):
-                self._answer(Subscribed(owner, None, "not-found"))
-            else:
-                closed = self._subscriptions.discard
-                self._subscribed(owner, DurableSubscription(self._services, request, owner, closed, dispatch))
-
-        self._shard.open(request.node, name, done)
-
-    def _in_use(self, node: Node, durable: str) -> bool:
-        dispatch = self._shard.opened(node, durable)
-        return self._shard.opening(node, durable) or (dispatch is not None and bool(dispatch.links))
-
-    def _subscribed(self, owner: object, result: Subscription | LogError) -> None:
-        if isinstance(result, LogError):
-            failure = result.failure
-            self._answer(Subscribed(owner, None, subscribe_answer(failure), failure.code or failure.cause))
-            return
-        if not self._allowed(result):  # since it was asked
-            result.close()
-            self._answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
-            return
-        self._subscriptions.add(result)
-        self._answer(Subscribed(owner, result, "ready"))
+        self._subscriptions.begin(request, owner)
 
     # -- turns
 
@@ -300,8 +228,7 @@ class Realm:
         """After the last settle: waits for journal and evidence, snapshots, projects, closes the log. Blocks."""
         self.on_ready(_nobody)  # whoever was woken is closing, too
         until_s = self._clock.monotonic_s() + deadline_s
-        for subscription in list(self._subscriptions):
-            subscription.close()
+        self._subscriptions.close()
         self._advance()
         while self._unfinished and self._clock.monotonic_s() < until_s:
             self._control.pause(_PAUSE_S)
@@ -371,9 +298,7 @@ class Realm:
     def _lose(self, node: Node) -> None:
         self._shard.lose(node, "not-found", "deleted")
         self._publisher.forget(node)
-        for subscription in list(self._subscriptions):
-            if subscription.mode == "plain" and subscription.node.store == node.store:
-                subscription.lose("not-found", "deleted")
+        self._subscriptions.lose_plain(node.store)
 
 
 def _certain(parts: list[Records] | LogError) -> list[Records]:

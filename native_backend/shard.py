@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from native_backend.acknowledgement import Acknowledgement, Standing
 from native_backend.answers import SubscribeAnswer
@@ -30,6 +31,7 @@ from native_backend.recovery import States, recover
 from native_backend.services import Services, store_bounds
 from native_backend.snapshot import Frozen, Key, snapshot_key, state_topic
 from native_backend.snapshots import Snapshots, Stored
+from native_backend.terms import EXCLUSIVE, Terms
 from native_backend.trimming import Trimmer
 
 _LOG = logging.getLogger(__name__)
@@ -49,6 +51,7 @@ class Shard:
         self._recovered: States = {}
         self._open: dict[Key, Dispatch] = {}
         self._opening: dict[Key, list[Opened]] = {}
+        self._beginning: dict[Key, Terms] = {}  # while it is being opened
         self._deleting: set[Key] = set()
         self._projector = Projector(services)
         self._trimmer = Trimmer(services, self.lows)
@@ -108,8 +111,28 @@ class Shard:
     def opening(self, node: Node, name: str) -> bool:
         return (node.store, name) in self._opening
 
-    def open(self, node: Node, name: str, done: Opened) -> None:
-        """`done` with the durable's `Dispatch`; a durable that is not known begins here and now."""
+    def terms(self, node: Node, name: str) -> Terms | None:
+        """On which a durable is held, or is about to be; None where there is none."""
+        dispatch, known = self._open.get((node.store, name)), self._metadata.durable(node, name)
+        beginning = self._beginning.get((node.store, name))
+        return dispatch.durable.terms if dispatch is not None else known.terms if known is not None else beginning
+
+    def agree(self, dispatch: Dispatch, terms: Terms, done: Callable[[LogError | None], None]) -> None:
+        """Other terms from now on."""
+        services, node, durable = self._services, dispatch.node, replace(dispatch.durable, terms=terms)
+
+        def written(result: int | LogError) -> None:
+            if isinstance(result, LogError):
+                done(result)
+                return
+            dispatch.durable = durable
+            self._metadata.remember(durable)
+            done(None)
+
+        services.control.submit(lambda: _write(services, node, durable), written)
+
+    def open(self, node: Node, name: str, done: Opened, terms: Terms = EXCLUSIVE) -> None:
+        """`done` with the durable's `Dispatch`; a durable that is not known begins here and now, on these terms."""
         key = (node.store, name)
         dispatch = self._open.get(key)
         if dispatch is not None:
@@ -120,8 +143,9 @@ class Shard:
             self._opening[key].append(done)
         else:
             self._opening[key] = [done]
-            known = self._metadata.durable(node, name)
-            self._services.control.submit(self._opener(node, name, known), lambda found: self._found(key, node, found))
+            self._beginning[key] = terms
+            opener = self._opener(node, name, self._metadata.durable(node, name), terms)
+            self._services.control.submit(opener, lambda found: self._found(key, node, found))
 
     def advance(self) -> None:
         """Projections and snapshots that are due."""
@@ -198,7 +222,7 @@ class Shard:
         self.snapshots.close(self._open, until_s)
         self._projector.close(self._open.values(), until_s)
 
-    def _opener(self, node: Node, name: str, known: Durable | None) -> Callable[[], Found]:
+    def _opener(self, node: Node, name: str, known: Durable | None, terms: Terms) -> Callable[[], Found]:
         """The blocking part of opening: bounds, metadata of a new durable, snapshot marked open."""
         services, recovered = self._services, self._recovered.get((node.store, name))
         journal = services.journal.next
@@ -206,7 +230,7 @@ class Shard:
 
         def job() -> Found:
             first, end = store_bounds(services.log, node, services.limits.control_deadline_s)
-            durable = known or _begin(services, node, name, first, end, journal)
+            durable = known or _begin(services, node, name, first, end, journal, terms)
             if recovered is not None and not recovered.closed:
                 return durable, first, end, {}
             state = recovered.state if recovered else Acknowledgement(durable.start)
@@ -216,6 +240,7 @@ class Shard:
 
     def _found(self, key: Key, node: Node, found: Found | LogError) -> None:
         waiting = self._opening.pop(key)
+        del self._beginning[key]
         result: Dispatch | LogError
         if isinstance(found, LogError):
             result = found
@@ -262,14 +287,17 @@ class Shard:
             dispatch.lose("in-use", "fenced")
 
 
-def _begin(services: Services, node: Node, name: str, first: int, end: int, journal: int) -> Durable:
+def _begin(services: Services, node: Node, name: str, first: int, end: int, journal: int, terms: Terms) -> Durable:
     """A new durable: at the end of a channel; a queue's (should its record be missing) at its beginning."""
     if name == QUEUE:
         durable = queue_durable(services.prefix, node, first, journal)
     else:
-        durable = channel_durable(services.prefix, node, name, end, journal)
-    value = encode_durable(durable, services.clock.epoch_us())
-    services.log.put(
-        realm_topic(services.prefix), durable_key(node.name, name), value, services.limits.control_deadline_s
-    )
+        durable = replace(channel_durable(services.prefix, node, name, end, journal), terms=terms)
+    _write(services, node, durable)
     return durable
+
+
+def _write(services: Services, node: Node, durable: Durable) -> int:
+    value = encode_durable(durable, services.clock.epoch_us())
+    key, topic = durable_key(node.name, durable.name), realm_topic(services.prefix)
+    return services.log.put(topic, key, value, services.limits.control_deadline_s)

@@ -1,7 +1,7 @@
 """Subscriptions: what a consuming link holds of the realm.
 
 * queue: competing links share one acknowledgement state;
-* durable: exclusive, every event acknowledged by itself;
+* durable: the same for the links of one durable; every event is acknowledged by itself;
 * plain: from now on, no state: nothing is settled.
 
 `take` sees what had arrived at the last `Realm.poll`. May import: the standard library, `native_backend` below it.
@@ -26,6 +26,7 @@ from native_backend.log import Failure
 from native_backend.nodes import Node
 from native_backend.services import Services, bounded, subscribe_answer
 from native_backend.settlement import Settlement, Settling
+from native_backend.terms import EXCLUSIVE, Terms
 
 _LOG = logging.getLogger(__name__)
 Mode = Literal["queue", "plain", "durable"]
@@ -40,6 +41,8 @@ class Subscribe:
     durable: str | None
     link: object
     subject: Subject = ANONYMOUS
+    terms: Terms = EXCLUSIVE
+    """Of a durable."""
 
 
 class Subscription(ABC):
@@ -109,7 +112,7 @@ class Subscription(ABC):
 
 
 class DurableSubscription(Subscription):
-    """A link of a queue, or the one link of a durable."""
+    """A link of a queue, or of a durable."""
 
     def __init__(
         self,

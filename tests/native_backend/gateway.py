@@ -25,6 +25,7 @@ from native_backend.presence import Process, SystemPresence
 from native_backend.realm import Realm, Subscribe
 from native_backend.settlement import Settling
 from native_backend.subscription import Mode, Subscription
+from native_backend.terms import EXCLUSIVE, Terms
 from tests.native_backend.logs.worlds import PATIENCE_S, SimulatedWorld, World
 
 A = TypeVar("A")
@@ -208,13 +209,31 @@ class Gateway:
             eids += published.eids
         return eids
 
-    def subscribed(self, node: Node, mode: Mode, durable: str | None = None, link: object = None) -> Subscribed:
+    def subscribed(
+        self, node: Node, mode: Mode, durable: str | None = None, link: object = None, terms: Terms = EXCLUSIVE
+    ) -> Subscribed:
         owner = object()
-        self.realm.subscribe(Subscribe(node, mode, durable, link or owner), owner)
+        self.ask(node, mode, durable, owner, terms, link)
+        return self.subscribed_to(owner)
+
+    def ask(
+        self, node: Node, mode: Mode, durable: str | None, owner: object, terms: Terms, link: object = None
+    ) -> None:
+        """Subscribe without waiting."""
+        self.realm.subscribe(Subscribe(node, mode, durable, link or owner, terms=terms), owner)
+
+    def subscribed_to(self, owner: object) -> Subscribed:
         return self.answer(Subscribed, lambda answer: answer.owner is owner)
 
-    def consumer(self, node: Node, mode: Mode = "queue", durable: str | None = None, link: object = None) -> Consumer:
-        subscribed = self.subscribed(node, mode, durable, link)
+    def consumer(
+        self,
+        node: Node,
+        mode: Mode = "queue",
+        durable: str | None = None,
+        link: object = None,
+        terms: Terms = EXCLUSIVE,
+    ) -> Consumer:
+        subscribed = self.subscribed(node, mode, durable, link, terms)
         assert subscribed.subscription is not None, subscribed
         return Consumer(self, subscribed.subscription)
 

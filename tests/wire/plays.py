@@ -27,6 +27,7 @@ from tests.wire.transaction_plays import (
 from transformers.amqp_types import AmqpMap, Described, Symbol, ULong
 
 RCV = ("first", "second")
+SHARING = {"exclusive": None, "shared": "shared"}
 DURABILITY = ("none", "configuration", "unsettled-state")
 FILTER = AmqpMap([(Symbol("apache.org:selector-filter:string"), Described(Symbol("selector"), "a = 1"))])
 
@@ -49,7 +50,8 @@ def _attach(facts: Facts, tables: TableSet) -> list[Any]:
     else:
         mode = None if facts["distribution_mode"] == "unset" else facts["distribution_mode"]
         filters = FILTER if facts["filter"] == "unsupported" else None
-        source = frames.source(named, DURABILITY.index(facts["source_durability"]), mode, filters, dynamic=dynamic)
+        durable, capability = DURABILITY.index(facts["source_durability"]), SHARING[facts["sharing"]]
+        source = frames.source(named, durable, mode, filters, dynamic=dynamic, capability=capability)
         source = frames.COORDINATOR if facts["address"] == "coordinator" else source
         peer.say(frames.attach_receiver(source), frames.flow(1, 5))
     return stage.show(node)

@@ -1,0 +1,138 @@
+"""The subscriptions of one process: how they begin, and how they end when their subject may have them no more.
+
+A durable has one link, or, where it is shared, as many as come; of one that is known as the one kind no link of the
+other kind becomes part. May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+from native_backend.access import SUBSCRIBING
+from native_backend.admittance import Admittance
+from native_backend.answers import Subscribed
+from native_backend.dispatch import Dispatch
+from native_backend.durables import QUEUE
+from native_backend.log import LogError
+from native_backend.metadata import Metadata
+from native_backend.nodes import Node
+from native_backend.services import Services, store_bounds, subscribe_answer
+from native_backend.shard import Shard
+from native_backend.subscription import DurableSubscription, PlainSubscription, Subscribe, Subscription
+from native_backend.terms import EXCLUSIVE
+
+NOT_GRANTED = "not-granted"  # the native code of what the realm's grants do not allow
+
+
+class Subscriptions:
+    """See the module's docstring."""
+
+    def __init__(self, services: Services, metadata: Metadata, shard: Shard, access: Admittance) -> None:
+        self._services, self._metadata, self._shard, self._access = services, metadata, shard, access
+        self._open: set[Subscription] = set()
+        access.on_changed.append(self._recheck)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def close(self) -> None:
+        for subscription in list(self._open):
+            subscription.close()
+
+    def lose_plain(self, store: int) -> None:
+        """The node is gone; what has a state is lost with that."""
+        for subscription in list(self._open):
+            if subscription.mode == "plain" and subscription.node.store == store:
+                subscription.lose("not-found", "deleted")
+
+    def begin(self, request: Subscribe, owner: object) -> None:
+        """Answered by `Subscribed`."""
+        if not self._metadata.alive(request.node):
+            self._services.answer(Subscribed(owner, None, "not-found"))
+        elif not self._allowed(request):
+            self._services.answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
+        elif request.mode == "plain":
+            self._begin_plain(request, owner)
+        else:
+            self._begin_durable(request, owner)
+
+    def _recheck(self) -> None:
+        for subscription in list(self._open):
+            if not self._allowed(subscription):
+                subscription.revoke(NOT_GRANTED)
+
+    def _allowed(self, asked: Subscribe | Subscription) -> bool:
+        return self._access.allows(asked.subject, SUBSCRIBING[asked.mode], asked.node)
+
+    def _begin_plain(self, request: Subscribe, owner: object) -> None:
+        log, deadline_s = self._services.log, self._services.limits.control_deadline_s
+
+        def done(bounds: tuple[int, int] | LogError) -> None:
+            if isinstance(bounds, LogError):
+                self._begun(owner, bounds)
+            elif not self._metadata.alive(request.node):
+                self._services.answer(Subscribed(owner, None, "not-found"))
+            else:
+                closed = self._open.discard
+                self._begun(owner, PlainSubscription(self._services, request, owner, closed, bounds[1]))
+
+        self._services.control.submit(lambda: store_bounds(log, request.node, deadline_s), done)
+
+    def _begin_durable(self, request: Subscribe, owner: object) -> None:
+        named = request.mode == "durable"
+        name = request.durable if named else QUEUE
+        if name is None or named == (request.node.kind == "queue"):
+            detail = f"mode {request.mode} does not go with a {request.node.kind}, or names no durable"
+            self._services.answer(Subscribed(owner, None, "unexpected", detail))
+            return
+        terms = request.terms if named else EXCLUSIVE
+        if named and self._differs(request, name):
+            self._services.answer(Subscribed(owner, None, "kind-differs"))
+            return
+        if self._services.journal.fenced or (named and not terms.shared and self._in_use(request.node, name)):
+            self._services.answer(Subscribed(owner, None, "in-use"))
+            return
+
+        def done(dispatch: Dispatch | LogError) -> None:
+            if isinstance(dispatch, LogError):
+                self._begun(owner, dispatch)
+            elif self._services.journal.fenced:
+                self._services.answer(Subscribed(owner, None, "in-use"))
+            elif not self._metadata.alive(request.node):
+                self._services.answer(Subscribed(owner, None, "not-found"))
+            else:
+                self._enter(request, owner, dispatch)
+
+        self._shard.open(request.node, name, done, terms)
+
+    def _differs(self, request: Subscribe, name: str) -> bool:
+        known = self._shard.terms(request.node, name)
+        return known is not None and known.shared != request.terms.shared
+
+    def _in_use(self, node: Node, durable: str) -> bool:
+        dispatch = self._shard.opened(node, durable)
+        return self._shard.opening(node, durable) or (dispatch is not None and bool(dispatch.links))
+
+    def _enter(self, request: Subscribe, owner: object, dispatch: Dispatch) -> None:
+        subscription = DurableSubscription(self._services, request, owner, self._open.discard, dispatch)
+        if request.mode != "durable" or dispatch.durable.terms == request.terms:
+            self._begun(owner, subscription)
+            return
+
+        def agreed(error: LogError | None) -> None:
+            if error is not None:
+                subscription.close()
+            self._begun(owner, subscription if error is None else error)
+
+        self._shard.agree(dispatch, request.terms, agreed)
+
+    def _begun(self, owner: object, result: Subscription | LogError) -> None:
+        if isinstance(result, LogError):
+            failure = result.failure
+            native = failure.code or failure.cause
+            self._services.answer(Subscribed(owner, None, subscribe_answer(failure), native))
+            return
+        if not self._allowed(result):  # since it was asked
+            result.close()
+            self._services.answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
+            return
+        self._open.add(result)
+        self._services.answer(Subscribed(owner, result, "ready"))

@@ -1,0 +1,52 @@
+"""On what terms a durable is held: by one link or by several, and how long it outlives them.
+
+The terms of the latest attach hold. A *volatile* durable is a shared subscription that nobody asked to outlive its
+links: it ends with the last of them. Times are seconds. Source: semantics.md 2.L, 3.3; AMQP 1.0 part 3, 3.5.5 and
+3.5.6. May import: the standard library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+Expiry = Literal["link-detach", "session-end", "connection-close", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """`durability` as in the source of the link: `none` makes it volatile. `expiry`: whose end begins the time-out."""
+
+    shared: bool = False
+    durability: str = "unsettled-state"
+    expiry: Expiry = "never"
+    timeout_s: int = 0
+
+    @property
+    def volatile(self) -> bool:
+        return self.durability == "none"
+
+    @property
+    def kind(self) -> str:
+        """For people."""
+        return "volatile" if self.volatile else "shared" if self.shared else "exclusive"
+
+
+EXCLUSIVE: Final = Terms()
+VOLATILE: Final = Terms(shared=True, durability="none", expiry="link-detach")
+
+
+def encode_terms(terms: Terms) -> dict[str, Any]:
+    """Nothing for those that every durable had before there were others: an earlier release can read that."""
+    if terms == EXCLUSIVE:
+        return {}
+    said = {"shared": int(terms.shared), "durability": terms.durability}
+    return {"terms": {**said, "expiry": terms.expiry, "timeout_s": terms.timeout_s}}
+
+
+def decode_terms(record: dict[str, Any]) -> Terms:
+    """What `encode_terms` gave, in a durable's record."""
+    said = record.get("terms")
+    if said is None:
+        return EXCLUSIVE
+    return Terms(bool(said["shared"]), said["durability"], said["expiry"], said["timeout_s"])
