@@ -93,7 +93,9 @@ class Admission:
         if then["native"] == "coordinate":
             self._coordinate()
         elif then["attach"] == "refuse" or node is None:
-            self.connection.close_link(self.link, then["condition"] or "amqp:internal-error", self._reason(decision))
+            condition = then["condition"] or "amqp:internal-error"
+            self._house.outcomes.tally.error(condition, "", "")
+            self.connection.close_link(self.link, condition, self._reason(decision))
         elif then["native"] == "subscribe":
             self._subscribe(node, then["subscription"])
         else:
@@ -154,6 +156,7 @@ class Admission:
             return
         decision = self._attached(answer.answer, "later")
         consuming.failed_later(decision, answer.answer, answer.native)
+        self._house.outcomes.tally.error(str(decision.then["condition"]), answer.native, answer.answer)
         detail = complaint(self.terminus.node, decision, answer.answer, answer.native)
         self.connection.close_link(self.link, decision.then["condition"], detail)
 
@@ -164,6 +167,7 @@ class Admission:
     def _refuse(self, decision: Decision, answer: str, native: str) -> None:
         if answer == "access-denied":
             self._house.count_fault(answer, f"{self.connection.subject.user!a} at {self.terminus.node!a}: {native}")
+        self._house.outcomes.tally.error(str(decision.then["condition"]), native, answer)
         detail = complaint(self.terminus.node, decision, answer, native)
         self.connection.close_link(self.link, decision.then["condition"], detail)
 

@@ -116,7 +116,7 @@ def _configured(arguments: argparse.Namespace) -> int:
             from gateway import replay
 
             return replay.run(arguments, settings, sys.stdout)
-        from gateway.server import serve
+        from gateway.serving import serve
 
         return serve(settings)
     except MappingProblems as error:

@@ -35,6 +35,7 @@ RESERVED_CLIENT_KEYS = frozenset(
     }
 )
 _ADDRESS = re.compile(r"amqp://(?:\[([0-9a-fA-F:.]+)\]|([^\s:/\[\]@]+))(?::([0-9]+))?/?")
+_ADMIN = re.compile(r"http://(?:\[([0-9a-fA-F:.]+)\]|([^\s:/\[\]@]+)):([0-9]+)/?")
 _BROKER = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]@]+):([0-9]+)")
 
 
@@ -174,6 +175,11 @@ def _address(said: str) -> str | None:
     return _port(match[3])
 
 
+def _admin(said: str) -> str | None:
+    match = _ADMIN.fullmatch(said)
+    return "is no http://HOST:PORT" if match is None else _port(match[3])
+
+
 def _bootstrap(said: str) -> str | None:
     for broker in said.split(","):
         match = _BROKER.fullmatch(broker.strip())
@@ -198,7 +204,7 @@ def _prefix(said: str) -> str | None:
 
 def host_port(address: str) -> tuple[str, int]:
     """The parts of an address that was read as legal."""
-    match = _ADDRESS.fullmatch(address)
+    match = _ADDRESS.fullmatch(address) or _ADMIN.fullmatch(address)
     assert match is not None
     return match[1] or match[2], int(match[3] or PORT_DEFAULT)
 
@@ -212,6 +218,13 @@ FIELDS: tuple[Field, ...] = (
         sequence(text("an address", f'"{LISTEN}"', _address), "a list of addresses", f'["{LISTEN}"]', least=1),
         (LISTEN,),
         "where to listen: `amqp://HOST:PORT`; port 0 picks a free one, without one it is 5672",
+    ),
+    Field(
+        "admin.listen",
+        text("an address", '"http://127.0.0.1:9464"', _admin),
+        None,
+        "where `/health` and `/metrics` are served ([how to watch](how-to/watch-a-gateway.md)); port 0 picks a free "
+        "one, without it nowhere; whoever can connect may read them",
     ),
     Field("transformer", choice(TRANSFORMERS), "basic", "what makes native events of messages"),
     Field("realm.kind", choice(("embedded", "kafka")), REQUIRED, "where the realm is kept"),

@@ -18,6 +18,15 @@ _MIB = 1024 * 1024
 # it waited for any longer; the tables in force stay.
 TABLES_ANSWER_BYTES = 16 * _MIB
 TABLES_CHECK_TIMEOUT_S = 60.0
+# The admin pages: of one request's head, of requests under way, of one request's time; one more connection is closed.
+ADMIN_REQUEST_BYTES = 8_192
+ADMIN_CONNECTIONS = 16
+ADMIN_TIMEOUT_S = 5.0
+# What metrics tell apart; the rest is `other`. Names come from peers and from operators.
+METRIC_NODES = 100
+METRIC_ERRORS = 500
+METRIC_DURABLES = 200
+PROBLEMS_SHOWN = 50  # of tables that were refused, in /health
 _UINT_MAX = 2**32 - 1  # what a uint field of AMQP can carry
 
 

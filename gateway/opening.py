@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import time
+from dataclasses import dataclass
 from types import FrameType
 
 from gateway.letters import annotated_letter
@@ -30,7 +31,15 @@ REMIND_S = 30.0
 _WAITED_FOR = ("unavailable", "indeterminate", "fenced")  # fenced: somebody else was faster
 
 
-def open_realm(settings: Settings, run: str, clock: Clock) -> Realm:
+@dataclass(slots=True)
+class Progress:
+    """How far opening is, for who asks from another thread. `state`: opening or standby."""
+
+    state: str = "opening"
+    words: str = ""
+
+
+def open_realm(settings: Settings, run: str, clock: Clock, progress: Progress) -> Realm:
     """The realm that the configuration names, open. Blocks, whatever that takes; raises LogError."""
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, _end)
@@ -38,30 +47,31 @@ def open_realm(settings: Settings, run: str, clock: Clock) -> Realm:
     log, limits = open_log(settings), settings.limits.realm
     prefix = settings.realm.prefix
     realm = Realm(log, prefix, run, clock, ThreadControl(), limits, annotated_letter, message_of, lease_control=looks)
-    _open(realm, where(settings), settings.security.kafka_acls)
+    _open(realm, where(settings), settings.security.kafka_acls, progress)
     return realm
 
 
-def _open(realm: Realm, place: str, kafka_acls: bool) -> None:
+def _open(realm: Realm, place: str, kafka_acls: bool, progress: Progress) -> None:
+    def standby(owner: Owner) -> None:
+        progress.state, progress.words = "standby", f"{owner} owns the realm"
+        _LOG.warning("standby: %s; this gateway listens when that one ends", progress.words)
+
     _LOG.info("opening %s", place)
     last, told_s = "", 0.0
     while True:
         try:
             if kafka_acls:
                 realm.access.follow_rights()
-            return realm.open(_standby)
+            return realm.open(standby)
         except LogError as error:
             if error.failure.cause not in _WAITED_FOR:
                 raise
             words = _words(error.failure, place)
+            progress.state, progress.words = "opening", words
             if words != last or time.monotonic() - told_s > REMIND_S:
                 last, told_s = words, time.monotonic()
                 _LOG.warning("%s", words)
         time.sleep(RETRY_S)
-
-
-def _standby(owner: Owner) -> None:
-    _LOG.warning("standby: %s owns the realm; this gateway listens when that one ends", owner)
 
 
 def _words(failure: Failure, place: str) -> str:

@@ -3,7 +3,7 @@ follow each other fast share one: a record is due `DUE_US` after the one before,
 
 Every delivery gets its seq here, and leaves one entry here, when it has its outcome. Entries that agree in
 everything but seq and EID are one group, so that a turn costs a few groups of columns. A disposition never waits for
-its record. May import: `mappings`, `native_backend.intervals`; JSON by orjson.
+its record. May import: `gateway.tally`, `mappings`, `native_backend.intervals`; JSON by orjson.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from gateway.tally import Tally
 from mappings import Decision, Origin
 from native_backend.intervals import Intervals
 
@@ -97,9 +98,10 @@ class Outcomes:
     ) -> None:
         self.run = run
         self.origin = origin  # of the tables in force; what they did not decide names its own
+        self.records = 0
+        self.tally = Tally()
         self._append = append
         self._epoch_us = epoch_us
-        self._records = 0
         self._next_seq = 1
         self._told = Intervals()
         self._low = self._written_low = 1
@@ -151,6 +153,7 @@ class Outcomes:
             origin = group.verdict.rule.origin or self.origin
             columns = {**group.verdict.columns(), "seq": group.seqs, "eid": group.eids}
             groups.setdefault(origin, []).append(columns)
+            self.tally.add(group.verdict, len(group.seqs))
         self._groups, self._count = {}, 0
         *others, last = groups or [self.origin]  # after a reload there may be several: each names its own tables
         for origin in others:
@@ -159,11 +162,11 @@ class Outcomes:
         self._written_low = self._low
 
     def _write(self, origin: Origin, low: int, closed: bool, groups: list[dict[str, Any]]) -> None:
-        self._records += 1
+        self.records += 1
         record = {
             "v": FORMAT,
             "run": self.run,
-            "n": self._records,
+            "n": self.records,
             "at": self._flushed_us,
             "low": low,
             "digest": origin.digest,

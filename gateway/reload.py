@@ -53,6 +53,7 @@ class Reload:
         self.done = 0
         self.refused = 0
         self.problems: list[str] = []
+        self.tried_us = self.done_us = 0  # when last, in microseconds of the epoch; 0: never in this run
 
     def request(self) -> None:
         """Load soon. Many requests while one is under way are one more."""
@@ -113,9 +114,11 @@ class Reload:
             self._gateway.use(tables)
             log.info("tables %s are in force", tables.digest)
         self.done += 1
+        self.tried_us = self.done_us = self._gateway.clock.epoch_us()
 
     def _refuse(self, problems: list[str]) -> None:
         self.refused += 1
+        self.tried_us = self._gateway.clock.epoch_us()
         if problems != self.problems:
             said = "\n  ".join(problems)
             log.error("these tables are not used, tables %s stay in force:\n  %s", self._gateway.tables.digest, said)

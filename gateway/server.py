@@ -1,36 +1,28 @@
 """The server: sockets, signals and the clock, and nothing else. The only place with asyncio.
 
-May import: `gateway`, `mappings`, `native_backend`.
+May import: `gateway`, `native_backend.access`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-import os
 import signal
+import socket
 import sys
-import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
-import uvloop
-
-from gateway.arena import use_one_arena
+from gateway.admin.http import HttpServer
 from gateway.connection import Connection
 from gateway.doorkeeper import Doorkeeper
 from gateway.entrance import Entrance
 from gateway.gateway import Gateway
-from gateway.opening import open_realm
-from gateway.reload import Reload, Signature, signature_of
+from gateway.reload import Reload, Signature
 from gateway.roster import Roster
 from gateway.sasl import SaslServer
-from gateway.settings import Settings
-from mappings import load_tables
 from native_backend.access import Subject
-from native_backend.clock import SystemClock
 
 log = logging.getLogger("realmgate.server")
 
@@ -51,30 +43,13 @@ STREAM_MESSAGES = (
 )
 
 
-def serve(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT; 0 when everything was closed in order, 3 when another gateway took the realm over.
-    Raises LogError when the realm cannot be opened."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    use_one_arena()
-    clock = SystemClock()
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it means a reload: not the end of who waits for a realm
-    seen = signature_of(settings.mappings.directory)
-    tables = load_tables(settings.mappings.directory, settings.mappings.profile)
-    run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"
-    realm = open_realm(settings, run, clock)
-    gateway = Gateway(settings, realm, tables, clock)
-    gateway.store_tables()
-    gc.freeze()  # what is here now stays; and cycles are rare on the hot path, so look for them seldom
-    gc.set_threshold(100_000, 20, 100)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(Server(gateway, seen).run())
-
-
 class Server:
     """The loop around a gateway."""
 
-    def __init__(self, gateway: Gateway, seen: Signature | None = None) -> None:
+    def __init__(self, gateway: Gateway, seen: Signature | None = None, admin: socket.socket | None = None) -> None:
+        """`admin`: where pages for those who watch are asked for."""
         self.gateway = gateway
+        self._admin = admin
         self._seen = seen  # of the tables' files, before they were read
         self.ports: dict[Connection, Port] = {}
         self.waiting: dict[Port, None] = {}  # those with less than a turn's worth, until the next tick
@@ -95,6 +70,7 @@ class Server:
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._stop.set)
         listeners = await self.open()
+        pages = await self._open_pages()
         loop.add_signal_handler(signal.SIGHUP, self.reload.request)
         housekeeping = loop.create_task(self._keep_house())
         for listener in listeners:
@@ -107,6 +83,8 @@ class Server:
         await self._shut_down()
         housekeeping.cancel()
         await self.reload.close()
+        if pages is not None:
+            await pages.close()
         return TAKEN_OVER if self.gateway.realm.lost else 0
 
     async def open(self) -> list[asyncio.Server]:
@@ -121,6 +99,15 @@ class Server:
         self.reload = Reload(self.gateway, self._seen)
         self._tick()
         return listeners
+
+    async def _open_pages(self) -> HttpServer | None:
+        if self._admin is None:
+            return None
+        from gateway.admin.station import pages  # prometheus-client takes memory: only where it is asked for
+
+        server = HttpServer(pages(self.gateway, self.reload))
+        await server.open(self._admin)
+        return server
 
     # -- the turn
 

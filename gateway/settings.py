@@ -85,6 +85,7 @@ class Settings:
     security: Security
     limits: Limits
     transformer: str
+    admin: Listen | None = None  # where health and metrics are served
 
 
 class SettingsProblems(Exception):
@@ -181,6 +182,7 @@ def _settings(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
         security=_security(values, base, root, problems),
         limits=Limits(**limits),
         transformer=values["transformer"],
+        admin=Listen(*host_port(values["admin.listen"])) if values["admin.listen"] else None,
     )
 
 

@@ -87,6 +87,11 @@ class Dispatch:
         numbers = state.low, state.position, state.unsettled, len(state.acked), len(state.returned)
         return Standing(self.node.name, self.durable.name, *numbers, links)
 
+    @property
+    def caught_up(self) -> bool:
+        """Somebody looked for more this turn, in vain."""
+        return self._feed is not None and self._feed.is_dry(self._cursor)
+
     def lose(self, answer: SubscribeAnswer, native: str = "") -> None:
         """No link gets anything any more."""
         for link in self.links[:]:

@@ -24,6 +24,7 @@ import orjson
 from native_backend.answers import Answer, CommitAnswer, Committed, SettleAnswer, Settled
 from native_backend.clock import Clock
 from native_backend.control import Control
+from native_backend.durations import Durations
 from native_backend.limits import RealmLimits
 from native_backend.log import Cause, Failure, Log, LogError, Transacted, Write
 from native_backend.metadata import read_tail
@@ -57,6 +58,7 @@ class _Batch:
     events: list[Write]
     records: list[Write]
     numbers: range  # `n` of its records
+    began_s: float
 
 
 class Journal:
@@ -76,6 +78,7 @@ class Journal:
         self.shard = f"{prefix}.shard.0"
         self.next = 0  # the first offset whose record is not applied
         self.records = 0  # stored by this run
+        self.seconds = Durations()  # of its transactions, tries and doubts included
         self.fenced = False
         self.on_fenced: Callable[[], None] = lambda: None
         self.confirm: Callable[[], None] = lambda: None  # blocks; raises `fenced` when another process owns the shard
@@ -173,7 +176,7 @@ class Journal:
         self._n = numbers[-1]
         key = self._run.encode()
         records = [Write(self.topic, 0, key, value) for value in values]
-        self._batch = _Batch(items, _events(items), records, numbers)
+        self._batch = _Batch(items, _events(items), records, numbers, self._clock.monotonic_s())
         self._transact()
 
     def completed(self, transacted: Transacted) -> None:
@@ -222,6 +225,7 @@ class Journal:
         self._batch = None
         self.next = following
         self.records += len(batch.records)
+        self.seconds.add(self._clock.monotonic_s() - batch.began_s)
         places = iter(offsets)
         for item in batch.items:
             for settlement in settlements_of(item):

@@ -71,5 +71,8 @@ class RealmLimits:
     """How long the owner of the shard may go unheard before another process takes over."""
     lease_look_s: float = 0.5
     """How often the owner looks whether somebody asks for it."""
+    lag_interval_s: float = 5.0
+    lag_nodes: int = 200
+    """While somebody watches: how often the ends of stores are looked for, and of how many."""
     control_deadline_s: float = 10.0
     """Deadline of one control call to the log."""

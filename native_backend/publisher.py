@@ -7,9 +7,11 @@ May import: the standard library, `native_backend` below it.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 from native_backend.answers import PublishAnswer, Published
 from native_backend.capacity import Capacities, Share
+from native_backend.durations import Durations
 from native_backend.log import Append, Appended, Cause
 from native_backend.metadata import Metadata
 from native_backend.nodes import Node
@@ -24,7 +26,13 @@ _ANSWERS: dict[Cause, PublishAnswer] = {
     "indeterminate": "indeterminate",
     "unavailable": "unavailable",
 }
-_EVIDENCE = object()  # owner of what nobody waits for
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """Owner of what nobody waits for."""
+
+    began_s: float
 
 
 class Publisher:
@@ -34,6 +42,7 @@ class Publisher:
         self.appended = 0  # events
         self.evidence_pending = 0  # records
         self.evidence_failed = 0  # records, ever
+        self.evidence_seconds = Durations()
         self._services = services
         self._metadata = metadata
         self._capacities = Capacities(services, shard.state, shard.evict)
@@ -63,17 +72,20 @@ class Publisher:
 
     def append_evidence(self, topic: str, key: bytes, value: bytes) -> None:
         self.evidence_pending += 1
-        self._services.log.append(Append(f"{self._services.prefix}.{topic}", 0, [key], [value], _EVIDENCE))
+        owner = _Evidence(self._services.clock.monotonic_s())
+        self._services.log.append(Append(f"{self._services.prefix}.{topic}", 0, [key], [value], owner))
 
     def completed(self, appended: Appended) -> None:
         failure, count = appended.failure, len(appended.offsets)
-        if appended.batch.owner is _EVIDENCE:
+        owner = appended.batch.owner
+        if type(owner) is _Evidence:
             self.evidence_pending -= count
-            if failure is not None:
+            if failure is None:
+                self.evidence_seconds.add(self._services.clock.monotonic_s() - owner.began_s)
+            else:
                 self.evidence_failed += count
                 _LOG.error("%d records of %s were not stored: %s", count, appended.batch.topic, failure)
             return
-        owner = appended.batch.owner
         if type(owner) is Share:
             owner.bounded.completed(owner, appended)
             owner = owner.owner

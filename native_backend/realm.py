@@ -20,6 +20,7 @@ from native_backend.commands import Command
 from native_backend.control import Control
 from native_backend.delivery import Delivered
 from native_backend.feed import Feeds
+from native_backend.figures import Figures
 from native_backend.foreign import Frame, as_stored
 from native_backend.journal import Journal
 from native_backend.lease import Lease, Standby
@@ -85,6 +86,7 @@ class Realm:
         self._watch = TopicWatch(self._services, metadata, self._lose)
         self.standings = self._shard.standings  # how far every durable is, in numbers
         self._publisher = Publisher(self._services, self._metadata, self._shard)
+        self.figures = Figures(self._services, self._shard, self._publisher)
         self._desk = CommandDesk(self._services, self._metadata, self._shard, self._follow)
         self._subscriptions = Subscriptions(self._services, metadata, self._shard, self.access)
         self._following = False

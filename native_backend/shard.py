@@ -105,6 +105,10 @@ class Shard:
         """Of every durable that was opened in this process."""
         return [dispatch.standing() for dispatch in self._open.values()]
 
+    def at_work(self) -> list[Dispatch]:
+        """Every durable that was opened in this process."""
+        return [*self._open.values()]
+
     def opened(self, node: Node, name: str) -> Dispatch | None:
         return self._open.get((node.store, name))
 

@@ -104,7 +104,7 @@ def modules_say_what_they_may_import(files: Files) -> Iterator[str]:
 
 
 _CLOCK = "take the time from a clock object (native_backend/clock.py)"
-_EDGES = ("native_backend/clock.py", "native_backend/logs/__init__.py", "gateway/server.py")
+_EDGES = ("native_backend/clock.py", "native_backend/logs/__init__.py", "gateway/serving.py")
 _BANNED = {
     r"time\.(time|time_ns)": _CLOCK,
     r"datetime\.(datetime\.(now|utcnow|today)|date\.today)": _CLOCK,

@@ -1,0 +1,141 @@
+"""As much of HTTP/1.1 as reading a page takes: GET and HEAD without a body, one request a connection.
+
+    server = HttpServer({"/health": page}); await server.open(listener(host, port))
+
+Everything that a peer can grow has a bound (`gateway/limits.py`): a longer head is 431; one connection too many is
+closed, and so is who does not ask, or read the answer, in time. Source: RFC 9112.
+May import: `gateway.limits`, the standard library.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from gateway.limits import ADMIN_CONNECTIONS, ADMIN_REQUEST_BYTES, ADMIN_TIMEOUT_S
+
+log = logging.getLogger("realmgate.admin")
+
+PLAIN, JSON = "text/plain; charset=utf-8", "application/json"
+_BACKLOG = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a page answers."""
+
+    status: HTTPStatus
+    content_type: str
+    body: bytes
+
+
+Page = Callable[[], Awaitable[Response]]
+
+
+def listener(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 picks a free one. Raises OSError."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    opened = socket.socket(family, kind, protocol)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen(_BACKLOG)
+    except OSError as error:
+        opened.close()
+        raise OSError(error.errno, error.strerror, f"http://{host}:{port}") from error
+    opened.setblocking(False)
+    return opened
+
+
+def url_of(opened: socket.socket) -> str:
+    host, port = opened.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class HttpServer:
+    """`pages` by path, exactly; what else is asked for is 404 with a list of them."""
+
+    def __init__(self, pages: Mapping[str, Page]) -> None:
+        self._pages = pages
+        self._server: asyncio.Server | None = None
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    async def open(self, listening: socket.socket) -> None:
+        """`listening` stays the caller's: here is a copy of it."""
+        self._server = await asyncio.start_server(
+            self._connected, sock=listening.dup(), limit=ADMIN_REQUEST_BYTES, backlog=_BACKLOG
+        )
+
+    async def close(self) -> None:
+        """What is under way is not finished."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if len(self._under_way) >= ADMIN_CONNECTIONS or task is None:
+            writer.transport.abort()
+            return
+        self._under_way.add(task)
+        try:
+            async with asyncio.timeout(ADMIN_TIMEOUT_S):
+                await self._converse(reader, writer)
+        except (TimeoutError, ConnectionError):
+            writer.transport.abort()
+        finally:
+            self._under_way.discard(task)
+            writer.close()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError:
+            return  # it went, or said half a request
+        except asyncio.LimitOverrunError:
+            writer.write(_encode(_told(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE), with_body=True))
+        else:
+            method, response = await self._answer(head)
+            writer.write(_encode(response, with_body=method != b"HEAD"))
+        await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+        while await reader.read(ADMIN_REQUEST_BYTES):
+            """What else it sends is read and forgotten: closing before would reset what it has not read yet."""
+
+    async def _answer(self, head: bytes) -> tuple[bytes, Response]:
+        words = head.partition(b"\r\n")[0].split(b" ")
+        if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+            return b"", _told(HTTPStatus.BAD_REQUEST)
+        method, target, _ = words
+        if method not in (b"GET", b"HEAD"):
+            return method, _told(HTTPStatus.METHOD_NOT_ALLOWED)
+        page = self._pages.get(target.partition(b"?")[0].decode("latin-1"))
+        if page is None:
+            return method, _told(HTTPStatus.NOT_FOUND, "there are: " + " ".join(self._pages))
+        try:
+            return method, await page()
+        except Exception:  # we are wrong: that page is not shown, the gateway goes on
+            log.exception("a page could not be made")
+            return method, _told(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _told(status: HTTPStatus, detail: str = "") -> Response:
+    return Response(status, PLAIN, f"{status.value} {status.phrase}{': ' + detail if detail else ''}\n".encode())
+
+
+def _encode(response: Response, *, with_body: bool) -> bytes:
+    allow = "Allow: GET, HEAD\r\n" if response.status is HTTPStatus.METHOD_NOT_ALLOWED else ""
+    head = (
+        f"HTTP/1.1 {response.status.value} {response.status.phrase}\r\n"
+        f"Content-Type: {response.content_type}\r\n"
+        f"Content-Length: {len(response.body)}\r\n"
+        f"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n{allow}Connection: close\r\n\r\n"
+    )
+    return head.encode() + (response.body if with_body else b"")

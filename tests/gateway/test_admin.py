@@ -1,0 +1,142 @@
+"""What an operator sees of a running gateway: health, metrics, and a standby's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.broker import free_port
+from tests.conftest import StartGateway
+from tests.gateway.reloading import BAD, MESSAGE, RELEASED, Folder
+from tests.gateway.watching import Watch
+from tests.gateway_process import embedded_realm, make_gateway
+from tests.wire import frames
+from tests.wire.peer import Peer
+
+ADMIN = {"listen": "http://127.0.0.1:0"}
+PAGE = Path(__file__).parents[2] / "docs/how-to/watch-a-gateway.md"
+ACCEPTED = frames.state("accepted")
+
+
+@pytest.mark.parametrize("kind", ["embedded", "kafka"])
+def test_what_happened_stands_in_the_metrics(gateway: StartGateway, kind: str) -> None:
+    process = gateway(kind, admin=ADMIN, nodes={"create_on_attach": ["orders", "news"]})
+    watch = Watch.of(process)
+    before = watch.metrics()
+    assert before["realmgate_ready", ()] == 1
+    with Peer(process.port) as peer:
+        peer.publisher("orders")
+        peer.outcomes(len(peer.publish(*[MESSAGE] * 10)))
+        peer.consumer("orders", credit=6)
+        numbers = [seen.field(1) for seen in peer.receive(6)]
+        peer.settle(numbers[2:], ACCEPTED)
+        durable = ("queue", "orders")
+
+        def is_seen() -> bool:
+            found = watch.metrics()
+            return found.get(("realmgate_durable_hole_events", durable)) == 2 and (
+                found.get(("realmgate_durable_waiting_events", durable), 0) >= 4
+            )
+
+        watch.until(is_seen)
+        found = watch.metrics()
+        assert found["realmgate_deliveries_total", ("in", "orders", "accepted")] == 10
+        assert found["realmgate_deliveries_total", ("out", "orders", "accepted")] == 4
+        assert found["realmgate_durable_unsettled_events", durable] == 2
+        assert found["realmgate_durable_consumers", durable] == 1
+        assert found["realmgate_durable_settled_ranges", durable] == 1
+        assert found["realmgate_unsettled_deliveries", ()] == 2
+        assert found["realmgate_connections", ()] == 1
+        assert found["realmgate_links", ()] == 2
+        assert found["realmgate_credit_granted", ()] > 0
+        assert found["realmgate_journal_transaction_seconds_count", ()] >= 1
+        assert found["realmgate_journal_transaction_seconds_bucket", ("+Inf",)] >= 1
+        assert found["realmgate_evidence_append_seconds_count", ()] >= 1
+        assert found["realmgate_evidence_failed_total", ()] == 0
+        assert found["process_resident_memory_bytes", ()] > 1e7
+        peer.send(frames.attach_sender("nowhere", 7, "to-nowhere"))
+        assert peer.refused() == "amqp:not-found"
+        assert watch.metrics()["realmgate_errors_total", ("", "amqp:not-found")] == 1
+    watch.until(lambda: watch.metrics()["realmgate_connections", ()] == 0)
+    assert watch.metrics()["realmgate_unsettled_deliveries", ()] == 0
+
+
+def test_every_metric_is_documented_and_every_documented_one_is_there(gateway: StartGateway) -> None:
+    process = gateway("embedded", admin=ADMIN)
+    with Peer(process.port) as peer:
+        peer.publisher("orders")
+        peer.outcomes(len(peer.publish(MESSAGE)))
+        peer.consumer("orders", credit=1)
+        peer.receive(1)
+        watch = Watch.of(process)
+        watch.until(lambda: ("realmgate_durable_waiting_events", ("queue", "orders")) in watch.metrics())
+        _, _, body = watch.ask("/metrics")
+    there = set(re.findall(r"^# TYPE (realmgate_\w+) ", body.decode(), re.MULTILINE))
+    table = PAGE.read_text().split("\n## Alerts")[0]
+    told = set(re.findall(r"`(realmgate_\w+)`", table)) - {"realmgate_waiting_info"}
+    assert there == told
+
+
+def test_refused_tables_are_shown_and_the_gateway_stays_ready(gateway: StartGateway, tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "ours")
+    process = gateway("embedded", admin=ADMIN, mappings={"dir": str(folder.directory)})
+    watch = Watch.of(process)
+    healthy = watch.health()
+    assert (healthy["status"], healthy["state"], healthy["warnings"]) == (200, "ready", [])
+    folder.write(BAD)
+    watch.until(lambda: watch.health()["reload"]["refused"] == 1)
+    shown = watch.health()
+    assert (shown["status"], shown["state"]) == (200, "ready")
+    [problem] = shown["reload"]["problems"]
+    assert re.match(rf"{folder.directory}/tables/published.yaml:\d+:\d+: settle cannot be maybe", problem)
+    assert shown["tables"] == healthy["tables"]
+    assert any("refused" in warning for warning in shown["warnings"])
+    found = watch.metrics()
+    assert found["realmgate_reloads_total", ("refused",)] == 1
+    assert found["realmgate_reload_problems", ()] == 1
+    assert found["realmgate_reload_last_successful", ()] == 0
+    assert process.log().count("these tables are not used") == 1
+    folder.write(RELEASED)
+    watch.until(lambda: watch.health()["reload"]["done"] == 1)
+    shown = watch.health()
+    assert (shown["reload"]["problems"], shown["warnings"]) == ([], [])
+    assert shown["tables"]["digest"] != healthy["tables"]["digest"]
+    found = watch.metrics()
+    assert found["realmgate_reload_last_successful", ()] == 1
+    assert found["realmgate_reload_last_success_timestamp_seconds", ()] * 1e6 == shown["reload"]["last_done_us"]
+    assert ("realmgate_info", ("extended", "embedded", shown["run"], shown["tables"]["digest"])) in found
+
+
+def test_a_standby_says_whom_it_waits_for(tmp_path: Path) -> None:
+    realm = embedded_realm(tmp_path)
+    first, second = (make_gateway(tmp_path / name, realm, admin=ADMIN) for name in ("first", "second"))
+    second.port = free_port()
+    try:
+        first.start()
+        run = Watch.of(first).health()["run"]
+        second.launch()
+        watch = Watch.of(second)
+        watch.until(lambda: watch.health()["state"] == "standby")
+        shown = watch.health()
+        assert shown["status"] == 503
+        assert f"gateway {run} " in shown["detail"]
+        found = watch.metrics()
+        assert found["realmgate_ready", ()] == 0
+        assert found["realmgate_waiting_info", (shown["run"], "standby")] == 1
+        first.kill()
+        second.await_ready()
+        assert (watch.health()["status"], watch.health()["state"]) == (200, "ready")
+        assert second.stop() == 0
+    finally:
+        first.kill()
+        second.kill()
+
+
+def test_an_address_in_use_is_told_and_nothing_starts(gateway: StartGateway, tmp_path: Path) -> None:
+    url = Watch.of(gateway("embedded", admin=ADMIN)).url
+    second = make_gateway(tmp_path / "second", embedded_realm(tmp_path / "second"), admin={"listen": url})
+    second.launch()
+    assert second.await_exit() == 2
+    assert f"realmgate: Address already in use: {url}" in second.log()

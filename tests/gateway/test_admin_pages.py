@@ -1,0 +1,235 @@
+"""The admin pages by themselves: what a peer may send, how many names there may be, in what parts text is written."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric
+
+from gateway.admin import http, metrics
+from gateway.admin.families import STEP_SAMPLES, Family, histogram, written
+from gateway.admin.http import PLAIN, HttpServer, Page, Response, listener, url_of
+from gateway.limits import ADMIN_CONNECTIONS, ADMIN_REQUEST_BYTES, METRIC_DURABLES, METRIC_ERRORS, METRIC_NODES
+from gateway.outcomes import LinkFacts, Verdict
+from gateway.tally import OTHER, Tally
+from mappings import Decision
+from native_backend.durations import BOUNDS_S, Durations
+from native_backend.figures import DurableFigures, Figures
+from native_backend.intervals import STEP_BLOCKS, Intervals
+from tests.gateway.watching import Watch
+
+GET = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+class _Site:
+    """Pages on a loop of their own."""
+
+    def __init__(self, pages: dict[str, Page]) -> None:
+        self._listening = listener("127.0.0.1", 0)
+        self.watch = Watch(url_of(self._listening))
+        self._pages, self._ready = pages, threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
+        self._thread.start()
+        assert self._ready.wait(10)
+
+    async def _serve(self) -> None:
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        server = HttpServer(self._pages)
+        await server.open(self._listening)
+        self._ready.set()
+        await self._ended.wait()
+        await server.close()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join(10)
+        self._listening.close()
+        assert not self._thread.is_alive()
+
+
+async def _hello() -> Response:
+    return Response(HTTPStatus.OK, PLAIN, b"hello\n")
+
+
+async def _large() -> Response:
+    return Response(HTTPStatus.OK, PLAIN, bytes(50_000_000))
+
+
+async def _broken() -> Response:
+    raise AssertionError("we are wrong")
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    site = _Site({"/hello": _hello, "/large": _large, "/broken": _broken})
+    yield site.watch
+    site.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "end"),
+    [
+        ([GET % b"/hello"], b"200 OK", b"\r\n\r\nhello\n"),
+        ([GET % b"/hello?a=b"], b"200 OK", b"\r\n\r\nhello\n"),
+        ([b"GET /hello HT", b"TP/1.0\r\n", b"\r\n"], b"200 OK", b"\r\n\r\nhello\n"),
+        ([b"HEAD /hello HTTP/1.1\r\n\r\n"], b"200 OK", b"\r\n\r\n"),
+        ([GET % b"/hello", GET % b"/hello"], b"200 OK", b"\r\n\r\nhello\n"),
+        ([GET % b"/"], b"404 Not Found", b"404 Not Found: there are: /hello /large /broken\n"),
+        ([GET % b"/hello/"], b"404 Not Found", b"/broken\n"),
+        ([GET % b"/../hello"], b"404 Not Found", b"/broken\n"),
+        ([GET % b"/\xff\x00"], b"404 Not Found", b"/broken\n"),
+        ([b"POST /hello HTTP/1.1\r\nContent-Length: 9\r\n\r\n123456789"], b"405 Method Not Allowed", b"Allowed\n"),
+        ([b"\r\n\r\n"], b"400 Bad Request", b"Request\n"),
+        ([b"AMQP\x00\x01\x00\x00\r\n\r\n"], b"400 Bad Request", b"Request\n"),
+        ([b"GET /hello SMTP/1.1\r\n\r\n"], b"400 Bad Request", b"Request\n"),
+        ([b"GET /hello HTTP/1.1\r\nX: " + b"x" * ADMIN_REQUEST_BYTES + b"\r\n\r\n"], b"431 ", b"Large\n"),
+        ([b"x" * 1_000_000], b"431 ", b"Large\n"),
+        ([GET % b"/broken"], b"500 Internal Server Error", b"Error\n"),
+    ],
+)
+def test_what_a_peer_says_is_answered(watch: Watch, said: list[bytes], status: bytes, end: bytes) -> None:
+    answer = watch.say(*said, half_close=True)
+    assert answer.startswith(b"HTTP/1.1 " + status), answer
+    assert answer.endswith(end), answer
+    assert watch.ask("/hello")[0] == 200, "and the next one is answered, too"
+
+
+def test_half_a_request_is_not_answered(watch: Watch) -> None:
+    assert watch.say(b"GET /hello HTTP/1.1\r\n", half_close=True) == b""
+
+
+def test_who_takes_too_long_is_closed(monkeypatch: pytest.MonkeyPatch, watch: Watch) -> None:
+    monkeypatch.setattr(http, "ADMIN_TIMEOUT_S", 0.2)
+    assert watch.say(b"GET /hello") in (b"", b"(reset)"), "it said too little"
+    host, _, port = watch.url.removeprefix("http://").rpartition(":")
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect((host, int(port)))
+        slow.sendall(GET % b"/large")
+        time.sleep(1.0)
+        got = 0
+        slow.settimeout(10)
+        try:
+            while data := slow.recv(1_000_000):
+                got += len(data)
+        except ConnectionResetError:
+            pass
+        assert got < 50_000_000, "it did not read"
+    assert watch.ask("/hello")[0] == 200
+
+
+def test_one_connection_too_many_is_closed_and_those_before_are_answered(watch: Watch) -> None:
+    host, _, port = watch.url.removeprefix("http://").rpartition(":")
+    waiting = [socket.create_connection((host, int(port)), timeout=10) for _ in range(ADMIN_CONNECTIONS)]
+    try:
+        for one in waiting:
+            one.sendall(b"GET /hello HTTP/1.1\r\n")
+        time.sleep(0.2)
+        assert watch.say(GET % b"/hello") in (b"", b"(reset)")
+        for one in waiting:
+            one.sendall(b"\r\n")
+        for one in waiting:
+            assert one.recv(1000).startswith(b"HTTP/1.1 200 OK")
+    finally:
+        for one in waiting:
+            one.close()
+
+
+# -- names
+
+
+def _verdict(node: str, native: str | None = None, answer: str | None = None, condition: str | None = None) -> Verdict:
+    rule = Decision("publish", "published", 0, {})
+    link = LinkFacts(1, "publish", "link", "container", node)
+    return Verdict(link, rule, None, "publish", "transfer", answer, native, "rejected", condition, None, False)
+
+
+def test_names_beyond_the_bound_are_counted_as_others() -> None:
+    tally = Tally()
+    for number in range(METRIC_NODES + 50):
+        tally.add(_verdict(f"node-{number}"), 2)
+    tally.add(_verdict("node-3"), 5)
+    assert len(tally.deliveries) == METRIC_NODES + 1
+    assert tally.deliveries["in", OTHER, "rejected"] == 100
+    assert tally.deliveries["in", "node-3", "rejected"] == 7
+
+
+def test_a_code_is_one_word_and_there_are_so_many() -> None:
+    tally = Tally()
+    tally.add(_verdict("q", "q is full", "capacity-reached", "amqp:resource-limit-exceeded"), 3)
+    tally.add(_verdict("q", "MSG_SIZE_TOO_LARGE", "too-large", "amqp:link:message-size-exceeded"), 1)
+    assert tally.errors == {
+        ("amqp:resource-limit-exceeded", "capacity-reached"): 3,
+        ("amqp:link:message-size-exceeded", "MSG_SIZE_TOO_LARGE"): 1,
+    }
+    for number in range(METRIC_ERRORS * 2):
+        tally.error("amqp:internal-error", f"E{number}", "unexpected")
+    assert len(tally.errors) == METRIC_ERRORS + 1
+    assert tally.errors[OTHER, OTHER] == METRIC_ERRORS + 2
+
+
+def _durables(count: int) -> Figures:
+    found = [DurableFigures(f"n{at}", "d", 1, 10 + at, 2, 3, 4, 5) for at in range(count)]
+    return cast(Figures, SimpleNamespace(durables=lambda: iter(found)))
+
+
+def test_durables_beyond_the_bound_are_one() -> None:
+    families = [family for family in metrics.of_durables(_durables(METRIC_DURABLES + 7)) if isinstance(family, Family)]
+    by_name = {family.name: dict(family.samples) for family in families}
+    assert all(len(samples) == METRIC_DURABLES + 1 for samples in by_name.values())
+    others = {name.removeprefix("realmgate_durable_"): samples[OTHER, OTHER] for name, samples in by_name.items()}
+    assert others == {
+        "consumers": 7,
+        "low_eid": 10 + METRIC_DURABLES,
+        "unsettled_events": 14,
+        "waiting_events": 21,
+        "hole_events": 28,
+        "settled_ranges": 35,
+    }
+
+
+# -- text
+
+
+def test_a_family_in_parts_is_the_family() -> None:
+    count = 3 * STEP_SAMPLES + 1
+    samples = [((f'na"me\n{at}', "x"), float(at)) for at in range(count)]
+    whole = Metric("many", "So many.", "counter")
+    for (name, other), number in samples:
+        whole.add_sample("many_total", {"name": name, "other": other}, number)
+    parts = [*written([Family("many", "counter", "So many.", ("name", "other"), samples)])]
+    assert len(parts) == 4
+    assert b"".join(parts) == generate_latest(cast(Any, SimpleNamespace(collect=lambda: [whole])))
+
+
+def test_a_histogram_counts_upwards() -> None:
+    durations = Durations()
+    for seconds in (0.0, 0.001, 0.0011, 0.3, 99.0):
+        durations.add(seconds)
+    lines = b"".join(written([histogram("took_seconds", "It took.", durations)])).decode().splitlines()
+    buckets = [float(line.split()[-1]) for line in lines if "_bucket" in line]
+    assert buckets == [2, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5]
+    assert len(buckets) == len(BOUNDS_S) + 1
+    assert lines[-2:] == ["took_seconds_count 5.0", f"took_seconds_sum {sum((0.0, 0.001, 0.0011, 0.3, 99.0))}"]
+
+
+@pytest.mark.parametrize("spoil", [lambda _: None, lambda ranges: ranges.remove_below(400_000)])
+def test_a_million_ranges_are_counted_in_steps(spoil: Callable[[Intervals], object]) -> None:
+    ranges = Intervals((2 * at, 2 * at) for at in range(200_000))
+    steps = ranges.counting()
+    assert next(steps) is None
+    spoil(ranges)
+    *pauses, count = steps
+    assert count is not None
+    assert len(pauses) <= 200_000 // 512 // STEP_BLOCKS + 1
+    if ranges:
+        assert count == ranges.count() == 200_000
