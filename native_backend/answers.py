@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from native_backend.durables import Durable
     from native_backend.nodes import Node
     from native_backend.subscription import Subscription
 
@@ -80,6 +81,16 @@ class NodeFound:
 
 
 @dataclass(frozen=True, slots=True)
+class DurablesFound:
+    """Answer to `find_durables`: none unless the answer is ready."""
+
+    owner: Any
+    durables: list[Durable]
+    answer: SubscribeAnswer
+    native: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Subscribed:
     """Answer to `subscribe`: `subscription` is None unless the answer is ready."""
 
@@ -129,4 +140,4 @@ class Commanded:
     detail: str
 
 
-Answer = Published | NodeFound | Subscribed | SubscriptionLost | Settled | Committed | Commanded
+Answer = Published | NodeFound | DurablesFound | Subscribed | SubscriptionLost | Settled | Committed | Commanded

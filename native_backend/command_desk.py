@@ -42,6 +42,7 @@ class CommandDesk:
         self._services, self._metadata, self._shard, self._follow = services, metadata, shard, follow
         self._waiting: deque[tuple[Command, object | None]] = deque()
         self._busy = False
+        self._at: tuple[int, str] | None = None
         self._position: int | None = None
         self._reading = False
         self._look_s = 0.0
@@ -49,6 +50,10 @@ class CommandDesk:
     @property
     def busy(self) -> bool:
         return self._busy or bool(self._waiting)
+
+    def works_on(self, store: int, durable: str) -> bool:
+        """Whether a command for it is being carried out."""
+        return self._at == (store, durable)
 
     def begin(self) -> None:
         """From the end as it is now. Blocks; raises LogError."""
@@ -101,12 +106,13 @@ class CommandDesk:
         self._follow(followed)
 
     def _begin(self, command: Command, done: Done) -> None:
+        self._at = command.store, command.durable
         node = self._metadata.nodes.get(command.node)
         if node is None or node.store != command.store:
             done("not-found", 0, f"there is no node {command.node!r}, or it was created anew")
             return
         durable = self._metadata.durable(node, command.durable)
-        if durable is None:
+        if durable is None or self._shard.ending(node.store, durable.name):
             done("not-found", 0, f"node {command.node!r} has no durable {command.durable!r}")
         elif self._services.clock.epoch_us() > command.until_us:
             done("unavailable", 0, "the command came too late; nothing was done")
@@ -138,7 +144,7 @@ class CommandDesk:
             Move(self._services, found, target, cause_of(command), done).begin(command.count)
 
     def _done(self, command: Command, owner: object | None, answer: CommandAnswer, count: int, detail: str) -> None:
-        self._busy = False
+        self._busy, self._at = False, None
         _LOG.info(
             "%s of %r, durable %r: %s, %d EIDs %s", command.what, command.node, command.durable, answer, count, detail
         )

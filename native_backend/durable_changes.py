@@ -143,5 +143,6 @@ class Deletion:
             self._done("unavailable", 0, f"it is deleted, but not yet erased; the next start will do that: {error}")
 
     def restore(self, settlement: Settlement) -> None:
+        self._shard.spare(self._durable.store, self._durable.name)
         answer, detail = refused(self._services)
         self._done(answer, 0, detail)

@@ -10,15 +10,17 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from native_backend.access import Subject
+from native_backend.access import SUBSCRIBING, Subject
 from native_backend.admin import create_node, warned
 from native_backend.admittance import Admittance
-from native_backend.answers import Answer, NodeFound, NodeKind, PostAnswer, Published
+from native_backend.answers import Answer, DurablesFound, NodeFound, NodeKind, PostAnswer, Published
 from native_backend.clock import Clock
 from native_backend.command_desk import CommandDesk
 from native_backend.commands import Command
 from native_backend.control import Control
 from native_backend.delivery import Delivered
+from native_backend.durables import Durable
+from native_backend.endings import Endings
 from native_backend.feed import Feeds
 from native_backend.figures import Figures
 from native_backend.foreign import Frame, as_stored
@@ -88,7 +90,8 @@ class Realm:
         self._publisher = Publisher(self._services, self._metadata, self._shard)
         self.figures = Figures(self._services, self._shard, self._publisher)
         self._desk = CommandDesk(self._services, self._metadata, self._shard, self._follow)
-        self._subscriptions = Subscriptions(self._services, metadata, self._shard, self.access)
+        self._endings = Endings(self._services, metadata, self._shard, self._desk.works_on)
+        self._subscriptions = Subscriptions(self._services, metadata, self._shard, self.access, self._endings)
         self._following = False
         self._abandoned = False  # closed with settlements of unknown result
         self._follow_s = 0.0
@@ -107,6 +110,7 @@ class Realm:
                 self._watch.open()
                 self._shard.claim()
                 self._desk.begin()
+                self._endings.begin()
         except LogError as error:
             if error.failure.cause not in ("unavailable", "indeterminate"):
                 self._lease.release()
@@ -199,6 +203,24 @@ class Realm:
         """Answered by `Subscribed`."""
         self._subscriptions.begin(request, owner)
 
+    def find_durables(self, name: str, subject: Subject, owner: object) -> None:
+        """Answered by `DurablesFound`, metadata read to its end first: those of that name, if they may be ended."""
+
+        def followed(error: LogError | None) -> None:
+            if error is None:
+                self._answer(self._endings.found(name, owner, lambda node: self._may_end(subject, node)))
+            else:
+                self._answer(DurablesFound(owner, [], subscribe_answer(error.failure), error.failure.code))
+
+        self._follow(followed)
+
+    def _may_end(self, subject: Subject, node: Node) -> bool:
+        return self.access.allows(subject, SUBSCRIBING["durable"], node)
+
+    def unsubscribe(self, durable: Durable, owner: object) -> None:
+        """Answered by `Commanded`: the durable is deleted, unless it has links."""
+        self._endings.unsubscribe(durable, owner)
+
     # -- turns
 
     def poll(self) -> list[Answer]:
@@ -265,6 +287,7 @@ class Realm:
         self._journal.advance()
         self._shard.advance()
         self._desk.advance()
+        self._endings.advance()
         self.access.advance()
         self._watch.advance()
         self._publisher.advance()

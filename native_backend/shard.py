@@ -52,7 +52,8 @@ class Shard:
         self._open: dict[Key, Dispatch] = {}
         self._opening: dict[Key, list[Opened]] = {}
         self._beginning: dict[Key, Terms] = {}  # while it is being opened
-        self._deleting: set[Key] = set()
+        self._deleting: dict[Key, list[Callable[[LogError | None], None]]] = {}  # and who waits for that
+        self._undeleted: set[Key] = set()  # could not be erased: the next start does that
         self._projector = Projector(services)
         self._trimmer = Trimmer(services, self.lows)
         self._closing = False
@@ -117,6 +118,8 @@ class Shard:
 
     def terms(self, node: Node, name: str) -> Terms | None:
         """On which a durable is held, or is about to be; None where there is none."""
+        if (node.store, name) in self._deleting:
+            return None
         dispatch, known = self._open.get((node.store, name)), self._metadata.durable(node, name)
         beginning = self._beginning.get((node.store, name))
         return dispatch.durable.terms if dispatch is not None else known.terms if known is not None else beginning
@@ -139,10 +142,12 @@ class Shard:
         """`done` with the durable's `Dispatch`; a durable that is not known begins here and now, on these terms."""
         key = (node.store, name)
         dispatch = self._open.get(key)
-        if dispatch is not None:
-            done(dispatch)
-        elif key in self._deleting:
+        if key in self._undeleted:
             done(LogError(Failure("fenced", f"durable {name!r} is being deleted")))
+        elif key in self._deleting:
+            self._deleting[key].append(lambda error: done(error) if error else self.open(node, name, done, terms))
+        elif dispatch is not None:
+            done(dispatch)
         elif key in self._opening:
             self._opening[key].append(done)
         else:
@@ -189,10 +194,29 @@ class Shard:
             del self._recovered[key]
         self.snapshots.forget(node.store)
 
+    def occupied(self, store: int, name: str) -> bool:
+        """Whether a durable has links, is getting one, or is ending already."""
+        key, dispatch = (store, name), self._open.get((store, name))
+        going = key in self._deleting or key in self._undeleted
+        return going or key in self._opening or (dispatch is not None and bool(dispatch.links))
+
+    def ending(self, store: int, name: str) -> bool:
+        """Whether it is about to be deleted, or is being."""
+        return (store, name) in self._deleting
+
+    def doom(self, store: int, name: str) -> None:
+        """It is about to be deleted: who wants to open it waits, and begins anew."""
+        self._deleting.setdefault((store, name), [])
+
+    def spare(self, store: int, name: str, error: LogError | None = None) -> None:
+        """It is deleted, or will not be."""
+        for waiting in self._deleting.pop((store, name), []):
+            waiting(error)
+
     def delete(self, durable: Durable, done: Callable[[LogError | None], None]) -> None:
         """The journal has its end: links, snapshot, group and metadata go. Nobody begins it anew meanwhile."""
         key = (durable.store, durable.name)
-        self._deleting.add(key)
+        self.doom(*key)
         dispatch = self._open.pop(key, None)
         if dispatch is not None:
             dispatch.lose("not-found", "deleted")
@@ -201,8 +225,11 @@ class Shard:
         def erased(result: LogError | None) -> None:
             if result is None:
                 self._forget(durable)
-                self._deleting.discard(key)
+                self._undeleted.discard(key)
+            else:
+                self._undeleted.add(key)
             done(result)
+            self.spare(*key, result)
 
         self._services.control.submit(lambda: self._erase(durable), erased)
 
@@ -253,6 +280,7 @@ class Shard:
         else:
             durable, first, end, stored = found
             self.snapshots.stored(stored)
+            self._metadata.remember(durable)
             recovered = self._recovered.pop(key, None)
             state = recovered.state if recovered else Acknowledgement(durable.start)
             lose_below(self._services, node, durable.name, state, first)

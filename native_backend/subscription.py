@@ -54,9 +54,11 @@ class Subscription(ABC):
         self.node = request.node
         self.mode = request.mode
         self.durable = request.durable
+        self.terms = request.terms
         self.link = request.link
         self.subject = request.subject
         self.owner = owner
+        self.on_released: Callable[[], None] | None = None
         self.outstanding = Intervals()
         self.held = Intervals()
         self._lost: SubscribeAnswer | None = None
@@ -95,6 +97,12 @@ class Subscription(ABC):
             if self._lost is None:
                 self._leave()
             self._closed(self)
+
+    def release(self) -> None:
+        """The scope has ended that the terms of its durable name: the link, its session or its connection."""
+        told, self.on_released = self.on_released, None
+        if told is not None:
+            told()
 
     def lose(self, answer: SubscribeAnswer, native: str) -> None:
         """It gives nothing any more; its owner is told."""

@@ -6,11 +6,14 @@ other kind becomes part. May import: the standard library, `native_backend` belo
 
 from __future__ import annotations
 
+from functools import partial
+
 from native_backend.access import SUBSCRIBING
 from native_backend.admittance import Admittance
 from native_backend.answers import Subscribed
 from native_backend.dispatch import Dispatch
 from native_backend.durables import QUEUE
+from native_backend.endings import Endings
 from native_backend.log import LogError
 from native_backend.metadata import Metadata
 from native_backend.nodes import Node
@@ -25,8 +28,11 @@ NOT_GRANTED = "not-granted"  # the native code of what the realm's grants do not
 class Subscriptions:
     """See the module's docstring."""
 
-    def __init__(self, services: Services, metadata: Metadata, shard: Shard, access: Admittance) -> None:
+    def __init__(
+        self, services: Services, metadata: Metadata, shard: Shard, access: Admittance, endings: Endings
+    ) -> None:
         self._services, self._metadata, self._shard, self._access = services, metadata, shard, access
+        self._endings = endings
         self._open: set[Subscription] = set()
         access.on_changed.append(self._recheck)
 
@@ -98,6 +104,13 @@ class Subscriptions:
                 self._services.answer(Subscribed(owner, None, "in-use"))
             elif not self._metadata.alive(request.node):
                 self._services.answer(Subscribed(owner, None, "not-found"))
+            elif not named:
+                closed = self._open.discard
+                self._begun(owner, DurableSubscription(self._services, request, owner, closed, dispatch))
+            elif dispatch.durable.terms.shared != terms.shared:  # it was begun by another meanwhile
+                self._services.answer(Subscribed(owner, None, "kind-differs"))
+            elif dispatch.links and not terms.shared:
+                self._services.answer(Subscribed(owner, None, "in-use"))
             else:
                 self._enter(request, owner, dispatch)
 
@@ -112,17 +125,21 @@ class Subscriptions:
         return self._shard.opening(node, durable) or (dispatch is not None and bool(dispatch.links))
 
     def _enter(self, request: Subscribe, owner: object, dispatch: Dispatch) -> None:
+        """A link of a durable, on the terms that it brings."""
         subscription = DurableSubscription(self._services, request, owner, self._open.discard, dispatch)
-        if request.mode != "durable" or dispatch.durable.terms == request.terms:
-            self._begun(owner, subscription)
-            return
+        subscription.on_released = partial(self._endings.released, dispatch.durable)
+        self._endings.held(dispatch.durable)
 
         def agreed(error: LogError | None) -> None:
             if error is not None:
                 subscription.close()
+                subscription.release()
             self._begun(owner, subscription if error is None else error)
 
-        self._shard.agree(dispatch, request.terms, agreed)
+        if dispatch.durable.terms == request.terms:
+            agreed(None)
+        else:
+            self._shard.agree(dispatch, request.terms, agreed)
 
     def _begun(self, owner: object, result: Subscription | LogError) -> None:
         if isinstance(result, LogError):
@@ -132,6 +149,7 @@ class Subscriptions:
             return
         if not self._allowed(result):  # since it was asked
             result.close()
+            result.release()
             self._services.answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
             return
         self._open.add(result)

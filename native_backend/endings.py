@@ -1,0 +1,120 @@
+"""How durables end that no operator deletes: unsubscribed by their own, or lapsed.
+
+A durable lapses when the scope that its terms name (link, session, connection) has ended for every link that it had,
+and its time-out has passed since. Who comes in time stops that, and it begins anew when they go. Of a process that
+was killed every scope has ended: then it begins with the next one. Either way the end goes through the journal as an
+operator's does, and who asks for the same durable meanwhile waits and begins a new one.
+Source: semantics.md 2.L-2, 3.3; AMQP 1.0 part 3, 3.5.6. May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+
+from native_backend.answers import CommandAnswer, Commanded, DurablesFound
+from native_backend.durable_changes import Deletion
+from native_backend.durables import Durable
+from native_backend.metadata import Metadata
+from native_backend.nodes import Node
+from native_backend.services import Services
+from native_backend.shard import Shard
+from native_backend.snapshot import Key
+
+_LOG = logging.getLogger(__name__)
+IN_USE = "it has consumers, or is being worked on"
+
+
+class Endings:
+    """See the module's docstring. `busy` says whether a command is at work on a durable."""
+
+    def __init__(self, services: Services, metadata: Metadata, shard: Shard, busy: Callable[[int, str], bool]) -> None:
+        self._services, self._metadata, self._shard, self._busy = services, metadata, shard, busy
+        self._holds: Counter[Key] = Counter()
+        self._due: dict[Key, tuple[float, Durable]] = {}  # monotonic seconds
+
+    def begin(self) -> None:
+        """What an earlier process left behind."""
+        for durable in list(self._metadata.durables.values()):
+            if durable.terms.expiry != "never" and durable.store in self._metadata.stores:
+                self._start(durable)
+
+    def held(self, durable: Durable) -> None:
+        """One more link, whose scope lives."""
+        key = durable.store, durable.name
+        self._holds[key] += 1
+        self._due.pop(key, None)
+
+    def released(self, durable: Durable) -> None:
+        """The scope of one of its links has ended."""
+        key = durable.store, durable.name
+        self._holds[key] -= 1
+        if self._holds[key] <= 0:
+            del self._holds[key]
+            known = self._metadata.durables.get((durable.node, durable.name))
+            if known is not None and known.store == durable.store and known.terms.expiry != "never":
+                self._start(known)
+
+    def advance(self) -> None:
+        """End what is due."""
+        if not self._due or self._services.journal.fenced:
+            return
+        now_s = self._services.clock.monotonic_s()
+        for key, (due_s, durable) in list(self._due.items()):
+            if now_s >= due_s and not self._shard.occupied(*key) and not self._busy(*key):
+                del self._due[key]
+                self._lapse(durable)
+
+    def found(self, name: str, owner: object, allowed: Callable[[Node], bool]) -> DurablesFound:
+        """The durables of that name, on whatever nodes."""
+        durables = [each for each in self._metadata.durables.values() if each.name == name and self._lives(each)]
+        nodes = [self._metadata.stores[durable.store] for durable in durables]
+        if not durables:
+            return DurablesFound(owner, [], "not-found")
+        if not all(allowed(node) for node in nodes):
+            return DurablesFound(owner, [], "access-denied", "not-granted")
+        if any(self._shard.occupied(durable.store, durable.name) for durable in durables):
+            return DurablesFound(owner, [], "in-use")
+        return DurablesFound(owner, durables, "ready")
+
+    def _lives(self, durable: Durable) -> bool:
+        return (
+            durable.store in self._metadata.stores
+            and self._metadata.stores[durable.store].kind == "channel"
+            and not self._shard.ending(durable.store, durable.name)
+        )
+
+    def unsubscribe(self, durable: Durable, owner: object) -> None:
+        """Answered by `Commanded`: in-use while it has links."""
+        key = durable.store, durable.name
+        if self._shard.occupied(*key) or self._busy(*key):
+            self._services.answer(Commanded(owner, "in-use", 0, IN_USE))
+            return
+        self._due.pop(key, None)
+
+        def done(answer: CommandAnswer, _: int, detail: str) -> None:
+            self._services.answer(Commanded(owner, answer, 0, detail))
+
+        self._end(durable, "unsubscribed", done)
+
+    def _start(self, durable: Durable) -> None:
+        due_s = self._services.clock.monotonic_s() + durable.terms.timeout_s
+        self._due[durable.store, durable.name] = due_s, durable
+
+    def _lapse(self, durable: Durable) -> None:
+        def done(answer: CommandAnswer, _: int, detail: str) -> None:
+            if answer == "done":
+                _LOG.info("durable %r of %r has lapsed", durable.name, durable.node)
+            elif not self._services.journal.fenced:
+                _LOG.warning("durable %r of %r has lapsed, but: %s", durable.name, durable.node, detail)
+
+        self._end(durable, "lapsed", done)
+
+    def _end(self, durable: Durable, cause: str, done: Callable[[CommandAnswer, int, str], None]) -> None:
+        node = self._metadata.stores.get(durable.store)
+        if node is None or self._metadata.durable(node, durable.name) is None:
+            done("not-found", 0, "it is deleted already")
+            return
+        self._shard.doom(durable.store, durable.name)
+        Deletion(self._services, self._shard, node, durable, cause, done).begin()
