@@ -14,7 +14,8 @@ TORTURE ?=
 BROKERS ?= 1
 BIN := .venv/bin
 ROOMS := gateway mappings native_backend reconciliation transformers
-EXTENSIONS := gateway/engine_runs.c native_backend/logs/kafka/column_producer.c
+EXTENSIONS := gateway/engine_runs.c gateway/tap_runs.c native_backend/octets.c \
+	native_backend/logs/kafka/column_producer.c
 CODE := $(ROOMS) bench deploy tests
 
 .PHONY: help setup demo test check run kafka kafka-stop bench simulate torture mappings-check lock clean prerequisites-test
@@ -74,7 +75,7 @@ prerequisites-test:
 
 # --no-build-isolation: the packages that come as source are built by the build tools locked in build.lock, not by
 # whatever is newest today.
-.cache/setup.stamp: pyproject.toml requirements.lock deploy/python/build.lock $(EXTENSIONS)
+.cache/setup.stamp: pyproject.toml requirements.lock deploy/python/build.lock $(EXTENSIONS) native_backend/octets.h
 	@PYTHON=$(PYTHON) deploy/prerequisites.sh run
 	@mkdir -p .cache
 	@[ -x $(BIN)/python ] || { echo "setup: making .venv" >&2; $(PYTHON) -m venv .venv; }

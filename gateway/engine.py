@@ -26,7 +26,7 @@ from gateway.facts import (
 )
 from gateway.frames import ATTACH, BEGIN, FLOW, OPEN, Fault, Frame
 from gateway.handles import Handles
-from gateway.tap import Tap
+from gateway.tap import Run, Tap
 
 _ATTACH_HANDLE, _FLOW_HANDLE, _FLOW_PROPERTIES = 1, 4, 10
 
@@ -50,7 +50,7 @@ class Engine:
         lib.pn_connection_collect(self._connection, self._collector)
         cproton.pn_connection_set_container(self._connection, container)
         lib.pn_transport_bind(self._transport, self._connection)
-        self._tap = Tap(frame_size_max, Handles(channel_max))
+        self._tap = Tap(frame_size_max, message_size_max, Handles(channel_max))
         self._header_left = 8
         self._links: dict[Any, Link] = {}
         self._sessions: dict[int, Any] = {}  # by the peer's channel, until it ends them
@@ -72,11 +72,19 @@ class Engine:
             self._push(data, 0, cut)
             data = data[cut:]
         for octets, start, end, frame in self._tap.walk(data):
+            if type(frame) is Run:
+                deliveries.begin_run(frame)
+                self._push(octets, start, end)
+                deliveries.end_run()
+                if deliveries.failed:
+                    return
+                continue
             if isinstance(frame, Fault):
                 self._deliveries.fault(frame)
                 if self._deliveries.failed:
                     return
                 continue
+            assert not isinstance(frame, Run)
             self._deliveries.frame = frame
             if frame is not None and frame.code == OPEN:
                 self._deliveries.facts.append(Opened(frame))

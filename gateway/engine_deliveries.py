@@ -3,7 +3,7 @@
 Transfers and dispositions become columns here, a fact a run. The two loops that carry every message are in
 `engine_runs.c`, and stay with one link as long as its events last; what is rare is here.
 May import: `cproton`, `gateway.engine_links`, `gateway.engine_runs`, `gateway.engine_states`, `gateway.facts`,
-`gateway.frames`.
+`gateway.frames`, `gateway.tap`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gateway.engine_links import Incoming, Link, Outgoing, at
 from gateway.engine_states import TRANSACTIONAL, transactional_state
 from gateway.facts import Dispositions, Fact, Faulted, Partial, Transfers
 from gateway.frames import Fault, Frame
+from gateway.tap import Octets, Run
 
 _STATES: Final = {
     0: "unstated",
@@ -57,12 +58,24 @@ class Deliveries:
         self._on_other = on_other
         self.facts: list[Fact] = []
         self.frame: Frame | None = None  # the frame that was pushed alone; None in a plain run
+        self._stream: Octets = b""
+        self._places = b""  # in it, of the payloads of the run that is being pushed; empty outside of one
+        self._taken = 0  # how many of them have their delivery
         self.failed = False  # a fault of the whole connection: nothing more is read
 
     def fault(self, fault: Fault, link: Link | None = None) -> None:
         if link is None and fault.channel is None:
             self.failed = True
         self.facts.append(Faulted(fault, link))  # type: ignore[arg-type]
+
+    def begin_run(self, run: Run) -> None:
+        """What is pushed next are the frames of these messages, without their payloads."""
+        self.frame = None
+        self._stream, self._places = run
+        self._taken = 0
+
+    def end_run(self) -> None:
+        self._stream = self._places = b""
 
     def read(self) -> None:
         """Every event that waits."""
@@ -93,6 +106,20 @@ class Deliveries:
             return
         fact = self._transfers_of(link)
         link.partial_reported = False
+        if self._places:
+            before = self._taken
+            self._taken = engine_runs.read_run(
+                self._collector_at,
+                link.at,
+                self._stream,
+                self._places,
+                self._taken,
+                fact.messages,
+                fact.presettled,
+                link.arrived,
+            )
+            assert self._taken > before, "more deliveries than there were transfers"
+            return
         fitted = engine_runs.read_transfers(
             self._collector_at, link.at, self._message_size_max, fact.messages, fact.presettled, link.arrived
         )

@@ -1,4 +1,4 @@
-/* Runs of deliveries between proton and Python's columns: the four loops that every message goes through.
+/* Runs of deliveries between proton and Python's columns: the five loops that every message goes through.
  *
  * A call through cffi costs as much as what proton does in it, and lets go of the interpreter's lock besides; a message
  * took a dozen of them. Here a run is one call. This is part of the engine's fence (engine.py): a pointer is an int on
@@ -7,8 +7,7 @@
  *
  * Errors: an exception means that we are wrong (or out of memory); the deliveries handled so far are in the columns.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../native_backend/octets.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 typedef struct {
     size_t size;
     const char *start;
-} octets; /* pn_bytes_t */
+} tag_octets; /* pn_bytes_t */
 
 static void *(*collector_peek)(void *collector);
 static bool (*collector_pop)(void *collector);
@@ -31,7 +30,7 @@ static void (*delivery_settle)(void *delivery);
 static ssize_t (*link_recv)(void *link, char *room, size_t size);
 static ssize_t (*link_send)(void *link, const char *start, size_t size);
 static bool (*link_advance)(void *link);
-static void *(*new_delivery)(void *link, octets tag);
+static void *(*new_delivery)(void *link, tag_octets tag);
 static int a_delivery; /* the type of a delivery's event */
 
 static const struct {
@@ -103,15 +102,22 @@ static int append(PyObject *list, PyObject *item) /* steals item */
     return failed;
 }
 
-static PyObject *message_of(void *link, size_t size)
+/* The current delivery's octets, as one more message of the column. */
+static int receive(void *link, size_t size, octets *messages)
 {
-    PyObject *message = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
-    if (message && size) {
-        ssize_t got = link_recv(link, PyBytes_AS_STRING(message), size);
-        if (got != (ssize_t)size)
-            _PyBytes_Resize(&message, got < 0 ? 0 : got);
-    }
-    return message;
+    char *room = octets_room(messages, 1, size);
+    if (!room)
+        return -1;
+    ssize_t got = size ? link_recv(link, room, size) : 0;
+    octets_add(messages, got < 0 ? 0 : (size_t)got);
+    return 0;
+}
+
+static int noted(void *delivery, PyObject *presettled, PyObject *arrived)
+{
+    return PyList_Append(presettled, delivery_settled(delivery) ? Py_True : Py_False) < 0
+               ? -1
+               : append(arrived, PyLong_FromVoidPtr(delivery));
 }
 
 static PyObject *read_transfers(PyObject *self, PyObject *args)
@@ -119,7 +125,7 @@ static PyObject *read_transfers(PyObject *self, PyObject *args)
     unsigned long long collector_at, link_at;
     Py_ssize_t size_max;
     PyObject *messages, *presettled, *arrived;
-    if (!PyArg_ParseTuple(args, "KKnO!O!O!", &collector_at, &link_at, &size_max, &PyList_Type, &messages, &PyList_Type,
+    if (!PyArg_ParseTuple(args, "KKnO!O!O!", &collector_at, &link_at, &size_max, octets_type, &messages, &PyList_Type,
                           &presettled, &PyList_Type, &arrived))
         return NULL;
     void *collector = (void *)(uintptr_t)collector_at, *link = (void *)(uintptr_t)link_at, *delivery;
@@ -127,14 +133,46 @@ static PyObject *read_transfers(PyObject *self, PyObject *args)
         size_t size = delivery_pending(delivery);
         if (size > (size_t)size_max)
             Py_RETURN_FALSE; /* the event stays */
-        if (append(messages, message_of(link, size)) < 0 ||
-            PyList_Append(presettled, delivery_settled(delivery) ? Py_True : Py_False) < 0 ||
-            append(arrived, PyLong_FromVoidPtr(delivery)) < 0)
+        if (receive(link, size, (octets *)messages) < 0 || noted(delivery, presettled, arrived) < 0)
             return NULL;
         link_advance(link);
         collector_pop(collector);
     }
     Py_RETURN_TRUE;
+}
+
+/* As `read_transfers`, of deliveries that came without their payloads: those are at their places in the stream. */
+static PyObject *read_run(PyObject *self, PyObject *args)
+{
+    unsigned long long collector_at, link_at;
+    Py_buffer stream, places;
+    Py_ssize_t taken;
+    PyObject *messages, *presettled, *arrived;
+    if (!PyArg_ParseTuple(args, "KKy*y*nO!O!O!", &collector_at, &link_at, &stream, &places, &taken, octets_type,
+                          &messages, &PyList_Type, &presettled, &PyList_Type, &arrived))
+        return NULL;
+    void *collector = (void *)(uintptr_t)collector_at, *link = (void *)(uintptr_t)link_at, *delivery;
+    const uint32_t *place = places.buf; /* where, and how much */
+    Py_ssize_t count = places.len / (Py_ssize_t)(2 * sizeof *place);
+    size_t size = 0;
+    for (Py_ssize_t i = taken; i < count; i++)
+        size += place[2 * i + 1];
+    bool failed = !octets_room((octets *)messages, count - taken, size);
+    while (!failed && taken < count && (delivery = next_delivery(collector, link))) {
+        size = place[2 * taken + 1];
+        char *room = octets_room((octets *)messages, 1, size);
+        if (room) {
+            memcpy(room, (const char *)stream.buf + place[2 * taken], size);
+            octets_add((octets *)messages, size);
+        }
+        failed = !room || noted(delivery, presettled, arrived) < 0;
+        taken++;
+        link_advance(link);
+        collector_pop(collector);
+    }
+    PyBuffer_Release(&stream);
+    PyBuffer_Release(&places);
+    return failed ? NULL : PyLong_FromSsize_t(taken);
 }
 
 static PyObject *read_accepted(PyObject *self, PyObject *args)
@@ -189,7 +227,7 @@ static int send_one(void *link, const char *prefix, PyObject *eid, PyObject *val
         PyErr_Format(PyExc_ValueError, "a delivery tag of %d octets", length);
         return -1;
     }
-    void *delivery = new_delivery(link, (octets){(size_t)length, tag});
+    void *delivery = new_delivery(link, (tag_octets){(size_t)length, tag});
     link_send(link, start, (size_t)size);
     if (!unsettled) {
         delivery_settle(delivery); /* settling the current delivery advances the link */
@@ -259,6 +297,8 @@ static PyMethodDef methods[] = {
     {"bind", bind, METH_VARARGS, "bind(addresses by name, the type of a delivery's event)"},
     {"read_transfers", read_transfers, METH_VARARGS,
      "read_transfers(collector, link, size_max, messages, presettled, arrived): False where a message is larger."},
+    {"read_run", read_run, METH_VARARGS,
+     "read_run(collector, link, stream, places, taken, messages, presettled, arrived): how many places are taken now."},
     {"read_accepted", read_accepted, METH_VARARGS,
      "read_accepted(collector, link, unsettled, seqs, eids): up to the first that is not accepted and settled."},
     {"send", send, METH_VARARGS, "send(link, tag_prefix, first_seq, eids, values, unsettled or None for settled)"},
@@ -269,4 +309,4 @@ static PyMethodDef methods[] = {
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "engine_runs",
                                     "Runs of deliveries between proton and columns; see the source.", -1, methods};
 
-PyMODINIT_FUNC PyInit_engine_runs(void) { return PyModule_Create(&module); }
+PyMODINIT_FUNC PyInit_engine_runs(void) { return octets_import() < 0 ? NULL : PyModule_Create(&module); }

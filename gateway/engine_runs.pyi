@@ -2,17 +2,30 @@
 
 from collections.abc import Iterable
 
+from native_backend.octets import Octets
+
 def names() -> list[str]: ...
 def bind(addresses: dict[str, int], delivery_event: int, /) -> None: ...
 def read_transfers(
     collector: int,
     link: int,
     size_max: int,
-    messages: list[bytes],
+    messages: Octets,
     presettled: list[int],
     arrived: list[int],
     /,
 ) -> bool: ...
+def read_run(
+    collector: int,
+    link: int,
+    stream: bytes | memoryview,
+    places: bytes,
+    taken: int,
+    messages: Octets,
+    presettled: list[int],
+    arrived: list[int],
+    /,
+) -> int: ...
 def read_accepted(
     collector: int, link: int, unsettled: dict[int, tuple[int, int]], seqs: list[int], eids: list[int], /
 ) -> None: ...

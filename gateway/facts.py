@@ -1,7 +1,7 @@
 """Facts: what the engine read from the peer, in the order it was read. Deliveries come as columns, one fact a run.
 
 A delivery is known by its *seq* (docs/records.md) once the session has given it one; no fact holds a pointer into
-the engine. May import: `gateway.frames`.
+the engine. May import: `gateway.frames`, `native_backend.octets`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gateway.frames import Fault, Frame
+from native_backend.octets import Octets
 
 if TYPE_CHECKING:
     from gateway.engine_links import Incoming, Outgoing
@@ -35,7 +36,7 @@ class Transfers:
     that all of them carried in a transactional state."""
 
     link: Incoming
-    messages: list[bytes] = field(default_factory=list)
+    messages: Octets = field(default_factory=Octets)
     presettled: list[int] = field(default_factory=list)
     transaction: bytes | None = None
 

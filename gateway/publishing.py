@@ -40,10 +40,12 @@ class PublishingLink:
         self._mode = link.sender_settle_mode
         self.under_way = 0  # messages handed to the realm and not answered
         self._waiting: list[tuple[int, Callable[[], None]]] = []  # (messages to be answered before, whom to tell)
-        self._later: deque[list[tuple[_Batch, list[bytes], list[bytes]]]] = deque()  # behind each commit under way
+        # Behind each commit under way:
+        self._later: deque[list[tuple[_Batch, Sequence[bytes], Sequence[bytes]]]] = deque()
         self._account = house.credit.open_account()
         self._key_prefix = house.event_key_prefix
         self._submit = house.realm.publish
+        self._transform_column = getattr(house.transformer, "transform_column", None)  # not every one can
         self._verdicts: dict[tuple[int, int, str, str], Verdict] = {}
         self.use(house.tables)
         link.set_message_size_max(house.limits.message_size_bytes)
@@ -90,8 +92,10 @@ class PublishingLink:
         messages = transfers.messages
         first_seq = house.outcomes.number(len(messages))
         link.number(first_seq, len(messages))
-        size_bytes = sum(map(len, messages))
+        size_bytes = messages.size
         house.hold_bytes(size_bytes)
+        if transfers.transaction is None and self._publish_column(transfers, first_seq, size_bytes):
+            return
         keys, values = house.transformer.transform_columns(messages, self._key_prefix, first_seq)
         if transfers.transaction is not None:
             house.release_bytes(size_bytes)  # the transaction counts them
@@ -106,6 +110,20 @@ class PublishingLink:
             self, first_seq, int(settled > 0), self._common[settled > 0], len(messages), size_bytes, self.tables
         )
         self._carry_out(batch, keys, values)  # type: ignore[arg-type]
+
+    def _publish_column(self, transfers: Transfers, first_seq: int, size_bytes: int) -> bool:
+        """What mostly comes: all of one run meet the same cell, and are events as they are."""
+        messages, presettled = transfers.messages, transfers.presettled
+        settled = sum(presettled)
+        if self._transform_column is None or 0 < settled < len(presettled):
+            return False
+        keys = self._transform_column(messages, self._key_prefix, first_seq)
+        if keys is None:
+            return False
+        decision = self._common[settled > 0]
+        batch = _Batch(self, first_seq, int(settled > 0), decision, len(messages), size_bytes, self.tables)
+        self._carry_out(batch, keys, messages)
+        return True
 
     def _one_by_one(
         self, keys: list[bytes | None], values: list[bytes | None], transfers: Transfers, first_seq: int
@@ -129,7 +147,7 @@ class PublishingLink:
         if batch is not None:
             self._carry_out(batch, *run)
 
-    def _carry_out(self, batch: _Batch, keys: list[bytes], values: list[bytes]) -> None:
+    def _carry_out(self, batch: _Batch, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         if batch.decision.then["native"] == "publish":
             self.under_way += len(keys)
             if self._later:

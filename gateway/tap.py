@@ -1,20 +1,23 @@
 """The tap: cuts a stream of AMQP bytes into frames before the engine sees them.
 
-Runs of plain transfers, dispositions, flows and empty frames are handed on together; every other frame is alone and
-decoded, because proton's reading of it loses fields (default-outcome, link capabilities, flow properties, `more` of
-a transfer that arrives with its continuation: `semantics.md` 4.1, 4.4). A plain transfer has neither `more` nor a
-state nor `aborted`. A frame that no engine should see is a `Fault`.
+Runs of plain transfers, dispositions, flows and empty frames are handed on together; a long run of whole messages on
+one link is a `Run`, its payloads apart from its frames; every other frame is alone and decoded, because proton's
+reading of it loses fields (default-outcome, link capabilities, flow properties, `more` of a transfer that arrives with
+its continuation: `semantics.md` 4.1, 4.4). A plain transfer has neither `more` nor a state nor `aborted`. A frame that
+no engine should see is a `Fault`.
 
-Pure bytes: no proton, no clock. May import: `gateway.frames`, `gateway.handles`, `transformers.amqp_types`.
+Pure bytes: no proton, no clock. May import: `gateway.frames`, `gateway.handles`, `gateway.tap_runs`,
+`transformers.amqp_types`.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
-from gateway.frames import CLOSE, OPEN, Fault, Frame
+from gateway import tap_runs
+from gateway.frames import CLOSE, DETACH, END, OPEN, TRANSFER, Fault, Frame
 from gateway.handles import Handles, unattached
 from transformers.amqp_types import DecodeError, Described, decode
 
@@ -42,32 +45,47 @@ _TRANSFER_PLAIN_FIELDS: Final = _MORE
 _FLOW_PLAIN_FIELDS: Final = 9  # echo and properties come behind
 _WIDTHS: Final = {0x40: 0, 0x41: 0, 0x42: 0, 0x43: 0, 0x44: 0, 0x45: 0, 0x50: 1, 0x52: 1, 0x53: 1, 0x56: 1, 0x70: 4}
 
+_ABORTED: Final = 9  # its position in a transfer
+_SMALL_UINT: Final = 0x52
+_UINT0: Final = 0x43
+
 Octets = bytes | memoryview
-Piece = tuple[int, int, Frame | Fault | None]
+
+
+class Run(NamedTuple):
+    """Whole messages on one link: where each payload is in `stream`, as `tap_runs.c` says; their frames are pushed."""
+
+    stream: Octets
+    places: bytes
+
+
+Alone = Frame | Fault | Run | None
+Piece = tuple[Octets, int, int, Alone]
 
 
 class Tap:
     """Feeds on chunks of one connection's stream, from behind the protocol header on."""
 
-    def __init__(self, frame_size_max: int, handles: Handles) -> None:
+    def __init__(self, frame_size_max: int, message_size_max: int, handles: Handles) -> None:
         self._frame_size_max = frame_size_max
+        self._message_size_max = message_size_max
         self._handles = handles
+        self._unfinished: set[tuple[int, object]] = set()  # (channel, handle) with a message that is here in part
         self._rest = b""
 
-    def walk(self, data: bytes | memoryview) -> Iterator[tuple[Octets, int, int, Frame | Fault | None]]:
+    def walk(self, data: bytes | memoryview) -> Iterator[Piece]:
         """The pieces to push: (octets, start, end, None) for a plain run, (octets, start, end, Frame) for a frame to
-        be pushed alone, (octets, start, start, Fault) for a frame that is not, and for the end of it all. What is left
-        of an unfinished frame waits for the next chunk, and is all that is copied."""
+        be pushed alone, (octets, start, end, Run) for messages without payloads, (octets, start, start, Fault) for a
+        frame that is not pushed, and for the end of it all. What is left of an unfinished frame waits for the next
+        chunk, and is all that is copied."""
         octets = memoryview(data)
         if self._rest:
             cut = self._missing(octets)
             whole = memoryview(self._rest + octets[:cut])
             self._rest, octets = b"", octets[cut:]
-            for start, end, frame in self._pieces(whole):
-                yield whole, start, end, frame
+            yield from self._pieces(whole)
         if octets:
-            for start, end, frame in self._pieces(octets):
-                yield octets, start, end, frame
+            yield from self._pieces(octets)
 
     def _missing(self, octets: memoryview) -> int:
         """How much of them belongs to the unfinished frame; all, where its size cannot be told or is not allowed."""
@@ -96,20 +114,26 @@ class Tap:
                 if head == _DISPOSITION8 and first >> 8 == _TRUE:
                     low, high = _ids(data, position + _ROLE_END)
                     if low <= stated and position > start:
-                        yield start, position, None  # of two states of one delivery in one push, the engine sees one
+                        yield (
+                            data,
+                            start,
+                            position,
+                            None,
+                        )  # of two states of one delivery in one push, the engine sees one
                         start = position
                     stated = high if channel == stated_channel or stated < 0 else _ALL
                     stated_channel = channel
+                    link_channel, link_first = _NO_LINK
                     position += size
                     continue
             if not HEADER_SIZE <= size <= frame_size_max or kind & 0xFF or not 2 <= kind >> 8 <= size >> 2:
                 if position > start:
-                    yield start, position, None
-                yield position, position, Fault("framing", f"frame of size {size}, head {kind:#06x}")
+                    yield data, start, position, None
+                yield data, position, position, Fault("framing", f"frame of size {size}, head {kind:#06x}")
                 return
             if position + size > end:
                 break
-            alone: Frame | Fault | None = None
+            alone: Alone = None
             if size < _HEAD_SIZE or not _is_plain(data, position, kind, head, counts, first):
                 if size != (kind >> 8) * 4:  # an empty frame is a heartbeat
                     alone = self._alone(data, position, size, kind, channel)
@@ -117,25 +141,59 @@ class Tap:
                 alone = self._unattached(data, position, head, channel)
                 is_one_octet = head == _TRANSFER8 and first >> 8 != _UINT
                 link_channel, link_first = (channel, first) if is_one_octet else _NO_LINK
+                if is_one_octet and alone is None and self._is_new(channel, first):
+                    run = tap_runs.cut(data, position, frame_size_max, self._message_size_max)
+                    if run is not None:
+                        if position > start:
+                            yield data, start, position, None
+                        start = position = run[0]
+                        yield run[1], 0, len(run[1]), Run(data, run[2])
+                        continue
             if alone is not None:
                 if position > start:
-                    yield start, position, None
+                    yield data, start, position, None
                 start = position + size
                 link_channel, link_first = _NO_LINK
                 if isinstance(alone, Fault):
-                    yield position, position, alone
+                    yield data, position, position, alone
                     if alone.channel is None:
                         return
                 else:
-                    yield position, start, alone
+                    yield data, position, start, alone
             position += size
         if position > start:
-            yield start, position, None
+            yield data, start, position, None
         self._rest = bytes(data[position:])
 
     def _alone(self, data: Octets, position: int, size: int, kind: int, channel: int) -> Frame | Fault:
         frame = _decode(data, position + (kind >> 8) * 4, position + size, channel)
-        return frame if isinstance(frame, Fault) else self._handles.see(frame) or frame
+        if isinstance(frame, Fault):
+            return frame
+        fault = self._handles.see(frame)
+        if fault is None:
+            self._follow(frame)
+        return fault or frame
+
+    def _follow(self, frame: Frame) -> None:
+        """Which links are in the middle of a message."""
+        channel, code = frame.channel, frame.code
+        if code == TRANSFER and frame.field(_MORE) and not frame.field(_ABORTED):
+            self._unfinished.add((channel, frame.field(0)))
+        elif code in (TRANSFER, DETACH):
+            self._unfinished.discard((channel, frame.field(0)))
+        elif code == END:
+            self._unfinished = {each for each in self._unfinished if each[0] != channel}
+
+    def _is_new(self, channel: int, first: int) -> bool:
+        """A plain transfer with these first octets is a message of its own, not the end of one."""
+        if not self._unfinished:
+            return True
+        code, handle = first >> 8, first & 0xFF
+        key = (channel, 0 if code == _UINT0 else handle)
+        if code not in (_UINT0, _SMALL_UINT) or key not in self._unfinished:
+            return code in (_UINT0, _SMALL_UINT)
+        self._unfinished.discard(key)
+        return False
 
     def _unattached(self, data: Octets, position: int, head: int, channel: int) -> Fault | None:
         """What is wrong with the handle of a plain transfer or flow; what is too odd to tell is the engine's."""

@@ -25,6 +25,7 @@ from native_backend.nodes import Node
 from native_backend.occupancy import Occupancy
 from native_backend.services import Services, store_bounds
 from native_backend.settlement import Settlement
+from native_backend.strings import Strings
 
 _LOG = logging.getLogger(__name__)
 _OPERATORS = ("purge", "seek", "delete")
@@ -49,7 +50,7 @@ class Bounded:
         self.node = node
         self.occupancy: Occupancy | None = None  # None: not counted yet
         self._services, self._state_of, self._evicted = services, state_of, evicted
-        self._waiting: deque[tuple[list[bytes], list[bytes], Any]] = deque()
+        self._waiting: deque[tuple[Strings, Strings, Any]] = deque()
         self._appended = 0  # events, not completed or not counted
         self._appended_bytes = 0
         self._uncounted: list[tuple[int, int, int]] = []  # last EID, events, octets: stored behind a hole
@@ -65,14 +66,14 @@ class Bounded:
 
     # -- publishing
 
-    def publish(self, keys: list[bytes], values: list[bytes], owner: Any) -> None:
+    def publish(self, keys: Strings, values: Strings, owner: Any) -> None:
         if self.occupancy is None:
             self._waiting.append((keys, values, owner))
             self._scan()
         else:
             self._admit(self.occupancy, keys, values, owner)
 
-    def _admit(self, occupancy: Occupancy, keys: list[bytes], values: list[bytes], owner: Any) -> None:
+    def _admit(self, occupancy: Occupancy, keys: Strings, values: Strings, owner: Any) -> None:
         sizes = [*map(len, values)]
         fit = len(keys)
         if self.node.properties.honour_capacity:

@@ -10,7 +10,7 @@ Two kinds of call:
 * *control* calls (everything else) block up to a deadline and may be made from any thread; they raise `LogError`.
 
 A record with headers has a `HeadedKey` for its key, in and out (`native_backend/headers.py`).
-May import: the standard library, `native_backend.headers`, `rights`.
+May import: the standard library, `native_backend.headers`, `rights`, `strings`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from native_backend.rights import Rights
+from native_backend.strings import Strings
 
 Cause = Literal[
     "not-found",  # the topic (or partition) does not exist, after a metadata refresh
@@ -93,8 +94,8 @@ class Append:
 
     topic: str
     partition: int
-    keys: list[bytes]
-    values: list[bytes]
+    keys: Strings
+    values: Strings
     owner: Any = None
     offsets: list[int] = field(default_factory=list)  # the driver's scratch; read `Appended` instead
 

@@ -17,6 +17,7 @@ from native_backend.metadata import Metadata
 from native_backend.nodes import Node
 from native_backend.services import Services
 from native_backend.shard import Shard
+from native_backend.strings import Strings
 
 _LOG = logging.getLogger(__name__)
 _ANSWERS: dict[Cause, PublishAnswer] = {
@@ -52,7 +53,7 @@ class Publisher:
         """Is anything under way?"""
         return bool(self.appended or self._capacities.pending)
 
-    def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
+    def publish(self, node: Node, keys: Strings, values: Strings, owner: object) -> None:
         if not self._metadata.alive(node):
             self._services.answer(Published(owner, 0, [-1] * len(keys), "not-found", "deleted"))
             return

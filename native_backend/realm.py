@@ -36,6 +36,7 @@ from native_backend.publisher import Publisher
 from native_backend.services import Services, subscribe_answer
 from native_backend.settlement import Settlement
 from native_backend.shard import Shard
+from native_backend.strings import Strings
 from native_backend.subscription import Subscribe, Subscription
 from native_backend.subscriptions import NOT_GRANTED, Subscriptions
 from native_backend.topic_watch import TopicWatch
@@ -168,13 +169,13 @@ class Realm:
 
     # -- access
 
-    def refuse(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
+    def refuse(self, node: Node, keys: Strings, values: Strings, owner: object) -> None:
         """`publish` for those who may not: answered by one `Published`."""
         self._answer(Published(owner, 0, [-1] * len(keys), "access-denied", NOT_GRANTED))
 
     # -- data
 
-    def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
+    def publish(self, node: Node, keys: Strings, values: Strings, owner: object) -> None:
         """Answered by one or several `Published`."""
         self._watch.used[node.store] = node
         self._publisher.publish(node, keys, values, owner)

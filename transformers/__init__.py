@@ -4,6 +4,7 @@
 Units: milliseconds, octets. Source: semantics 3.4. May import: the standard library, `mappings`.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from transformers.annotations import annotated
@@ -18,13 +19,16 @@ class Transformer(Protocol):
     name: str
 
     def transform_columns(
-        self, messages: list[bytes], key_prefix: bytes, first_seq: int
+        self, messages: Sequence[bytes], key_prefix: bytes, first_seq: int
     ) -> tuple[list[bytes | None], list[bytes | None]]:
         """Keys and values for `messages`, which have the seqs first_seq, first_seq + 1, ...
 
         `key_prefix` is `1;NAME;RUN;` (docs/records.md, *Event key*). A value is the message itself, the same object,
         unless it carried delivery-annotations. None and None for a null event: the message is malformed, empty or has
-        no body (row P-A2)."""
+        no body (row P-A2).
+
+        A transformer may have `transform_column`, too (`Basic.transform_column`): the keys of a `Column` of messages
+        that are all events as they are, or None where they are not."""
         ...
 
 

@@ -8,8 +8,10 @@ May import: `transformers`.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 from transformers.amqp_types import DecodeError
+from transformers.column import Column
 from transformers.header import Header, read_header
 from transformers.sections import (
     BODY,
@@ -25,8 +27,24 @@ class Basic:
 
     name = "basic"
 
+    def transform_column(self, messages: Column, key_prefix: bytes, first_seq: int) -> Column | None:
+        """The keys of messages that are events as they are; see `transformers.Transformer`."""
+        keys, at, count = messages.empty(), 0, len(messages)
+        while at < count:
+            message = messages[at]
+            try:
+                value, fields, content = _event(message)
+            except DecodeError:
+                return None
+            if value is not message:
+                return None
+            end = messages.alike(at + 1, len(message), message[:content]) if content else at + 1
+            keys.number(key_prefix, first_seq + at, end - at, b";" + fields)
+            at = end
+        return keys
+
     def transform_columns(
-        self, messages: list[bytes], key_prefix: bytes, first_seq: int
+        self, messages: Sequence[bytes], key_prefix: bytes, first_seq: int
     ) -> tuple[list[bytes | None], list[bytes | None]]:
         """Keys and values of a column of messages; see `transformers.Transformer`."""
         prefix = key_prefix.replace(b"%", b"%%") + b"%d;"

@@ -6,6 +6,8 @@ event. May import: `transformers`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from transformers.amqp_types import DecodeError
 from transformers.sections import section_offsets, without_delivery_annotations
 
@@ -16,7 +18,7 @@ class Opaque:
     name = "none"
 
     def transform_columns(
-        self, messages: list[bytes], key_prefix: bytes, first_seq: int
+        self, messages: Sequence[bytes], key_prefix: bytes, first_seq: int
     ) -> tuple[list[bytes | None], list[bytes | None]]:
         """Keys and values of a column of messages; see `transformers.Transformer`."""
         template = key_prefix.replace(b"%", b"%%") + b"%d"

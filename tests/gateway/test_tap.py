@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from gateway.frames import ATTACH, BEGIN, DETACH, END, FLOW, TRANSFER, Fault, Frame
 from gateway.handles import Handles
-from gateway.tap import Tap
+from gateway.tap import Run, Tap
 from tests.wire import frames
 from transformers.amqp_types import AmqpMap, Described, Symbol, UInt, ULong
 
 FRAME_MAX = 4_096
+MESSAGE_MAX = 3_000
 HEARTBEAT = b"\x00\x00\x00\x08\x02\x00\x00\x00"
 MESSAGE = frames.message()
 
@@ -55,7 +56,7 @@ ALONE = {
 
 def walk(chunks: list[bytes]) -> list[Any]:
     """Frames, faults and the octets of plain runs, joined: (octets | Frame | Fault)."""
-    tap = Tap(FRAME_MAX, Handles(channel_max=5))
+    tap = Tap(FRAME_MAX, MESSAGE_MAX, Handles(channel_max=5))
     pieces: list[Any] = []
     for chunk in chunks:
         for data, start, end, frame in tap.walk(chunk):
@@ -63,6 +64,12 @@ def walk(chunks: list[bytes]) -> list[Any]:
                 pieces.append(frame)
                 if frame.channel is None:
                     return pieces
+            elif isinstance(frame, Run):
+                whole = with_payloads(bytes(data[start:end]), frame)
+                if pieces and isinstance(pieces[-1], bytearray):
+                    pieces[-1] += whole
+                else:
+                    pieces.append(bytearray(whole))
             elif frame is not None:
                 pieces += [bytes(data[start:end]), frame]
             elif pieces and isinstance(pieces[-1], bytearray):
@@ -72,6 +79,17 @@ def walk(chunks: list[bytes]) -> list[Any]:
     return pieces
 
 
+def with_payloads(thin: bytes, run: Run) -> bytes:
+    """The frames of a run as they were in the stream."""
+    whole = b""
+    for payload, size in struct.iter_unpack("=II", run.places):
+        end = int.from_bytes(thin[:4])
+        whole += struct.pack(">I", end + size) + thin[4:end] + run.stream[payload : payload + size]
+        thin = thin[end:]
+    assert not thin
+    return whole
+
+
 def at_once(*data: bytes) -> list[Any]:
     return walk([b"".join([*ATTACHED, *data])])[2 * len(ATTACHED) :]
 
@@ -79,6 +97,35 @@ def at_once(*data: bytes) -> list[Any]:
 @pytest.mark.parametrize("plain", PLAIN)
 def test_plain_frames_are_not_looked_at_alone(plain: str) -> None:
     assert at_once(PLAIN[plain], PLAIN[plain]) == [PLAIN[plain] * 2]
+
+
+def runs(*data: bytes) -> list[int]:
+    """How many messages each run has."""
+    tap = Tap(FRAME_MAX, MESSAGE_MAX, Handles(channel_max=5))
+    pieces = tap.walk(b"".join([*ATTACHED, *data]))
+    return [len(frame.places) // 8 for *_, frame in pieces if isinstance(frame, Run)]
+
+
+def test_many_messages_on_one_link_are_a_run() -> None:
+    stream = [frames.transfer(number, MESSAGE) for number in range(9)]
+    assert runs(*stream) == [9]
+    assert runs(*stream, PLAIN["disposition"], *stream) == [9, 9]
+    assert runs(*stream, frames.begin(1), frames.attach_sender("q", 0, "x", channel=1), *stream) == [9, 9]
+    assert runs(*stream[:3]) == []  # not worth it
+
+
+def test_the_end_of_a_message_in_parts_is_of_no_run() -> None:
+    stream = [frames.transfer(number, MESSAGE) for number in range(9)]
+    part = frames.transfer(0, MESSAGE, more=True)
+    assert runs(part, *stream) == [8]
+    assert runs(part, frames.transfer(0, MESSAGE, more=True), *stream) == [8]
+    assert runs(part, frames.aborted(), *stream) == [9]
+
+
+def test_a_message_above_the_limit_is_of_no_run() -> None:
+    large = frames.transfer(5, frames.message(b"x" * MESSAGE_MAX))
+    stream = [frames.transfer(number, MESSAGE) for number in range(9)]
+    assert runs(*stream, large, *stream) == [9, 9]
 
 
 @pytest.mark.parametrize("alone", ALONE)

@@ -1,4 +1,4 @@
-/* A producer of columns: keys and values in, offsets out; no object a message on the way.
+/* A producer of columns: keys and values in (lists of bytes, or `Octets`), offsets out; no object a message on the way.
  *
  * The same librdkafka that confluent-kafka brings (its functions are looked up in the extension that Python imported,
  * so that there is one librdkafka in the process), through its event interface: what was delivered comes as events,
@@ -8,8 +8,7 @@
  * Used by one thread, which holds the interpreter's lock; `look_up` and `close` may block and let go of it.
  * Declarations are librdkafka's public C interface (rdkafka.h, 2.x). Errors: ValueError for a wrong configuration.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../octets.h"
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -198,16 +197,12 @@ static int is_open(producer *self)
 static int fill(message *messages, PyObject *keys, PyObject *values, Py_ssize_t count, launch *one)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *key = PyList_GET_ITEM(keys, i), *value = PyList_GET_ITEM(values, i);
-        if (!PyBytes_Check(key) || !PyBytes_Check(value)) {
-            PyErr_SetString(PyExc_TypeError, "keys and values are bytes");
+        message *each = &messages[i];
+        *each = (message){.opaque = one};
+        each->key = strings_at(keys, i, &each->key_len);
+        each->payload = each->key ? strings_at(values, i, &each->len) : NULL;
+        if (!each->payload)
             return -1;
-        }
-        messages[i] = (message){.payload = PyBytes_AS_STRING(value),
-                                .len = (size_t)PyBytes_GET_SIZE(value),
-                                .key = PyBytes_AS_STRING(key),
-                                .key_len = (size_t)PyBytes_GET_SIZE(key),
-                                .opaque = one};
     }
     return 0;
 }
@@ -231,13 +226,15 @@ static PyObject *producer_produce(producer *self, PyObject *args)
     const char *name;
     int partition;
     PyObject *keys, *values, *offsets, *errors, *refused = NULL;
-    if (!PyArg_ParseTuple(args, "siO!O!O!O!", &name, &partition, &PyList_Type, &keys, &PyList_Type, &values,
-                          &PyList_Type, &offsets, &PyList_Type, &errors) ||
+    if (!PyArg_ParseTuple(args, "siOOO!O!", &name, &partition, &keys, &values, &PyList_Type, &offsets, &PyList_Type,
+                          &errors) ||
         !is_open(self))
         return NULL;
-    Py_ssize_t count = PyList_GET_SIZE(keys);
-    if (count != PyList_GET_SIZE(values))
-        return PyErr_Format(PyExc_ValueError, "%zd keys, %zd values", count, PyList_GET_SIZE(values));
+    Py_ssize_t count = strings_count(keys), others = count < 0 ? -1 : strings_count(values);
+    if (others < 0)
+        return NULL;
+    if (count != others)
+        return PyErr_Format(PyExc_ValueError, "%zd keys, %zd values", count, others);
     launch *one = launch_of(self, offsets, errors);
     message *messages = PyMem_Malloc((count ? (size_t)count : 1) * sizeof *messages);
     void *topic = one && messages ? topic_new(self->client, name, NULL) : NULL;
@@ -393,7 +390,7 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "column_producer", "A
 
 PyMODINIT_FUNC PyInit_column_producer(void)
 {
-    PyObject *made = PyModule_Create(&module);
+    PyObject *made = octets_import() < 0 ? NULL : PyModule_Create(&module);
     if (made && PyModule_AddType(made, &producer_type) < 0)
         Py_CLEAR(made);
     return made;

@@ -1,13 +1,15 @@
 """See column_producer.c."""
 
+from native_backend.strings import Strings
+
 class ColumnProducer:
     def __init__(self, extension: str, settings: dict[str, str], /) -> None: ...
     def produce(
         self,
         topic: str,
         partition: int,
-        keys: list[bytes],
-        values: list[bytes],
+        keys: Strings,
+        values: Strings,
         offsets: list[int],
         errors: list[tuple[int, int, str]],
         /,

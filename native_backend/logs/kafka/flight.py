@@ -1,6 +1,6 @@
 """A part of a batch on its way through the producer, and the column of offsets that the producer fills.
 
-May import: the standard library, confluent-kafka, `native_backend.log`, `headers`, this driver.
+May import: the standard library, confluent-kafka, `native_backend.log`, `headers`, `strings`, this driver.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError
 from native_backend.headers import HeadedKey, key_bytes
 from native_backend.log import Append, Appended, Failure
 from native_backend.logs.kafka.causes import failure_of
+from native_backend.strings import Strings, size_of
 
 
 class Flight:
@@ -23,7 +24,7 @@ class Flight:
         self.batch = batch
         self.start = start
         self.end = end
-        self.size = sum(map(len, batch.values[start:end]))
+        self.size = size_of(batch.values if end - start == len(batch.values) else batch.values[start:end])
         self.headed = start < end and type(batch.keys[start]) is HeadedKey
         if self.headed:
             self.size += sum(map(key_bytes, batch.keys[start:end]))
@@ -51,7 +52,7 @@ class Flight:
         """Bytes of values (and of headers) that it has in the producer's queue."""
         return self.size if self.count else 0
 
-    def columns(self) -> tuple[list[bytes], list[bytes]]:
+    def columns(self) -> tuple[Strings, Strings]:
         """Its keys and values."""
         keys, values = self.batch.keys, self.batch.values
         if len(keys) == self.end - self.start:

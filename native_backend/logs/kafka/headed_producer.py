@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from native_backend.headers import HeadedKey
 from native_backend.logs.kafka.producer import Errors, bury
 from native_backend.logs.kafka.settings import Config, OnError
+from native_backend.strings import Strings
 
 
 class HeadedProducer:
@@ -27,7 +28,7 @@ class HeadedProducer:
         self._producer = confluent_kafka.Producer(settings)
 
     def produce(
-        self, topic: str, partition: int, keys: list[bytes], values: list[bytes], offsets: list[int], errors: Errors
+        self, topic: str, partition: int, keys: Strings, values: Strings, offsets: list[int], errors: Errors
     ) -> Errors:
         """Hand over; what is taken fills `offsets` (and `errors`) in later polls, what is not is returned."""
         refused: Errors = []

@@ -1,7 +1,7 @@
 """The producer of events and evidence: `ColumnProducer` with this driver's errors and logging; and the end of the other
 producers, which are confluent-kafka's.
 
-May import: the standard library, confluent-kafka, this driver.
+May import: the standard library, confluent-kafka, `native_backend.strings`, this driver.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, cimpl
 
 from native_backend.logs.kafka.column_producer import ColumnProducer
 from native_backend.logs.kafka.settings import Config, OnError
+from native_backend.strings import Strings
 
 _LOG = logging.getLogger("librdkafka")
 _LEVELS = (logging.CRITICAL,) * 3 + (logging.ERROR, logging.WARNING, logging.INFO, logging.INFO, logging.DEBUG)
@@ -28,7 +29,7 @@ class Producer:
         self._columns = ColumnProducer(cimpl.__file__, words)
 
     def produce(
-        self, topic: str, partition: int, keys: list[bytes], values: list[bytes], offsets: list[int], errors: Errors
+        self, topic: str, partition: int, keys: Strings, values: Strings, offsets: list[int], errors: Errors
     ) -> Errors:
         """Hand over; what is taken fills `offsets` (and `errors`) in later polls, what is not is returned."""
         return self._columns.produce(topic, partition, keys, values, offsets, errors)

@@ -7,7 +7,7 @@ against its limit of five requests), and with more to send it spins until the an
 The producer's queue never overflows: what exceeds `in_flight_max` waits here, in order, partition by partition. A
 topic that the producer does not know is looked up once by a thread (the producer would go on refusing a topic that was
 deleted and made again), and what is appended to it meanwhile waits behind.
-May import: the standard library, confluent-kafka, `native_backend.log`, `headers`, this driver.
+May import: the standard library, confluent-kafka, `native_backend.log`, `headers`, `strings`, this driver.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from native_backend.logs.kafka.flight import Flight
 from native_backend.logs.kafka.headed_producer import HeadedProducer
 from native_backend.logs.kafka.producer import Producer
 from native_backend.logs.kafka.settings import LAUNCH_MESSAGES
+from native_backend.strings import largest_of
 
 LOOK_UP_S = 5.0
 IN_FLIGHT_BYTES_MAX = 512 << 20  # half of queue.buffering.max.kbytes
@@ -102,7 +103,7 @@ class Publisher:
         keys, values = batch.keys, batch.values
         limit, count = self._record_bytes_max, len(batch.keys)
         weigh = key_bytes if keys and type(keys[0]) is HeadedKey else len
-        largest = max(map(weigh, keys), default=0) + max(map(len, values), default=0)
+        largest = (max(map(weigh, keys)) if weigh is key_bytes else largest_of(keys)) + largest_of(values)
         step = self._launch_max
         if largest <= limit and count <= step:
             yield Flight(batch, 0, count)

@@ -14,6 +14,7 @@ from native_backend.headers import HeadedKey
 from native_backend.log import Append, Appended, Completion, Failure, Transacted, Write
 from native_backend.logs.sqlite.catalog import Catalog, Partition
 from native_backend.logs.sqlite.columns import encode
+from native_backend.strings import Strings
 
 ROW_RECORDS = 1024
 ROW_BYTES = 1 << 20
@@ -157,5 +158,5 @@ class Plan:
         return row
 
 
-def _too_large(keys: list[bytes], values: list[bytes], limit: int) -> list[int]:
+def _too_large(keys: Strings, values: Strings, limit: int) -> list[int]:
     return [index for index, pair in enumerate(zip(keys, values, strict=True)) if record_bytes(*pair) > limit]

@@ -1,0 +1,136 @@
+/* Runs of plain transfers of one link, cut from the stream without their payloads.
+ *
+ * What a publisher mostly sends is one transfer after another, each a whole message. Proton would copy every
+ * payload twice to give it back; so it gets the frames without (it does all the counting there is to do), and the
+ * payloads go into a column directly (`engine_runs.c`). A frame is of the run when it is whole, on the channel and
+ * handle of the first, and nothing but an ordinary complete transfer; the caller has looked at the first one.
+ *
+ * Errors: none; what is odd ends the run and is looked at by the caller. Source: AMQP 1.0 part 2, 2.3.1, 2.7.5.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    HEADER = 8,
+    LIST_SIZE_AT = 12,    /* 00 53 14 c0 SIZE COUNT, from behind the frame's header on */
+    FIELDS_AT = 13,
+    HANDLE_AT = 14,
+    FIELDS_MAX = 5,       /* `more` would be the next */
+    SMALL_UINT = 0x52,
+    UINT0 = 0x43,
+    RUN_MIN = 4           /* fewer are not worth a push of their own */
+};
+static const unsigned char transfer[] = {0x00, 0x53, 0x14, 0xc0};
+
+typedef struct {
+    uint32_t payload, size; /* where its payload begins in the stream, and how long that is */
+} place;
+
+static uint32_t big_endian(const unsigned char *at)
+{
+    uint32_t number;
+    memcpy(&number, at, sizeof number);
+    return __builtin_bswap32(number);
+}
+
+/* How long a field with this constructor is, behind the constructor; -1: too odd to tell here. */
+static int width(unsigned char constructor, unsigned char next)
+{
+    switch (constructor) {
+    case 0x40: case 0x41: case 0x42: case 0x43: case 0x44: case 0x45:
+        return 0;
+    case 0x50: case 0x52: case 0x53: case 0x56:
+        return 1;
+    case 0x70:
+        return 4;
+    case 0xa0: /* the delivery tag */
+        return 1 + next;
+    default:
+        return -1;
+    }
+}
+
+/* Nothing but null or false from `more` on. */
+static bool is_whole(const unsigned char *at, size_t head)
+{
+    size_t field = HANDLE_AT;
+    for (int i = 0; i < at[FIELDS_AT]; i++) {
+        if (field + 1 > head || (i >= FIELDS_MAX && at[field] != 0x40 && at[field] != 0x42))
+            return false;
+        int behind = width(at[field], field + 1 < head ? at[field + 1] : 0);
+        if (behind < 0)
+            return false;
+        field += 1 + (size_t)behind;
+    }
+    return field <= head;
+}
+
+/* The size of the frame, when it is one of the run that began with `first`; else 0. */
+static size_t of_run(const unsigned char *at, size_t left, const unsigned char *first, size_t frame_max,
+                     size_t message_max)
+{
+    if (left <= HANDLE_AT + 1)
+        return 0;
+    size_t size = big_endian(at);
+    if (size > left || size > frame_max || size <= HANDLE_AT + 1 || memcmp(at + 4, first + 4, 4) != 0 ||
+        memcmp(at + HEADER, transfer, sizeof transfer) != 0)
+        return 0;
+    size_t head = FIELDS_AT + (size_t)at[LIST_SIZE_AT];
+    bool same = at[HANDLE_AT] == first[HANDLE_AT] &&
+                (at[HANDLE_AT] == UINT0 || (at[HANDLE_AT] == SMALL_UINT && at[HANDLE_AT + 1] == first[HANDLE_AT + 1]));
+    if (!same || head > size || size - head > message_max || (at[FIELDS_AT] > FIELDS_MAX && !is_whole(at, head)))
+        return 0;
+    return size;
+}
+
+static PyObject *cut(PyObject *self, PyObject *args)
+{
+    Py_buffer data;
+    Py_ssize_t position, frame_max, message_max, end, count = 0;
+    size_t thin_size = 0, size;
+    PyObject *thin = NULL, *places = NULL, *answer = NULL;
+    if (!PyArg_ParseTuple(args, "y*nnn", &data, &position, &frame_max, &message_max))
+        return NULL;
+    const unsigned char *stream = data.buf, *first = stream + position;
+    for (end = position; (size = of_run(stream + end, (size_t)(data.len - end), first, (size_t)frame_max,
+                                        (size_t)message_max)); end += (Py_ssize_t)size, count++)
+        thin_size += FIELDS_AT + (size_t)stream[end + LIST_SIZE_AT];
+    if (count < RUN_MIN) {
+        PyBuffer_Release(&data);
+        Py_RETURN_NONE;
+    }
+    thin = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)thin_size);
+    places = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(place));
+    if (thin && places) {
+        unsigned char *to = (unsigned char *)PyBytes_AS_STRING(thin);
+        place *one = (place *)PyBytes_AS_STRING(places);
+        for (Py_ssize_t at = position; at < end; at += (Py_ssize_t)size, one++) {
+            uint32_t head = FIELDS_AT + (uint32_t)stream[at + LIST_SIZE_AT], swapped = __builtin_bswap32(head);
+            size = big_endian(stream + at);
+            memcpy(to, stream + at, head);
+            memcpy(to, &swapped, sizeof swapped);
+            to += head;
+            *one = (place){(uint32_t)at + head, (uint32_t)size - head};
+        }
+        answer = Py_BuildValue("(nOO)", end, thin, places);
+    }
+    Py_XDECREF(thin);
+    Py_XDECREF(places);
+    PyBuffer_Release(&data);
+    return answer;
+}
+
+static PyMethodDef methods[] = {
+    {"cut", cut, METH_VARARGS,
+     "cut(data, position, frame_size_max, message_size_max): (where the run ends, its frames without payloads, where "
+     "those are), or None where it is too short."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "tap_runs", "Runs of plain transfers; see the source.", -1,
+                                    methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit_tap_runs(void) { return PyModule_Create(&module); }

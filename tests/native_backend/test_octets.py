@@ -1,0 +1,54 @@
+"""A column of octet strings behaves as the list of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from native_backend.octets import Octets
+
+STRINGS = st.lists(st.binary(max_size=40), max_size=12)
+
+
+@given(STRINGS, st.integers(-14, 14), st.integers(-14, 14))
+def test_it_is_a_sequence(strings: list[bytes], start: int, stop: int) -> None:
+    column = Octets(strings)
+    assert (len(column), list(column), column == strings) == (len(strings), strings, True)
+    part = column[start:stop]
+    column.append(b"later")  # a slice is what it was
+    assert list(part) == strings[start:stop]
+    assert list(part[1:]) == strings[start:stop][1:]
+    assert part.size == sum(map(len, strings[start:stop]))
+    assert part.largest == max(map(len, strings[start:stop]), default=0)
+    if -len(strings) <= start < len(strings):
+        assert Octets(strings)[start] == strings[start]
+
+
+@given(STRINGS, st.integers(0, 12), st.binary(max_size=2))
+def test_alike(strings: list[bytes], start: int, head: bytes) -> None:
+    size = len(strings[start]) if start < len(strings) else 0
+    end = start
+    while end < len(strings) and len(strings[end]) == size and strings[end].startswith(head):
+        end += 1
+    assert Octets(strings).alike(start, size, head) == end
+
+
+@given(st.integers(0, 2**63), st.integers(0, 20))
+def test_number(first: int, count: int) -> None:
+    column = Octets([b"before"])
+    column.number(b"a;", first, count, b";z")
+    assert column == [b"before", *(b"a;%d;z" % number for number in range(first, first + count))]
+    assert column.empty() == []
+
+
+def test_what_it_refuses() -> None:
+    column = Octets([b"a"])
+    with pytest.raises(TypeError):
+        Octets(["a"])  # type: ignore[list-item]
+    with pytest.raises(IndexError):
+        column[1]
+    with pytest.raises(TypeError):
+        column[:1].append(b"b")
+    with pytest.raises(ValueError, match="no step"):
+        column[::2]

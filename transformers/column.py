@@ -1,0 +1,31 @@
+"""A column of messages, as a transformer sees it: a sequence that can say much of itself without an object a message.
+
+`native_backend.octets.Octets` is one. Sizes in octets. May import: the standard library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+
+class Column(Protocol):
+    """See the module's docstring."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, key: int, /) -> bytes: ...
+
+    def __iter__(self) -> Iterator[bytes]: ...
+
+    def alike(self, start: int, size: int, head: bytes, /) -> int:
+        """The first message from `start` on that has another size or begins otherwise."""
+        ...
+
+    def number(self, prefix: bytes, first: int, count: int, suffix: bytes, /) -> None:
+        """`count` more of them: prefix, a rising number, suffix."""
+        ...
+
+    def empty(self) -> Column:
+        """Another one, with nothing in it."""
+        ...
