@@ -15,8 +15,8 @@ from gateway.complaint import complaint
 from gateway.consuming import ConsumingLink
 from gateway.coordinator import CoordinatorLink, offered_capabilities
 from gateway.engine_links import Incoming, Outgoing
+from gateway.linking import consuming_link, publishing_link
 from gateway.outcomes import LinkFacts
-from gateway.publishing import PublishingLink
 from gateway.sources import HeldSource, asked_terms, durable_name, held_source
 from gateway.termini import read_terminus
 from mappings import Decision
@@ -129,7 +129,7 @@ class Admission:
             return
         self.link.confirm()
         assert isinstance(self.link, Incoming)
-        self.link.owner = PublishingLink(self.connection, self.link, node, self._facts(node))
+        self.link.owner = publishing_link(self.connection, self.link, node, self._facts(node))
         self.connection.touch()
 
     def _on_subscribed(self, answer: Subscribed) -> None:
@@ -146,7 +146,7 @@ class Admission:
         self.link.confirm(held=self._held)
         assert isinstance(self.link, Outgoing) and self._node is not None
         facts = self._facts(self._node, answer.subscription.durable)
-        self.link.owner = ConsumingLink(self.connection, self.link, self.terminus, answer.subscription, facts)
+        self.link.owner = consuming_link(self.connection, self.link, self.terminus, answer.subscription, facts)
         self.connection.consuming[self.link.owner] = None
         self.connection.touch()
 

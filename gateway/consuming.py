@@ -82,14 +82,7 @@ class ConsumingLink:
         return True
 
     def _send(self, delivered: Delivered) -> None:
-        eids, values = delivered.eids, delivered.values
-        if delivered.failed is not None or delivered.again is not None:
-            failed = delivered.failed or [0] * len(eids)
-            again = delivered.again or [False] * len(eids)
-            values = [
-                redelivered_header(value, count, seen) if count or seen else value
-                for value, count, seen in zip(values, failed, again, strict=True)
-            ]
+        eids, values = delivered.eids, marked(delivered)
         first_seq = self._house.outcomes.number(len(eids))
         if self._sends_settled:
             self.link.send_settled(self._tag_prefix, eids, values)
@@ -173,14 +166,14 @@ class ConsumingLink:
         held: bool = False,
     ) -> None:
         then = decision.then
-        batch = _Batch(self, decision, cause, peer_settled, seqs, eids, self.tables)
+        batch = SettledBatch(self, decision, cause, peer_settled, seqs, eids, self.tables)
         if then["native"] == "none":
             self._conclude(batch, None, None)
         else:
             settling = Settling(then["native"], then["failed"], then["elsewhere"], cause, state, held)
             self.subscription.settle(settling, eids, seqs, batch)
 
-    def settled(self, batch: _Batch, answer: Settled) -> None:
+    def settled(self, batch: SettledBatch, answer: Settled) -> None:
         """The realm has answered: the journal holds it, or does not."""
         decision = batch.tables["settled"].decide(
             operation=batch.decision.then["native"],
@@ -189,7 +182,7 @@ class ConsumingLink:
         )
         self._conclude(batch, decision, answer)
 
-    def _conclude(self, batch: _Batch, answer_rule: Decision | None, answer: Settled | None) -> None:
+    def _conclude(self, batch: SettledBatch, answer_rule: Decision | None, answer: Settled | None) -> None:
         verdict = self._verdict(batch, answer_rule, answer)
         self._house.outcomes.tell(verdict, batch.seqs, batch.eids)
         if batch.cause in ("lost", "stopped"):
@@ -212,7 +205,7 @@ class ConsumingLink:
         if then["class"] == "fatal":
             self.connection.close_link(self.link, then["condition"], str(then["condition"]))
 
-    def _verdict(self, batch: _Batch, answer_rule: Decision | None, answer: Settled | None) -> Verdict:
+    def _verdict(self, batch: SettledBatch, answer_rule: Decision | None, answer: Settled | None) -> Verdict:
         key = (id(batch.decision), id(answer_rule), batch.cause, batch.peer_settled, answer.native if answer else "")
         verdict = self._verdicts.get(key)
         if verdict is None:
@@ -245,7 +238,7 @@ class ConsumingLink:
         tables: TableSet,
     ) -> None:
         """The end of a transaction that has their outcome; `told` where the realm had something to do."""
-        batch = _Batch(self, rule, cause, peer_settled, seqs, eids, tables)
+        batch = SettledBatch(self, rule, cause, peer_settled, seqs, eids, tables)
         if told is None:
             self._conclude(batch, None, None)
         else:
@@ -277,26 +270,42 @@ class ConsumingLink:
             self.link.stated(pointer, seq, outcome, False)
         seqs, eids = [seq for _, seq, _ in stated], [eid for _, _, eid in stated]
         if seqs:
-            verdict = Verdict(
-                link=self.facts,
-                rule=decision,
-                answer_rule=None,
-                operation="none",
-                cause="lost",
-                answer=answer,
-                native=native or None,
-                outcome=outcome,
-                condition=condition,
-                klass=decision.then["class"],
-                presettled=False,
-            )
-            self._house.outcomes.tell(verdict, seqs, eids)
+            self._tell_failed(decision, answer, native, seqs, eids)
             if outcome != "none":
                 self.link.settle(seqs, outcome, condition, "the subscription failed")
 
+    def _tell_failed(self, decision: Decision, answer: str, native: str, seqs: list[int], eids: list[int]) -> None:
+        verdict = Verdict(
+            link=self.facts,
+            rule=decision,
+            answer_rule=None,
+            operation="none",
+            cause="lost",
+            answer=answer,
+            native=native or None,
+            outcome=decision.then["in_flight"],
+            condition=decision.then["condition"],
+            klass=decision.then["class"],
+            presettled=False,
+        )
+        self._house.outcomes.tell(verdict, seqs, eids)
+
+
+def marked(delivered: Delivered) -> list[bytes]:
+    """The messages, with what their headers have to say of earlier attempts."""
+    values = delivered.values
+    if delivered.failed is None and delivered.again is None:
+        return values
+    failed = delivered.failed or [0] * len(values)
+    again = delivered.again or [False] * len(values)
+    return [
+        redelivered_header(value, count, seen) if count or seen else value
+        for value, count, seen in zip(values, failed, again, strict=True)
+    ]
+
 
 @dataclass(slots=True, eq=False)
-class _Batch:
+class SettledBatch:
     """Deliveries of one link that met the same cell."""
 
     link: ConsumingLink

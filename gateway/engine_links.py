@@ -259,6 +259,15 @@ class Outgoing(Link):
         """Transfer the events unsettled, tagged `<storeid>:<eid>`; `tag_prefix` is `<storeid>:` (NF-1)."""
         engine_runs.send(self.at, tag_prefix, first_seq, eids, values, self.unsettled)
 
+    def send_as(
+        self, tag_prefix: bytes, first_seq: int, eids: list[int], places: list[int], values: list[bytes]
+    ) -> None:
+        """The same, where what was sent is known by its place from here on."""
+        sent: dict[int, tuple[int, int]] = {}
+        engine_runs.send(self.at, tag_prefix, first_seq, eids, values, sent)
+        known = zip(sent.items(), places, strict=True)
+        self.unsettled.update((pointer, (seq, place)) for (pointer, (seq, _)), place in known)
+
     def send_settled(self, tag_prefix: bytes, eids: list[int], values: list[bytes]) -> None:
         """Transfer the events settled: the peer answers nothing."""
         engine_runs.send(self.at, tag_prefix, 0, eids, values, None)

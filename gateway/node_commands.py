@@ -61,8 +61,6 @@ def checked_name(name: str | None, size_max: int) -> str:
 
 
 def _create(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out: TextIO) -> int:
-    if arguments.partitions != 1:
-        raise NodeError(f"a node has one partition, not {arguments.partitions}: leave --partitions out")
     given = {key: getattr(arguments, f"property {key}") for key in KEYS}
     fields = read_assignments([f"{key}={text}" for key, text in given.items() if text is not None])
     properties = with_fields(DEFAULT, fields)
@@ -112,26 +110,37 @@ def _show(log: Log, prefix: str, name: str, as_json: bool, out: TextIO) -> int:
     found = admin.show_node(log, prefix, name)
     if found is None:
         return _unknown(name)
-    durables = [{"name": d.name, "group": d.group, "start": d.start, "low": d.low} for d in found.durables]
     if as_json:
-        write_json({**_node(found.node), "first": found.first, "end": found.end, "durables": durables}, out)
+        write_json({**_node(found.node), **_ends(found)}, out)
         return 0
     node = found.node
     adopted = " (adopted)" if node.adopted else ""
     out.write(f"{node.kind} {printable(node.name)}\n  store {node.store}\n  topic {node.topic}{adopted}\n")
-    out.write(f"  events {found.first} to {found.end} (EIDs; at most {found.events} events)\n")
+    for part, (first, end) in zip(node.parts, found.parts, strict=True):
+        of = f"partition {part.partition} (store {part.store}): " if node.partitions > 1 else ""
+        out.write(f"  {of}events {first} to {end} (EIDs; at most {end - first} events)\n")
     for key, value in shown(node.properties).items():
         out.write(f"  {key} {value}\n")
     for line in shown_acl(node.properties):
         out.write(f"  acl {line}\n")
     rows = [
-        (printable(d.name), str(d.start), "-" if d.low is None else str(d.low), printable(d.group))
+        (printable(d.name), str(d.partition), str(d.start), "-" if d.low is None else str(d.low), printable(d.group))
         for d in found.durables
     ]
     if rows:
         out.write("\n")
-        write_table(("DURABLE", "START", "LOW", "GROUP"), rows, out)
+        write_table(("DURABLE", "PARTITION", "START", "LOW", "GROUP"), rows, out)
     return 0
+
+
+def _ends(found: admin.ShownNode) -> dict[str, Any]:
+    durables = [
+        {"name": d.name, "group": d.group, "partition": d.partition, "start": d.start, "low": d.low}
+        for d in found.durables
+    ]
+    columns = zip(found.node.parts, found.parts, strict=True)
+    stores = [{"store": part.store, "first": first, "end": end} for part, (first, end) in columns]
+    return {"first": found.first, "end": found.end, "stores": stores, "durables": durables}
 
 
 def _delete(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out: TextIO) -> int:
@@ -162,5 +171,5 @@ def _unknown(name: str) -> int:
 
 def _node(node: Node) -> dict[str, Any]:
     fields = {"name": node.name, "kind": node.kind, "store": node.store, "topic": node.topic}
-    own = {"topic_id": node.topic_id.hex(), "adopted": node.adopted, "partitions": 1}
+    own = {"topic_id": node.topic_id.hex(), "adopted": node.adopted, "partitions": node.partitions}
     return fields | own | {"properties": encode_properties(node.properties)}

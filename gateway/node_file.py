@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO, get_args
 
@@ -30,10 +30,19 @@ from native_backend.clock import SystemClock
 from native_backend.log import Log
 from native_backend.metadata_writer import realm_metadata, set_properties
 from native_backend.nodes import Node
-from native_backend.properties import DEFAULT, Grant, Properties, PropertyError, check_properties
+from native_backend.properties import (
+    DEFAULT,
+    SPREADING,
+    Grant,
+    Properties,
+    PropertyError,
+    check_change,
+    check_properties,
+)
 
 _KINDS: dict[str, NodeKind] = {kind: kind for kind in get_args(NodeKind)}
-_OWN_KEYS = ("name", "kind", "topic", "partitions", "acl")
+_SPREADING = ("partitions", "priority-levels")
+_OWN_KEYS = ("name", "kind", "topic", "acl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,7 @@ class Plan:
 def apply_file(log: Log, prefix: str, arguments: argparse.Namespace, size_max: int, out: TextIO) -> int:
     wanted, problems = read_file(arguments.file, size_max)
     nodes = realm_metadata(log, prefix).nodes
+    wanted = [_as_spread(each, nodes.get(each.name)) for each in wanted]
     problems += _impossible(wanted, nodes) + _without_target(wanted, nodes)
     if problems:
         sys.stderr.write("".join(f"{problem}\n" for problem in sorted(problems, key=lambda each: each.line)))
@@ -105,9 +115,6 @@ def _wanted(value: Value, size_max: int, problems: list[Problem]) -> Wanted | No
         problems.append(value["name"].problem(f"a name has 1 to {size_max} octets", "write another one"))
     if kind is not None and kind not in _KINDS:
         problems.append(value["kind"].problem(f"there is no kind {kind}", f"write {' or '.join(_KINDS)}"))
-    partitions = value.get("partitions")
-    if partitions is not None and partitions.value != 1:
-        problems.append(partitions.problem("a node has one partition", "remove the line"))
     topic = _text(value, "topic", "", problems)
     properties = _properties(value, name or "", problems)
     if len(problems) > before or name is None or kind is None:
@@ -166,6 +173,14 @@ def _acl(value: Value, problems: list[Problem]) -> tuple[Grant, ...]:
     return tuple(grants)
 
 
+def _as_spread(wanted: Wanted, node: Node | None) -> Wanted:
+    """A file that does not say how many partitions a node has leaves it those it has."""
+    if node is None or any(wanted.value.get(key) for key in _SPREADING):
+        return wanted
+    now = {name: getattr(node.properties, name) for name in SPREADING}
+    return replace(wanted, properties=with_fields(wanted.properties, now))
+
+
 def _impossible(wanted: list[Wanted], nodes: dict[str, Node]) -> list[Problem]:
     """What no change of a node can bring about."""
     problems = []
@@ -177,6 +192,10 @@ def _impossible(wanted: list[Wanted], nodes: dict[str, Node]) -> list[Problem]:
         if node is not None and each.topic not in (None, node.topic):
             message = f"node {each.name!r} is on topic {node.topic}, and stays there"
             problems.append(each.value.problem(message, "delete it first, or use another name"))
+        try:
+            check_change(node.properties if node is not None else each.properties, each.properties)
+        except PropertyError as error:
+            problems.extend(each.value.problem(said) for said in error.problems)
     return problems
 
 

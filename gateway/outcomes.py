@@ -116,6 +116,11 @@ class Outcomes:
         return first
 
     @property
+    def next_seq(self) -> int:
+        """What `number` gives next."""
+        return self._next_seq
+
+    @property
     def open(self) -> int:
         """Deliveries that have a seq and no outcome yet: at most this many."""
         return self._next_seq - self._low

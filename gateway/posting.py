@@ -18,6 +18,7 @@ from native_backend.answers import CommitAnswer, Published
 
 if TYPE_CHECKING:
     from gateway.publishing import PublishingLink
+    from native_backend.nodes import Node
 
 
 @dataclass(slots=True, eq=False)
@@ -25,12 +26,13 @@ class Posted:
     """Messages of one link that met the same cells, kept for the discharge."""
 
     link: PublishingLink
-    seqs: range
+    seqs: Sequence[int]
     presettled: int
     decision: Decision
     keys: list[bytes]
     values: list[bytes]
     tables: TableSet  # under which they came
+    node: Node
 
     def forget(self) -> None:
         """Its transaction can only be rolled back."""
@@ -113,7 +115,7 @@ def _carry_out(link: PublishingLink, transaction: Transaction | None, run: _Run)
     if answer != "ready":
         _refuse(link, transaction, run, seqs, posted, answer)
         return
-    transaction.postings.append(Posted(link, seqs, run.presettled, run.decision, run.keys, run.values, link.tables))
+    transaction.postings += link.posted_as(seqs, run.presettled, run.decision, run.keys, run.values)
     then = posted.then
     if not run.presettled and then["outcome"] != "none":
         link.link.tell(seqs, transaction.id, then["outcome"], then["condition"], str(then["condition"]))

@@ -116,6 +116,15 @@ WORDS: tuple[Word, ...] = (
     Word("attempts", "attempts", "5", "failed attempts until an event is a dead letter", _COUNT, _shown_count),
     Word("redelivery-delay", "redelivery_delay_ms", "5s", "before an event is given again", _TIME, _shown_time),
     Word("redelivery-delay-max", "redelivery_delay_max_ms", "10m", "the longest such delay", _TIME, _shown_time),
+    Word("partitions", "partitions", "4", "stores that its events are spread over; they only grow", _COUNT, str),
+    Word(
+        "priority-levels",
+        "priority_levels",
+        "10",
+        "levels of priority, a partition each; fixed when the node is created",
+        _COUNT,
+        _shown_count,
+    ),
     Word("redelivery", "redelivery", "exponential", f"{', '.join(REDELIVERIES)} delay", _one_of(REDELIVERIES), str),
 )
 KEYS = {word.key: word for word in WORDS}

@@ -41,7 +41,7 @@ class PublishingLink:
         self.under_way = 0  # messages handed to the realm and not answered
         self._waiting: list[tuple[int, Callable[[], None]]] = []  # (messages to be answered before, whom to tell)
         # Behind each commit under way:
-        self._later: deque[list[tuple[_Batch, Sequence[bytes], Sequence[bytes]]]] = deque()
+        self._later: deque[list[tuple[PublishedBatch, Sequence[bytes], Sequence[bytes]]]] = deque()
         self._account = house.credit.open_account()
         self._key_prefix = house.event_key_prefix
         self._submit = house.realm.publish
@@ -106,8 +106,9 @@ class PublishingLink:
         if None in keys or 0 < settled < len(presettled):
             self._one_by_one(keys, values, transfers, first_seq)
             return
-        batch = _Batch(
-            self, first_seq, int(settled > 0), self._common[settled > 0], len(messages), size_bytes, self.tables
+        common = self._common[settled > 0]
+        batch = PublishedBatch(
+            self, first_seq, int(settled > 0), common, len(messages), size_bytes, self.tables, self.node
         )
         self._carry_out(batch, keys, values)  # type: ignore[arg-type]
 
@@ -121,7 +122,9 @@ class PublishingLink:
         if keys is None:
             return False
         decision = self._common[settled > 0]
-        batch = _Batch(self, first_seq, int(settled > 0), decision, len(messages), size_bytes, self.tables)
+        batch = PublishedBatch(
+            self, first_seq, int(settled > 0), decision, len(messages), size_bytes, self.tables, self.node
+        )
         self._carry_out(batch, keys, messages)
         return True
 
@@ -129,7 +132,7 @@ class PublishingLink:
         self, keys: list[bytes | None], values: list[bytes | None], transfers: Transfers, first_seq: int
     ) -> None:
         """Messages that do not all meet the same cell: in order, in runs that do."""
-        batch: _Batch | None = None
+        batch: PublishedBatch | None = None
         run: tuple[list[bytes], list[bytes]] = ([], [])
         for offset, (key, value, settled) in enumerate(zip(keys, values, transfers.presettled, strict=True)):
             transformed = "null" if key is None else "event"
@@ -141,19 +144,22 @@ class PublishingLink:
             else:
                 if batch is not None:
                     self._carry_out(batch, *run)
-                batch, run = _Batch(self, first_seq + offset, int(settled), decision, 1, size, self.tables), ([], [])
+                batch = PublishedBatch(
+                    self, first_seq + offset, int(settled), decision, 1, size, self.tables, self.node
+                )
+                run = ([], [])
             run[0].append(key or b"")
             run[1].append(value or b"")
         if batch is not None:
             self._carry_out(batch, *run)
 
-    def _carry_out(self, batch: _Batch, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+    def _carry_out(self, batch: PublishedBatch, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         if batch.decision.then["native"] == "publish":
             self.under_way += len(keys)
             if self._later:
                 self._later[-1].append((batch, keys, values))
             else:
-                self._submit(self.node, keys, values, batch)
+                self._submit(batch.node, keys, values, batch)
         else:
             seqs = range(batch.first_seq, batch.first_seq + len(keys))
             self._conclude(batch, batch.decision, None, seqs, [-1] * len(keys), None)
@@ -162,26 +168,27 @@ class PublishingLink:
         """A message in several frames, and the tables do not reassemble."""
         first_seq = self._house.outcomes.number(1)
         self.link.number(first_seq, 1)
-        batch = _Batch(self, first_seq, presettled, self.decide("null", "no", presettled, "partial"), 1, 0, self.tables)
+        decision = self.decide("null", "no", presettled, "partial")
+        batch = PublishedBatch(self, first_seq, presettled, decision, 1, 0, self.tables, self.node)
         self._conclude(batch, batch.decision, None, range(first_seq, first_seq + 1), [-1], None)
 
     # -- answers
 
-    def published(self, batch: _Batch, answer: Published) -> None:
+    def published(self, batch: PublishedBatch, answer: Published) -> None:
         """The realm has answered a part of a batch."""
-        first = batch.first_seq + answer.first
+        seqs = batch.seqs(answer.first, len(answer.eids))
         decision = self.published_rule(answer, batch.presettled, batch.tables)
-        self._conclude(batch, batch.decision, decision, range(first, first + len(answer.eids)), answer.eids, answer)
+        self._conclude(batch, batch.decision, decision, seqs, answer.eids, answer)
         self.under_way -= len(answer.eids)
         if self._waiting:
             self._count_down(len(answer.eids))
 
     def _conclude(
         self,
-        batch: _Batch,
+        batch: PublishedBatch,
         rule: Decision,
         answer_rule: Decision | None,
-        seqs: range,
+        seqs: Sequence[int],
         eids: list[int],
         answer: Published | None,
     ) -> None:
@@ -252,6 +259,12 @@ class PublishingLink:
         told = Published(None, 0, [], answer) if answer else None  # type: ignore[arg-type]
         self._house.outcomes.tell(self._verdict(rule, answer_rule, presettled, told), seqs, [-1] * len(seqs))
 
+    def posted_as(
+        self, seqs: range, presettled: int, decision: Decision, keys: list[bytes], values: list[bytes]
+    ) -> list[Posted]:
+        """What a transaction keeps of them."""
+        return [Posted(self, seqs, presettled, decision, keys, values, self.tables, self.node)]
+
     def tell(self, rule: Decision, answer_rule: Decision, posted: Posted, answer: Published) -> None:
         """The end of a transaction, for messages that it held."""
         then = answer_rule.then
@@ -283,7 +296,7 @@ class PublishingLink:
         """The first of those commits has ended."""
         if self._later:
             for batch, keys, values in self._later.popleft():
-                self._submit(self.node, keys, values, batch)
+                self._submit(batch.node, keys, values, batch)
 
     def ended(self, cause: str) -> None:
         """The link has gone. What is in flight completes unheard, and leaves its records."""
@@ -291,7 +304,7 @@ class PublishingLink:
 
 
 @dataclass(slots=True, eq=False)
-class _Batch:
+class PublishedBatch:
     """One run of messages of one link that met the same cell."""
 
     link: PublishingLink
@@ -301,6 +314,10 @@ class _Batch:
     open: int  # messages without an outcome
     size_bytes: int
     tables: TableSet  # under which they came
+    node: Node
+
+    def seqs(self, first: int, count: int) -> Sequence[int]:
+        return range(self.first_seq + first, self.first_seq + first + count)
 
     def answered(self, answer: Published) -> None:
         self.link.published(self, answer)

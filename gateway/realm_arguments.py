@@ -22,7 +22,6 @@ def add_node(node: argparse.ArgumentParser, add_config: AddConfig) -> None:
     create.add_argument("name", metavar="NAME", help="any characters")
     create.add_argument("--kind", choices=("queue", "channel"), default="queue", help="default: queue")
     create.add_argument("--topic", metavar="EXISTING", help="adopt this topic with its records, instead of a new one")
-    create.add_argument("--partitions", type=int, default=1, metavar="N", help="1: a node has one partition")
     for word in WORDS:
         create.add_argument(f"--{word.key}", dest=f"property {word.key}", metavar=word.example, help=word.about)
     change = actions.add_parser("set", help="change a node's properties, also while it is used", allow_abbrev=False)

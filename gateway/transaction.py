@@ -99,7 +99,7 @@ class Transaction:
                 settlement.keeper.restore(settlement)
             concluded(Committed(self, "not-found", [], "a subscription was lost"))
             return
-        postings = [Posting(posted.link.node, posted.keys, posted.values) for posted in self.postings]
+        postings = [Posting(posted.node, posted.keys, posted.values) for posted in self.postings]
         if not settlements and not postings:
             concluded(Committed(self, "done", []))
             return

@@ -38,20 +38,28 @@ class ShownDurable:
     group: str
     start: int
     low: int | None
+    partition: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ShownNode:
-    """`events` is an upper bound: EIDs are not dense."""
+    """`events` is an upper bound: EIDs are not dense. `parts`: where each of its stores begins and ends."""
 
     node: Node
-    first: int
-    end: int
+    parts: tuple[tuple[int, int], ...]
     durables: tuple[ShownDurable, ...]
 
     @property
+    def first(self) -> int:
+        return self.parts[0][0]
+
+    @property
+    def end(self) -> int:
+        return self.parts[0][1]
+
+    @property
     def events(self) -> int:
-        return self.end - self.first
+        return sum(end - first for first, end in self.parts)
 
 
 def create_node(
@@ -75,15 +83,16 @@ def create_node(
     if existing is not None:
         return _of_kind(existing, kind)
     now_us = clock.epoch_us()
-    made = _new_node(log, prefix, name, kind, metadata) if topic is None else _adopt(log, prefix, name, kind, topic)
-    node = replace(made, properties=properties, created_us=now_us)
+    bare = Node(name, kind, "", b"", 0, properties, created_us=now_us)
+    node = _new_node(log, prefix, bare, metadata) if topic is None else _adopt(log, prefix, bare, topic)
     metadata.fold(read_tail(log, realm_topic(prefix), metadata.position))
     if name in metadata.nodes:  # while the topic was made
         return _of_kind(metadata.nodes[name], kind)
     _refuse_clash(log, node, metadata)
     if kind == "queue":  # before the node's own record: who sees the node sees its durable
         earlier = _journal_end(log, prefix) if node.adopted else 0  # the topic may have been adopted before
-        durable = queue_durable(prefix, node, log.bounds(node.topic, 0)[0], earlier)
+        starts = [log.bounds(node.topic, part.partition)[0] for part in node.parts]
+        durable = queue_durable(prefix, node, starts, earlier)
         log.put(realm_topic(prefix), durable_key(name, durable.name), encode_durable(durable, now_us))
     written = log.put(realm_topic(prefix), node_key(name), encode_node(node, now_us))
     read_through(log, prefix, metadata, written)
@@ -130,10 +139,10 @@ def show_node(log: Log, prefix: str, name: str) -> ShownNode | None:
     node = metadata.nodes.get(name)
     if node is None:
         return None
-    first, end = log.bounds(node.topic, 0)
-    durables = [durable for durable in metadata.durables.values() if durable.store == node.store]
-    shown = tuple(_show_durable(log, node, durable) for durable in sorted(durables, key=lambda d: d.name))
-    return ShownNode(node, first, end, shown)
+    parts = tuple(log.bounds(node.topic, part.partition) for part in node.parts)
+    durables = [(part, durable) for part, durable in metadata.each_durable() if part.name == name]
+    durables.sort(key=lambda pair: (pair[1].name, pair[0].partition))
+    return ShownNode(node, parts, tuple(_show_durable(log, part, durable) for part, durable in durables))
 
 
 def delete_node(log: Log, prefix: str, name: str, with_topic: bool = False) -> bool:
@@ -163,21 +172,29 @@ def _of_kind(node: Node, kind: NodeKind) -> Node:
     return node
 
 
-def _new_node(log: Log, prefix: str, name: str, kind: NodeKind, metadata: Metadata) -> Node:
-    [topic] = log.create_topics([TopicSpec(_free_topic(prefix, name, metadata))])
-    return Node(name, kind, topic.name, topic.id, store_id(topic.id))
+def _new_node(log: Log, prefix: str, bare: Node, metadata: Metadata) -> Node:
+    [topic] = log.create_topics([TopicSpec(_free_topic(prefix, bare.name, metadata), bare.partitions)])
+    if topic.partitions < bare.partitions:  # left behind by somebody who wanted fewer
+        log.grow_topic(topic.name, bare.partitions)
+    return replace(bare, topic=topic.name, topic_id=topic.id, store=store_id(topic.id))
 
 
-def _adopt(log: Log, prefix: str, name: str, kind: NodeKind, topic: str) -> Node:
-    """A node on a topic that is there already."""
+def _adopt(log: Log, prefix: str, bare: Node, topic: str) -> Node:
+    """A node on a topic that is there already, with all of its partitions."""
     if topic in realm_topics(prefix):
         raise NodeError(f"topic {topic} is the realm's own: name another one")
     found = log.topics(topic).get(topic)
     if found is None:
         raise NodeError(f"there is no topic {topic} to adopt: create it first, or leave --topic out")
-    if found.partitions != 1:
-        raise NodeError(f"topic {topic} has {found.partitions} partitions: a node has one")
-    return Node(name, kind, topic, found.id, store_id(found.id), adopted=True)
+    properties = bare.properties
+    if properties.stores == 1:
+        properties = replace(properties, partitions=found.partitions)
+        check_properties(properties, bare.name)
+    if properties.stores != found.partitions:
+        raise NodeError(
+            f"topic {topic} has {found.partitions} partitions, not {properties.stores}: a node has them all"
+        )
+    return replace(bare, topic=topic, topic_id=found.id, store=store_id(found.id), properties=properties, adopted=True)
 
 
 def _journal_end(log: Log, prefix: str) -> int:
@@ -191,14 +208,15 @@ def _journal_end(log: Log, prefix: str) -> int:
 
 
 def _refuse_clash(log: Log, node: Node, metadata: Metadata) -> None:
-    clash = metadata.stores.get(node.store)
-    if clash is None:
+    taken = [part.store for part in node.parts if part.store in metadata.stores]
+    if not taken:
         return
+    clash = metadata.stores[taken[0]]
     if clash.topic == node.topic:
         raise NodeError(f"topic {node.topic} is that of node {clash.name!r}: name another one")
     if not node.adopted:
         log.delete_topic(node.topic)
-    raise NodeError(f"node {node.name!r} would have the store id of {clash.name!r} ({node.store}): try again")
+    raise NodeError(f"node {node.name!r} would have the store id of {clash.name!r} ({clash.store}): try again")
 
 
 def _free_topic(prefix: str, name: str, metadata: Metadata) -> str:
@@ -209,5 +227,6 @@ def _free_topic(prefix: str, name: str, metadata: Metadata) -> str:
 
 
 def _show_durable(log: Log, node: Node, durable: Durable) -> ShownDurable:
-    position = log.projected(durable.group).get((node.topic, 0))
-    return ShownDurable(durable.name, durable.group, durable.start, position[0] if position else None)
+    position = log.projected(durable.group).get((node.topic, node.partition))
+    low = position[0] if position else None
+    return ShownDurable(durable.name, durable.group, durable.start, low, node.partition)

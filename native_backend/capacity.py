@@ -82,7 +82,7 @@ class Bounded:
             self._appended += fit
             self._appended_bytes += sum(sizes[:fit])
             share = Share(self, owner, sizes[:fit])
-            self._services.log.append(Append(self.node.topic, 0, keys[:fit], values[:fit], share))
+            self._services.log.append(Append(self.node.topic, self.node.partition, keys[:fit], values[:fit], share))
         if fit < len(keys):
             native = f"{self.node.name} is full"
             self._services.answer(Published(owner, fit, [-1] * (len(keys) - fit), "capacity-reached", native))
@@ -159,7 +159,7 @@ class Bounded:
         def job() -> tuple[int, Records]:
             start = occupancy.counted_to if occupancy else 0
             start = max(start, low, store_bounds(services.log, node, deadline_s)[0])
-            return start, services.log.read_range(node.topic, 0, start, count, deadline_s)
+            return start, services.log.read_range(node.topic, node.partition, start, count, deadline_s)
 
         services.control.submit(job, lambda found: self._scanned(found, occupancy is not None))
 
@@ -237,7 +237,7 @@ class Bounded:
         services, node = self._services, self.node
 
         def trim() -> None:
-            services.log.trim(node.topic, 0, bound, services.limits.control_deadline_s)
+            services.log.trim(node.topic, node.partition, bound, services.limits.control_deadline_s)
 
         services.control.submit(trim, self._trimmed)
 

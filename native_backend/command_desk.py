@@ -107,12 +107,12 @@ class CommandDesk:
 
     def _begin(self, command: Command, done: Done) -> None:
         self._at = command.store, command.durable
-        node = self._metadata.nodes.get(command.node)
-        if node is None or node.store != command.store:
+        node = self._metadata.stores.get(command.store)
+        if node is None or node.name != command.node:
             done("not-found", 0, f"there is no node {command.node!r}, or it was created anew")
             return
-        durable = self._metadata.durable(node, command.durable)
-        if durable is None or self._shard.ending(node.store, durable.name):
+        durable = self._metadata.durable(node.part(0), command.durable)
+        if durable is None or self._shard.ending(durable.store, durable.name):
             done("not-found", 0, f"node {command.node!r} has no durable {command.durable!r}")
         elif self._services.clock.epoch_us() > command.until_us:
             done("unavailable", 0, "the command came too late; nothing was done")
@@ -138,10 +138,10 @@ class CommandDesk:
         target = self._metadata.nodes.get(command.to)
         if target is None:
             done("not-found", 0, f"there is no node {command.to!r} to move to")
-        elif target.store == command.store:
+        elif target.name == command.node:
             done("unexpected", 0, "a node's events cannot be moved to itself")
         else:
-            Move(self._services, found, target, cause_of(command), done).begin(command.count)
+            Move(self._services, found, target.twin(found.node), cause_of(command), done).begin(command.count)
 
     def _done(self, command: Command, owner: object | None, answer: CommandAnswer, count: int, detail: str) -> None:
         self._busy, self._at = False, None

@@ -32,7 +32,7 @@ def dead_letter_node(metadata: Metadata, node: Node) -> Node | None:
     """Where letters of a node go now; None: nowhere."""
     current = metadata.stores.get(node.store, node)
     target = metadata.nodes.get(current.properties.dead_letter)
-    return target if target is not None and target.store != node.store else None
+    return target.twin(node) if target is not None and target.name != node.name else None
 
 
 class _Piece:
@@ -92,10 +92,10 @@ class Burial:
     the journal, or when one is not."""
 
     def __init__(
-        self, services: Services, keeper: Keeper, state: Acknowledgement, target: Node, topic: str, reason: str
+        self, services: Services, keeper: Keeper, state: Acknowledgement, target: Node, node: Node, reason: str
     ) -> None:
         self._services, self._keeper, self._state = services, keeper, state
-        self._target, self._topic, self._reason = target, topic, reason
+        self._target, self._topic, self._partition, self._reason = target, node.topic, node.partition, reason
         self._rest: list[Run] = []
         self._open = 0  # parts of the piece that is in the journal's hands
         self._whole: Settlement | None = None
@@ -137,12 +137,12 @@ class Burial:
             self._services.answer(Settled(self._whole.owner, answer, native))
 
     def _read(self, pause_s: float) -> None:
-        services, topic, runs = self._services, self._topic, self._rest
+        services, place, runs = self._services, (self._topic, self._partition), self._rest
 
         def job() -> _Piece:
             if pause_s:
                 services.control.pause(pause_s)
-            return _read_piece(services.log, topic, runs, services.limits)
+            return _read_piece(services.log, place, runs, services.limits)
 
         services.control.submit(job, self._found)
 
@@ -186,7 +186,9 @@ class Burial:
             letter = Letter(self._reason, node, durable, eid, failed.get(eid, 0) + counted, at_ms)
             message = value if is_ours(key) else self._services.feeds.frame(value)
             enclosed = self._services.enclose(message, letter)
-            writes.append(Write(self._target.topic, 0, copy_key(store, eid, self._reason, key), enclosed))
+            writes.append(
+                Write(self._target.topic, self._target.partition, copy_key(store, eid, self._reason, key), enclosed)
+            )
         return writes
 
 
@@ -225,7 +227,7 @@ class Enclosing(Burial):
         self._prepared(answer)
 
 
-def _read_piece(log: Log, topic: str, runs: list[Run], limits: RealmLimits) -> _Piece:
+def _read_piece(log: Log, place: tuple[str, int], runs: list[Run], limits: RealmLimits) -> _Piece:
     """Events from the beginning of `runs`, as many as a piece may have. Blocks; raises LogError."""
     piece = _Piece(limits.letter_events, limits.letter_bytes)
     for at, run in enumerate(runs):
@@ -235,18 +237,18 @@ def _read_piece(log: Log, topic: str, runs: list[Run], limits: RealmLimits) -> _
                 piece.rest = [_from(run, start), *runs[at + 1 :]]
                 return piece
             count = min(piece.room, last - start + 1)
-            start = piece.add(run, start, _records(log, topic, start, count, limits.control_deadline_s))
+            start = piece.add(run, start, _records(log, place, start, count, limits.control_deadline_s))
     return piece
 
 
-def _records(log: Log, topic: str, start: int, count: int, deadline_s: float) -> Records:
+def _records(log: Log, place: tuple[str, int], start: int, count: int, deadline_s: float) -> Records:
     """As the log has them; where it has trimmed them, it has none."""
     try:
-        return log.read_range(topic, 0, start, count, deadline_s)
+        return log.read_range(*place, start, count, deadline_s)
     except LogError as error:
         if error.failure.cause != "retention":
             raise
-        return Records([], [], [], [], min(log.bounds(topic, 0, deadline_s)[0], start + count))
+        return Records([], [], [], [], min(log.bounds(*place, deadline_s)[0], start + count))
 
 
 def _from(run: Run, start: int) -> Run:

@@ -19,6 +19,7 @@ class Delivered:
     values: list[bytes]
     failed: list[int] | None  # failed attempts so far; None when all are 0
     again: list[bool] | None  # was given to a link before (first-acquirer=false); None when all are False
+    partition: int = 0  # of the node's: the store that the EIDs are of
 
 
 class Gathering:

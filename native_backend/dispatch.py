@@ -248,7 +248,7 @@ class Dispatch:
         if target is None:
             self._services.journal.add(settlement)
         else:
-            Burial(self._services, self, self.state, target, self.node.topic, reason).begin(settlement)
+            Burial(self._services, self, self.state, target, self.node, reason).begin(settlement)
 
     def _postpone(self, settlement: Settlement) -> None:
         now_ms = self._services.clock.epoch_us() // 1000
@@ -342,11 +342,11 @@ class Dispatch:
         if self._feed is None or self._services.clock.monotonic_s() < self._retry_s:
             return False
         self._fetching = True
-        log, topic, count = self._services.log, self.node.topic, self._feed.count
+        log, node, count = self._services.log, self.node, self._feed.count
         deadline_s = self._services.limits.control_deadline_s
 
         def read() -> Records:
-            return log.read_range(topic, 0, start, count, deadline_s)
+            return log.read_range(node.topic, node.partition, start, count, deadline_s)
 
         def done(records: Records | LogError) -> None:
             self._fetching = False

@@ -21,14 +21,14 @@ from native_backend.durables import Durable
 from native_backend.log import LogError
 from native_backend.nodes import Node
 from native_backend.services import Services, store_bounds
-from native_backend.settlement import Settlement
+from native_backend.settlement import Keeper, Settlement
 from native_backend.shard import Shard
 
 Done = Callable[[CommandAnswer, int, str], None]
 """Answer, EIDs concerned, detail."""
 
 
-def _settlement(keeper: Purge | Seek | Deletion, operation: Operation, runs: list[Run], cause: str) -> Settlement:
+def _settlement(keeper: Keeper, operation: Operation, runs: list[Run], cause: str) -> Settlement:
     count = sum(last - first + 1 for first, last, _, _ in runs)
     return Settlement(keeper, None, operation, False, False, cause, runs, count, None)
 
@@ -119,22 +119,41 @@ class Seek:
         self._done(answer, 0, detail)
 
 
-class Deletion:
-    """Keeper of a durable's end. `start` of its run is no event: recovery looks at the operation only."""
+class _End:
+    """Keeper of a durable's end in one store. `start` of its run is no event: recovery looks at the operation only."""
 
-    def __init__(self, services: Services, shard: Shard, node: Node, durable: Durable, cause: str, done: Done) -> None:
-        self._services, self._shard, self._cause, self._done = services, shard, cause, done
-        self._node, self._durable = node, durable
-
-    def begin(self) -> None:
-        start = self._durable.start
-        self._services.journal.add(_settlement(self, "delete", [(start, start, 0, start)], self._cause))
+    def __init__(self, deletion: Deletion, durable: Durable) -> None:
+        self._deletion, self._durable = deletion, durable
 
     def keys(self) -> tuple[str, str, int]:
         return self._durable.node, self._durable.name, self._durable.store
 
     def settled(self, settlement: Settlement) -> None:
-        self._shard.delete(self._durable, self._erased)
+        self._deletion.ended()
+
+    def restore(self, settlement: Settlement) -> None:
+        self._deletion.failed()
+
+
+class Deletion:
+    """A durable's end in all stores of its node."""
+
+    def __init__(self, services: Services, shard: Shard, node: Node, durable: Durable, cause: str, done: Done) -> None:
+        self._services, self._shard, self._cause, self._done = services, shard, cause, done
+        self._node, self._durable = node, durable
+        self._open = node.partitions
+        self._failed = False
+
+    def begin(self) -> None:
+        for part in self._node.parts:
+            durable = self._durable.of(part)
+            runs = [(durable.start, durable.start, 0, durable.start)]
+            self._services.journal.add(_settlement(_End(self, durable), "delete", runs, self._cause))
+
+    def ended(self) -> None:
+        self._open -= 1
+        if not self._open:
+            self._shard.delete(self._durable, self._erased)
 
     def _erased(self, error: LogError | None) -> None:
         if error is None:
@@ -142,7 +161,10 @@ class Deletion:
         else:
             self._done("unavailable", 0, f"it is deleted, but not yet erased; the next start will do that: {error}")
 
-    def restore(self, settlement: Settlement) -> None:
-        self._shard.spare(self._durable.store, self._durable.name)
-        answer, detail = refused(self._services)
-        self._done(answer, 0, detail)
+    def failed(self) -> None:
+        """The journal has not kept it; where it has for other stores, the next start does the rest."""
+        if not self._failed:
+            self._failed = True
+            self._shard.spare(self._durable.store, self._durable.name)
+            answer, detail = refused(self._services)
+            self._done(answer, 0, detail)

@@ -6,7 +6,8 @@ May import: the standard library, orjson, `native_backend.nodes`, `native_backen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -29,14 +30,29 @@ class Durable:
     start: int
     journal: int = 0
     terms: Terms = EXCLUSIVE
+    starts: tuple[int, ...] = ()
+    """Where it began in the partitions after the first one; in one that was added later, at 0."""
+
+    def of(self, node: Node) -> Durable:
+        """The same durable, as that store of its node knows it."""
+        if node.store == self.store:
+            return self
+        start = self.starts[node.partition - 1] if node.partition <= len(self.starts) else 0
+        return replace(self, store=node.store, start=start)
 
 
-def queue_durable(prefix: str, node: Node, start: int, journal: int = 0) -> Durable:
-    return Durable(node.name, QUEUE, node.store, f"{prefix}.queue.{node.name}", start, journal)
+def queue_durable(prefix: str, node: Node, starts: Sequence[int], journal: int = 0) -> Durable:
+    """`starts`: where each store of the node begins."""
+    first, *others = starts
+    return Durable(
+        node.name, QUEUE, node.part(0).store, f"{prefix}.queue.{node.name}", first, journal, starts=tuple(others)
+    )
 
 
-def channel_durable(prefix: str, node: Node, name: str, start: int, journal: int = 0) -> Durable:
-    return Durable(node.name, name, node.store, f"{prefix}.durable.{node.name}.{name}", start, journal)
+def channel_durable(prefix: str, node: Node, name: str, starts: Sequence[int], journal: int = 0) -> Durable:
+    """`starts`: where each store of the node ends."""
+    group, (first, *others) = f"{prefix}.durable.{node.name}.{name}", starts
+    return Durable(node.name, name, node.part(0).store, group, first, journal, starts=tuple(others))
 
 
 def durable_key(node: str, name: str) -> bytes:
@@ -45,10 +61,10 @@ def durable_key(node: str, name: str) -> bytes:
 
 def encode_durable(durable: Durable, created_us: int) -> bytes:
     """In version 2 where that can say it: an earlier release can read that."""
-    terms = encode_terms(durable.terms)
+    more = encode_terms(durable.terms) | ({"starts": durable.starts} if durable.starts else {})
     return orjson.dumps(
         {
-            "v": 3 if terms else 2,
+            "v": 3 if more else 2,
             "node": durable.node,
             "name": durable.name,
             "store": durable.store,
@@ -56,12 +72,12 @@ def encode_durable(durable: Durable, created_us: int) -> bytes:
             "start": durable.start,
             "journal": durable.journal,
             "created_us": created_us,
-            **terms,
+            **more,
         }
     )
 
 
 def decode_durable(record: dict[str, Any]) -> Durable:
-    """Versions 1 (of no earlier durable), 2 (on the terms that all had) and 3."""
-    names = record["node"], record["name"], record["store"], record["group"]
-    return Durable(*names, record["start"], record.get("journal", 0), decode_terms(record))
+    """Versions 1 (of no earlier durable), 2 (on the terms that all had, of one store) and 3."""
+    names, starts = (record["node"], record["name"], record["store"], record["group"]), record.get("starts", ())
+    return Durable(*names, record["start"], record.get("journal", 0), decode_terms(record), tuple(starts))

@@ -78,8 +78,8 @@ class _Stretch:
 
     __slots__ = ("chunk", "end", "opened_s", "reader", "stamped", "turn")
 
-    def __init__(self, log: Log, topic: str, position: int, now_s: float, stamped: bool) -> None:
-        self.reader = log.open_reader(topic, 0, position, stamped)
+    def __init__(self, log: Log, node: Node, position: int, now_s: float, stamped: bool) -> None:
+        self.reader = log.open_reader(node.topic, node.partition, position, stamped)
         self.stamped = stamped
         self.end = position  # one past the last event read: gaps are told from here
         self.chunk: Chunk | None = None
@@ -166,7 +166,7 @@ class Feed:
         if now_s < self._retry_s:
             return None
         self._drop()
-        self._lead = _Stretch(self._feeds.log, self.node.topic, position, now_s, self.stamped)
+        self._lead = _Stretch(self._feeds.log, self.node, position, now_s, self.stamped)
         return self._lead
 
     def _read_lead(self, lead: _Stretch) -> Chunk | Failure | None:
@@ -199,7 +199,7 @@ class Feed:
         if lag is None or lag.end != cursor.position:  # none yet, or the cursor was moved
             if self._feeds.clock.monotonic_s() < self._retry_s:
                 return None
-            lag = self._feeds.lend(self.node.topic, cursor, self.stamped)
+            lag = self._feeds.lend(self.node, cursor, self.stamped)
         if lag is None:
             return None
         self._feeds.hold(lag, None)
@@ -238,7 +238,7 @@ class Feed:
         """The first events that expire by themselves: read them again, with their times, and all that follow."""
         self.stamped = stretch.stamped = True
         stretch.reader.close()
-        stretch.reader = self._feeds.log.open_reader(self.node.topic, 0, stretch.end, True)
+        stretch.reader = self._feeds.log.open_reader(self.node.topic, self.node.partition, stretch.end, True)
         stretch.turn = self._feeds.turn
 
     def _drop(self) -> None:
@@ -277,7 +277,7 @@ class Feeds:
     def forget(self, feed: Feed) -> None:
         self._feeds.pop(feed.node.store, None)
 
-    def lend(self, topic: str, cursor: Cursor, stamped: bool) -> _Stretch | None:
+    def lend(self, node: Node, cursor: Cursor, stamped: bool) -> _Stretch | None:
         """A reader at the cursor; None when all are out and none has been so for a whole turn yet."""
         self.release(cursor)
         now_s = self.clock.monotonic_s()
@@ -286,7 +286,7 @@ class Feeds:
             if oldest.lag is not None and now_s - oldest.lag.opened_s < self.limits.reader_turn_s:
                 return None
             self.release(oldest)
-        cursor.lag = _Stretch(self.log, topic, cursor.position, now_s, stamped)
+        cursor.lag = _Stretch(self.log, node, cursor.position, now_s, stamped)
         self._lagging.append(cursor)
         return cursor.lag
 

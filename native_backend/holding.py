@@ -51,7 +51,7 @@ def enlist(
         return None
     target = dead_letter_node(services.metadata, dispatch.node) if settling.operation == "dead-letter" else None
     if target is not None:
-        enclosing = Enclosing(services, dispatch, dispatch.state, target, dispatch.node.topic, settling.reason)
+        enclosing = Enclosing(services, dispatch, dispatch.state, target, dispatch.node, settling.reason)
         settlement.prepare = partial(enclosing.prepare, settlement)
     elif settling.failed and dispatch.current.properties.redelivery_delay_ms:
         settlement.prepare = partial(_rest_later, services, dispatch, settlement)

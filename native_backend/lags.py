@@ -43,7 +43,7 @@ class Lags:
 
     def _look(self, nodes: list[Node]) -> dict[int, int]:
         log, deadline_s = self._services.log, self._services.limits.control_deadline_s
-        return {node.store: log.bounds(node.topic, 0, deadline_s)[1] for node in nodes}
+        return {node.store: log.bounds(node.topic, node.partition, deadline_s)[1] for node in nodes}
 
     def _looked(self, ends: dict[int, int] | LogError) -> None:
         if isinstance(ends, LogError):

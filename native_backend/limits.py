@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PARTITIONS = 64
+"""Stores of one node, at most: each has a reader, a window and an acknowledgement state of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class RealmLimits:
@@ -27,6 +30,11 @@ class RealmLimits:
     """How long a lagging subscription keeps its reader when others wait for one."""
     returned_scan: int = 64
     """Ranges of returned events that a link cannot have now and that one `take` passes over."""
+    level_turns: int = 64
+    """Of so many takes of one link from a node with priority levels one begins at the lowest level: what is there
+    waits no longer, however much comes above it."""
+    level_start_s: float = 0.25
+    """How long the readers of higher levels may take to begin before lower ones go ahead."""
     journal_interval_s: float = 0.005
     """From the beginning of one journal transaction to the next, on logs that are polled. A log that wakes us paces
     itself."""

@@ -194,6 +194,10 @@ class Log(Protocol):
         """Create what does not exist; idempotent, in the order of `specs`."""
         ...
 
+    def grow_topic(self, name: str, partitions: int, deadline_s: float = 10.0) -> None:
+        """Give a topic so many partitions; one that has as many or more keeps them."""
+        ...
+
     def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
         """The topics whose name begins with `prefix`, by name."""
         ...

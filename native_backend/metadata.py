@@ -8,7 +8,7 @@ May import: the standard library, orjson, `native_backend` below it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,6 +56,7 @@ class Metadata:
     nodes: dict[str, Node] = field(default_factory=dict)
     durables: dict[tuple[str, str], Durable] = field(default_factory=dict)
     stores: dict[int, Node] = field(default_factory=dict)
+    """By store, the part of a node that it is."""
     acl: tuple[Grant, ...] = ()
     """The realm's own grants."""
     on_changed: list[Callable[[Node | None], None]] = field(default_factory=list)
@@ -74,7 +75,14 @@ class Metadata:
     def durable(self, node: Node, name: str) -> Durable | None:
         """The durable of that name, unless it belonged to an earlier node of the same name."""
         durable = self.durables.get((node.name, name))
-        return durable if durable is not None and durable.store == node.store else None
+        return durable.of(node) if durable is not None and durable.store == node.part(0).store else None
+
+    def each_durable(self) -> Iterator[tuple[Node, Durable]]:
+        """Every durable of every store whose node lives, and the part of the node that the store is."""
+        for durable in self.durables.values():
+            node = self.stores.get(durable.store)
+            for part in node.parts if node is not None else ():
+                yield part, durable.of(part)
 
     def remember(self, durable: Durable) -> None:
         """A durable's record. Of what an earlier one of the same store has said only the terms change."""
@@ -84,7 +92,8 @@ class Metadata:
 
     def bury(self, node: Node) -> None:
         """Its topic is another's: no use is made of it until it is deleted."""
-        self.stores.pop(node.store, None)
+        for part in node.parts:
+            self.stores.pop(part.store, None)
 
     def alive(self, node: Node) -> bool:
         return node.store in self.stores
@@ -110,11 +119,16 @@ class Metadata:
         """A node begins, or has other properties. Another store of a name that is taken: the first creator has won."""
         known = self.nodes.get(node.name)
         if known is None:
-            self.nodes[node.name] = self.stores[node.store] = node
+            self._keep(node)
         elif known.store == node.store and self.alive(node) and known.properties != node.properties:
             changed = replace(known, properties=node.properties)
-            self.nodes[node.name] = self.stores[node.store] = changed
-            self._tell(changed)
+            self._keep(changed)
+            for part in changed.parts:
+                self._tell(part)
+
+    def _keep(self, node: Node) -> None:
+        self.nodes[node.name] = node
+        self.stores.update((part.store, part) for part in node.parts)
 
     def _realm(self, record: dict[str, Any]) -> None:
         acl = decode_acl(record["acl"])

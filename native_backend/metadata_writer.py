@@ -14,7 +14,7 @@ from native_backend.clock import Clock
 from native_backend.log import Failure, Log, LogError, TopicSpec
 from native_backend.metadata import REALM_KEY, Metadata, encode_realm, read_tail, realm_topic
 from native_backend.nodes import Node, encode_node, node_key
-from native_backend.properties import Grant, Properties, PropertyError, check_acl, check_properties
+from native_backend.properties import Grant, Properties, PropertyError, check_acl, check_change, check_properties
 
 _ATTEMPTS = 1000  # to see what was just written
 _PAUSE_S = 0.005
@@ -51,8 +51,11 @@ def set_properties(log: Log, prefix: str, name: str, change: Change, clock: Cloc
         return None
     properties = change(node.properties)
     check_properties(properties, name)
+    check_change(node.properties, properties)
     if properties == node.properties:
         return node
+    if properties.stores > node.partitions:
+        log.grow_topic(node.topic, properties.stores)
     changed = encode_node(replace(node, properties=properties), clock.epoch_us())
     read_through(log, prefix, metadata, log.put(realm_topic(prefix), node_key(name), changed))
     topic = log.topics(node.topic).get(node.topic)

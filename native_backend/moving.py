@@ -78,7 +78,7 @@ class Move:
         if not runs:
             self._done("done", self._count, "")
             return
-        log, topic = self._services.log, dispatch.node.topic
+        log, node = self._services.log, dispatch.node
 
         def found(piece: _Piece | LogError) -> None:
             if isinstance(piece, LogError):
@@ -87,7 +87,7 @@ class Move:
             else:
                 self._found(piece)
 
-        self._services.control.submit(lambda: _read(log, topic, runs, events_max, limits), found)
+        self._services.control.submit(lambda: _read(log, node, runs, events_max, limits), found)
 
     def _found(self, piece: _Piece) -> None:
         self._give_back(piece.rest)
@@ -98,7 +98,7 @@ class Move:
             return
         store = self._dispatch.node.store
         writes = [
-            Write(self._target.topic, 0, copy_key(store, eid, "moved", key), value)
+            Write(self._target.topic, self._target.partition, copy_key(store, eid, "moved", key), value)
             for eid, key, value in zip(piece.eids, piece.keys, piece.values, strict=True)
         ]
         self._services.journal.add(
@@ -136,7 +136,7 @@ class Move:
         self._done(answer, self._count, detail)
 
 
-def _read(log: Log, topic: str, runs: list[Run], events_max: int, limits: RealmLimits) -> _Piece:
+def _read(log: Log, node: Node, runs: list[Run], events_max: int, limits: RealmLimits) -> _Piece:
     """The first events of `runs`, as many as a piece may have; one always fits. Blocks; raises LogError."""
     piece = _Piece()
     for at, (first, last, _, cover) in enumerate(runs):
@@ -146,7 +146,9 @@ def _read(log: Log, topic: str, runs: list[Run], events_max: int, limits: RealmL
             if room <= 0 or piece.size >= limits.letter_bytes:
                 piece.rest = [(start, last, 0, start), *runs[at + 1 :]]
                 return piece
-            records = log.read_range(topic, 0, start, min(room, last - start + 1), limits.control_deadline_s)
+            records = log.read_range(
+                node.topic, node.partition, start, min(room, last - start + 1), limits.control_deadline_s
+            )
             for eid, key, value in zip(records.offsets, records.keys, records.values, strict=True):
                 if eid > last:
                     break

@@ -7,18 +7,19 @@ May import: the standard library, orjson, `native_backend.answers`, `native_back
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from native_backend.answers import NodeKind
-from native_backend.properties import DEFAULT, Properties, decode_properties, encode_properties
+from native_backend.properties import DEFAULT, SPREADING, Properties, decode_properties, encode_properties
 
 _PLAIN = re.compile(r"[a-zA-Z0-9._-]{1,150}")
 _NOT_PLAIN = re.compile(r"[^a-zA-Z0-9._-]")
 KINDS: tuple[NodeKind, ...] = ("queue", "channel")
+DEFAULT_PRIORITY = 4  # of an event that names none
 
 
 class NodeError(Exception):
@@ -41,6 +42,29 @@ class Node:
     adopted: bool = False
     """Its topic was there before it, and is not deleted with it."""
     created_us: int = field(default=0, compare=False)
+    partition: int = 0
+    """Which of its stores `store` is. A node as a whole goes by its first one."""
+
+    @property
+    def partitions(self) -> int:
+        return self.properties.stores
+
+    def part(self, partition: int) -> Node:
+        """The same node, as the one of its stores that lies in that partition."""
+        if partition == self.partition:
+            return self
+        return replace(self, partition=partition, store=store_id(self.topic_id, partition))
+
+    @property
+    def parts(self) -> list[Node]:
+        return [self.part(partition) for partition in range(self.partitions)]
+
+    def twin(self, node: Node) -> Node:
+        """The part that gets what is copied from a store of `node`: the same one where both have as many, so that an
+        event keeps its level."""
+        if self.partitions == node.partitions or not self.properties.priority_levels:
+            return self.part(node.partition % self.partitions)
+        return self.part(level(DEFAULT_PRIORITY, self.partitions))
 
 
 def plain_topic(prefix: str, name: str) -> str | None:
@@ -60,29 +84,42 @@ def store_id(topic_id: bytes, partition: int = 0) -> int:
     return int.from_bytes(digest, "big") % (10**12 - 1) + 1
 
 
+def level(priority: int, levels: int) -> int:
+    """Which of so many levels a priority of 0 to 255 falls into; 0 is the lowest (AMQP 1.0, 3.2.1)."""
+    if levels >= 10:
+        return min(priority, levels - 1)
+    lowest = 5 - (levels + 1) // 2
+    return min(max(priority, lowest), 4 + levels // 2) - lowest
+
+
 def node_key(name: str) -> bytes:
     return orjson.dumps(["node", name])
 
 
 def encode_node(node: Node, changed_us: int) -> bytes:
+    """In version 2 as long as there is but one store: an earlier release can read that."""
+    properties = encode_properties(node.properties)
+    spread = node.partitions > 1 or node.properties.priority_levels
+    if not spread:
+        properties = {name: value for name, value in properties.items() if name not in SPREADING}
     return orjson.dumps(
         {
-            "v": 2,
+            "v": 3 if spread else 2,
             "name": node.name,
             "kind": node.kind,
             "topic": node.topic,
             "topic_id": node.topic_id.hex(),
-            "store": node.store,
+            "store": node.part(0).store,
             "created_us": node.created_us,
             "changed_us": changed_us,
             "adopted": int(node.adopted),
-            "properties": encode_properties(node.properties),
+            "properties": properties,
         }
     )
 
 
 def decode_node(record: dict[str, Any]) -> Node:
-    """Versions 1 (nothing but defaults) and 2."""
+    """Versions 1 (nothing but defaults), 2 (one store) and 3."""
     return Node(
         record["name"],
         record["kind"],

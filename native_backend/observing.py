@@ -55,27 +55,26 @@ class Event:
 
 
 def observe(log: Log, prefix: str, metadata: Metadata, node: Node | None = None) -> list[Observed]:
-    """The durables of a node, or of all nodes, by node and name."""
+    """The durables of a node, or of all nodes, by node, name and partition."""
     states = _states(log, prefix, metadata)
     found = []
-    for durable in metadata.durables.values():
-        of = metadata.stores.get(durable.store)
-        if of is None or (node is not None and of.store != node.store):
+    for of, durable in metadata.each_durable():
+        if node is not None and of.name != node.name:
             continue
         recovered = states.get((durable.store, durable.name))
         state = recovered.state if recovered is not None else Acknowledgement(durable.start)
-        found.append(Observed(of, durable, state, *log.bounds(of.topic, 0)))
-    return sorted(found, key=lambda one: (one.node.name, one.durable.name))
+        found.append(Observed(of, durable, state, *log.bounds(of.topic, of.partition)))
+    return sorted(found, key=lambda one: (one.node.name, one.durable.name, one.node.partition))
 
 
 def unsettled_events(log: Log, observed: Observed, start: int, count: int) -> Iterator[Event]:
     """Up to `count` events that are not settled, from EID `start` on."""
-    state, topic = observed.state, observed.node.topic
+    state, node = observed.state, observed.node
     low = max(start, state.low, observed.first)
     for first, last in state.acked.holes(low, observed.end):
         at = first
         while at <= last and count > 0:
-            records = log.read_range(topic, 0, at, min(_BATCH, last - at + 1))
+            records = log.read_range(node.topic, node.partition, at, min(_BATCH, last - at + 1))
             columns = zip(records.offsets, records.timestamps_ms, records.keys, records.values, strict=True)
             for eid, at_ms, key, value in columns:
                 if eid > last or count <= 0:

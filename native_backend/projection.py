@@ -16,7 +16,8 @@ from native_backend.services import Services
 
 _LOG = logging.getLogger(__name__)
 Position = tuple[int, str]
-Change = tuple[str, str, Position]  # group, topic, where it is
+Place = tuple[str, str, int]  # group, topic, partition
+Change = tuple[Place, Position]
 
 
 def projection(low: int, journal: int) -> Position:
@@ -38,14 +39,15 @@ class Projector:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._shown: dict[str, int] = {}  # group -> low
+        self._shown: dict[Place, int] = {}  # low
         self._work: list[Change] = []  # of the round under way
         self._running = False
         self._due_s = services.clock.monotonic_s()
 
     def forget(self, group: str) -> None:
         """The group is no more; one of that name may begin anew."""
-        self._shown.pop(group, None)
+        for place in [place for place in self._shown if place[0] == group]:
+            del self._shown[place]
 
     def advance(self, dispatches: Iterable[Dispatch]) -> None:
         """Start a round if one is due and something changed; or go on with the one under way, some groups at a time:
@@ -69,32 +71,36 @@ class Projector:
             del work[: self._services.limits.projection_batch]
 
     def changes(self, dispatches: Iterable[Dispatch]) -> list[Change]:
-        """Group, topic and position of every durable whose mark has moved, those that waited longest first."""
+        """Place and position of every durable whose mark has moved, those that waited longest first."""
         journal = self._services.journal.next
         moved = [
-            (dispatch.durable.group, dispatch.node.topic, projection(dispatch.state.low, journal))
+            (place, projection(dispatch.state.low, journal))
             for dispatch in dispatches
-            if self._shown.get(dispatch.durable.group) != dispatch.state.low
+            if self._shown.get(place := (dispatch.durable.group, dispatch.node.topic, dispatch.node.partition))
+            != dispatch.state.low
         ]
-        age = {group: at for at, group in enumerate(self._shown)}
+        age = {place: at for at, place in enumerate(self._shown)}
         return sorted(moved, key=lambda change: age.get(change[0], -1))
 
-    def commit(self, work: list[Change]) -> list[tuple[str, int]]:
-        """Blocks. What was committed: group and low."""
+    def commit(self, work: list[Change]) -> list[tuple[Place, int]]:
+        """Blocks. What was committed: place and low."""
         done = []
-        for group, topic, position in work:
+        for place, position in work:
+            group, topic, partition = place
             try:
-                self._services.log.project(group, {(topic, 0): position}, self._services.limits.control_deadline_s)
+                self._services.log.project(
+                    group, {(topic, partition): position}, self._services.limits.control_deadline_s
+                )
             except LogError as error:
                 _LOG.warning("cannot project group %r: %s", group, error)
             else:
-                done.append((group, position[0]))
+                done.append((place, position[0]))
         return done
 
-    def _committed(self, done: list[tuple[str, int]] | LogError) -> None:
+    def _committed(self, done: list[tuple[Place, int]] | LogError) -> None:
         self._running = False
         if isinstance(done, LogError):
             return
-        for group, low in done:
-            self._shown.pop(group, None)  # what was shown last stands last
-            self._shown[group] = low
+        for place, low in done:
+            self._shown.pop(place, None)  # what was shown last stands last
+            self._shown[place] = low

@@ -2,13 +2,15 @@
 
 0 means unbounded, unlimited or at once; an empty name means none. Times are milliseconds, sizes bytes. Changed live: a
 serving process sees a change within `RealmLimits.metadata_interval_s`. Records: docs/records.md "Node".
-Errors: `PropertyError`, with everything that is wrong. May import: the standard library.
+Errors: `PropertyError`, with everything that is wrong. May import: the standard library, `native_backend.limits`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
+
+from native_backend.limits import PARTITIONS
 
 NodeType = Literal["reliable", "persistent", "mixed"]
 Redelivery = Literal["constant", "linear", "exponential"]
@@ -57,10 +59,19 @@ class Properties:
     redelivery: Redelivery = "constant"
     """How the delay grows with the attempts."""
     acl: tuple[Grant, ...] = ()
+    partitions: int = 1
+    """Stores that its events are spread over; it may grow. Not beside `priority_levels`."""
+    priority_levels: int = 0
+    """Levels of priority that its events are told apart by, each one a partition; 0: none."""
+
+    @property
+    def stores(self) -> int:
+        return max(self.partitions, self.priority_levels)
 
 
 DEFAULT = Properties()
 NAMES = tuple(field.name for field in fields(Properties))
+SPREADING = ("partitions", "priority_levels")  # told in records only where there are several stores
 
 
 def encode_acl(acl: tuple[Grant, ...]) -> list[dict[str, Any]]:
@@ -89,6 +100,7 @@ def check_properties(properties: Properties, node: str) -> None:
         for name in _COUNTS
         if type(value := getattr(properties, name)) is not int or not 0 <= value <= _COUNT_MAX
     ]
+    problems += _counts_of_stores(properties)
     if type(properties.honour_capacity) is not bool:
         problems.append(f"honour_capacity is {properties.honour_capacity!r}: true or false")
     problems += _words(properties)
@@ -127,9 +139,35 @@ def _words(properties: Properties) -> list[str]:
     return problems
 
 
+def _counts_of_stores(properties: Properties) -> list[str]:
+    return [
+        f"{name} is {value!r}: a whole number from {least} to {PARTITIONS}"
+        for name, least in zip(SPREADING, (1, 0), strict=True)
+        if type(value := getattr(properties, name)) is not int or not least <= value <= PARTITIONS
+    ]
+
+
+def check_change(before: Properties, after: Properties) -> None:
+    """Raises `PropertyError` where a node that lives cannot come from the one to the other."""
+    problems = []
+    if after.partitions < before.partitions:
+        problems.append(
+            f"partitions {after.partitions} are fewer than the {before.partitions} there are: they only grow"
+        )
+    if after.priority_levels != before.priority_levels:
+        problems.append(
+            f"priority_levels {before.priority_levels} -> {after.priority_levels}: they are fixed when a node is "
+            "created (events that are there would be overtaken); create another node and move the events"
+        )
+    if problems:
+        raise PropertyError(problems)
+
+
 def _contradictions(properties: Properties) -> list[str]:
     """What is legal by itself and makes no sense together."""
     problems = []
+    if properties.priority_levels and properties.partitions > 1:
+        problems.append("partitions beside priority_levels: every level is a partition; leave partitions out")
     if properties.honour_capacity and not (properties.capacity_events or properties.capacity_bytes):
         problems.append("honour_capacity without a capacity: set capacity_events or capacity_bytes")
     if properties.redelivery != "constant" and not properties.redelivery_delay_ms:

@@ -62,11 +62,12 @@ class Publisher:
             bounded.publish(keys, values, owner)
             return
         self.appended += len(keys)
-        self._services.log.append(Append(node.topic, 0, keys, values, owner))
+        self._services.log.append(Append(node.topic, node.partition, keys, values, owner))
 
     def forget(self, node: Node) -> None:
         """It is no more."""
-        self._capacities.forget(node.store)
+        for part in node.parts:
+            self._capacities.forget(part.store)
 
     def advance(self) -> None:
         self._capacities.advance()

@@ -322,6 +322,7 @@ class Realm:
         self._control.submit(lambda: read_tail(log, topic, metadata.position), done)
 
     def _lose(self, node: Node) -> None:
+        node = node.part(0)
         self._shard.lose(node, "not-found", "deleted")
         self._publisher.forget(node)
         self._subscriptions.lose_plain(node.store)

@@ -114,13 +114,9 @@ class _Replay:
 
     def _begun(self, key: Key, node: str, offset: int) -> Recovered | None:
         """A durable of which there is no snapshot."""
-        durable = self._metadata.durables.get((node, key[1]))
-        if (
-            durable is None
-            or durable.store != key[0]
-            or key[0] not in self._metadata.stores
-            or offset < durable.journal
-        ):
+        part = self._metadata.stores.get(key[0])
+        durable = self._metadata.durable(part, key[1]) if part is not None and part.name == node else None
+        if durable is None or offset < durable.journal:
             return None
         recovered = self._states[key] = Recovered(Acknowledgement(durable.start), offset, closed=False)
         return recovered

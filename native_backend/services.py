@@ -67,7 +67,7 @@ def store_bounds(log: Log, node: Node, deadline_s: float) -> tuple[int, int]:
     topic = log.find_topics([node.topic], deadline_s).get(node.topic)
     if topic is None or topic.id != node.topic_id:
         raise LogError(Failure("not-found", f"the topic of node {node.name!r} is gone or was recreated"))
-    return log.bounds(node.topic, 0, deadline_s)
+    return log.bounds(node.topic, node.partition, deadline_s)
 
 
 def bounded(services: Services, node: Node, done: Callable[[int], None]) -> None:

@@ -75,9 +75,10 @@ class Shard:
         services.journal.next = end
         for (store, name), recovered in [*self._recovered.items()]:
             if recovered.deleted:  # and the process that did it was killed
-                durable = self._metadata.durables[self._metadata.stores[store].name, name]
-                self._erase(durable)
-                self._forget(durable)
+                durable = self._metadata.durable(self._metadata.stores[store].part(0), name)
+                if durable is not None:  # else it went with another of its stores
+                    self._erase(durable)
+                    self._forget(durable)
                 del self._recovered[store, name]
 
     def _fence(self) -> int:
@@ -117,7 +118,7 @@ class Shard:
         return (node.store, name) in self._opening
 
     def terms(self, node: Node, name: str) -> Terms | None:
-        """On which a durable is held, or is about to be; None where there is none."""
+        """On which a durable is held, or is about to be; None where there is none. Of the node's first store."""
         if (node.store, name) in self._deleting:
             return None
         dispatch, known = self._open.get((node.store, name)), self._metadata.durable(node, name)
@@ -140,12 +141,12 @@ class Shard:
 
     def open(self, node: Node, name: str, done: Opened, terms: Terms = EXCLUSIVE) -> None:
         """`done` with the durable's `Dispatch`; a durable that is not known begins here and now, on these terms."""
-        key = (node.store, name)
+        key, whole = (node.store, name), (node.part(0).store, name)
         dispatch = self._open.get(key)
-        if key in self._undeleted:
+        if whole in self._undeleted:
             done(LogError(Failure("fenced", f"durable {name!r} is being deleted")))
-        elif key in self._deleting:
-            self._deleting[key].append(lambda error: done(error) if error else self.open(node, name, done, terms))
+        elif whole in self._deleting:
+            self._deleting[whole].append(lambda error: done(error) if error else self.open(node, name, done, terms))
         elif dispatch is not None:
             done(dispatch)
         elif key in self._opening:
@@ -153,7 +154,7 @@ class Shard:
         else:
             self._opening[key] = [done]
             self._beginning[key] = terms
-            opener = self._opener(node, name, self._metadata.durable(node, name), terms)
+            opener = self._opener(node, name, self._metadata.durable(node.part(0), name), terms)
             self._services.control.submit(opener, lambda found: self._found(key, node, found))
 
     def advance(self) -> None:
@@ -188,11 +189,13 @@ class Shard:
 
     def lose(self, node: Node, answer: SubscribeAnswer, native: str) -> None:
         """The node is gone: so are its durables."""
-        for key in [key for key in self._open if key[0] == node.store]:
+        stores = {part.store for part in node.parts}
+        for key in [key for key in self._open if key[0] in stores]:
             self._open.pop(key).lose(answer, native)
-        for key in [key for key in self._recovered if key[0] == node.store]:
+        for key in [key for key in self._recovered if key[0] in stores]:
             del self._recovered[key]
-        self.snapshots.forget(node.store)
+        for store in stores:
+            self.snapshots.forget(store)
 
     def occupied(self, store: int, name: str) -> bool:
         """Whether a durable has links, is getting one, or is ending already."""
@@ -217,10 +220,11 @@ class Shard:
         """The journal has its end: links, snapshot, group and metadata go. Nobody begins it anew meanwhile."""
         key = (durable.store, durable.name)
         self.doom(*key)
-        dispatch = self._open.pop(key, None)
-        if dispatch is not None:
-            dispatch.lose("not-found", "deleted")
-        self._recovered.pop(key, None)
+        for store in self._stores(durable):
+            dispatch = self._open.pop((store, durable.name), None)
+            if dispatch is not None:
+                dispatch.lose("not-found", "deleted")
+            self._recovered.pop((store, durable.name), None)
 
         def erased(result: LogError | None) -> None:
             if result is None:
@@ -235,8 +239,13 @@ class Shard:
 
     def _forget(self, durable: Durable) -> None:
         self._projector.forget(durable.group)
-        self.snapshots.forget(durable.store, durable.name)
+        for store in self._stores(durable):
+            self.snapshots.forget(store, durable.name)
         self._metadata.durables.pop((durable.node, durable.name), None)
+
+    def _stores(self, durable: Durable) -> list[int]:
+        node = self._metadata.stores.get(durable.store)
+        return [part.store for part in node.parts] if node is not None else [durable.store]
 
     def _erase(self, durable: Durable) -> None:
         """Blocks; raises LogError. Until the metadata has gone recovery begins this again; it finds it by a snapshot:
@@ -261,11 +270,12 @@ class Shard:
 
         def job() -> Found:
             first, end = store_bounds(services.log, node, services.limits.control_deadline_s)
-            durable = known or _begin(services, node, name, first, end, journal, terms)
+            whole = known or _begin(services, node, name, (first, end), journal, terms)
+            durable = whole.of(node)
             if recovered is not None and not recovered.closed:
-                return durable, first, end, {}
+                return whole, first, end, {}
             state = recovered.state if recovered else Acknowledgement(durable.start)
-            return durable, first, end, write(Frozen(node.name, name, node.store, journal, False, state))
+            return whole, first, end, write(Frozen(node.name, name, node.store, journal, False, state))
 
         return job
 
@@ -275,12 +285,13 @@ class Shard:
         result: Dispatch | LogError
         if isinstance(found, LogError):
             result = found
-        elif not self._metadata.alive(node) or key in self._deleting:
+        elif not self._metadata.alive(node) or (node.part(0).store, key[1]) in self._deleting:
             result = LogError(Failure("not-found", f"node {node.name!r} or durable {key[1]!r} was deleted"))
         else:
-            durable, first, end, stored = found
+            whole, first, end, stored = found
             self.snapshots.stored(stored)
-            self._metadata.remember(durable)
+            self._metadata.remember(whole)
+            durable = whole.of(node)
             recovered = self._recovered.pop(key, None)
             state = recovered.state if recovered else Acknowledgement(durable.start)
             lose_below(self._services, node, durable.name, state, first)
@@ -319,12 +330,16 @@ class Shard:
             dispatch.lose("in-use", "fenced")
 
 
-def _begin(services: Services, node: Node, name: str, first: int, end: int, journal: int, terms: Terms) -> Durable:
-    """A new durable: at the end of a channel; a queue's (should its record be missing) at its beginning."""
+def _begin(services: Services, node: Node, name: str, bounds: tuple[int, int], journal: int, terms: Terms) -> Durable:
+    """A new durable: at the end of a channel; a queue's (should its record be missing) at its beginning. `bounds` are
+    those of the store that is `node`."""
+    log, deadline_s = services.log, services.limits.control_deadline_s
+    each = [bounds if part is node else store_bounds(log, part, deadline_s) for part in node.parts]
     if name == QUEUE:
-        durable = queue_durable(services.prefix, node, first, journal)
+        durable = queue_durable(services.prefix, node, [first for first, _ in each], journal)
     else:
-        durable = replace(channel_durable(services.prefix, node, name, end, journal), terms=terms)
+        channel = channel_durable(services.prefix, node, name, [end for _, end in each], journal)
+        durable = replace(channel, terms=terms)
     _write(services, node, durable)
     return durable
 

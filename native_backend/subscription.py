@@ -91,6 +91,11 @@ class Subscription(ABC):
         """As `settle` of what is held, for `Realm.commit`. None where that cannot be done: not held, or lost."""
         return None
 
+    @property
+    @abstractmethod
+    def position(self) -> int:
+        """The first EID that it has not given out, or that is to be given again."""
+
     def close(self) -> None:
         if self._open:
             self._open = False
@@ -109,10 +114,10 @@ class Subscription(ABC):
         self._lost = answer
         self._services.answer(SubscriptionLost(self.owner, self, answer, native))
 
-    def revoke(self, native: str) -> None:
-        """Its subject may not have it any more. What it has outstanding becomes available again."""
+    def revoke(self, native: str, answer: SubscribeAnswer = "access-denied") -> None:
+        """Its subject may not have it any more, or not so. What it has outstanding becomes available again."""
         if self._open and self._lost is None:
-            self.lose("access-denied", native)
+            self.lose(answer, native)
 
     @abstractmethod
     def _leave(self) -> None:
@@ -141,10 +146,10 @@ class DurableSubscription(Subscription):
             return None
         return self._dispatch.take(self, count_max, bytes_max)
 
-    def revoke(self, native: str) -> None:
+    def revoke(self, native: str, answer: SubscribeAnswer = "access-denied") -> None:
         if self._open and self._lost is None:
             self._leave()
-        super().revoke(native)
+        super().revoke(native, answer)
 
     def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
         if self._lost is not None:
@@ -166,6 +171,12 @@ class DurableSubscription(Subscription):
         if self._lost is not None:
             return None
         return enlist(self._services, self._dispatch, self, settling, eids, seqs)
+
+    @property
+    def position(self) -> int:
+        state = self._dispatch.state
+        again = state.returned.at_or_above(0)
+        return min(again[0], state.position) if again is not None else state.position
 
     def _leave(self) -> None:
         self._dispatch.leave(self)
@@ -210,6 +221,10 @@ class PlainSubscription(Subscription):
 
     def unhold(self, eids: list[int]) -> None:
         """Nothing of it is ever held."""
+
+    @property
+    def position(self) -> int:
+        return self._cursor.position
 
     def lose(self, answer: SubscribeAnswer, native: str) -> None:
         self._leave()

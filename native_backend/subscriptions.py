@@ -19,8 +19,9 @@ from native_backend.metadata import Metadata
 from native_backend.nodes import Node
 from native_backend.services import Services, store_bounds, subscribe_answer
 from native_backend.shard import Shard
+from native_backend.spread import Opened, SpreadSubscription, open_stores
 from native_backend.subscription import DurableSubscription, PlainSubscription, Subscribe, Subscription
-from native_backend.terms import EXCLUSIVE
+from native_backend.terms import EXCLUSIVE, Terms
 
 NOT_GRANTED = "not-granted"  # the native code of what the realm's grants do not allow
 
@@ -35,6 +36,7 @@ class Subscriptions:
         self._endings = endings
         self._open: set[Subscription] = set()
         access.on_changed.append(self._recheck)
+        metadata.on_changed.append(self._grown)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -49,12 +51,21 @@ class Subscriptions:
             if subscription.mode == "plain" and subscription.node.store == store:
                 subscription.lose("not-found", "deleted")
 
+    def _grown(self, node: Node | None) -> None:
+        """Whoever consumes from a node that has more partitions now has to attach again."""
+        for subscription in list(self._open) if node is not None else ():
+            of = subscription.node
+            if node is not None and of.topic_id == node.topic_id and of.partitions < node.partitions:
+                subscription.revoke("more-partitions", "unexpected")
+
     def begin(self, request: Subscribe, owner: object) -> None:
         """Answered by `Subscribed`."""
         if not self._metadata.alive(request.node):
             self._services.answer(Subscribed(owner, None, "not-found"))
         elif not self._allowed(request):
             self._services.answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
+        elif request.mode == "plain" and request.node.partitions > 1:
+            self._begin_spread(request, owner, None, EXCLUSIVE)
         elif request.mode == "plain":
             self._begin_plain(request, owner)
         else:
@@ -112,9 +123,34 @@ class Subscriptions:
             elif dispatch.links and not terms.shared:
                 self._services.answer(Subscribed(owner, None, "in-use"))
             else:
-                self._enter(request, owner, dispatch)
+                closed = self._open.discard
+                subscription = DurableSubscription(self._services, request, owner, closed, dispatch)
+                self._enter(subscription, request, owner, dispatch)
 
-        self._shard.open(request.node, name, done, terms)
+        if request.node.partitions > 1:
+            self._begin_spread(request, owner, name, terms)
+        else:
+            self._shard.open(request.node, name, done, terms)
+
+    def _begin_spread(self, request: Subscribe, owner: object, name: str | None, terms: Terms) -> None:
+        """All stores of a node that has several; `name` where they have a state."""
+
+        def done(stores: list[Opened] | LogError) -> None:
+            if isinstance(stores, LogError):
+                self._begun(owner, stores)
+                return
+            dispatch = stores[0].dispatch
+            if request.mode != "durable" or dispatch is None:
+                self._begun(owner, SpreadSubscription(self._services, request, owner, self._open.discard, stores))
+            elif dispatch.durable.terms.shared != terms.shared:  # it was begun by another meanwhile
+                self._services.answer(Subscribed(owner, None, "kind-differs"))
+            elif dispatch.links and not terms.shared:
+                self._services.answer(Subscribed(owner, None, "in-use"))
+            else:
+                subscription = SpreadSubscription(self._services, request, owner, self._open.discard, stores)
+                self._enter(subscription, request, owner, dispatch)
+
+        open_stores(self._services, self._shard, request.node, name, terms, done)
 
     def _differs(self, request: Subscribe, name: str) -> bool:
         known = self._shard.terms(request.node, name)
@@ -124,9 +160,8 @@ class Subscriptions:
         dispatch = self._shard.opened(node, durable)
         return self._shard.opening(node, durable) or (dispatch is not None and bool(dispatch.links))
 
-    def _enter(self, request: Subscribe, owner: object, dispatch: Dispatch) -> None:
+    def _enter(self, subscription: Subscription, request: Subscribe, owner: object, dispatch: Dispatch) -> None:
         """A link of a durable, on the terms that it brings."""
-        subscription = DurableSubscription(self._services, request, owner, self._open.discard, dispatch)
         subscription.on_released = partial(self._endings.released, dispatch.durable)
         self._endings.held(dispatch.durable)
 

@@ -59,7 +59,7 @@ class Commit:
                 return
             self._ready.append(settlement)
         writes = [
-            Write(posting.node.topic, 0, key, value)
+            Write(posting.node.topic, posting.node.partition, key, value)
             for posting in self._postings
             for key, value in zip(posting.keys, posting.values, strict=True)
         ]

@@ -50,7 +50,7 @@ class Trimmer:
 
         def job() -> tuple[int, int]:
             first = store_bounds(services.log, node, deadline_s)[0]
-            return first, _older(services.log, node.topic, first, low, before_ms, deadline_s)
+            return first, _older(services.log, node, first, low, before_ms, deadline_s)
 
         services.control.submit(job, self._found)
 
@@ -74,10 +74,10 @@ class Trimmer:
 
     def settled(self, settlement: Settlement) -> None:
         assert self._node is not None
-        services, topic, bound = self._services, self._node.topic, settlement.runs[0][1] + 1
+        services, node, bound = self._services, self._node, settlement.runs[0][1] + 1
 
         def trim() -> None:
-            services.log.trim(topic, 0, bound, services.limits.control_deadline_s)
+            services.log.trim(node.topic, node.partition, bound, services.limits.control_deadline_s)
 
         services.control.submit(trim, lambda error: self._next() if error is None else self._failed(error))
 
@@ -85,11 +85,11 @@ class Trimmer:
         self._next()
 
 
-def _older(log: Log, topic: str, first: int, low: int, before_ms: int, deadline_s: float) -> int:
+def _older(log: Log, node: Node, first: int, low: int, before_ms: int, deadline_s: float) -> int:
     """The EID in [first, low] below which every event was stored at or before `before_ms`. Blocks; raises LogError."""
     while first < low:
         middle = (first + low) // 2
-        records = log.read_range(topic, 0, middle, 1, deadline_s)
+        records = log.read_range(node.topic, node.partition, middle, 1, deadline_s)
         if records.offsets and records.offsets[0] < low and records.timestamps_ms[0] <= before_ms:
             first = records.offsets[0] + 1
         else:

@@ -56,7 +56,7 @@ def laggards(world: World, backlog: int, count: int) -> dict[str, Any]:
 def place(gateway: Gateway, node: Node, starts: list[int]) -> None:
     """Durables that begin at these places."""
     for at, start in enumerate(starts):
-        durable = channel_durable(gateway.prefix, node, f"d{at}", start)
+        durable = channel_durable(gateway.prefix, node, f"d{at}", [start])
         value = encode_durable(durable, gateway.clock.epoch_us())
         gateway.log.put(realm_topic(gateway.prefix), durable_key(node.name, durable.name), value)
 

@@ -106,8 +106,8 @@ def test_records_of_the_version_before_are_read_and_those_of_a_later_one_are_ref
     gateway.log.put(topic, node_key("orders"), None)
     gateway.log.put(topic, node_key("orders"), orjson.dumps(old))
     assert gateway.find("orders") == node
-    gateway.log.put(topic, node_key("orders"), orjson.dumps(record | {"v": 3}))
-    with pytest.raises(LogError, match="has version 3; this release knows 1 and 2"):
+    gateway.log.put(topic, node_key("orders"), orjson.dumps(record | {"v": 4}))
+    with pytest.raises(LogError, match="has version 4; this release knows 1, 2, 3"):
         realm_metadata(gateway.log, gateway.prefix)
 
 

@@ -55,7 +55,28 @@ def test_what_cannot_be_set_is_told_all_at_once(run: Run) -> None:
     assert (code, "honour_capacity without a capacity" in err) == (1, True)
     code, _, err = run("node", "set", "orders", "dead-letter=nowhere")
     assert (code, "no node nowhere for dead letters yet" in err) == (0, True)
-    assert run("node", "create", "wide", "--partitions", "2")[0] == 1
+    code, _, err = run("node", "create", "wide", "--partitions", "65")
+    assert (code, "from 1 to 64" in err) == (1, True)
+    code, _, err = run("node", "create", "wide", "--partitions", "2", "--priority-levels", "3")
+    assert (code, "every level is a partition" in err) == (1, True)
+
+
+def test_a_node_of_several_partitions_is_made_shown_and_grows(run: Run, tmp_path: Path) -> None:
+    assert run("node", "create", "wide", "--partitions", "2")[0] == 0
+    shown = json.loads(run("node", "show", "wide", "--json")[1])
+    assert (shown["partitions"], len({each["store"] for each in shown["stores"]})) == (2, 2)
+    assert run("node", "set", "wide", "partitions=3")[1] == "queue wide: partitions 2 -> 3\n"
+    assert "partition 2 (store " in run("node", "show", "wide")[1]
+    code, _, err = run("node", "set", "wide", "partitions=1")
+    assert (code, "they only grow" in err) == (1, True)
+    file = tmp_path / "nodes.yaml"
+    file.write_text("- {name: wide, ttl: 1h}\n- {name: urgent, priority-levels: 3}\n")
+    code, out, err = run("node", "apply", str(file), "--yes")
+    assert (code, err) == (0, "")
+    assert out.startswith("create queue urgent: priority-levels 3\nchange queue wide: ttl none -> 1h\n"), out
+    file.write_text("- {name: wide, partitions: 1}\n- {name: urgent, priority-levels: 4}\n")
+    code, _, err = run("node", "apply", str(file), "--yes")
+    assert (code, "they only grow" in err, "fixed when a node is created" in err) == (2, True, True)
 
 
 def test_a_topic_is_adopted_and_outlives_its_node(run: Run, config: Path, tmp_path: Path) -> None:
@@ -70,11 +91,14 @@ def test_a_topic_is_adopted_and_outlives_its_node(run: Run, config: Path, tmp_pa
     for topic, says in (
         ("shop.orders", "is that of node 'orders'"),
         ("shop.nowhere", "there is no topic shop.nowhere to adopt"),
-        ("shop.wide", "has 2 partitions"),
         ("um.journal", "is the realm's own"),
     ):
         code, _, err = run("node", "create", "second", "--topic", topic)
         assert (code, says in err) == (1, True), err
+    code, _, err = run("node", "create", "second", "--topic", "shop.wide", "--partitions", "3")
+    assert (code, "has 2 partitions, not 3: a node has them all" in err) == (1, True), err
+    assert run("node", "create", "second", "--topic", "shop.wide")[0] == 0
+    assert json.loads(run("node", "show", "second", "--json")[1])["partitions"] == 2
     assert run("node", "delete", "orders")[:2] == (0, "queue orders is deleted\n")
     assert "shop.orders" in log.topics("shop.")
     assert run("node", "create", "orders", "--topic", "shop.orders")[0] == 0
@@ -137,7 +161,7 @@ WRONG_NODES = """
 - 5
 - name: x
   acl: [{who: ann, allow: [fly]}, {who: "*"}]
-  partitions: 3
+  partitions: many
 - name: last
   honour-capacity: true
 - name: taken
@@ -159,7 +183,7 @@ def test_a_wrong_file_of_nodes_is_told_whole(run: Run, tmp_path: Path) -> None:
         "13: node 'taken' is a queue, and stays one; delete it first, or use another name",
         "15: a node is a mapping, not integer; write - name: orders",
         '17: a grant names who and what; write {who: "user:ann", allow: [publish]}',
-        "18: a node has one partition; remove the line",
+        "18: partitions=many: write a whole number with or without a unit (there is none), or none, as in partitions=4",
         "19: honour_capacity without a capacity: set capacity_events or capacity_bytes",
         "21: 'taken' is in line 13, too; name every node once",
     ]

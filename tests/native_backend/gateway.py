@@ -24,6 +24,7 @@ from native_backend.nodes import Node
 from native_backend.presence import Process, SystemPresence
 from native_backend.realm import Realm, Subscribe
 from native_backend.settlement import Settling
+from native_backend.spread import place
 from native_backend.subscription import Mode, Subscription
 from native_backend.terms import EXCLUSIVE, Terms
 from tests.native_backend.logs.worlds import PATIENCE_S, SimulatedWorld, World
@@ -47,7 +48,8 @@ class WorldClock:
 
 @dataclass(slots=True, eq=False)
 class Consumer:
-    """A link: what it has and did not settle, with seqs and what was said of earlier attempts."""
+    """A link: what it has and did not settle, with seqs and what was said of earlier attempts. The events of a node of
+    several stores are named by their places."""
 
     gateway: Gateway
     subscription: Subscription
@@ -62,12 +64,13 @@ class Consumer:
         if delivered is None:
             return []
         assert 0 < len(delivered.eids) == len(delivered.values) <= count
-        for at, eid in enumerate(delivered.eids):
+        eids = [place(delivered.partition, eid) for eid in delivered.eids]
+        for at, eid in enumerate(eids):
             self.seqs[eid] = self.gateway.next_seq()
             self.bodies[eid] = delivered.values[at]
             self.failed[eid] = delivered.failed[at] if delivered.failed else 0
             self.again[eid] = delivered.again[at] if delivered.again else False
-        return delivered.eids
+        return eids
 
     def receive(self, count: int, size: int = BYTES) -> list[int]:
         """Exactly so many, whenever they come."""

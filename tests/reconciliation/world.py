@@ -77,14 +77,14 @@ class World:
         return create_node(self.log, self.prefix, name, "channel", self.clock)
 
     def durable(self, node: Node, name: str, start: int) -> Durable:
-        durable = channel_durable(self.prefix, node, name, start)
+        durable = channel_durable(self.prefix, node, name, [start])
         self.log.put(
             f"{self.prefix}.realm", durable_key(node.name, name), encode_durable(durable, self.clock.epoch_us())
         )
         return durable
 
     def project(self, node: Node, durable: Durable | None, low: int) -> None:
-        of = durable or queue_durable(self.prefix, node, 0)
+        of = durable or queue_durable(self.prefix, node, [0])
         self.log.project(of.group, {(node.topic, 0): projection(low, 1)})
 
     def snapshot(self, node: Node, durable: str, low: int, acked: list[list[int]], journal: int) -> None:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Overdue
+from contextlib import suppress
 from typing import TypeVar
 
 from kafka import TopicPartition
@@ -69,6 +70,17 @@ class Control:
 
         found = {topic.name: topic for topic in self._call(create, deadline_s)}
         return [found[spec.name] for spec in specs]
+
+    def grow_topic(self, name: str, partitions: int, deadline_s: float) -> None:
+        def grow(admin: KafkaAdminClient) -> None:
+            found = self._await_topics(admin, [name])[0]
+            if found.partitions < partitions:
+                with suppress(kafka_errors.InvalidPartitionsError):  # somebody else was faster
+                    admin.create_partitions({name: partitions})
+                if self._await_topics(admin, [name])[0].partitions < partitions:
+                    raise kafka_errors.LeaderNotAvailableError("the partitions are not in the metadata yet")
+
+        self._call(grow, deadline_s)
 
     def describe(self, names: list[str], deadline_s: float) -> dict[str, Topic]:
         """Those of the topics that exist."""

@@ -8,10 +8,10 @@ become visible has not come. Times are milliseconds. May import: the standard li
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
-from native_backend.log import Topic, TopicSpec
+from native_backend.log import Failure, LogError, Topic, TopicSpec
 
 TRANSACTION_TIMEOUT_MS = 10_000
 
@@ -82,6 +82,14 @@ class Disk:
             for number in range(spec.partitions):
                 self.partitions[spec.name, number] = Partition(spec.compacted)
         return self.topics[spec.name]
+
+    def grow(self, name: str, partitions: int) -> None:
+        if name not in self.topics:
+            raise LogError(Failure("not-found", f"no topic {name}"))
+        topic, compacted = self.topics[name], self.partitions[name, 0].compacted
+        for number in range(topic.partitions, partitions):
+            self.partitions[name, number] = Partition(compacted)
+        self.topics[name] = replace(topic, partitions=max(partitions, topic.partitions))
 
     def delete(self, name: str) -> None:
         topic = self.topics.pop(name, None)

@@ -124,6 +124,10 @@ class SimulatedLog:
         self._control()
         return [self._disk.create(spec, self._random) for spec in specs]
 
+    def grow_topic(self, name: str, partitions: int, deadline_s: float = 10.0) -> None:
+        self._control()
+        self._disk.grow(name, partitions)
+
     def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
         self._control()
         return {name: topic for name, topic in sorted(self._disk.topics.items()) if name.startswith(prefix)}

@@ -44,6 +44,16 @@ class Control:
                     )
             return [_topic(connection, spec.name) for spec in specs]
 
+    def grow_topic(self, name: str, partitions: int, deadline_s: float) -> None:
+        with self._write(deadline_s) as connection:
+            known = connection.execute("SELECT partitions FROM topics WHERE name = ?", (name,)).fetchone()
+            if known is None:
+                raise LogError(Failure("not-found", f"no topic {name}"))
+            if partitions > known[0]:
+                numbers = [(name, number) for number in range(known[0], partitions)]
+                connection.executemany("INSERT INTO partitions (topic, number) VALUES (?, ?)", numbers)
+                connection.execute("UPDATE topics SET partitions = ? WHERE name = ?", (partitions, name))
+
     def topics(self, prefix: str, deadline_s: float) -> dict[str, Topic]:
         with self._read(deadline_s) as connection:
             rows = connection.execute(

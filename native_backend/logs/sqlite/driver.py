@@ -60,6 +60,9 @@ class SqliteLog:
     def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
         return self._control.create_topics(specs, deadline_s)
 
+    def grow_topic(self, name: str, partitions: int, deadline_s: float = 10.0) -> None:
+        self._control.grow_topic(name, partitions, deadline_s)
+
     def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
         return self._control.topics(prefix, deadline_s)
 

@@ -1,0 +1,30 @@
+"""The session's side of a link that is confirmed, by what its node needs. May import: `gateway`, `native_backend`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.consuming import ConsumingLink
+from gateway.engine_links import Incoming, Outgoing
+from gateway.outcomes import LinkFacts
+from gateway.publishing import PublishingLink
+from gateway.spread_consuming import SpreadConsumingLink
+from gateway.spread_publishing import SpreadPublishingLink
+from gateway.termini import Terminus
+
+if TYPE_CHECKING:
+    from gateway.connection import Connection
+    from native_backend.nodes import Node
+    from native_backend.subscription import Subscription
+
+
+def publishing_link(connection: Connection, link: Incoming, node: Node, facts: LinkFacts) -> PublishingLink:
+    kind = SpreadPublishingLink if node.partitions > 1 else PublishingLink
+    return kind(connection, link, node, facts)
+
+
+def consuming_link(
+    connection: Connection, link: Outgoing, terminus: Terminus, subscription: Subscription, facts: LinkFacts
+) -> ConsumingLink:
+    kind = SpreadConsumingLink if subscription.node.partitions > 1 else ConsumingLink
+    return kind(connection, link, terminus, subscription, facts)

@@ -1,0 +1,198 @@
+"""The contract of nodes with several stores, on every log: plain partitions and priority levels."""
+
+from __future__ import annotations
+
+import pytest
+
+from native_backend.admin import create_node, delete_node, show_node
+from native_backend.journal import journal_topic, tail
+from native_backend.metadata_writer import set_properties
+from native_backend.nodes import Node
+from native_backend.properties import Properties, PropertyError
+from native_backend.spread import by_partition, partition_of, place
+from tests.native_backend.gateway import Consumer, Gateway
+from tests.native_backend.realm_world import Start, bodies, fold, gateway, start, world
+
+__all__ = ["gateway", "start", "world"]  # fixtures
+
+
+def wide(gateway: Gateway, kind: str = "queue", partitions: int = 3, levels: int = 0, name: str = "wide") -> Node:
+    properties = Properties(priority_levels=levels) if levels else Properties(partitions=partitions)
+    create_node(gateway.log, gateway.prefix, name, kind, gateway.clock, properties)  # type: ignore[arg-type]
+    node = gateway.find(name)
+    assert node is not None
+    return node
+
+
+def fill(gateway: Gateway, node: Node, count: int = 30) -> dict[int, bytes]:
+    """So many events in every store: bodies by place."""
+    filled: dict[int, bytes] = {}
+    for part in node.parts:
+        sent = [b"%d:%s" % (part.partition, body) for body in bodies(count)]
+        eids = gateway.publish(part, sent)
+        filled |= zip([place(part.partition, eid) for eid in eids], sent, strict=True)
+        seen(gateway, part, eids[-1])
+    return filled
+
+
+def seen(gateway: Gateway, part: Node, eid: int) -> None:
+    """A log may show what is stored a little late."""
+    gateway.until(lambda: gateway.log.bounds(part.topic, part.partition)[1] > eid, "the last event")
+
+
+def test_every_store_has_an_id_and_an_end_of_its_own(gateway: Gateway) -> None:
+    node = wide(gateway)
+    assert len({part.store for part in node.parts}) == 3
+    filled = fill(gateway, node, 4)
+    shown = show_node(gateway.log, gateway.prefix, "wide")
+    assert shown is not None
+    assert [(durable.name, durable.partition) for durable in shown.durables] == [
+        ("queue", 0),
+        ("queue", 1),
+        ("queue", 2),
+    ]
+    assert shown.events >= len(filled)
+    assert all(end - first >= 4 for first, end in shown.parts)
+
+
+def test_a_queue_gives_the_events_of_all_its_stores_each_in_order(gateway: Gateway) -> None:
+    node = wide(gateway)
+    filled = fill(gateway, node)
+    consumer = gateway.consumer(node)
+    places = consumer.receive(len(filled))
+    assert sorted(places) == sorted(filled)
+    assert fold(consumer, places) == [filled[one] for one in places]
+    for at in range(3):
+        of_one = [one for one in places if partition_of(one) == at]
+        assert of_one == sorted(of_one)
+    _acknowledge(consumer, places)
+    assert consumer.drain(50) == []
+    for part in node.parts:
+        assert gateway.state(part).unsettled == 0
+
+
+def _acknowledge(consumer: Consumer, places: list[int]) -> None:
+    for found in by_partition(places).values():
+        consumer.acknowledge([places[at] for at in found])
+
+
+def test_stores_are_taken_from_by_turns(gateway: Gateway) -> None:
+    node = wide(gateway)
+    fill(gateway, node, 50)
+    consumer = gateway.consumer(node)
+    warm: set[int] = set()  # every store's reader has begun
+    while len(warm) < 3:
+        warm.add(partition_of(consumer.receive(1)[0]))
+    first = [partition_of(one) for _ in range(12) for one in consumer.receive(1)]
+    assert {first.count(at) for at in range(3)} <= {3, 4, 5}, first
+
+
+def test_what_was_not_settled_in_any_store_comes_again_after_a_kill(start: Start) -> None:
+    before = start()
+    node = wide(before)
+    filled = fill(before, node)
+    consumer = before.consumer(node)
+    places = consumer.receive(len(filled))
+    done = [one for at, one in enumerate(places) if at % 2]
+    _acknowledge(consumer, done)
+    before.kill()
+    after = start()
+    found = after.find("wide")
+    assert found == node
+    again = after.consumer(node).receive(len(places) - len(done))
+    assert sorted(again) == sorted(set(places) - set(done))
+
+
+def test_a_durable_begins_at_the_end_of_every_store_and_outlives_its_process(start: Start) -> None:
+    before = start()
+    node = wide(before, "channel")
+    fill(before, node, 5)
+    consumer = before.consumer(node, "durable", "d")
+    assert before.subscribed(node, "durable", "d").answer == "in-use"
+    assert consumer.drain(50) == []
+    filled = fill(before, node, 5)
+    places = consumer.receive(15)
+    assert sorted(places) == sorted(filled)
+    _acknowledge(consumer, places)
+    consumer.subscription.close()
+    later = fill(before, node, 5)
+    before.close()
+    after = start()
+    assert sorted(after.consumer(node, "durable", "d").receive(15)) == sorted(later)
+
+
+def test_a_plain_subscriber_gets_what_comes_from_now_on(gateway: Gateway) -> None:
+    node = wide(gateway, "channel")
+    fill(gateway, node, 5)
+    consumer = gateway.consumer(node, "plain")
+    filled = fill(gateway, node, 5)
+    assert sorted(consumer.receive(15)) == sorted(filled)
+
+
+def test_a_deleted_durable_has_its_end_in_every_store_and_begins_anew(start: Start) -> None:
+    before = start()
+    node = wide(before, "channel")
+    before.consumer(node, "durable", "d").subscription.close()
+    fill(before, node, 5)
+    assert before.command("delete", node, "d").answer == "done"
+    entries = [entry for _, record in tail(before.log, journal_topic(before.prefix), 0) for entry in record["entries"]]
+    assert {entry["store"] for entry in entries if entry["operation"] == "delete"} == {p.store for p in node.parts}
+    assert before.consumer(node, "durable", "d").drain(50) == []
+    filled = fill(before, node, 2)
+    before.kill()
+    after = start()
+    assert sorted(after.consumer(node, "durable", "d").receive(6)) == sorted(filled)
+
+
+def test_a_deleted_node_is_lost_to_its_consumers_and_its_name_is_free(gateway: Gateway) -> None:
+    node = wide(gateway)
+    consumer = gateway.consumer(node)
+    assert delete_node(gateway.log, gateway.prefix, "wide")
+    assert gateway.find("wide") is None
+    gateway.turn()
+    assert consumer.take() == []
+    other = wide(gateway)
+    filled = fill(gateway, other, 2)
+    assert sorted(gateway.consumer(other).receive(6)) == sorted(filled)
+
+
+def test_the_highest_level_goes_first(gateway: Gateway) -> None:
+    node = wide(gateway, levels=3)
+    fill(gateway, node, 20)
+    consumer = gateway.consumer(node)
+    levels = [partition_of(one) for _ in range(30) for one in consumer.receive(1)]
+    assert levels == [2] * 20 + [1] * 10
+    fill(gateway, node, 1)
+    gateway.until(lambda: partition_of(consumer.receive(1)[0]) == 2, "the new one of the highest level")
+
+
+def test_the_lowest_level_is_not_starved(gateway: Gateway) -> None:
+    node = wide(gateway, levels=2)
+    turns = gateway.realm._services.limits.level_turns
+    for part, sent in zip(node.parts, ([b"low"], bodies(3 * turns)), strict=True):
+        seen(gateway, part, gateway.publish(part, sent)[-1])
+    consumer = gateway.consumer(node)
+    levels = [partition_of(one) for _ in range(2 * turns) for one in consumer.receive(1)]
+    assert levels.count(0) == 1
+    assert turns // 2 < levels.index(0) < turns
+
+
+def test_partitions_grow_and_consumers_are_told(gateway: Gateway) -> None:
+    node = wide(gateway, partitions=1)
+    old = [place(0, eid) for eid in gateway.publish(node, bodies(5))]
+    consumer = gateway.consumer(node)
+    assert consumer.receive(5) == old
+    consumer.acknowledge(old[:2])
+    changed = set_properties(gateway.log, gateway.prefix, "wide", lambda _: Properties(partitions=3), gateway.clock)
+    assert changed is not None
+    found = gateway.find("wide")
+    assert found is not None
+    assert found.partitions == 3
+    assert consumer.take() == [], "it has lost its subscription"
+    filled = fill(gateway, found, 4)
+    again = gateway.consumer(found)
+    assert sorted(again.receive(15)) == sorted([*old[2:], *filled])
+    with pytest.raises(PropertyError, match="only grow"):
+        set_properties(gateway.log, gateway.prefix, "wide", lambda _: Properties(partitions=2), gateway.clock)
+    with pytest.raises(PropertyError, match="fixed when a node is created"):
+        set_properties(gateway.log, gateway.prefix, "wide", lambda _: Properties(priority_levels=3), gateway.clock)

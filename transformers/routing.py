@@ -1,0 +1,58 @@
+"""What a message says about where it belongs among the stores of its node: its priority, its group.
+
+Only asked for nodes that have several stores. What is no message belongs where a message without a word does: never
+raises. Source: seed 001 sections 3.2.1, 3.2.4. May import: `transformers`, the standard library.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from transformers.amqp_types import DecodeError, decode, skip
+from transformers.header import PRIORITY_DEFAULT, read_header
+from transformers.sections import PROPERTIES, section_offsets
+
+_GROUP_ID = 10  # its place in the properties
+_LISTS = {0x45: 1, 0xC0: 3, 0xD0: 9}  # where the elements of a list begin, behind its constructor
+
+
+def priority_of(message: bytes) -> int:
+    """0 to 255."""
+    if message[:4] == b"\x00\x53\x70\xc0":
+        return _priority(message[: 5 + message[4]]) if len(message) > 4 else PRIORITY_DEFAULT
+    if message[:3] == b"\x00\x53\x75" or message[:3] == b"\x00\x53\x73":
+        return PRIORITY_DEFAULT  # most messages without a header
+    try:
+        offsets = section_offsets(message)
+    except DecodeError:
+        return PRIORITY_DEFAULT
+    end = min(offset for offset in offsets[1:] if offset >= 0) if offsets[0] == 0 else 0
+    return _priority(message[:end]) if end else PRIORITY_DEFAULT
+
+
+@functools.lru_cache(maxsize=1024)  # the messages of a link share few headers
+def _priority(section: bytes) -> int:
+    try:
+        return read_header(section).priority
+    except DecodeError:
+        return PRIORITY_DEFAULT
+
+
+def group_of(message: bytes) -> str | None:
+    """The group-id."""
+    try:
+        at = section_offsets(message)[PROPERTIES]
+        if at < 0:
+            return None
+        start = skip(message, at + 1)
+        size = _LISTS[message[start]]
+        count = {1: 0, 3: message[start + 2], 9: int.from_bytes(message[start + 5 : start + 9], "big")}[size]
+        if count <= _GROUP_ID:
+            return None
+        offset = start + size
+        for _ in range(_GROUP_ID):
+            offset = skip(message, offset)
+        group, _ = decode(message, offset)
+    except (DecodeError, IndexError, KeyError):
+        return None
+    return group if type(group) is str else None
