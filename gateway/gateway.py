@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
@@ -20,6 +20,7 @@ from gateway.consuming import ConsumingLink
 from gateway.coordinator import CoordinatorLink
 from gateway.credit import CreditPool
 from gateway.engine_links import Link
+from gateway.limits import RELOAD_STEP_LINKS
 from gateway.outcomes import Outcomes
 from gateway.publishing import PublishingLink
 from gateway.requests import TRANSACTION_ID_BYTES
@@ -67,6 +68,7 @@ class Gateway:
         self._link_numbers = 0
         self._transaction_numbers = 0
         self._turns = 0
+        self._stored: set[str] = set()  # digests of tables, as many as operators write
         realm.access.on_changed.append(self._on_access_changed)
 
     # -- shared counts
@@ -102,21 +104,26 @@ class Gateway:
 
     # -- tables
 
-    def use(self, tables: TableSet) -> None:
+    def use(self, tables: TableSet) -> Iterator[None]:
         """Decide by other tables from the next fact on; what is in flight is decided by those under which it came.
-        Between two turns."""
+        Between two turns; with more than `RELOAD_STEP_LINKS` links, the rest of them between the next ones."""
         self.tables = tables
         self.outcomes.origin = tables.origin
-        for connection in self.connections:
-            for link in connection.engine.links():
-                if isinstance(link.owner, PublishingLink | ConsumingLink | CoordinatorLink):
-                    link.owner.use(tables)
         self.store_tables()
+        links = [link for connection in self.connections for link in connection.engine.links()]
+        for at, link in enumerate(links, 1):
+            if link.alive and isinstance(link.owner, PublishingLink | ConsumingLink | CoordinatorLink):
+                link.owner.use(tables)
+            if at % RELOAD_STEP_LINKS == 0:
+                yield
 
     def store_tables(self) -> None:
-        """The tables under their digest, before the first record that names it."""
-        document = orjson.dumps(self.tables.to_store(self.clock.epoch_us()))
-        self.realm.append_evidence("tables", self.tables.digest.encode(), document)
+        """The tables under their digest, before the first record that names it; once a run is enough."""
+        digest = self.tables.digest
+        if digest not in self._stored:
+            self._stored.add(digest)
+            document = orjson.dumps(self.tables.to_store(self.clock.epoch_us()))
+            self.realm.append_evidence("tables", digest.encode(), document)
 
     # -- connections
 

@@ -111,7 +111,8 @@ class Reload:
             steps = TableSet.read_in_steps(document)
             while (tables := next(steps)) is None:
                 await asyncio.sleep(0)
-            self._gateway.use(tables)
+            for _ in self._gateway.use(tables):
+                await asyncio.sleep(0)
             log.info("tables %s are in force", tables.digest)
         self.done += 1
         self.tried_us = self.done_us = self._gateway.clock.epoch_us()

@@ -12,6 +12,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from gateway.limits import RELOAD_STEP_LINKS
 from mappings import TableSet, load_tables
 from mappings.loading import Loader
 from mappings.vocabulary import PROFILES
@@ -105,6 +106,33 @@ def test_links_that_were_there_take_partial_deliveries_as_the_new_tables_say(hou
         peer.send(frames.transfer(1, MESSAGE[:3], more=True))
         assert peer.outcomes(1) == {1: "rejected:amqp:not-implemented"}
         assert peer.detached(0) == "amqp:not-implemented"
+
+
+def test_many_links_change_in_groups_and_all_of_them_do(house: TcpHouse, folder: Folder) -> None:
+    count = RELOAD_STEP_LINKS // 2 + 1
+    peers = [Peer(house.port, container=f"c{at}") for at in range(3)]
+    for peer in peers:
+        for handle in range(count):
+            peer.publisher("q", handle=handle)
+    folder.write(RELEASED)
+    steps = house.do(lambda: len([*house.gateway.use(house.tables)]))
+    assert steps == 3 * count // RELOAD_STEP_LINKS
+    reload_once(house)
+    for peer in peers:
+        for handle in (0, count - 1):
+            [number] = peer.publish(MESSAGE, handle=handle)
+            assert peer.outcomes(1) == {number: "released"}
+        peer.close()
+    stored = [orjson.loads(value)["digest"] for value in house.realm.evidence if b'"tables"' in value]
+    assert stored.count(house.gateway.tables.digest) == 1
+
+
+def test_tables_are_stored_once_a_run(house: TcpHouse, folder: Folder) -> None:
+    for then in (RELEASED, ACCEPTED, RELEASED, ACCEPTED):
+        folder.write(then)
+        reload_once(house)
+    stored = [orjson.loads(value)["digest"] for value in house.realm.evidence]
+    assert len(stored) == len(set(stored)) == 2
 
 
 def test_a_bad_file_changes_nothing_and_is_logged_once(

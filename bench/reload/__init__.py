@@ -1,0 +1,1 @@
+"""Reloading tables while messages flow: nothing lost, and how long the gateway's loop stood still."""
