@@ -1,16 +1,22 @@
 """The log that a configuration names, opened. Raises `LogError` (or `sqlite3.Error` from the embedded one).
 
-May import: `gateway.settings`, `native_backend.log`, `native_backend.logs`.
+May import: `gateway.settings`, `native_backend.log`, `native_backend.logs`, `native_backend.retrying`.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gateway.settings import EmbeddedRealm, Settings
 from native_backend.log import Log
 
+if TYPE_CHECKING:
+    from native_backend.retrying import Retries  # tenacity takes its time; commands that open no log need none
 
-def open_log(settings: Settings) -> Log:
-    """Its driver is imported only now: the embedded realm needs no Kafka client."""
+
+def open_log(settings: Settings, retries: Retries | None = None) -> Log:
+    """Its driver is imported only now: the embedded realm needs no Kafka client. `retries`: where what is asked again
+    is counted."""
     from native_backend import logs
 
     realm = settings.realm
@@ -20,7 +26,7 @@ def open_log(settings: Settings) -> Log:
         "delivery.timeout.ms": settings.limits.publish_deadline_ms,
         "group.id": f"{realm.prefix}.reader",
     }
-    return logs.open_kafka(realm.bootstrap, {**ours, **realm.client})
+    return logs.open_kafka(realm.bootstrap, {**ours, **realm.client}, retries)
 
 
 def where(settings: Settings) -> str:

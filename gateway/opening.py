@@ -22,6 +22,7 @@ from native_backend.control import ThreadControl
 from native_backend.lease import Owner
 from native_backend.log import Failure, LogError
 from native_backend.realm import Realm
+from native_backend.retrying import Retries
 from transformers.native import message_of
 
 _LOG = logging.getLogger("realmgate.opening")
@@ -43,10 +44,11 @@ def open_realm(settings: Settings, run: str, clock: Clock, progress: Progress) -
     """The realm that the configuration names, open. Blocks, whatever that takes; raises LogError."""
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, _end)
-    looks = ThreadControl(name="realm-lease")
-    log, limits = open_log(settings), settings.limits.realm
+    retries = Retries()
+    looks, control = ThreadControl(name="realm-lease", once=True), ThreadControl(retries=retries)
+    log, limits = open_log(settings, retries), settings.limits.realm
     prefix = settings.realm.prefix
-    realm = Realm(log, prefix, run, clock, ThreadControl(), limits, annotated_letter, message_of, lease_control=looks)
+    realm = Realm(log, prefix, run, clock, control, limits, annotated_letter, message_of, lease_control=looks)
     _open(realm, where(settings), settings.security.kafka_acls, progress)
     return realm
 

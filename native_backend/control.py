@@ -1,10 +1,11 @@
 """Control work: calls to the log that may block, kept away from the gateway's one thread.
 
 A job runs elsewhere and gives a value or a `LogError`; its `done` runs on the thread that calls `completed`. Jobs run
-one at a time in the order they were submitted, so a later job sees what an earlier one wrote. An exception other than
+one at a time in the order they were submitted, so a later job sees what an earlier one wrote; one that was certainly
+not done is asked again a few times, where that helps (`retrying`). An exception other than
 `LogError` is a fault of ours: it is raised again out of `completed`, not hidden.
 
-May import: the standard library, `native_backend.log`.
+May import: the standard library, `native_backend.log`, `native_backend.retrying`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 from native_backend.log import LogError
+from native_backend.retrying import Retries
 
 T = TypeVar("T")
 Done = Callable[[T | LogError], None]
@@ -25,6 +27,8 @@ Done = Callable[[T | LogError], None]
 
 class Control(Protocol):
     """Where blocking work goes."""
+
+    retries: Retries
 
     def submit(self, job: Callable[[], T], done: Done[T]) -> None: ...
 
@@ -63,7 +67,12 @@ class ThreadControl:
     """One worker thread. It also wakes the gateway `tick_s` after the last sign of life, so that timers are seen to
     even over a log that has no poll interval."""
 
-    def __init__(self, tick_s: float = 0.25, name: str = "realm-control") -> None:
+    def __init__(
+        self, tick_s: float = 0.25, name: str = "realm-control", retries: Retries | None = None, *, once: bool = False
+    ) -> None:
+        """`once`: no job is asked again, whoever submits does that by himself."""
+        self.retries = retries or Retries()
+        self._once = once
         self._tick_s = tick_s
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Done[Any]] | None] = queue.SimpleQueue()
         self._results: deque[tuple[Done[Any], Any, BaseException | None]] = deque()
@@ -115,6 +124,7 @@ class ThreadControl:
 
     def close(self, deadline_s: float) -> None:
         self._wake = None
+        self.retries.close()
         self._jobs.put(None)
         self._thread.join(deadline_s)
 
@@ -132,7 +142,8 @@ class ThreadControl:
 
     def _run(self, job: Callable[[], Any], done: Done[Any]) -> None:
         try:
-            self._results.append((done, _attempt(job), None))
+            value = _attempt(job if self._once else lambda: self.retries.job(job))
+            self._results.append((done, value, None))
         except BaseException as fault:  # carried to the thread that owns the realm, and raised there
             self._results.append((done, None, fault))
 
@@ -147,6 +158,7 @@ class InlineControl:
     whose `pause` moves simulated time on."""
 
     def __init__(self, pause: Callable[[float], None] = time.sleep) -> None:
+        self.retries = Retries()  # nothing is asked again: time stands still
         self._results: deque[tuple[Done[Any], Any]] = deque()
         self._pause = pause
 

@@ -14,6 +14,7 @@ from native_backend.dispatch import Dispatch
 from native_backend.durations import Durations
 from native_backend.lags import Lags
 from native_backend.publisher import Publisher
+from native_backend.retrying import Retries
 from native_backend.services import Services
 from native_backend.shard import Shard
 
@@ -79,6 +80,10 @@ class Figures:
     @property
     def control_pending(self) -> int:
         return self._services.control.pending
+
+    @property
+    def retries(self) -> Retries:
+        return self._services.control.retries
 
     @property
     def alarms(self) -> Counter[str]:

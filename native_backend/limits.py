@@ -73,6 +73,14 @@ class RealmLimits:
     """How often the log's own access lists are read, where they count."""
     retry_interval_s: float = 0.1
     """From a failed read, transaction or resolution to the next attempt."""
+    retry_attempts: int = 5
+    retry_deadline_s: float = 2.0
+    """Of a control job that failed and certainly was not done: others wait behind it."""
+    retry_calls: int = 30
+    """Attempts of one control call to the log inside its deadline."""
+    retry_wait_s: float = 0.02
+    retry_wait_max_s: float = 0.5
+    """Between two of them: the first wait, doubled each time up to the longest."""
     topic_look_s: float = 1.0
     """How often the topics that are published to are looked at: when a topic made again is noticed at the latest."""
     lease_s: float = 5.0

@@ -106,6 +106,12 @@ def of_realm(figures: Figures, lost: bool, records: int) -> Parts:
     yield single("realmgate_control_pending", "gauge", "Control work that waits or runs.", figures.control_pending)
     yield single("realmgate_event_memory_bytes", "gauge", "Raw events in memory.", figures.held_bytes)
     yield single("realmgate_event_memory_limit_bytes", "gauge", "Their bound.", figures.held_bytes_max)
+    for name, about, counts in (
+        ("retries", "Control calls to the log that were asked again, by code.", figures.retries.asked_again),
+        ("retries_given_up", "Those that failed in the end.", figures.retries.given_up),
+    ):
+        samples = [((code,), float(count)) for code, count in [*counts.items()]]
+        yield Family(f"realmgate_control_{name}", "counter", about, ("code",), samples)
     alarms = [((name,), float(count)) for name, count in figures.alarms.items()]
     yield Family("realmgate_alarms", "counter", "What an operator has to look at.", ("alarm",), alarms)
 

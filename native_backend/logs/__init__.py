@@ -1,7 +1,7 @@
 """The drivers of the log port, and how to open one. Each is imported only when it is asked for: the embedded realm
 needs no Kafka client.
 
-May import: the standard library, `native_backend.log`, the drivers.
+May import: the standard library, `native_backend.log`, `native_backend.retrying`, the drivers.
 """
 
 from __future__ import annotations
@@ -9,8 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from native_backend.log import Log
+
+if TYPE_CHECKING:
+    from native_backend.retrying import Retries  # tenacity takes its time; commands that open no log need none
 
 
 def open_embedded(path: Path) -> Log:
@@ -25,8 +29,8 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def open_kafka(bootstrap: str, client: Mapping[str, str | int | float | bool]) -> Log:
+def open_kafka(bootstrap: str, client: Mapping[str, str | int | float | bool], retries: Retries | None = None) -> Log:
     """The log on the Kafka at `bootstrap`; `client` overrides librdkafka's settings. Connects at the first call."""
     from native_backend.logs.kafka.driver import KafkaLog
 
-    return KafkaLog(bootstrap, client)
+    return KafkaLog(bootstrap, client, retries)

@@ -2,7 +2,7 @@
 
 One worker thread makes the calls, one after another; the caller waits for it up to its own deadline, so that a call
 that overruns its time (it happens while Kafka is away) blocks nobody for longer. Transient errors are asked again.
-May import: the standard library, kafka-python, tenacity, `native_backend.log`, this driver.
+May import: the standard library, kafka-python, `native_backend.log`, `retrying`, `rights`, this driver.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from kafka import TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
-from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_exponential
 
 from native_backend.log import Failure, LogError, Topic, TopicSpec
 from native_backend.logs.kafka.acl import topic_rights
 from native_backend.logs.kafka.causes import control_failure_of, is_transient
 from native_backend.logs.kafka.settings import Config
+from native_backend.retrying import Retries
 from native_backend.rights import Rights
 
 T = TypeVar("T")
@@ -43,9 +43,10 @@ COMPACTED = {
 class Control:
     """Connects at the first call."""
 
-    def __init__(self, config: Config, reach: Callable[[float], None] = lambda _: None) -> None:
+    def __init__(self, config: Config, retries: Retries, reach: Callable[[float], None] = lambda _: None) -> None:
         """`reach` raises `LogError` when the cluster cannot be reached in so many seconds: it says better why not."""
         self._config = config
+        self._retries = retries
         self._reach = reach
         self._admin: KafkaAdminClient | None = None
         self._worker = ThreadPoolExecutor(1, "kafka-control")
@@ -182,13 +183,7 @@ class Control:
             raise LogError(control_failure_of(error)) from error
 
     def _ask(self, ask: Callable[[KafkaAdminClient], T], deadline: float) -> T:
-        attempts = Retrying(
-            retry=retry_if_exception(is_transient),
-            stop=stop_before_delay(max(deadline - time.monotonic(), 0.01)),
-            wait=wait_exponential(multiplier=0.02, max=0.5),
-            reraise=True,
-        )
-        return attempts(lambda: ask(self._connected(deadline)))
+        return self._retries.call(lambda: ask(self._connected(deadline)), _code_of, deadline - time.monotonic())
 
     def _connected(self, deadline: float) -> KafkaAdminClient:
         if self._admin is None:
@@ -202,6 +197,10 @@ class Control:
         if len(found) < len(names):
             raise kafka_errors.LeaderNotAvailableError("the topics are not in the metadata yet")
         return list(found.values())
+
+
+def _code_of(error: BaseException) -> str | None:
+    return type(error).__name__ if is_transient(error) else None
 
 
 def _describe(admin: KafkaAdminClient, names: list[str] | None) -> dict[str, Topic]:

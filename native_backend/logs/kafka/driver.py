@@ -2,7 +2,8 @@
 
 Appends go out by one idempotent producer, transactions by a producer a shard on its own thread, readers are one
 consumer each; control calls by kafka-python. `poll` serves the callbacks and has to be called about every millisecond
-while anything is under way. May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
+while anything is under way. May import: the standard library, confluent-kafka, `native_backend.log`, `retrying`,
+`rights`, this driver.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from native_backend.logs.kafka.ranges import Putter, Ranges
 from native_backend.logs.kafka.reader import KafkaReader
 from native_backend.logs.kafka.slot import Slot, claim
 from native_backend.logs.kafka.watch import Watch
+from native_backend.retrying import Retries
 from native_backend.rights import Rights
 
 WATCH_S = 5.0
@@ -46,7 +48,7 @@ class KafkaLog:
     kind = "kafka"
     poll_interval_s = 0.001
 
-    def __init__(self, bootstrap: str, client: settings.Client) -> None:
+    def __init__(self, bootstrap: str, client: settings.Client, retries: Retries | None = None) -> None:
         self._bootstrap = bootstrap
         self._client = client
         self._is_closed = False
@@ -71,8 +73,10 @@ class KafkaLog:
         self._slots: dict[str, Slot] = {}
         self._retired: list[Slot] = []
         self._fenced: list[Completion] = []
-        self._ranges = Ranges(lambda: Consumer(settings.ranges(bootstrap, client, self._entry.on_error)), self._entry)
-        self._control = Control(settings.admin(bootstrap, client), self._ranges.reach)
+        retries = retries or Retries()
+        ranging = settings.ranges(bootstrap, client, self._entry.on_error)
+        self._ranges = Ranges(lambda: Consumer(ranging), self._entry, retries)
+        self._control = Control(settings.admin(bootstrap, client), retries, self._ranges.reach)
         self._putter = Putter(lambda: Producer(settings.single(bootstrap, client, self._entry.on_error)))
         self._watch = Watch(lambda names: self._control.describe(names, WATCH_S))
 

@@ -1,6 +1,6 @@
 """Bounds and ranges of a partition, and single records put into it: the blocking calls that go over librdkafka.
 
-May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
+May import: the standard library, confluent-kafka, `native_backend.log`, `native_backend.retrying`, this driver.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from native_backend.logs.kafka.entry import Entry
 from native_backend.logs.kafka.producer import bury
 from native_backend.logs.kafka.publisher import UNKNOWN
 from native_backend.logs.kafka.reader import key_of
+from native_backend.retrying import Retries
 
 CONSUME_MAX = 5000
 REACH_S = 2.0  # for one question, until it is asked again
@@ -27,8 +28,9 @@ Answered = Callable[[KafkaError | None, Message], None]
 class Ranges:
     """One consumer, assigned anew for every range; one caller at a time."""
 
-    def __init__(self, make: Callable[[], Consumer], entry: Entry) -> None:
+    def __init__(self, make: Callable[[], Consumer], entry: Entry, retries: Retries) -> None:
         self._make = make
+        self._retries = retries
         self._entry = entry
         self._consumer: Consumer | None = None
         self._lock = threading.Lock()
@@ -77,18 +79,24 @@ class Ranges:
 
     def _bounds(self, consumer: Consumer, topic: str, partition: int, deadline: float) -> tuple[int, int]:
         place = TopicPartition(topic, partition)
-        while True:
+
+        def ask() -> tuple[int, int]:
             try:
                 found: tuple[int, int] = consumer.get_watermark_offsets(place, max(deadline - time.monotonic(), 0.1))
                 return found
-            except KafkaException as error:
+            except KafkaException:
                 self._raise_refusal(consumer)
-                code = error.args[0].code()
-                # What the consumer remembers of a topic that it once missed is no answer: the cluster is asked.
-                may_be_there = code in TRANSIENT or (code in UNKNOWN and _is_there(consumer, topic, deadline))
-                if not may_be_there or time.monotonic() >= deadline:
-                    raise
-            time.sleep(0.02)
+                raise
+
+        def code_of(error: BaseException) -> str | None:
+            """What the consumer remembers of a topic that it once missed is no answer: the cluster is asked."""
+            if not isinstance(error, KafkaException):
+                return None
+            code = error.args[0].code()
+            may_be_there = code in TRANSIENT or (code in UNKNOWN and _is_there(consumer, topic, deadline))
+            return str(error.args[0].name()) if may_be_there else None
+
+        return self._retries.call(ask, code_of, deadline - time.monotonic())
 
     def _raise_refusal(self, consumer: Consumer) -> None:
         """Whoever is not let in need not wait for the deadline."""

@@ -1,0 +1,152 @@
+"""What is asked again, how often, and how it is counted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from kafka import errors as kafka_errors
+
+from mappings.errors import shipped_errors
+from native_backend.control import ThreadControl
+from native_backend.limits import RealmLimits
+from native_backend.log import Cause, Failure, LogError
+from native_backend.logs.kafka.control import Control
+from native_backend.retrying import Retries, job_code
+
+LIMITS = RealmLimits()
+
+
+class Job:
+    """Fails so many times, then gives a value."""
+
+    def __init__(self, failures: int, cause: Cause = "unavailable", code: str = "_TRANSPORT") -> None:
+        self.asked, self._failures, self._failure = 0, failures, Failure(cause, "not now", code)
+
+    def __call__(self) -> str:
+        self.asked += 1
+        if self.asked <= self._failures:
+            raise LogError(self._failure)
+        return "done"
+
+
+def test_a_job_that_was_not_done_is_asked_again() -> None:
+    retries, job = Retries(), Job(3)
+    assert retries.job(job) == "done"
+    assert (job.asked, retries.asked_again, retries.given_up) == (4, {"_TRANSPORT": 3}, {})
+
+
+def test_it_is_given_up_after_so_many_times() -> None:
+    retries, job = Retries(), Job(99)
+    with pytest.raises(LogError, match="not now"):
+        retries.job(job)
+    assert job.asked == LIMITS.retry_attempts
+    assert (retries.asked_again, retries.given_up) == ({"_TRANSPORT": job.asked - 1}, {"_TRANSPORT": 1})
+
+
+def test_it_is_given_up_after_so_long() -> None:
+    retries, job = Retries(), Job(10**6)
+    begin = time.monotonic()
+    with pytest.raises(LogError):
+        retries.ask(job, job_code, 10**6, 0.3)
+    assert 1 < job.asked < 10, "the waits double"
+    assert time.monotonic() - begin < 10
+    assert retries.given_up == {"_TRANSPORT": 1}
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        ("indeterminate", "REQUEST_TIMED_OUT"),  # it may have been done
+        ("refused", "TOPIC_AUTHORIZATION_FAILED"),
+        ("not-found", "UNKNOWN_TOPIC_OR_PART"),
+        ("fenced", "_FENCED"),
+        ("unexpected", "UNKNOWN"),
+    ],
+)
+def test_what_waiting_does_not_help_is_asked_once(cause: Cause, code: str) -> None:
+    retries, job = Retries(), Job(1, cause, code)
+    with pytest.raises(LogError):
+        retries.job(job)
+    assert (job.asked, retries.asked_again, retries.given_up) == (1, {}, {})
+
+
+def test_the_table_of_errors_says_what_is_asked_again() -> None:
+    for codes in shipped_errors().codes.values():
+        for code, native in codes.items():
+            worth = job_code(LogError(Failure(cast(Cause, native.cause), "", code)))
+            assert worth == (code if (native.cause, native.retry) == ("unavailable", "inside") else None)
+    assert job_code(LogError(Failure("unavailable", "no answer in time"))) == "unavailable"
+    assert job_code(ValueError()) is None
+
+
+def test_closing_ends_the_wait() -> None:
+    retries, asked = Retries(), threading.Event()
+
+    def job() -> None:
+        asked.set()
+        raise LogError(Failure("unavailable"))
+
+    def run() -> None:
+        with pytest.raises(LogError):
+            retries.ask(job, job_code, 10**6, 60.0)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert asked.wait(10)
+    retries.close()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def _result(control: ThreadControl, job: Callable[[], Any]) -> Any:
+    results: list[Any] = []
+    control.submit(job, results.append)
+    end = time.monotonic() + 30
+    while not results:
+        control.completed()
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    return results[0]
+
+
+def test_the_control_thread_asks_again_unless_it_is_told_not_to() -> None:
+    again, once = ThreadControl(), ThreadControl(once=True)
+    job, other = Job(2), Job(1)
+    assert _result(again, job) == "done"
+    assert again.retries.asked_again == {"_TRANSPORT": 2}
+    assert isinstance(_result(once, other), LogError)
+    assert (other.asked, once.retries.asked_again) == (1, {})
+    for control in (again, once):
+        control.close(5.0)
+
+
+class _Admin:
+    """Of kafka-python, as far as it is asked here."""
+
+    def __init__(self, *answers: Exception | None) -> None:
+        self._answers = [*answers]
+
+    def delete_records(self, _: object) -> None:
+        answer = self._answers.pop(0)
+        if answer is not None:
+            raise answer
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_calls_to_kafka_are_asked_again_and_counted() -> None:
+    retries = Retries()
+    control = Control({}, retries)
+    control._admin = _Admin(kafka_errors.NodeNotReadyError(), kafka_errors.RequestTimedOutError(), None)
+    control.trim("t", 0, 5, 10.0)
+    assert retries.asked_again == {"NodeNotReadyError": 1, "RequestTimedOutError": 1}
+    control._admin = _Admin(kafka_errors.TopicAuthorizationFailedError(), None)
+    with pytest.raises(LogError, match="refused"):
+        control.trim("t", 0, 5, 10.0)
+    assert (retries.asked_again.total(), retries.given_up) == (2, {})
+    control.close(5.0)
