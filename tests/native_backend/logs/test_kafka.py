@@ -77,7 +77,11 @@ def test_a_claim_of_another_process_is_fenced_by_ours(log: Log, topic: str, kafk
     log.transact(shard, [Write(topic, 0, b"k", b"ours")], None)
     (answer,) = answered(log, 1)
     assert answer.failure is None
-    assert log.read_range(topic, 0, 0, 10).values == [b"first", b"ours"]
+    deadline = time.monotonic() + 20.0
+    while (found := log.read_range(topic, 0, 0, 10).values) != [b"first", b"ours"]:
+        assert found == [b"first"], "Kafka may show what is committed a little late"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_more_than_the_clients_queue_holds_waits_in_order(topic: str, kafka_bootstrap: str) -> None:
