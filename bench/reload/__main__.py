@@ -80,7 +80,10 @@ def reload_all(process: Probed, folder: Folder, watch: Watch, count: int) -> tup
     asked = seen = 0
     told_s = time.monotonic()
     while True:
-        shown = watch.health()["reload"]
+        try:
+            shown = watch.health()["reload"]
+        except OSError:  # a machine that stood still: the gateway closed who took so long
+            continue
         if shown["done"] + shown["refused"] > seen or not asked:
             seen = shown["done"] + shown["refused"]
             if seen >= count:

@@ -27,6 +27,7 @@ from tests.wire.tcp_house import TcpHouse
 ACCEPTED = "then: {outcome: accepted, settle: true}"
 RELEASED = "then: {outcome: released, settle: true}"  # lawful, odd, and seen at once by whoever publishes
 BAD = "then: {outcome: accepted, settle: maybe}"
+DEADLINE_S = 120.0  # to be told; a machine that is shared may stop for a while
 MESSAGE = frames.message(b"event")
 
 
@@ -71,7 +72,7 @@ class Publisher(threading.Thread):
                     numbers = peer.publish(*[MESSAGE] * 20)
                     self.sent += len(numbers)
                     time.sleep(0.002)
-                    self.told.update(str(state) for state in peer.outcomes(len(numbers)).values())
+                    self.told.update(str(state) for state in peer.outcomes(len(numbers), DEADLINE_S).values())
         except BaseException as error:
             self.error = error
 

@@ -39,7 +39,7 @@ class Watch:
 
     def ask(self, path: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
         try:
-            with urllib.request.urlopen(urllib.request.Request(self.url + path, method=method), timeout=10) as answer:
+            with urllib.request.urlopen(urllib.request.Request(self.url + path, method=method), timeout=90) as answer:
                 return answer.status, dict(answer.headers), answer.read()
         except urllib.error.HTTPError as error:
             with error:
