@@ -17,11 +17,12 @@ from gateway.coordinator import CoordinatorLink, offered_capabilities
 from gateway.engine_links import Incoming, Outgoing
 from gateway.linking import consuming_link, publishing_link
 from gateway.outcomes import LinkFacts
-from gateway.sources import HeldSource, asked_terms, durable_name, held_source
+from gateway.recall import RecalledLink
+from gateway.sources import HeldSource, asked_terms, durable_name, held_source, recalled_name
 from gateway.termini import read_terminus
 from mappings import Decision
-from native_backend.answers import Answer, NodeFound, Subscribed, SubscriptionLost
-from native_backend.subscription import Subscribe
+from native_backend.answers import Answer, DurablesFound, NodeFound, Subscribed, SubscriptionLost
+from native_backend.subscription import Subscribe, Subscription
 from native_backend.terms import EXCLUSIVE
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class Admission:
         self._held: HeldSource | None = None
         link.owner = self
 
+    @property
+    def recalls(self) -> bool:
+        """It names no source: whatever durable has its name."""
+        return self.terminus.direction == "subscribe" and self.terminus.address == "none"
+
     def begin(self) -> None:
         """Look the node up; what names no node is decided at once."""
         terminus = self.terminus
@@ -54,6 +60,8 @@ class Admission:
         """The realm has answered; the link may have gone meanwhile."""
         if isinstance(answer, NodeFound):
             self._on_node(answer)
+        elif isinstance(answer, DurablesFound):
+            self._on_durables(answer)
         elif isinstance(answer, Subscribed):
             self._on_subscribed(answer)
         elif isinstance(answer, SubscriptionLost):
@@ -92,6 +100,9 @@ class Admission:
         then = decision.then
         if then["native"] == "coordinate":
             self._coordinate()
+        elif then["native"] == "recall":
+            name = recalled_name(self.connection.container, self.link.name, terminus.everybody)
+            self._house.realm.find_durables(name, self.connection.subject, self)
         elif then["attach"] == "refuse" or node is None:
             condition = then["condition"] or "amqp:internal-error"
             self._house.outcomes.tally.error(condition, "", "")
@@ -120,6 +131,23 @@ class Admission:
         request = Subscribe(node, mode, name, self.link, self.connection.subject, terms)  # type: ignore[arg-type]
         self._house.realm.subscribe(request, self)
 
+    def _on_durables(self, found: DurablesFound) -> None:
+        if not self.link.alive:
+            return
+        decision = self._attached(found.answer, "attach")
+        if decision.then["attach"] != "confirm":
+            self._refuse(decision, found.answer, found.native)
+            return
+        durable = found.durables[0]
+        assert isinstance(self.link, Outgoing)
+        self.link.confirm(held=held_source(durable.node, durable.name, durable.terms))
+        self.link.owner = RecalledLink(self.connection, self.link, found.durables)
+        self.connection.touch()
+
+    def refuse_again(self) -> None:
+        """This connection holds that durable already (S-R1e)."""
+        self._refuse(self._attached("already-subscribed", "attach"), "already-subscribed", "")
+
     def _on_published_to(self, node: Node) -> None:
         denied = self._house.realm.may_publish(node, self.connection.subject) == "access-denied"
         answer, native = ("access-denied", "not-granted") if denied else ("ready", "")
@@ -135,12 +163,12 @@ class Admission:
     def _on_subscribed(self, answer: Subscribed) -> None:
         if not self.link.alive:
             if answer.subscription is not None:
-                answer.subscription.close()
+                self._give_back(answer.subscription)
             return
         decision = self._attached(answer.answer, "attach")
         if answer.subscription is None or decision.then["attach"] != "confirm":
             if answer.subscription is not None:
-                answer.subscription.close()
+                self._give_back(answer.subscription)
             self._refuse(decision, answer.answer, answer.native)
             return
         self.link.confirm(held=self._held)
@@ -149,6 +177,10 @@ class Admission:
         self.link.owner = consuming_link(self.connection, self.link, self.terminus, answer.subscription, facts)
         self.connection.consuming[self.link.owner] = None
         self.connection.touch()
+
+    def _give_back(self, subscription: Subscription) -> None:
+        subscription.close()
+        subscription.release()
 
     def _on_lost(self, answer: SubscriptionLost) -> None:
         consuming = self.link.owner

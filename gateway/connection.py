@@ -22,8 +22,12 @@ from gateway.facts import (
     Flowed,
     Opened,
     Partial,
+    SessionEnded,
     Transfers,
 )
+from gateway.offers import connection_capabilities
+from gateway.recall import RecalledLink
+from gateway.scopes import Scopes
 from native_backend.access import ANONYMOUS
 
 if TYPE_CHECKING:
@@ -45,6 +49,7 @@ class Connection:
             message_size_max=limits.message_size_bytes,
             channel_max=limits.sessions_per_connection - 1,
             idle_timeout_ms=limits.idle_timeout_ms,
+            capabilities=connection_capabilities(gateway.tables),
         )
         self.container = ""
         self.subject = ANONYMOUS
@@ -56,6 +61,7 @@ class Connection:
         self.congested = False  # the peer does not read: nothing more is dispatched to it
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
         self.transactions: dict[int, Transaction] = {}  # by session: the open one (W-20)
+        self.scopes = Scopes()
         self._unheard: list[Fact] = []  # read and not carried out yet, the latest first
         self._on = {
             Transfers: self._on_transfers,
@@ -65,6 +71,7 @@ class Connection:
             Opened: self._on_opened,
             Attached: self._on_attached,
             Detached: self._on_detached,
+            SessionEnded: self._on_session_ended,
             Closed: self._on_closed,
             Faulted: self._on_faulted,
         }
@@ -117,8 +124,14 @@ class Connection:
         if on_session > limits.links_per_session or gateway.links > limits.links:
             self.fault("too-many-links", f"at most {limits.links_per_session} a session", fact.link)
             return
-        self._name(fact.link)
-        Admission(self, fact.link).begin()
+        admission = Admission(self, fact.link)
+        if admission.recalls:
+            admission.begin()  # it takes no name over: a durable that is in use is not found
+        elif self._holds(fact.link):
+            admission.refuse_again()
+        else:
+            self._name(fact.link)
+            admission.begin()
 
     def _name(self, link: Link) -> None:
         """A link's name is its peer's own: where it is in use, the older link goes (O-6)."""
@@ -127,6 +140,12 @@ class Connection:
             connection, stolen = older
             connection.fault("link-name-in-use", f"{self.container!r} has attached {link.name[:200]!r} anew", stolen)
         self.gateway.link_names[self._link_name(link)] = (self, link)
+
+    def _holds(self, link: Link) -> bool:
+        """A link of that name of this very connection has a durable: it is there, nothing was lost."""
+        connection, older = self.gateway.link_names.get(self._link_name(link), (None, None))
+        owner = older.owner if connection is self and older is not None else None
+        return isinstance(owner, ConsumingLink) and owner.subscription.mode == "durable"
 
     def _link_name(self, link: Link) -> LinkName:
         return (self.container, link.name, type(link))
@@ -172,11 +191,23 @@ class Connection:
         link = fact.link
         if not link.alive:
             return
+        if fact.closed and isinstance(link.owner, RecalledLink):
+            link.owner.unsubscribe()
+            return
         self._end_link(link, "lost")
         if fact.closed:
             link.close()
         else:
             link.detach()
+
+    def finish(self, link: Link, condition: str | None, detail: str) -> None:
+        """Answer the closing DETACH of a link that had something left to do."""
+        self._end_link(link, "lost")
+        link.close(condition, detail)
+        self.touch()
+
+    def _on_session_ended(self, fact: SessionEnded) -> None:
+        self.scopes.end_session(fact.session)
 
     def _on_closed(self, fact: Closed) -> None:
         self.lose("lost")
@@ -201,6 +232,7 @@ class Connection:
             for gone in self.engine.end_session(channel, then["condition"], detail):
                 self._end_link(gone, "lost")
                 gone.forget()
+            self.scopes.end_session(self.engine.session(channel))
         else:
             self.close(then["condition"], detail)
         self.touch()
@@ -234,6 +266,7 @@ class Connection:
             if link.alive:
                 self._end_link(link, cause)
                 link.forget()
+        self.scopes.end()
 
     def close(self, condition: str | None, detail: str = "", cause: str = "lost") -> None:
         """Close the connection from our side."""

@@ -260,6 +260,7 @@ class ConsumingLink:
             state = self._default.decide(cause=cause).then["state"]
             self._carry_out(state, cause, True, seqs, eids)
         self.subscription.close()
+        self.connection.scopes.leave(self.subscription, self.link.session)
 
     def failed_later(self, decision: Decision, answer: str, native: str) -> None:
         """The subscription failed (1.3-B): what is in flight gets the outcome that the table `attached` names,

@@ -87,10 +87,16 @@ def _list(settings: Settings, arguments: argparse.Namespace, out: TextIO) -> int
         write_json([_described(one) for one in observed], out)
         return 0
     rows = [
-        (printable(one.node.name), printable(one.durable.name), *map(str, _numbers(one)), printable(one.durable.group))
+        (
+            printable(one.node.name),
+            printable(one.durable.name),
+            _held_as(one),
+            *map(str, _numbers(one)),
+            printable(one.durable.group),
+        )
         for one in observed
     ]
-    write_table(("NODE", "DURABLE", "LOW", "UNSETTLED", "WAITING", "FAILED", "GROUP"), rows, out)
+    write_table(("NODE", "DURABLE", "HELD", "LOW", "UNSETTLED", "WAITING", "FAILED", "GROUP"), rows, out)
     return 0
 
 
@@ -109,12 +115,20 @@ def _numbers(one: Observed) -> tuple[int, int, int, int]:
     return one.state.low, one.unsettled, one.waiting, len(one.state.failed)
 
 
+def _held_as(one: Observed) -> str:
+    """exclusive, shared, volatile; a queue's own state is all consumers'."""
+    return "queue" if one.node.kind == "queue" else one.durable.terms.kind
+
+
 def _described(one: Observed) -> dict[str, Any]:
     low, unsettled, waiting, failed = _numbers(one)
     return {
         "node": one.node.name,
         "durable": one.durable.name,
         "kind": one.node.kind,
+        "held": _held_as(one),
+        "expiry": one.durable.terms.expiry,
+        "timeout_s": one.durable.terms.timeout_s,
         "group": one.durable.group,
         "start": one.durable.start,
         "low": low,

@@ -4,11 +4,12 @@ This file, `engine_deliveries.py`, `engine_links.py`, `engine_sources.py` and `e
 outside them touches proton, and no buffer of proton's leaves uncopied. The frames are pushed as the tap cuts them, and
 what proton says of each piece is read before the next one goes in. Proton reports a malformed performative by going
 silent (`semantics.md` 4.2): here that is a fault like any other. May import: `cproton`, `gateway.engine_deliveries`,
-`gateway.engine_links`, `gateway.facts`, `gateway.frames`, `gateway.handles`, `gateway.tap`.
+`gateway.engine_links`, `gateway.engine_states`, `gateway.facts`, `gateway.frames`, `gateway.handles`, `gateway.tap`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import cproton
@@ -16,6 +17,7 @@ from cproton import ffi, lib
 
 from gateway.engine_deliveries import Deliveries
 from gateway.engine_links import Incoming, Link, Outgoing, set_condition
+from gateway.engine_states import offer_to_connection
 from gateway.facts import (
     Attached,
     Closed,
@@ -23,6 +25,7 @@ from gateway.facts import (
     Fact,
     Flowed,
     Opened,
+    SessionEnded,
 )
 from gateway.frames import ATTACH, BEGIN, FLOW, OPEN, Fault, Frame
 from gateway.handles import Handles
@@ -38,7 +41,13 @@ class Engine:
     """
 
     def __init__(
-        self, container: str, frame_size_max: int, message_size_max: int, channel_max: int, idle_timeout_ms: int
+        self,
+        container: str,
+        frame_size_max: int,
+        message_size_max: int,
+        channel_max: int,
+        idle_timeout_ms: int,
+        capabilities: Sequence[str] = (),
     ) -> None:
         self._connection = lib.pn_connection()
         self._transport = lib.pn_transport()
@@ -49,6 +58,8 @@ class Engine:
         lib.pn_transport_set_idle_timeout(self._transport, idle_timeout_ms)
         lib.pn_connection_collect(self._connection, self._collector)
         cproton.pn_connection_set_container(self._connection, container)
+        if capabilities:
+            offer_to_connection(self._connection, capabilities)
         lib.pn_transport_bind(self._transport, self._connection)
         self._tap = Tap(frame_size_max, message_size_max, Handles(channel_max))
         self._header_left = 8
@@ -190,6 +201,7 @@ class Engine:
             if link.alive:
                 self._deliveries.facts.append(Detached(link, False))  # type: ignore[arg-type]
             del self._links[pointer]
+        self._deliveries.facts.append(SessionEnded(number))
         self._ended.append((session, [link for _, link in gone]))
         self._sessions = {channel: other for channel, other in self._sessions.items() if other != session}
         lib.pn_session_close(session)
@@ -206,6 +218,11 @@ class Engine:
     def links(self) -> list[Link]:
         """Every link that is not freed."""
         return list(self._links.values())
+
+    def session(self, channel: int) -> int | None:
+        """The number of the peer's session on that channel, as its links have it."""
+        session = self._sessions.get(channel)
+        return None if session is None else int(ffi.cast("uintptr_t", session))
 
     def end_session(self, channel: int, condition: str, description: str) -> list[Link]:
         """End the peer's session on that channel; the links that went with it. A second end does nothing."""

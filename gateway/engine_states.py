@@ -90,7 +90,16 @@ def offer_capabilities(terminus: Any, names: Sequence[str]) -> None:
     data = lib.pn_terminus_capabilities(terminus)
     lib.pn_data_clear(data)
     if names:
-        _set(data, encode(Array(0xA3, [Symbol(name) for name in names])))
+        _set(data, _symbols(names))
+
+
+def offer_to_connection(connection: Any, names: Sequence[str]) -> None:
+    """In our OPEN; it must not have gone out."""
+    _set(lib.pn_connection_offered_capabilities(connection), _symbols(names))
+
+
+def _symbols(names: Sequence[str]) -> bytes:
+    return encode(Array(0xA3, [Symbol(name) for name in names]))
 
 
 def _set(data: Any, octets: bytes) -> None:

@@ -81,6 +81,13 @@ class Detached:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionEnded:
+    """The peer ended a session; its links were told before."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
 class Closed:
     """The peer closed the connection."""
 
@@ -95,4 +102,4 @@ class Faulted:
     link: Incoming | Outgoing | None = None
 
 
-Fact = Opened | Attached | Transfers | Partial | Dispositions | Flowed | Detached | Closed | Faulted
+Fact = Opened | Attached | Transfers | Partial | Dispositions | Flowed | Detached | SessionEnded | Closed | Faulted

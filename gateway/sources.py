@@ -42,8 +42,12 @@ def asked_terms(terminus: Terminus, subscription: str) -> Terms:
 
 def durable_name(container: str, link: str, terms: Terms, everybody: bool) -> str:
     """`everybody`: it is no container's own."""
-    scope = "" if everybody and terms.shared else container
-    return f"{scope}:{link.split('|')[0]}{'|volatile' if terms.volatile else ''}"
+    return recalled_name(container, link, everybody and terms.shared) + ("|volatile" if terms.volatile else "")
+
+
+def recalled_name(container: str, link: str, everybody: bool) -> str:
+    """The durable that a link without a source means."""
+    return f"{'' if everybody else container}:{link.split('|')[0]}"
 
 
 def held_source(address: str, durable: str, terms: Terms) -> HeldSource:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from gateway.frames import Frame
 from transformers.amqp_types import AmqpMap, Array, Described
 
-_ROLE, _SOURCE, _TARGET = 2, 5, 6
+_ROLE, _SOURCE, _TARGET, _DESIRED = 2, 5, 6, 12
 _ADDRESS, _DURABLE, _EXPIRY, _TIMEOUT, _DYNAMIC, _MODE, _FILTER, _DEFAULT_OUTCOME = 0, 1, 2, 3, 4, 6, 7, 8
 _OUTCOMES_AT, _SOURCE_CAPABILITIES, _TARGET_CAPABILITIES = 9, 10, 6
 _COORDINATOR: Final = 0x30
@@ -60,7 +60,7 @@ def read_terminus(attach: Frame) -> Terminus:
         filter="unsupported" if _has_filter(_at(source, _FILTER)) else "none",
         wanted_kind=_wanted_kind(capabilities),
         outcomes=_outcomes(_at(source, _OUTCOMES_AT)),
-        everybody="global" in _names(capabilities),
+        everybody="global" in _names(capabilities) + _names(attach.field(_DESIRED)),
         expiry=str(_at(source, _EXPIRY) or ""),
         timeout_s=_seconds(_at(source, _TIMEOUT)),
     )

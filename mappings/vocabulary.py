@@ -71,7 +71,7 @@ ATTACH = TableWords(
         "sharing": ("exclusive", "shared"),
     },
     {
-        "native": Word(("none", "publish", "subscribe", "coordinate")),
+        "native": Word(("none", "publish", "subscribe", "recall", "coordinate")),
         "subscription": Word(("none", "queue", "plain", "durable", "shared", "volatile")),
         "attach": Word(("confirm", "refuse")),
         "condition": CONDITION,
@@ -83,9 +83,15 @@ ATTACH = TableWords(
             {"condition": CONDITIONS, "native": ("none",), "subscription": ("none",)},
         ),
         Law(
-            "a confirmed link publishes, subscribes or coordinates, and has no condition",
+            "a confirmed link publishes, subscribes, recalls or coordinates, and has no condition",
             {"attach": ("confirm",)},
-            {"condition": NOTHING, "native": ("publish", "subscribe", "coordinate")},
+            {"condition": NOTHING, "native": ("publish", "subscribe", "recall", "coordinate")},
+        ),
+        Law(
+            "recall is for links that name no source",
+            {"native": ("recall",)},
+            {"subscription": ("none",)},
+            {"direction": ("subscribe",), "address": ("none",)},
         ),
         Law(
             "coordinate is for links whose target is a coordinator",

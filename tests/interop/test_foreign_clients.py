@@ -56,14 +56,6 @@ def test_a_jms_durable_subscriber_survives_a_gateway_restart(gateway: StartGatew
     assert jms("none-left", url, "news", *me) == "none left"
 
 
-def test_what_is_not_there_yet_is_refused_in_words_the_client_understands(gateway: StartGateway) -> None:
-    """JMS unsubscribes by looking a link up without a source, which no table maps yet: refused, nothing breaks."""
-    url = f"amqp://{gateway('embedded').address}"
-    with pytest.raises(RuntimeError, match="amqp:not-implemented"):
-        jms("unsubscribe", url, "interop-client", "interop-subscription")
-    assert jms("send", url, "still-there", "0", "1") == "accepted 1"
-
-
 @pytest.mark.parametrize("realm", REALMS)
 def test_the_load_client_moves_100_000(gateway: StartGateway, realm: str) -> None:
     served = gateway(realm)

@@ -104,10 +104,19 @@ def source(
     dynamic: bool | None = None,
     outcomes: list[str] | None = None,
     capability: str | None = None,
+    expiry: str | None = None,
+    timeout_s: int | None = None,
 ) -> Described:
+    """`capability`: several have commas in between."""
     agreed = None if outcomes is None else Array(0xA3, [Symbol(f"amqp:{outcome}:list") for outcome in outcomes])
-    fields = [address, UInt(durable), None, None, dynamic, None, Symbol(mode) if mode else None, filters, default]
-    return Described(ULong(0x28), [*fields, agreed, Symbol(capability) if capability else None])
+    expires = [Symbol(expiry) if expiry else None, None if timeout_s is None else UInt(timeout_s)]
+    fields = [address, UInt(durable), *expires, dynamic, None, Symbol(mode) if mode else None, filters, default]
+    return Described(ULong(0x28), [*fields, agreed, _capabilities(capability)])
+
+
+def _capabilities(names: str | None) -> Any:
+    symbols = [Symbol(name) for name in names.split(",")] if names else []
+    return Array(0xA3, symbols) if len(symbols) > 1 else symbols[0] if symbols else None
 
 
 def target(address: str | None, dynamic: bool | None = None, capability: str | None = None) -> Described:
@@ -169,6 +178,14 @@ def attach_receiver(
     """The peer consumes from `where` (a string or a source)."""
     origin = where if isinstance(where, Described) else source(where)
     return frame(ATTACH, [name, UInt(handle), True, UByte(mode), UByte(rcv), origin, target(None)], channel=channel)
+
+
+def attach_without_source(name: str, handle: int = 1, everybody: bool = False, channel: int = 0) -> bytes:
+    """As JMS unsubscribes; `everybody`: what is meant is no container's own."""
+    desired = Array(0xA3, [Symbol("shared"), Symbol("global")]) if everybody else None
+    tail = [None, None, None, None, desired]
+    fields = [name, UInt(handle), True, UByte(0), UByte(0), None, target(None), None, *tail]
+    return frame(ATTACH, fields, channel=channel)
 
 
 def flow(

@@ -15,7 +15,9 @@ from typing import Any
 from native_backend.access import Subject
 from native_backend.answers import (
     Answer,
+    Commanded,
     Committed,
+    DurablesFound,
     NodeFound,
     NodeKind,
     PostAnswer,
@@ -25,6 +27,7 @@ from native_backend.answers import (
     SubscriptionLost,
 )
 from native_backend.delivery import Delivered
+from native_backend.durables import Durable
 from native_backend.nodes import Node
 from native_backend.settlement import Settling
 from native_backend.subscription import Subscribe
@@ -58,6 +61,7 @@ class ScriptedRealm:
         self.evidence: list[bytes] = []
         self.calls: list[str] = []  # what was asked of it, in order: `subscribe durable`, `publish 1`, `acknowledge 1`
         self.subscriptions: list[ScriptedSubscription] = []
+        self.released: list[str | None] = []  # durables of which one link's scope has ended
         self.access = SimpleNamespace(on_changed=[])
         self._next_eid = 1
         self._said: list[Answer] = []
@@ -108,6 +112,17 @@ class ScriptedRealm:
             self.subscriptions.append(subscription)
         native = "" if answer == "ready" else "SCRIPTED"
         self.answer("subscribe", Subscribed(owner, subscription, answer, native))  # type: ignore[arg-type]
+
+    def find_durables(self, name: str, subject: Subject, owner: object) -> None:
+        """There is one of whatever name, on channel `c`."""
+        answer = self.answers.get("recall", "ready")
+        durable = Durable("c", name, 4711, f"um.durable.c.{name}", 0)
+        found = [durable] if answer == "ready" else []
+        self.answer("recall", DurablesFound(owner, found, answer, "" if answer == "ready" else "SCRIPTED"))
+
+    def unsubscribe(self, durable: Durable, owner: object) -> None:
+        self.calls.append(f"unsubscribe {durable.name}")
+        self.answer("unsubscribe", Commanded(owner, self.answers.get("unsubscribe", "done"), 0, ""))
 
     def may_publish(self, node: Node, subject: Subject) -> PostAnswer:
         answer: PostAnswer = self.answers.get("post", "ready")
@@ -164,6 +179,7 @@ class ScriptedSubscription:
     def __init__(self, realm: ScriptedRealm, request: Subscribe, owner: object) -> None:
         self.node, self.mode, self.durable = request.node, request.mode, request.durable
         self.owner = owner
+        self.terms = request.terms
         self.lost = self._closed = False
         self._realm, self._link = realm, request.link
         self._store = realm.store(request.node.name)
@@ -238,6 +254,9 @@ class ScriptedSubscription:
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
         return [True] * len(eids) if self._realm.attempts_end else None
+
+    def release(self) -> None:
+        self._realm.released.append(self.durable)
 
     def close(self) -> None:
         self._closed = True

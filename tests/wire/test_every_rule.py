@@ -50,7 +50,7 @@ def changed_tables(directory: Path, profile: str, name: str, rule: str) -> Itera
     """The tables with that rule changed in one lawful way after another, read from a file."""
     path = directory / f"{name}.yaml"
     writer, at = place(profile, name, rule)
-    for document in varied(chain(mutants(name, writer, at), fatal(name, writer, at))):
+    for document in varied(chain(mutants(name, writer, at), fatal(name, writer, at), refused(name, writer, at))):
         path.write_text(yaml.dump(document, Dumper=DUMPER, sort_keys=False))
         tables = compiled(path, name)
         if tables is not None:
@@ -63,6 +63,15 @@ def fatal(name: str, writer: str, at: int) -> Iterator[tuple[dict[str, Any], Any
         document = copy.deepcopy(FILES[name])
         change = {"class": "fatal", "condition": "amqp:internal-error"}
         document["profiles"][writer]["rules"][at]["then"] |= change
+        yield change, document
+
+
+def refused(name: str, writer: str, at: int) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The link is refused: what no other rule of the profile may happen to say."""
+    if name == "attach":
+        document = copy.deepcopy(FILES[name])
+        change = {"native": "none", "subscription": "none", "attach": "refuse", "condition": "amqp:internal-error"}
+        document["profiles"][writer]["rules"][at]["then"] = change
         yield change, document
 
 

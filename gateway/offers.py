@@ -1,0 +1,32 @@
+"""What a connection offers in its OPEN: what works under the tables in force when the peer connects, and nothing else.
+
+Source: semantics.md 3.7 (the connection capabilities of JMS). May import: `mappings`.
+"""
+
+from __future__ import annotations
+
+from mappings import TableSet
+
+SHARED_SUBS = "SHARED-SUBS"
+
+
+def connection_capabilities(tables: TableSet) -> list[str]:
+    """Symbols."""
+    return [SHARED_SUBS] if _shares(tables) else []
+
+
+def _shares(tables: TableSet) -> bool:
+    """Durable or not: JMS has both."""
+    asked = {
+        "direction": "subscribe",
+        "address": "node",
+        "node_kind": "channel",
+        "distribution_mode": "unset",
+        "filter": "none",
+        "sharing": "shared",
+    }
+    durable, volatile = (
+        tables["attach"].decide(**asked, source_durability=durability).then["subscription"]
+        for durability in ("unsettled-state", "none")
+    )
+    return bool(durable == "shared" and volatile == "volatile")

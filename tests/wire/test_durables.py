@@ -1,0 +1,248 @@
+"""Durable subscriptions on the wire: exclusive, shared, volatile, recalled without a source, and how long they last."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from mappings import load_tables
+from tests.gateway_process import GatewayProcess
+from tests.wire import frames
+from tests.wire.conversation import Conversation
+from tests.wire.frames import Seen
+from tests.wire.peer import Peer
+from tests.wire.stage import Stage
+
+TABLES = {profile: load_tables(profile=profile) for profile in ("extended", "um-9.12")}
+
+ACCEPTED = frames.state("accepted")
+SHARED, EVERYBODY = "topic,shared", "topic,shared,global"
+
+
+def made(house: GatewayProcess, channel: str) -> str:
+    with Peer(house.port) as peer:
+        peer.publisher(channel, "channel")
+    return channel
+
+
+def durable(channel: str, capability: str = "topic", **more: Any) -> Any:
+    return frames.source(channel, 2, capability=capability, **({"expiry": "never"} | more))
+
+
+def attach(peer: Peer, where: Any, handle: int = 1, name: str = "sub") -> str | None:
+    """Refused with that condition, or None."""
+    peer.send(frames.attach_receiver(where, handle, name))
+    return peer.refused()
+
+
+def told(attached: Seen) -> tuple[Any, ...]:
+    """Address, durability, expiry policy, time-out, distribution mode, capabilities."""
+    source = attached.field(5).value
+    capabilities = source[10].items if hasattr(source[10], "items") else [source[10]]
+    return (source[0], source[1], str(source[2]), source[3] or 0, str(source[6]), [str(name) for name in capabilities])
+
+
+def end(peer: Peer, handle: int = 1, closed: bool = False) -> None:
+    peer.send(frames.detach(handle, closed=closed))
+    assert peer.expect("detach").condition is None
+
+
+def count(house: GatewayProcess, channel: str) -> int:
+    return len(house.command("durable", "list", channel).strip().splitlines()) - 1
+
+
+def until_gone(house: GatewayProcess, channel: str) -> None:
+    until_s = time.monotonic() + 20
+    while count(house, channel):
+        assert time.monotonic() < until_s, "the durable is still there"
+        time.sleep(0.1)
+
+
+def test_3_3_links_of_several_connections_share_one_durable_and_each_event_goes_to_one(
+    house: GatewayProcess, node: str
+) -> None:
+    """K-4, U-3: by credit; a third that is given none blocks nobody."""
+    made(house, node)
+    where = durable(node, EVERYBODY)
+    with Peer(house.port) as one, Peer(house.port) as other:
+        one.consumer(where, credit=3, name="s|global")
+        other.consumer(where, credit=5, name="s|global")
+        one.consumer(where, handle=2, name="s|global2")
+        other.stored(node, *[frames.message(b"%d" % number) for number in range(8)], kind="channel")
+        got = [seen.payload for peer, share in ((one, 3), (other, 5)) for seen in peer.receive(share)]
+        assert sorted(got) == [frames.message(b"%d" % number) for number in range(8)]
+        one.nothing(0.1)
+        one.settle([0], ACCEPTED, settled=False)
+        assert one.outcomes(1) == {0: "accepted"}
+        one.close()
+        other.credit(2)
+        assert len(other.receive(2)) == 2, "what a lost link had comes to the others"
+        assert "shared" in house.command("durable", "list", node)
+
+
+def test_3_3_a_shared_durable_is_its_container_s_own_unless_it_is_global(house: GatewayProcess, node: str) -> None:
+    made(house, node)
+    with Peer(house.port) as one, Peer(house.port) as other:
+        for peer in (one, other):
+            peer.consumer(durable(node, SHARED), credit=5, name="s")
+            peer.consumer(durable(node, SHARED), handle=2, name="s|2")
+        one.stored(node, frames.message(), kind="channel")
+        assert one.receive(1)
+        assert other.receive(1)
+
+
+@pytest.mark.parametrize(("first", "second"), [("topic", SHARED), (SHARED, "topic")])
+def test_3_3_a_link_of_the_other_kind_is_refused_also_when_nobody_is_there(
+    house: GatewayProcess, node: str, first: str, second: str
+) -> None:
+    made(house, node)
+    with Peer(house.port) as peer:
+        peer.consumer(durable(node, first))
+        assert attach(peer, durable(node, second), 2, "sub|2") == "amqp:not-allowed"
+        peer.send(frames.detach(2))
+        end(peer)
+        assert attach(peer, durable(node, second), 2, "sub|2") == "amqp:not-allowed"
+
+
+def test_3_6_a_second_link_of_an_exclusive_durable_is_refused(house: GatewayProcess, node: str) -> None:
+    """S-R1e: the same name on another session of the connection; resource-locked for another name that means it."""
+    made(house, node)
+    with Peer(house.port) as peer:
+        peer.consumer(durable(node), credit=5)
+        peer.send(frames.begin(1))
+        peer.expect("begin")
+        peer.send(frames.attach_receiver(durable(node), 0, channel=1))
+        assert peer.refused() == "amqp:illegal-state"
+        assert attach(peer, durable(node), 2, "sub|2") == "amqp:resource-locked"
+        peer.stored(node, frames.message(), kind="channel")
+        assert peer.receive(1), "the first one goes on"
+
+
+def test_O_6_the_same_container_on_another_connection_takes_the_durable_over(house: GatewayProcess, node: str) -> None:
+    made(house, node)
+    with Peer(house.port, f"c-{node}") as old, Peer(house.port, f"c-{node}") as new:
+        old.consumer(durable(node), credit=1)
+        old.stored(node, frames.message(), kind="channel")
+        old.receive(1)
+        new.consumer(durable(node), credit=1)
+        assert old.detached(1) == "amqp:link:stolen"
+        assert new.receive(1), "what the older one had not stated"
+
+
+def test_L_1_L_3_the_answer_says_what_holds(house: GatewayProcess, node: str) -> None:
+    made(house, node)
+    with Peer(house.port) as peer:
+        assert told(peer.consumer(durable(node, expiry=None))) == (node, 2, "never", 0, "copy", ["topic"])
+        bound = frames.source(node, 1, expiry="link-detach", timeout_s=7, capability=SHARED)
+        attached = peer.consumer(bound, handle=2, name="two")
+        assert told(attached) == (node, 1, "link-detach", 7, "copy", ["topic", "shared"])
+        volatile = frames.source(node, 0, expiry="never", timeout_s=7, capability=EVERYBODY)
+        attached = peer.consumer(volatile, handle=3, name="v|global-volatile1")
+        assert told(attached) == (node, 0, "link-detach", 0, "copy", ["topic", "shared", "global"])
+
+
+def test_3_3_a_detached_durable_stays_and_one_recalled_and_closed_is_gone(house: GatewayProcess, node: str) -> None:
+    """Unsubscribing as JMS does; what is stored is told, and closed=false changes nothing."""
+    made(house, node)
+    with Peer(house.port) as peer:
+        peer.consumer(durable(node))
+        peer.send(frames.begin(1), frames.attach_without_source("sub", 5, channel=1))
+        peer.expect("begin")
+        assert peer.refused() == "amqp:resource-locked", "it is in use, and stays so"
+        end(peer)
+        peer.stored(node, frames.message(), kind="channel")
+        for closed in (False, True):
+            peer.send(frames.attach_without_source("sub", 2))
+            assert told(peer.expect("attach")) == (node, 2, "never", 0, "copy", ["topic"])
+            end(peer, 2, closed)
+            assert count(house, node) == (0 if closed else 1)
+        peer.send(frames.attach_without_source("sub", 2))
+        assert peer.refused() == "amqp:not-found"
+        peer.send(frames.detach(2))
+        peer.consumer(durable(node), credit=5)
+        peer.nothing(0.1)
+
+
+def test_3_3_a_global_durable_is_recalled_by_whoever_says_global(house: GatewayProcess, node: str) -> None:
+    made(house, node)
+    name = f"g-{node}"
+    with Peer(house.port) as one, Peer(house.port) as other:
+        one.consumer(durable(node, EVERYBODY), name=f"{name}|global")
+        other.send(frames.attach_without_source(f"{name}|global", 2, everybody=True))
+        assert other.refused() == "amqp:resource-locked"
+        other.send(frames.detach(2))
+        end(one)
+        other.send(frames.attach_without_source(f"{name}|global", 2))
+        assert other.refused() == "amqp:not-found", "it is not its own"
+        other.send(frames.detach(2), frames.attach_without_source(f"{name}|global", 3, everybody=True))
+        assert told(other.expect("attach"))[5] == ["topic", "shared", "global"]
+        end(other, 3, closed=True)
+        assert count(house, node) == 0
+
+
+def test_L_2_a_volatile_subscription_ends_with_its_last_link(house: GatewayProcess, node: str) -> None:
+    made(house, node)
+    where = frames.source(node, capability=SHARED)
+    with Peer(house.port) as peer:
+        for handle in (1, 2):
+            peer.consumer(where, credit=5, handle=handle, name=f"v|volatile{handle}")
+        peer.stored(node, frames.message(), kind="channel")
+        peer.receive(1)
+        peer.settle([0], ACCEPTED)
+        end(peer, 1, closed=True)
+        assert count(house, node) == 1
+        end(peer, 2, closed=True)
+        peer.consumer(where, credit=5, handle=3, name="v|volatile3")  # at once: it begins anew
+        peer.nothing(0.1)
+        peer.close()
+    until_gone(house, node)
+
+
+@pytest.mark.parametrize("policy", ["link-detach", "session-end", "connection-close"])
+def test_L_2_a_durable_lapses_when_the_scope_that_it_names_has_ended(
+    house: GatewayProcess, node: str, policy: str
+) -> None:
+    made(house, node)
+    with Peer(house.port) as peer:
+        peer.send(frames.begin(1))
+        peer.expect("begin")
+        peer.send(frames.attach_receiver(durable(node, expiry=policy), 1, channel=1))
+        assert told(peer.expect("attach"))[2] == policy
+        for scope, frame, answer in (
+            ("link-detach", frames.detach(1, closed=False, channel=1), "detach"),
+            ("session-end", frames.end(1), "end"),
+            ("connection-close", frames.close(), "close"),
+        ):
+            peer.send(frame)
+            peer.expect(answer)
+            if scope == policy:
+                break
+            time.sleep(0.3)
+            assert count(house, node) == 1, f"{policy} has lapsed with {scope}"
+        until_gone(house, node)
+
+
+@pytest.mark.parametrize("profile", ["extended", "um-9.12"])
+def test_3_7_shared_subscriptions_are_offered_when_and_only_when_they_work(profile: str) -> None:
+    (seen,) = opened(Stage(TABLES[profile]).peer("peer"))
+    offered = seen.field(7)
+    assert offered is None if profile == "um-9.12" else list(offered.items) == ["SHARED-SUBS"]
+
+
+def opened(peer: Conversation) -> list[Seen]:
+    return [seen for seen in peer.seen if seen.name == "open"]
+
+
+def test_3_3_a_durable_that_cannot_be_ended_says_so() -> None:
+    """The closing DETACH is answered when the realm has, with its reason."""
+    stage = Stage(TABLES["extended"])
+    peer = stage.peer("peer")
+    stage.realm.answers["unsubscribe"] = "in-use"
+    stage.realm.holds.add("unsubscribe")
+    peer.say(frames.attach_without_source("sub"))
+    assert peer.say(frames.detach(1)) == []
+    stage.realm.release()
+    assert [(seen.name, seen.condition) for seen in peer.listen()] == [("detach", "amqp:resource-locked")]
+    assert stage.realm.calls[-1] == "unsubscribe peer:sub"
