@@ -17,7 +17,7 @@ import signal
 import socket
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parent.parent / "deploy" / "kafka"
@@ -31,6 +31,7 @@ class Broker:
     directory: Path
     bootstrap: str
     pid: int
+    environment: dict[str, str] = field(default_factory=dict)
 
     def stop(self) -> None:
         """Stop in order (SIGTERM, flushed logs). Stopping twice is no error."""
@@ -50,13 +51,21 @@ class Broker:
         self._start(int(self.bootstrap.rpartition(":")[2]))
 
     def _start(self, port: int) -> None:
-        self.bootstrap = _run("start.sh", self.directory, port)
+        self.bootstrap = _run("start.sh", self.directory, port, self.environment)
         self.pid = int((self.directory / "pid").read_text())
 
 
-def start_broker(directory: Path) -> Broker:
-    """Start a new node that keeps everything in `directory`, on a free port of loopback; returns when it answers."""
-    broker = Broker(directory, "", 0)
+def start_broker(directory: Path, seen_at: int = 0) -> Broker:
+    """Start a new node that keeps everything in `directory`, on a free port of loopback; returns when it answers.
+    `seen_at`: the port that it tells its clients, of a proxy of theirs."""
+    environment = {}
+    if seen_at:
+        extra = directory / "extra.properties"
+        directory.mkdir(parents=True, exist_ok=True)
+        listeners = f"PLAINTEXT://127.0.0.1:{seen_at},CONTROLLER://127.0.0.1:@CONTROLLER@"
+        extra.write_text(f"advertised.listeners={listeners}\n")
+        environment["KAFKA_EXTRA"] = str(extra)
+    broker = Broker(directory, "", 0, environment)
     broker._start(free_port())
     return broker
 
@@ -84,8 +93,8 @@ def free_port() -> int:
             return port
 
 
-def _run(script: str, directory: Path, port: int | None) -> str:
-    environment = {**os.environ, "KAFKA_DIR": str(directory)}
+def _run(script: str, directory: Path, port: int | None, more: dict[str, str] | None = None) -> str:
+    environment = {**os.environ, "KAFKA_DIR": str(directory), **(more or {})}
     environment.pop("KAFKA_PORT", None)
     if port is not None:
         environment["KAFKA_PORT"] = str(port)

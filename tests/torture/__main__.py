@@ -11,21 +11,22 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-from tests.broker import Broker, start_broker, start_cluster
+from tests.broker import Broker, start_cluster
 from tests.torture.checks import Breach
 from tests.torture.crash_points import Point
 from tests.torture.nemesis import points_of
 from tests.torture.play import Figures, Play, scratch
+from tests.torture.proxy import Proxy, broker_behind_proxy
 
 
 def main() -> int:
     arguments = _arguments()
     directory = arguments.dir or Path(tempfile.mkdtemp(prefix="torture-"))
-    brokers = {"embedded": _nobody, "kafka": _one, "cluster": start_cluster}[arguments.realm](directory / "kafka")
+    brokers, proxy = _realm(arguments.realm, directory / "kafka")
     total = Figures()
     try:
         for seed in range(arguments.seed, arguments.seed + arguments.runs):
-            figures = _run(arguments, directory, seed, brokers)
+            figures = _run(arguments, directory, seed, brokers, proxy)
             print(f"seed {seed}, {arguments.realm}: {figures.line()}", flush=True)
             for breach in figures.breaches[:5]:
                 print(breach, file=sys.stderr, flush=True)
@@ -35,6 +36,8 @@ def main() -> int:
     finally:
         for broker in brokers:
             broker.stop()
+        if proxy is not None:
+            proxy.close()
     if arguments.runs > 1:
         print(f"all {total.runs} runs on {arguments.realm}: {total.line()}")
         print("deaths at named places: " + ", ".join(f"{name} {count}" for name, count in sorted(total.points.items())))
@@ -56,16 +59,20 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _nobody(_: Path) -> list[Broker]:
-    return []
+def _realm(kind: str, directory: Path) -> tuple[list[Broker], Proxy | None]:
+    """The brokers; a lone one has a proxy between itself and its clients."""
+    if kind == "embedded":
+        return [], None
+    if kind == "cluster":
+        return start_cluster(directory), None
+    broker, proxy = broker_behind_proxy(directory)
+    return [broker], proxy
 
 
-def _one(directory: Path) -> list[Broker]:
-    return [start_broker(directory)]
-
-
-def _run(arguments: argparse.Namespace, directory: Path, seed: int, brokers: list[Broker]) -> Figures:
-    stage = scratch(directory / f"seed-{seed}", seed, brokers)
+def _run(
+    arguments: argparse.Namespace, directory: Path, seed: int, brokers: list[Broker], proxy: Proxy | None
+) -> Figures:
+    stage = scratch(directory / f"seed-{seed}", seed, brokers, proxy)
     random = Random(f"{seed} acts")
     try:
         play = Play(stage, seed)

@@ -51,6 +51,7 @@ class Nemesis:
         if stage.kafka_proxy is not None:
             self._acts["cut kafka"] = self.cut_kafka
             self._acts["delay kafka"] = self.delay_kafka
+            self._acts["swallow kafka"] = self.swallow_kafka
 
     @property
     def names(self) -> list[str]:
@@ -192,6 +193,14 @@ class Nemesis:
         self.stage.kafka_proxy.delay_s = self.random.uniform(0.05, 0.5)
         time.sleep(2.0)
         self.stage.kafka_proxy.delay_s = 0.0
+
+    def swallow_kafka(self) -> None:
+        """Nobody closes anything, and no answer comes, beyond every time-out."""
+        assert self.stage.kafka_proxy is not None
+        self._struck("swallow kafka", self.load())
+        self.stage.kafka_proxy.is_swallowing = True
+        time.sleep(LONG_S)
+        self.stage.kafka_proxy.is_swallowing = False  # what was on its way comes late
 
     # -- the realm
 

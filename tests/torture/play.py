@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from tests.broker import Broker
 from tests.torture.checks import CHECKS, Breach, breaches, doubled
 from tests.torture.consumer import Consumer
 from tests.torture.crash_points import Point
@@ -20,6 +22,7 @@ from tests.torture.crowd import Crowd
 from tests.torture.history import History
 from tests.torture.nemesis import Nemesis
 from tests.torture.peer import Peer
+from tests.torture.proxy import Proxy
 from tests.torture.publisher import Publisher
 from tests.torture.realm_reader import Kept, read_kafka, read_sqlite
 from tests.torture.spark import judge
@@ -115,6 +118,7 @@ class Play:
         self.stage.open()
         self.crowd.start()
         try:
+            self._begin()
             for act in acts:
                 self.nemesis.live(self.random.uniform(0.2, 0.8))
                 if isinstance(act, Point):
@@ -132,6 +136,15 @@ class Play:
             full = self.nemesis.done["fill disk"] > 0
             found += judge(self.stage, is_doubled=doubled(story, kept) > 0, disk_was_full=full)
         return self._figures(story, kept, found, time.monotonic() - begin)
+
+    def _begin(self) -> None:
+        """Everybody has a link: nodes have been made."""
+        until = time.monotonic() + REST_S
+        while not all(peer.links for peer in self.crowd.peers):
+            self.crowd.check()
+            self.stage.check()
+            assert time.monotonic() < until, f"not everybody could attach in {REST_S:.0f} s\n{self.stage.log()}"
+            time.sleep(0.05)
 
     def read(self) -> Kept:
         """What the realm keeps now."""
@@ -186,6 +199,6 @@ class Play:
         )
 
 
-def scratch(directory: Path, seed: int, brokers: list | None = None) -> Stage:  # type: ignore[type-arg]
+def scratch(directory: Path, seed: int, brokers: Sequence[Broker] = (), kafka_proxy: Proxy | None = None) -> Stage:
     """A stage of its own in `directory`. The prefix of an embedded realm is always `um`."""
-    return Stage(directory, f"t{seed}" if brokers else "um", brokers or [])
+    return Stage(directory, f"t{seed}" if brokers else "um", [*brokers], kafka_proxy)

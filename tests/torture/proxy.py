@@ -1,5 +1,5 @@
 """A TCP proxy on loopback that can cut, delay and swallow: the network between a peer and a gateway, or a gateway and
-Kafka. One thread. May import: the standard library."""
+Kafka (which has to tell its clients the proxy's port). One thread. May import: the standard library, `tests.broker`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.broker import Broker, start_broker
 
 STEP_S = 0.003
 CHUNK = 1 << 17
@@ -129,3 +132,11 @@ class Proxy:
                 if one is not None:
                     one.socket.close()
                     self._sides.discard(one)
+
+
+def broker_behind_proxy(directory: Path) -> tuple[Broker, Proxy]:
+    """A new Kafka node that knows itself by the proxy's port; the caller closes both."""
+    proxy = Proxy(0)
+    broker = start_broker(directory, seen_at=proxy.port)
+    proxy.target = int(broker.bootstrap.rpartition(":")[2])
+    return broker, proxy

@@ -62,6 +62,8 @@ class Stage:
 
     @property
     def bootstrap(self) -> str:
+        if self.kafka_proxy is not None:
+            return f"127.0.0.1:{self.kafka_proxy.port}"
         return ",".join(broker.bootstrap for broker in self.brokers)
 
     def open(self) -> None:
@@ -156,5 +158,3 @@ class Stage:
             self.process.send_signal(signal.SIGCONT)
             self.kill()
         self.front.close()
-        if self.kafka_proxy is not None:
-            self.kafka_proxy.close()

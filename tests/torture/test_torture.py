@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.broker import Broker, start_broker
+from tests.broker import Broker
 from tests.torture.crash_points import POINTS, Point
 from tests.torture.nemesis import IN_FLIGHT
 from tests.torture.play import Figures, Play, scratch
+from tests.torture.proxy import Proxy, broker_behind_proxy
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Broker]:
-    broker = start_broker(tmp_path / "kafka")
-    yield broker
+def kafka(tmp_path: Path) -> Iterator[tuple[Broker, Proxy]]:
+    broker, proxy = broker_behind_proxy(tmp_path / "kafka")
+    yield broker, proxy
     broker.stop()
+    proxy.close()
 
 
-def torture(directory: Path, acts: list[str | Point], seed: int, broker: Broker | None = None) -> Figures:
-    stage = scratch(directory / "stage", seed, [broker] if broker else None)
+def torture(
+    directory: Path, acts: list[str | Point], seed: int, brokers: Sequence[Broker] = (), proxy: Proxy | None = None
+) -> Figures:
+    stage = scratch(directory / "stage", seed, brokers, proxy)
     try:
         figures = Play(stage, seed).run(acts)
     finally:
@@ -52,8 +56,9 @@ def test_embedded(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(240)
-def test_kafka(tmp_path: Path, broker: Broker) -> None:
-    figures = torture(tmp_path, [point("commit, answer"), "kill kafka"], seed=12, broker=broker)
+def test_kafka(tmp_path: Path, kafka: tuple[Broker, Proxy]) -> None:
+    broker, proxy = kafka
+    figures = torture(tmp_path, [point("commit, answer"), "cut kafka", "kill kafka"], 12, [broker], proxy)
     assert figures.kills == 2
 
 
