@@ -6,17 +6,23 @@ Exit 1 when a promise was broken; the histories and the gateways' words stay in 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import tempfile
+import time
 from pathlib import Path
 from random import Random
 
 from tests.broker import Broker, start_cluster
 from tests.torture.checks import Breach
 from tests.torture.crash_points import Point
-from tests.torture.nemesis import points_of
+from tests.torture.nemesis import acts_of, points_of
 from tests.torture.play import Figures, Play, scratch
 from tests.torture.proxy import Proxy, broker_behind_proxy
+from tests.torture.stage import Stage
+
+RETAIN_S = 10  # where gateways die while they trim
+DEATHS = 27  # in one run, at most
 
 
 def main() -> int:
@@ -24,9 +30,14 @@ def main() -> int:
     directory = arguments.dir or Path(tempfile.mkdtemp(prefix="torture-"))
     brokers, proxy = _realm(arguments.realm, directory / "kafka")
     total = Figures()
+    until = time.monotonic() + arguments.seconds
     try:
-        for seed in range(arguments.seed, arguments.seed + arguments.runs):
-            figures = _run(arguments, directory, seed, brokers, proxy)
+        for seed in itertools.count(arguments.seed):
+            acts = _acts(arguments, seed, total)
+            if not acts or time.monotonic() > until:
+                break
+            stage = scratch(directory / f"seed-{seed}", seed, brokers, proxy, RETAIN_S if _dies(arguments) else 0)
+            figures = _run(stage, seed, acts, ask_spark=arguments.spark)
             print(f"seed {seed}, {arguments.realm}: {figures.line()}", flush=True)
             for breach in figures.breaches[:5]:
                 print(breach, file=sys.stderr, flush=True)
@@ -38,12 +49,20 @@ def main() -> int:
             broker.stop()
         if proxy is not None:
             proxy.close()
-    if arguments.runs > 1:
+    if total.runs > 1:
         print(f"all {total.runs} runs on {arguments.realm}: {total.line()}")
-        print("deaths at named places: " + ", ".join(f"{name} {count}" for name, count in sorted(total.points.items())))
+    if _dies(arguments):
+        print(_deaths(_places(arguments), total))
     if total.breaches:
         print(f"everything is in {directory}", file=sys.stderr)
     return 1 if total.breaches else 0
+
+
+def _deaths(places: list[Point], total: Figures) -> str:
+    each = {point.name: total.points[point.name] for point in places}
+    least = min(each.values())
+    counts = ", ".join(f"{name} {count}" for name, count in each.items())
+    return f"{len(each)} named places, {sum(each.values())} deaths, at least {least} at each: {counts}"
 
 
 def _arguments() -> argparse.Namespace:
@@ -54,6 +73,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--realm", choices=("embedded", "kafka", "cluster"), default="embedded")
     parser.add_argument("--only", help="this act, each time")
     parser.add_argument("--points", action="store_true", help="also die once at every named place of the realm")
+    parser.add_argument("--crash-points", type=int, default=0, help="nothing else but die so often at each of them")
+    parser.add_argument("--own", action="store_true", help="only at places that no other realm has")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="after that no run is begun")
     parser.add_argument("--spark", action="store_true", help="ask Spark about the same runs, too")
     parser.add_argument("--dir", type=Path, help="where everything is left; a temporary directory without it")
     return parser.parse_args()
@@ -69,19 +91,33 @@ def _realm(kind: str, directory: Path) -> tuple[list[Broker], Proxy | None]:
     return [broker], proxy
 
 
-def _run(
-    arguments: argparse.Namespace, directory: Path, seed: int, brokers: list[Broker], proxy: Proxy | None
-) -> Figures:
-    stage = scratch(directory / f"seed-{seed}", seed, brokers, proxy)
+def _dies(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.points or arguments.crash_points)
+
+
+def _places(arguments: argparse.Namespace) -> list[Point]:
+    return points_of(arguments.realm, only_own=arguments.own)
+
+
+def _acts(arguments: argparse.Namespace, seed: int, total: Figures) -> list[str | Point]:
+    """Of the run with that seed; nothing when all is done."""
     random = Random(f"{seed} acts")
+    if arguments.crash_points:
+        due = [point for point in _places(arguments) if total.points[point.name] < arguments.crash_points]
+        return [*random.sample(due, min(len(due), DEATHS))]
+    if seed >= arguments.seed + arguments.runs:
+        return []
+    names = [arguments.only] if arguments.only else acts_of(arguments.realm)
+    acts: list[str | Point] = [*random.choices(names, k=arguments.acts)]
+    if arguments.points:
+        acts += _places(arguments)
+        random.shuffle(acts)
+    return acts
+
+
+def _run(stage: Stage, seed: int, acts: list[str | Point], *, ask_spark: bool) -> Figures:
     try:
-        play = Play(stage, seed)
-        names = [arguments.only] if arguments.only else play.nemesis.names
-        acts: list[str | Point] = [*random.choices(names, k=arguments.acts)]
-        if arguments.points:
-            acts += points_of(stage.kind)
-            random.shuffle(acts)
-        return play.run(acts, ask_spark=arguments.spark)
+        return Play(stage, seed).run(acts, ask_spark=ask_spark)
     except (AssertionError, RuntimeError) as fault:  # the others are worth having
         return Figures(runs=1, breaches=[Breach("comes through", f"seed {seed}: {fault}")])
     finally:

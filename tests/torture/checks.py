@@ -186,6 +186,16 @@ def left(story: Story, ground: Ground) -> Iterator[str]:
             yield f"{place} EID {eid}: {ground.kept.events[place[0]][eid]}"
 
 
+@_check("deleted before its end")
+def trimmed(story: Story, ground: Ground) -> Iterator[str]:
+    for node, eids in ground.kept.trimmed.items():
+        for place, start in ground.kept.starts.items():
+            if place[0] == node:
+                for eid in sorted(eids - ground.kept.terminal.get(place, set())):
+                    if eid >= start:
+                        yield f"{place} EID {eid}"
+
+
 @_check("attempts miscounted")
 def miscounted(story: Story, ground: Ground) -> Iterator[str]:
     """A delivery-count lies between the failures that were confirmed and those that were said."""

@@ -23,6 +23,7 @@ from native_backend.shard import Shard
 
 MARK = "TORTURE_CRASH"
 SNAPSHOT_RECORDS = 12  # journal records between two rounds of snapshots, so that a short run has many
+TRIM_INTERVAL_S = 0.5
 Realm = Literal["embedded", "kafka", "both"]
 
 
@@ -59,6 +60,13 @@ POINTS = (
     Point("settled, told", "native_backend.journal", "Journal._stored", "after"),
     Point("snapshot taken, put", "native_backend.snapshots", "Snapshots._batch", "after"),
     Point("snapshot put, told", "native_backend.snapshots", "Snapshots._written", "before"),
+    Point("discharge, unit", "gateway.transaction", "Transaction.commit", "before"),
+    Point("unit, answer", "gateway.coordinator", "CoordinatorLink._done", "before"),
+    Point("answer, told", "gateway.transaction", "Transaction.conclude", "before"),
+    Point("rolled back, given back", "gateway.transaction", "Transaction.roll_back", "before"),
+    Point("trim noted, trimmed", "native_backend.trimming", "Trimmer.settled", "before"),
+    Point("trimmed, next", "native_backend.logs.kafka.driver", "KafkaLog.trim", "after", "kafka"),
+    Point("trimmed, next", "native_backend.logs.sqlite.driver", "SqliteLog.trim", "after", "embedded"),
     Point("put, next", "native_backend.logs.kafka.driver", "KafkaLog.put", "after", "kafka", is_start=True),
     Point("put, next", "native_backend.logs.sqlite.driver", "SqliteLog.put", "after", "embedded", is_start=True),
     Point("projection, next", "native_backend.projection", "Projector.commit", "after"),
@@ -76,11 +84,12 @@ POINTS = (
 
 
 def arm(mark: Path) -> None:
-    """Replace the function at every place; and let snapshots come often."""
+    """Replace the function at every place; and let snapshots and trims come often."""
     init = Shard.__init__
 
     def often(self: Shard, services: Services, *rest: Any) -> None:
         object.__setattr__(services.limits, "snapshot_records", SNAPSHOT_RECORDS)
+        object.__setattr__(services.limits, "trim_interval_s", TRIM_INTERVAL_S)
         init(self, services, *rest)
 
     Shard.__init__ = often  # type: ignore[assignment,method-assign]

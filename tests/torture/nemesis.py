@@ -10,7 +10,6 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
 from random import Random
 
 from tests.broker import Broker
@@ -25,8 +24,23 @@ POINT_S = 30.0  # until a gateway under load has come to the place where it is t
 LONG_S = 7.0  # beyond every time-out: silence of peers and gateway, publish deadline, transaction
 
 
+ANYWHERE = (
+    "kill gateway", "kill at point", "stop gateway", "restart gateway", "cut", "delay", "swallow",
+)  # fmt: skip
+ACTS = {
+    "embedded": (*ANYWHERE, "fill disk"),
+    "kafka": (*ANYWHERE, "kill kafka", "stop kafka", "cut kafka", "delay kafka", "swallow kafka"),
+    "cluster": (*ANYWHERE, "kill kafka", "stop kafka"),
+}
+
+
+def acts_of(place: str) -> tuple[str, ...]:
+    """What can go wrong with such a realm."""
+    return ACTS[place]
+
+
 class Nemesis:
-    """`do(NAME)` makes one thing go wrong; `NAMES` of a stage are what can."""
+    """`do(NAME)` makes one thing go wrong: one of `acts_of`."""
 
     def __init__(self, stage: Stage, crowd: Crowd, history: History, random: Random) -> None:
         self.stage, self.crowd, self.history, self.random = stage, crowd, history, random
@@ -34,28 +48,7 @@ class Nemesis:
         self.points: Counter[str] = Counter()  # deaths at named places
         self.missed: Counter[str] = Counter()  # places that a gateway did not come to in time
         self.least_in_flight = 10**9
-        self._acts: dict[str, Callable[[], None]] = {
-            "kill gateway": self.kill_gateway,
-            "kill at point": self.kill_at_point,
-            "stop gateway": self.stop_gateway,
-            "restart gateway": self.restart_gateway,
-            "cut": self.cut,
-            "delay": self.delay,
-            "swallow": self.swallow,
-        }
-        if not stage.brokers:
-            self._acts["fill disk"] = self.fill_disk
-        if stage.brokers:
-            self._acts["kill kafka"] = self.kill_kafka
-            self._acts["stop kafka"] = self.stop_kafka
-        if stage.kafka_proxy is not None:
-            self._acts["cut kafka"] = self.cut_kafka
-            self._acts["delay kafka"] = self.delay_kafka
-            self._acts["swallow kafka"] = self.swallow_kafka
-
-    @property
-    def names(self) -> list[str]:
-        return [*self._acts]
+        self._acts = {name: getattr(self, name.replace(" ", "_")) for name in acts_of(stage.place)}
 
     @property
     def kills(self) -> int:
@@ -102,7 +95,7 @@ class Nemesis:
         self.stage.start()
 
     def kill_at_point(self, point: Point | None = None) -> None:
-        point = point or self.random.choice(points_of(self.stage.kind))
+        point = point or self.random.choice(points_of(self.stage.kind, trims=self.stage.retain_s > 0))
         in_flight = self.load()
         if point.is_start:
             self.stage.kill()
@@ -111,7 +104,7 @@ class Nemesis:
         if point.is_start:
             self.stage.launch()
             self.stage.await_ready()
-        elif any(word in point.name for word in ("snapshot", "returned", "projection")):
+        elif any(word in point.name for word in ("snapshot", "returned", "projection", "trim", "rolled")):
             self.crowd.push(False)  # these need settlements to go on
         died = self._await_death(point)
         self.stage.mark.unlink()
@@ -236,6 +229,8 @@ class Nemesis:
         self._note("continue kafka")
 
 
-def points_of(kind: str) -> list[Point]:
-    """The places that a gateway on such a realm comes to."""
-    return [point for point in POINTS if point.realm in (kind, "both")]
+def points_of(kind: str, *, only_own: bool = False, trims: bool = True) -> list[Point]:
+    """The places that a gateway on such a realm comes to; `only_own`: and on no other; `trims`: also when it trims."""
+    kind = "kafka" if kind == "cluster" else kind
+    found = [point for point in POINTS if point.realm == kind or (point.realm == "both" and not only_own)]
+    return [point for point in found if trims or "trim" not in point.name]

@@ -19,6 +19,7 @@ from tests.torture.checks import CHECKS, Breach, breaches, doubled
 from tests.torture.consumer import Consumer
 from tests.torture.crash_points import Point
 from tests.torture.crowd import Crowd
+from tests.torture.follower import Follower
 from tests.torture.history import History
 from tests.torture.nemesis import Nemesis
 from tests.torture.peer import Peer
@@ -47,6 +48,7 @@ class Figures:
     given: int = 0
     ended: int = 0
     transactions: int = 0
+    trimmed: int = 0
     doubled: int = 0
     seconds: float = 0.0
     breaches: list[Breach] = field(default_factory=list)
@@ -63,6 +65,7 @@ class Figures:
             self.given + other.given,
             self.ended + other.ended,
             self.transactions + other.transactions,
+            self.trimmed + other.trimmed,
             self.doubled + other.doubled,
             self.seconds + other.seconds,
             self.breaches + other.breaches,
@@ -75,7 +78,8 @@ class Figures:
         return (
             f"{self.kills} kills ({acts}), at least {self.least_in_flight:,} in flight at each; {self.sent:,} sent, "
             f"{self.accepted:,} accepted, {self.given:,} given, {self.ended:,} ended, {self.transactions:,} "
-            f"transactions, {self.doubled} doubled in doubt, {self.seconds:.0f} s: {broken} of {len(CHECKS)}"
+            f"transactions, {self.trimmed:,} trimmed, {self.doubled} doubled in doubt, {self.seconds:.0f} s: "
+            f"{broken} of {len(CHECKS)}"
         )
 
 
@@ -112,11 +116,14 @@ class Play:
         self.history = History()
         self.crowd = crowd_of(stage, self.history, seed)
         self.nemesis = Nemesis(stage, self.crowd, self.history, self.random)
+        self.follower: Follower | None = None
 
     def run(self, acts: list[str | Point], *, ask_spark: bool = False) -> Figures:
         begin = time.monotonic()
         self.stage.open()
         self.crowd.start()
+        if self.stage.retain_s:
+            self.follower = Follower(self._read, self.stage.retain_s)
         try:
             self._begin()
             for act in acts:
@@ -128,6 +135,8 @@ class Play:
             kept = self._rest()
         finally:
             self.crowd.stop()
+            if self.follower is not None:
+                self.follower.stop()
         found = [] if self.stage.stop() == 0 else [Breach("ends in order", self.stage.log())]
         self.history.save(self.stage.directory / "history.jsonl")
         story = Story(self.history.rows)
@@ -147,7 +156,10 @@ class Play:
             time.sleep(0.05)
 
     def read(self) -> Kept:
-        """What the realm keeps now."""
+        """What the realm keeps now, and what it has deleted in its own time."""
+        return self.follower.take(self._read()) if self.follower is not None else self._read()
+
+    def _read(self) -> Kept:
         if self.stage.brokers:
             return read_kafka(self.stage.bootstrap, self.stage.prefix)
         return read_sqlite(self.stage.realm_path, self.stage.prefix)
@@ -193,12 +205,15 @@ class Play:
             given=sum(map(len, story.given.values())),
             ended=sum(map(len, story.answered.values())),
             transactions=len(story.txns),
+            trimmed=sum(map(len, kept.trimmed.values())),
             doubled=doubled(story, kept),
             seconds=seconds,
             breaches=found,
         )
 
 
-def scratch(directory: Path, seed: int, brokers: Sequence[Broker] = (), kafka_proxy: Proxy | None = None) -> Stage:
+def scratch(
+    directory: Path, seed: int, brokers: Sequence[Broker] = (), kafka_proxy: Proxy | None = None, retain_s: int = 0
+) -> Stage:
     """A stage of its own in `directory`. The prefix of an embedded realm is always `um`."""
-    return Stage(directory, f"t{seed}" if brokers else "um", [*brokers], kafka_proxy)
+    return Stage(directory, f"t{seed}" if brokers else "um", [*brokers], kafka_proxy, retain_s=retain_s)

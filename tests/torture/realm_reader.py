@@ -25,9 +25,11 @@ TERMINAL = ("acknowledge", "discard", "dead-letter", "expired", "evicted")
 
 @dataclass(slots=True)
 class Kept:
-    """`events` by node and EID (None: written by nobody of ours); `terminal` and `starts` by node and durable."""
+    """`events` by node and EID (None: written by nobody of ours), those of them that are deleted by now also in
+    `trimmed`; `terminal` and `starts` by node and durable."""
 
     events: dict[str, dict[int, Said | None]] = field(default_factory=dict)
+    trimmed: dict[str, set[int]] = field(default_factory=dict)
     starts: dict[Place, int] = field(default_factory=dict)
     terminal: dict[Place, set[int]] = field(default_factory=dict)
     journal_records: int = 0

@@ -39,10 +39,15 @@ class Stage:
     front: Proxy = field(default_factory=lambda: Proxy(0))
     disk: Disk | None = None
     starts: int = 0
+    retain_s: int = 0  # so long an ended event of a queue stays; 0: for ever, as far as this run goes
 
     @property
     def kind(self) -> str:
         return "kafka" if self.brokers else "embedded"
+
+    @property
+    def place(self) -> str:
+        return "cluster" if len(self.brokers) > 1 else self.kind
 
     @property
     def realm_path(self) -> Path:
@@ -82,7 +87,7 @@ class Stage:
             "listen": ["amqp://127.0.0.1:0"],
             "realm": realm,
             "nodes": {"create_on_attach": ["*"]},
-            "limits": LIMITS,
+            "limits": LIMITS | ({"retain_s": self.retain_s} if self.retain_s else {}),
         }
 
     # -- the gateway

@@ -152,6 +152,14 @@ def _left(scene: Scene) -> None:
     scene.kept.terminal[DURABLE].discard(14)
 
 
+def _deleted(scene: Scene) -> None:
+    """What has ended may go, and is known from before; this one has not ended."""
+    scene.kept.trimmed["q"] = {*scene.kept.terminal[QUEUE]}
+    assert scene.found() == set()
+    ended = scene.kept.terminal[QUEUE].pop()
+    assert ended in scene.kept.trimmed["q"]
+
+
 def _count_lost(scene: Scene) -> None:
     at = scene.find("settle", 2, 4)
     failed = [("settle", 0, 2, 4, "modified", 0), ("settled", 0, 2, 4, "modified")]
@@ -217,6 +225,7 @@ PLANTED: list[tuple[str, Callable[[Scene], None]]] = [
     ("acknowledged but not committed", _uncommitted),
     ("committed but not acknowledged", _unasked),
     ("never given to the end", _left),
+    ("deleted before its end", _deleted),
     ("attempts miscounted", _count_lost),
     ("attempts miscounted", _count_invented),
     ("new ones out of order", _skipped),

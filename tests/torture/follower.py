@@ -1,0 +1,56 @@
+"""Reads what the realm keeps again and again while it is tortured, so that what it deletes in its own time is known.
+
+Errors: RuntimeError when it could not keep up. Seconds are monotonic.
+May import: the standard library, `tests.torture`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from tests.torture.history import Said
+from tests.torture.realm_reader import Kept
+
+INTERVAL_S = 1.5
+
+
+class Follower:
+    """One thread. `read` may fail while the realm is down; an event must be seen within `retain_s` of being stored."""
+
+    def __init__(self, read: Callable[[], Kept], retain_s: float) -> None:
+        self._read, self._retain_s = read, retain_s
+        self._seen: dict[str, dict[int, Said | None]] = {}
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._longest_s = 0.0  # from the beginning of one reading to the end of the next
+        self._thread = threading.Thread(target=self._run, name="torture-follower", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        last_s = time.monotonic()
+        while not self._over.wait(INTERVAL_S):
+            begin_s = time.monotonic()
+            try:
+                self.take(self._read())
+            except Exception:  # the realm is down, or not there yet: whatever the client makes of that
+                continue
+            self._longest_s = max(self._longest_s, time.monotonic() - last_s)
+            last_s = begin_s
+
+    def take(self, kept: Kept) -> Kept:
+        """What is gone by now is added to it."""
+        with self._lock:
+            for node, events in kept.events.items():
+                seen = self._seen.setdefault(node, {})
+                seen.update(events)
+                kept.trimmed[node] = seen.keys() - events.keys()
+                kept.events[node] = dict(sorted(seen.items()))
+        return kept
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+        if self._longest_s > self._retain_s:
+            raise RuntimeError(f"the realm was not looked at for {self._longest_s:.0f} s: events may be gone unseen")
