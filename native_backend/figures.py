@@ -67,15 +67,15 @@ class Figures:
     @property
     def evidence_seconds(self) -> Durations:
         """Of stored evidence records, from their hand-over to the log."""
-        return self._publisher.evidence_seconds
+        return self._publisher.evidence.seconds
 
     @property
     def evidence_failed(self) -> int:
-        return self._publisher.evidence_failed
+        return self._publisher.evidence.failed
 
     @property
     def evidence_pending(self) -> int:
-        return self._publisher.evidence_pending
+        return self._publisher.evidence.pending
 
     @property
     def control_pending(self) -> int:

@@ -64,6 +64,8 @@ class RealmLimits:
     """Ended events of queues stay in the log so long after they were stored: reconciliation's time."""
     trim_interval_s: float = 60.0
     """From one look at what may be trimmed to the next."""
+    evidence_bytes: int = 16 * 1024 * 1024
+    """Octets of evidence that wait until the log takes records again; what finds no room is lost, said and counted."""
     letter_events: int = 1_000
     letter_bytes: int = 1024 * 1024
     """Dead letters that are read and copied in one transaction; one event always fits."""

@@ -1,17 +1,13 @@
-"""Publishing: batches to the log, its completions as native answers; and the gateway's evidence, which nobody waits
-for.
+"""Publishing: batches to the log, its completions as native answers.
 
 May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass
-
 from native_backend.answers import PublishAnswer, Published
 from native_backend.capacity import Capacities, Share
-from native_backend.durations import Durations
+from native_backend.evidence import Evidence, Record
 from native_backend.log import Append, Appended, Cause
 from native_backend.metadata import Metadata
 from native_backend.nodes import Node
@@ -19,7 +15,6 @@ from native_backend.services import Services
 from native_backend.shard import Shard
 from native_backend.strings import Strings
 
-_LOG = logging.getLogger(__name__)
 _ANSWERS: dict[Cause, PublishAnswer] = {
     "not-found": "not-found",
     "too-large": "too-large",
@@ -29,21 +24,12 @@ _ANSWERS: dict[Cause, PublishAnswer] = {
 }
 
 
-@dataclass(slots=True)
-class _Evidence:
-    """Owner of what nobody waits for."""
-
-    began_s: float
-
-
 class Publisher:
     """What was appended and is not stored yet."""
 
     def __init__(self, services: Services, metadata: Metadata, shard: Shard) -> None:
         self.appended = 0  # events
-        self.evidence_pending = 0  # records
-        self.evidence_failed = 0  # records, ever
-        self.evidence_seconds = Durations()
+        self.evidence = Evidence(services)
         self._services = services
         self._metadata = metadata
         self._capacities = Capacities(services, shard.state, shard.evict)
@@ -71,22 +57,13 @@ class Publisher:
 
     def advance(self) -> None:
         self._capacities.advance()
-
-    def append_evidence(self, topic: str, key: bytes, value: bytes) -> None:
-        self.evidence_pending += 1
-        owner = _Evidence(self._services.clock.monotonic_s())
-        self._services.log.append(Append(f"{self._services.prefix}.{topic}", 0, [key], [value], owner))
+        self.evidence.advance()
 
     def completed(self, appended: Appended) -> None:
         failure, count = appended.failure, len(appended.offsets)
         owner = appended.batch.owner
-        if type(owner) is _Evidence:
-            self.evidence_pending -= count
-            if failure is None:
-                self.evidence_seconds.add(self._services.clock.monotonic_s() - owner.began_s)
-            else:
-                self.evidence_failed += count
-                _LOG.error("%d records of %s were not stored: %s", count, appended.batch.topic, failure)
+        if type(owner) is Record:
+            self.evidence.completed(owner, appended)
             return
         if type(owner) is Share:
             owner.bounded.completed(owner, appended)

@@ -194,11 +194,11 @@ class Realm:
 
     def append_evidence(self, topic: Literal["outcomes", "tables"], key: bytes, value: bytes) -> None:
         """Not answered; failures are counted (`evidence_failed`) and logged."""
-        self._publisher.append_evidence(topic, key, value)
+        self._publisher.evidence.append(topic, key, value)
 
     @property
     def evidence_failed(self) -> int:
-        return self._publisher.evidence_failed
+        return self._publisher.evidence.failed
 
     def subscribe(self, request: Subscribe, owner: object) -> None:
         """Answered by `Subscribed`."""
@@ -242,7 +242,7 @@ class Realm:
         return bool(
             self._subscriptions
             or publisher.pending
-            or publisher.evidence_pending
+            or publisher.evidence.pending
             or self._journal.busy
             or self._control.pending
             or self._desk.busy
@@ -258,6 +258,7 @@ class Realm:
         while self._unfinished and self._clock.monotonic_s() < until_s:
             self._control.pause(_PAUSE_S)
             self._advance()
+        self._publisher.evidence.close()
         if self._journal.busy:
             _LOG.error("closing with settlements of unknown result")
             self._abandoned = not self._journal.fenced
@@ -271,7 +272,7 @@ class Realm:
     @property
     def _unfinished(self) -> bool:
         publisher = self._publisher
-        return bool(self._journal.busy or publisher.pending or publisher.evidence_pending or self._control.pending)
+        return bool(self._journal.busy or publisher.pending or publisher.evidence.pending or self._control.pending)
 
     def _advance(self) -> None:
         self._feeds.turn += 1

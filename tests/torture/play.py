@@ -142,8 +142,7 @@ class Play:
         story = Story(self.history.rows)
         found += breaches(story, kept) + self._faults()
         if ask_spark:
-            full = self.nemesis.done["fill disk"] > 0
-            found += judge(self.stage, is_doubled=doubled(story, kept) > 0, disk_was_full=full)
+            found += judge(self.stage, is_doubled=doubled(story, kept) > 0)
         return self._figures(story, kept, found, time.monotonic() - begin)
 
     def _begin(self) -> None:

@@ -1,6 +1,6 @@
 """What Spark says of the same run: `realmgate reconcile`, compared with the checker's own words.
 
-Both must find nothing; but a full disk keeps evidence away (Q1), and what was doubled in doubt is written twice (P2).
+Both must find nothing; but what was doubled in doubt is written twice (P2).
 May import: the standard library, `tests.torture`.
 """
 
@@ -19,7 +19,7 @@ RECONCILE_S = 600.0
 CLEAN, ANOMALIES = 0, 1
 
 
-def judge(stage: Stage, *, is_doubled: bool, disk_was_full: bool) -> list[Breach]:
+def judge(stage: Stage, *, is_doubled: bool) -> list[Breach]:
     """Anomalies that Spark finds and the checker does not."""
     out = stage.directory / "reconciled"
     done = subprocess.run(
@@ -31,7 +31,7 @@ def judge(stage: Stage, *, is_doubled: bool, disk_was_full: bool) -> list[Breach
     )
     if done.returncode not in (CLEAN, ANOMALIES):
         return [Breach("Spark agrees", f"it ended with {done.returncode}: {done.stderr[-2000:]}")]
-    allowed = {"P2": is_doubled, "Q1": disk_was_full}
+    allowed = {"P2": is_doubled}
     return [
         Breach("Spark agrees", f"{each['class']} {each['count']}: {str(each['examples'][:2])[:500]}")
         for each in _classes(out)

@@ -1,0 +1,108 @@
+"""The gateway's evidence on its way to the log: nobody waits for it, and it is not lost because a disk was full.
+
+A record that is certainly not stored is kept, and what comes behind it too, so that the order stays; one at a time is
+tried again, and when it is stored all others follow. A record of unknown result is not: twice is no evidence either.
+Octets, counts, monotonic seconds. May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from dataclasses import dataclass
+
+from native_backend.durations import Durations
+from native_backend.log import Append, Appended, Failure
+from native_backend.services import Services
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """The owner of its append."""
+
+    topic: str
+    key: bytes
+    value: bytes
+    began_s: float
+
+
+class Evidence:
+    """See the module's docstring. `limits.evidence_bytes` bounds what is kept."""
+
+    def __init__(self, services: Services) -> None:
+        self.pending = 0  # records that are neither stored nor given up
+        self.failed = 0  # records that were given up, ever
+        self.seconds = Durations()  # of stored records, from the first hand-over
+        self._services = services
+        self._kept: deque[Record] = deque()
+        self._kept_bytes = 0
+        self._tried: Record | None = None  # of those kept, the one that is tried again
+        self._retry_s = 0.0
+
+    def append(self, topic: str, key: bytes, value: bytes) -> None:
+        self.pending += 1
+        record = Record(f"{self._services.prefix}.{topic}", key, value, self._services.clock.monotonic_s())
+        if self._kept or self._tried is not None:
+            self._keep(record)
+        else:
+            self._submit(record)
+
+    def _submit(self, record: Record) -> None:
+        self._services.log.append(Append(record.topic, 0, [record.key], [record.value], record))
+
+    def _keep(self, record: Record) -> None:
+        if self._kept_bytes + len(record.value) > self._services.limits.evidence_bytes:
+            self._give_up(record, "there is no room to keep it")
+            return
+        self._kept.append(record)
+        self._kept_bytes += len(record.value)
+
+    def _take_back(self) -> Record:
+        record = self._kept.popleft()
+        self._kept_bytes -= len(record.value)
+        return record
+
+    def completed(self, record: Record, appended: Appended) -> None:
+        was_tried = record is self._tried
+        if was_tried:
+            self._tried = None
+        failure = appended.failure
+        if failure is not None and failure.cause == "unavailable":
+            self._refused(record, failure, was_tried)
+            return
+        if failure is None:
+            self.pending -= 1
+            self.seconds.add(self._services.clock.monotonic_s() - record.began_s)
+        else:
+            self._give_up(record, str(failure))
+        if was_tried:
+            while self._kept:
+                self._submit(self._take_back())
+
+    def _refused(self, record: Record, failure: Failure, was_tried: bool) -> None:
+        """Certainly not stored; it may be later."""
+        if was_tried:
+            self._kept.appendleft(record)
+            self._kept_bytes += len(record.value)
+        else:
+            if not self._kept:
+                _LOG.warning("evidence waits for %s: %s", record.topic, failure)
+            self._keep(record)
+        self._retry_s = self._services.clock.monotonic_s() + self._services.limits.retry_interval_s
+
+    def advance(self) -> None:
+        if self._kept and self._tried is None and self._services.clock.monotonic_s() >= self._retry_s:
+            self._tried = self._take_back()
+            self._submit(self._tried)
+
+    def close(self) -> None:
+        """There is no more time."""
+        while self._kept:
+            self._give_up(self._take_back(), "the gateway ends")
+
+    def _give_up(self, record: Record, why: str) -> None:
+        self.pending -= 1
+        self.failed += 1
+        _LOG.error("a record of %s was not stored: %s", record.topic, why)
