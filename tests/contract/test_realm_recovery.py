@@ -89,7 +89,7 @@ def test_group_offsets_show_low_and_name_their_journal_position(start: Start) ->
 def test_evidence_is_stored_and_asked_nothing(gateway: Gateway) -> None:
     gateway.realm.append_evidence("outcomes", b"run", b'{"n":1}')
     gateway.realm.append_evidence("tables", b"digest", b"{}")
-    gateway.until(lambda: not gateway.realm._publisher.evidence_pending, "evidence")
+    gateway.until(lambda: not gateway.realm._publisher.evidence.pending, "evidence")
     assert gateway.realm.evidence_failed == 0
     for topic, key in (("outcomes", b"run"), ("tables", b"digest")):
         name = f"{gateway.prefix}.{topic}"

@@ -1,7 +1,6 @@
 """Reads what the realm keeps again and again while it is tortured, so that what it deletes in its own time is known.
 
-Errors: RuntimeError when it could not keep up. Seconds are monotonic.
-May import: the standard library, `tests.torture`.
+Seconds are monotonic. May import: the standard library, `tests.torture`.
 """
 
 from __future__ import annotations
@@ -52,5 +51,8 @@ class Follower:
     def stop(self) -> None:
         self._over.set()
         self._thread.join()
-        if self._longest_s > self._retain_s:
-            raise RuntimeError(f"the realm was not looked at for {self._longest_s:.0f} s: events may be gone unseen")
+
+    @property
+    def was_outrun(self) -> bool:
+        """Events may be gone unseen: what a checker misses then is no proof."""
+        return self._longest_s > self._retain_s

@@ -143,6 +143,8 @@ class Play:
         found += breaches(story, kept) + self._faults()
         if ask_spark:
             found += judge(self.stage, is_doubled=doubled(story, kept) > 0)
+        if found and self.follower is not None and self.follower.was_outrun:
+            found = [Breach("comes through", "this machine was too slow to see events before they were trimmed")]
         return self._figures(story, kept, found, time.monotonic() - begin)
 
     def _begin(self) -> None:
