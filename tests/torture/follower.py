@@ -1,13 +1,16 @@
 """Reads what the realm keeps again and again while it is tortured, so that what it deletes in its own time is known.
 
-Seconds are monotonic. May import: the standard library, `tests.torture`.
+Seconds are monotonic. May import: the standard library, kafka-python, `tests.torture`.
 """
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
+
+from kafka.errors import KafkaError
 
 from tests.torture.history import Said
 from tests.torture.realm_reader import Kept
@@ -33,7 +36,7 @@ class Follower:
             begin_s = time.monotonic()
             try:
                 self.take(self._read())
-            except Exception:  # the realm is down, or not there yet: whatever the client makes of that
+            except (KafkaError, sqlite3.Error, OSError):  # the realm is down, or not there yet
                 continue
             self._longest_s = max(self._longest_s, time.monotonic() - last_s)
             last_s = begin_s
