@@ -3,7 +3,7 @@ end, so that a node made a moment ago is found and a deleted one is not), ask th
 refuse.
 
 The link hears nothing until it is decided. Source: seed 000 rows S-A3, S-R1; seed 004 2.3.1 (O-1).
-May import: `gateway`, `mappings`, `native_backend`.
+May import: `gateway`, `mappings`, `native_backend`, `transformers`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from gateway.sources import HeldSource, asked_terms, durable_name, held_source, 
 from gateway.termini import read_terminus
 from mappings import Decision
 from native_backend.answers import Answer, DurablesFound, NodeFound, Subscribed, SubscriptionLost
+from native_backend.selection import Selection
 from native_backend.subscription import Subscribe, Subscription
 from native_backend.terms import EXCLUSIVE
+from transformers.selector import SelectorError, selector
 
 if TYPE_CHECKING:
     from gateway.connection import Connection
@@ -124,11 +126,24 @@ class Admission:
     def _subscribe(self, node: Node, subscription: str) -> None:
         self._node = node
         name, mode, terms = None, subscription, EXCLUSIVE
+        try:
+            selection = self._selection()
+        except SelectorError as error:
+            self._refuse(self._attached("selector-invalid", "attach"), "selector-invalid", "", str(error))
+            return
         if subscription in ("durable", "shared", "volatile"):
             mode, terms = "durable", asked_terms(self.terminus, subscription)
             name = durable_name(self.connection.container, self.link.name, terms, self.terminus.everybody)
             self._held = held_source(self.terminus.node, name, terms)
-        request = Subscribe(node, mode, name, self.link, self.connection.subject, terms)  # type: ignore[arg-type]
+        request = Subscribe(
+            node,
+            mode,  # type: ignore[arg-type]
+            name,
+            self.link,
+            self.connection.subject,
+            terms,
+            selection,
+        )
         self._house.realm.subscribe(request, self)
 
     def _on_durables(self, found: DurablesFound) -> None:
@@ -147,6 +162,14 @@ class Admission:
     def refuse_again(self) -> None:
         """This connection holds that durable already (S-R1e)."""
         self._refuse(self._attached("already-subscribed", "attach"), "already-subscribed", "")
+
+    def _selection(self) -> Selection | None:
+        text = self.terminus.filters.selector
+        if text is None:
+            return None
+        if len(text) > (longest := self._house.limits.selector_characters):
+            raise SelectorError(longest, f"longer than {longest} characters")
+        return Selection(text, selector(text).select)
 
     def _on_published_to(self, node: Node) -> None:
         denied = self._house.realm.may_publish(node, self.connection.subject) == "access-denied"
@@ -196,11 +219,11 @@ class Admission:
         table = self._house.tables["attached"]
         return table.decide(direction=self.terminus.direction, answer=answer, moment=moment)
 
-    def _refuse(self, decision: Decision, answer: str, native: str) -> None:
+    def _refuse(self, decision: Decision, answer: str, native: str, words: str = "") -> None:
         if answer == "access-denied":
             self._house.count_fault(answer, f"{self.connection.subject.user!a} at {self.terminus.node!a}: {native}")
         self._house.outcomes.tally.error(str(decision.then["condition"]), native, answer)
-        detail = complaint(self.terminus.node, decision, answer, native)
+        detail = complaint(self.terminus.node, decision, answer, native, words)
         self.connection.close_link(self.link, decision.then["condition"], detail)
 
     def _facts(self, node: Node, durable: str | None = None) -> LinkFacts:

@@ -29,10 +29,13 @@ class Complaint(str):
         return self
 
 
-def complaint(node: str, rule: Decision, answer: str | None = None, native: str | None = None) -> Complaint:
-    """About what `rule` decided; `answer` is the realm's, None where it was not asked."""
+def complaint(
+    node: str, rule: Decision, answer: str | None = None, native: str | None = None, words: str = ""
+) -> Complaint:
+    """About what `rule` decided; `answer` is the realm's, None where it was not asked. `words`: where we know better
+    than the answer what to say."""
     errors, native = shipped_errors(), native or ""
-    words = rule.rule.replace("-", " ") if answer is None else errors.say(answer, native)
+    words = words or (rule.rule.replace("-", " ") if answer is None else errors.say(answer, native))
     info: list[tuple[str, str | int]] = [("native-code", native)] if native else []
     info.append(("rule", f"{rule.table}.{rule.rule}"))
     if rule.then.get("class") == "transient":

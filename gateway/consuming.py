@@ -73,7 +73,7 @@ class ConsumingLink:
             return False
         delivered = self.subscription.take(room, self._limits.take_bytes)
         if delivered is None:
-            if link.draining:
+            if link.draining and not self.subscription.looking:
                 link.drained()
                 self.connection.touch()
             return False

@@ -64,6 +64,7 @@ class Limits:
         10_000, 1, 10_000_000, "deliveries that one consumer may leave unsettled; at it no more are sent"
     )
     take_bytes: int = _limit(_MIB, 1, 2**30, "octets of events that one consumer is given in one turn")
+    selector_characters: int = _limit(8_192, 1, 65_536, "a selector; a longer one is refused")
     transactions: int = _limit(1_000, 1, 1_000_000, "open transactions of all clients; one more is not declared")
     transaction_bytes: int = _limit(
         8 * _MIB, 1, 512 * _MIB, "octets of messages that one transaction may hold; one more message is rejected"

@@ -10,7 +10,7 @@ expires, and is told so. Source: semantics.md 2.L, 3.3 (Qpid JMS); ADR 0041. May
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.termini import Terminus
 from native_backend.terms import VOLATILE, Expiry, Terms
@@ -33,11 +33,12 @@ class HeldSource:
 
 def asked_terms(terminus: Terminus, subscription: str) -> Terms:
     """`subscription` as the table `attach` says it: durable, shared or volatile."""
+    selector = terminus.filters.selector or ""
     if subscription == "volatile":
-        return VOLATILE
+        return replace(VOLATILE, selector=selector)
     expiry = _EXPIRIES.get(terminus.expiry, "never")
     timeout_s = 0 if expiry == "never" else terminus.timeout_s
-    return Terms(subscription == "shared", terminus.source_durability, expiry, timeout_s)
+    return Terms(subscription == "shared", terminus.source_durability, expiry, timeout_s, selector)
 
 
 def durable_name(container: str, link: str, terms: Terms, everybody: bool) -> str:

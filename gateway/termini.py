@@ -1,7 +1,7 @@
 """What an ATTACH asks for, in the words of the mapping tables. Read from the frame, not from proton: proton loses
 default-outcome, unknown distribution modes and what a null-address terminus says (`semantics.md` 4.1).
 
-May import: `gateway.frames`, `transformers.amqp_types`.
+May import: `gateway.filters`, `gateway.frames`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gateway.filters import Filters, read_filters
 from gateway.frames import Frame
-from transformers.amqp_types import AmqpMap, Array, Described
+from transformers.amqp_types import Array, Described
 
 _ROLE, _SOURCE, _TARGET, _DESIRED = 2, 5, 6, 12
 _ADDRESS, _DURABLE, _EXPIRY, _TIMEOUT, _DYNAMIC, _MODE, _FILTER, _DEFAULT_OUTCOME = 0, 1, 2, 3, 4, 6, 7, 8
@@ -33,12 +34,16 @@ class Terminus:
     source_durability: str
     default_outcome: str
     sharing: str  # exclusive, shared
-    filter: str  # none, unsupported
+    filters: Filters
     wanted_kind: str  # of a node made on attach
     outcomes: frozenset[str] | None  # that were agreed on; None: all of them
     everybody: bool  # what is shared is shared by all containers
     expiry: str  # the policy as it was written; empty: none was
     timeout_s: int
+
+    @property
+    def filter(self) -> str:
+        return self.filters.kind
 
 
 def read_terminus(attach: Frame) -> Terminus:
@@ -57,7 +62,7 @@ def read_terminus(attach: Frame) -> Terminus:
         source_durability=_DURABILITY.get(_at(source, _DURABLE) or 0, "none"),
         default_outcome=_default_outcome(_at(source, _DEFAULT_OUTCOME)),
         sharing="shared" if not publishing and "shared" in _names(capabilities) else "exclusive",
-        filter="unsupported" if _has_filter(_at(source, _FILTER)) else "none",
+        filters=read_filters(_at(source, _FILTER)),
         wanted_kind=_wanted_kind(capabilities),
         outcomes=_outcomes(_at(source, _OUTCOMES_AT)),
         everybody="global" in _names(capabilities) + _names(attach.field(_DESIRED)),
@@ -109,11 +114,6 @@ def _outcomes(symbols: Any) -> frozenset[str] | None:
     """A source that names none can be given any (I-3)."""
     names = symbols.items if isinstance(symbols, Array) else [] if symbols is None else [symbols]
     return frozenset(str(name).removeprefix("amqp:").removesuffix(":list") for name in names) or None
-
-
-def _has_filter(filters: Any) -> bool:
-    """A filter whose value is null is none (J-1)."""
-    return isinstance(filters, AmqpMap) and any(value is not None for _, value in filters.pairs)
 
 
 def _names(capabilities: Any) -> list[str]:

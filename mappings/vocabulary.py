@@ -67,7 +67,7 @@ ATTACH = TableWords(
         "node_kind": ("queue", "channel", "unknown"),
         "distribution_mode": ("unset", "move", "copy", "other"),
         "source_durability": _DURABILITY,
-        "filter": ("none", "unsupported"),
+        "filter": ("none", "selector", "unsupported"),
         "sharing": ("exclusive", "shared"),
     },
     {

@@ -47,6 +47,7 @@ Operation = Literal[
     "discard",
     "dead-letter",
     "expired",
+    "filtered",
     "evicted",
     "trimmed",
     "lost",

@@ -25,7 +25,7 @@ class Delivered:
 class Gathering:
     """Fills up to `count` events and about `size` bytes; one event always fits, else a large one would never leave."""
 
-    __slots__ = ("eids", "repeated", "room", "size", "values")
+    __slots__ = ("before", "eids", "repeated", "room", "size", "values")
 
     def __init__(self, count: int, size: int) -> None:
         self.eids: list[int] = []
@@ -33,6 +33,7 @@ class Gathering:
         self.room = count
         self.size = size
         self.repeated = 0  # so many events from the beginning were given before
+        self.before: list[bool] | None = None  # of those: some were not, and these were
 
     def add(self, chunk: Chunk, begin: int, end: int) -> list[int]:
         """Take the chunk's events [begin, end) as far as there is room; returns their EIDs (good until the next
@@ -66,5 +67,6 @@ class Gathering:
         again = None
         repeated = self.repeated
         if repeated or eids[-1] < again_below or eids[0] < again_below:
-            again = [True] * repeated + [eid < again_below for eid in eids[repeated:]]
+            again = self.before or [True] * repeated
+            again = again + [eid < again_below for eid in eids[repeated:]]
         return Delivered(eids, self.values, counts if counts and any(counts) else None, again)

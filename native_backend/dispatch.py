@@ -30,6 +30,7 @@ from native_backend.nodes import Node
 from native_backend.postponing import postponed
 from native_backend.services import Services, bounded, subscribe_answer
 from native_backend.settlement import Settlement, Settling, Unit
+from native_backend.sifters import Sifters, unowned_runs
 
 _LOG = logging.getLogger(__name__)
 _LASTING = ("not-found", "refused")  # failures of a read that waiting does not mend
@@ -63,6 +64,7 @@ class Dispatch:
         self._fetching = False
         self._retry_s = 0.0  # no fetch before
         self._elsewhere: dict[object, Barred] = {}  # by `Link.link`
+        self.sifters = Sifters(services, self, self._given, self._expire, self._unreadable)
 
     # -- links come and go
 
@@ -79,6 +81,7 @@ class Dispatch:
         link.outstanding = Intervals()
         self.links.remove(link)
         self._elsewhere.pop(link.link, None)
+        self.sifters.leave(link)
         if not self.links:
             self._rest()
 
@@ -116,13 +119,14 @@ class Dispatch:
         gathering = Gathering(count_max, bytes_max)
         if self.state.returned:
             self._take_returned(link, gathering)
-            gathering.repeated = len(gathering.eids)
+            self.sifters.count_repeated(gathering)
         if gathering.room > 0 and not self._fetching:
             self._take_new(link, gathering)
         return gathering.delivered(self.state.failed, self.again_below)
 
     def _take_new(self, link: Link, gathering: Gathering) -> None:
         state, cursor = self.state, self._cursor
+        cursor.position = state.position  # links with selections may have moved it on
         while gathering.room > 0 and self._feed is not None:
             chunk = self._feed.next(cursor)
             if chunk is None:
@@ -163,11 +167,7 @@ class Dispatch:
         """Their time is over, whoever might have had them: to the dead letters, or nowhere."""
         if not eids:
             return
-        covers = self.state.covers
-        runs = [
-            (first, last, 0, min(covers.get(first, first), chunk.gaps.get(first, first)))
-            for first, last in dense_runs(eids)
-        ]
+        runs = unowned_runs(self.state, chunk, eids)
         self._give_up(Settlement(self, None, "expired", False, False, "ttl", runs, len(eids), None), "expired")
 
     def _take_returned(self, link: Link, gathering: Gathering) -> None:
@@ -287,6 +287,7 @@ class Dispatch:
         self.state.apply(settlement.operation, settlement.failed, settlement.runs, settlement.not_before_ms)
         if self.node.store in self._services.counted:
             self._services.counted[self.node.store].ended(settlement.operation, settlement.runs)
+        self.sifters.settled(settlement)
         if settlement.elsewhere and settlement.link in self.links:
             barred = self._elsewhere.setdefault(settlement.link.link, Barred())
             for first, last, _, _ in settlement.runs:
@@ -325,6 +326,7 @@ class Dispatch:
         self._cursor.position = self.state.position
         self._services.feeds.keep(self, None)
         self._elsewhere.clear()
+        self.sifters.forget()
         self.paused = False
 
     # -- reading again

@@ -98,6 +98,16 @@ class Endings:
 
         self._end(durable, "unsubscribed", done)
 
+    def renew(self, durable: Durable) -> None:
+        """It has no links, and whoever comes next wants another of that name: for other events."""
+
+        def done(answer: CommandAnswer, _: int, detail: str) -> None:
+            if answer != "done":
+                _LOG.warning("durable %r of %r does not begin anew: %s", durable.name, durable.node, detail)
+
+        self._due.pop((durable.store, durable.name), None)
+        self._end(durable, "renewed", done)
+
     def _start(self, durable: Durable) -> None:
         due_s = self._services.clock.monotonic_s() + durable.terms.timeout_s
         self._due[durable.store, durable.name] = due_s, durable

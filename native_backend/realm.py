@@ -33,6 +33,7 @@ from native_backend.metadata import Metadata, read_tail, realm_topic, realm_topi
 from native_backend.nodes import Node, NodeError
 from native_backend.presence import Presence, SystemPresence
 from native_backend.publisher import Publisher
+from native_backend.selection import ScanBudget
 from native_backend.services import Services, subscribe_answer
 from native_backend.settlement import Settlement
 from native_backend.shard import Shard
@@ -80,7 +81,19 @@ class Realm:
         lease = self._lease = Lease(log, prefix, run, clock, self._lease_control, limits, presence)
         journal.confirm = lease.confirm
         self._services = Services(
-            log, prefix, run, clock, control, limits, feeds, journal, self._answer, metadata, enclose, lease
+            log,
+            prefix,
+            run,
+            clock,
+            control,
+            limits,
+            feeds,
+            journal,
+            self._answer,
+            metadata,
+            enclose,
+            lease,
+            ScanBudget(feeds, limits.selection_scan),
         )
         self._log, self._clock, self._control, self._journal, self._feeds = log, clock, control, journal, feeds
         self.access = Admittance(self._metadata, self._services)

@@ -23,7 +23,7 @@ from native_backend.snapshot import Key, Recovered, UnknownVersion, decode_snaps
 
 _LOG = logging.getLogger(__name__)
 _ENDS = ("acknowledge", "discard")
-_SINGLY = (*_ENDS, "dead-letter", "expired", "return")  # what concerns its own events only
+_SINGLY = (*_ENDS, "dead-letter", "expired", "filtered", "return")  # what concerns its own events only
 _FIRST_READ = 100  # records, before their size is known
 _STRETCH_BYTES = 32 << 20
 _GATHERED = 500_000  # events that wait to be applied: 20 MB

@@ -22,6 +22,7 @@ from native_backend.log import Cause, Failure, Log, LogError
 from native_backend.metadata import Metadata
 from native_backend.nodes import Node
 from native_backend.occupancy import Counted
+from native_backend.selection import ScanBudget
 
 _LOG = logging.getLogger(__name__)
 _ANSWERS: dict[Cause, SubscribeAnswer] = {
@@ -48,6 +49,7 @@ class Services:
     metadata: Metadata
     enclose: Enclose
     lease: Lease
+    scanning: ScanBudget
     alarms: Counter[str] = field(default_factory=Counter)
     """What an operator has to look at, counted."""
     counted: dict[int, Counted] = field(default_factory=dict)

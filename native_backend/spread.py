@@ -131,6 +131,7 @@ class SpreadSubscription(Subscription):
                 return replace(delivered, partition=at)
             if self._start_until_s and self._is_starting(at):
                 return None
+        self.looking = any(store.looking for store in self._stores)
         return None
 
     def _next_stores(self) -> list[int] | range:

@@ -24,6 +24,7 @@ from native_backend.holding import enlist, hold, unhold
 from native_backend.intervals import Intervals
 from native_backend.log import Failure
 from native_backend.nodes import Node
+from native_backend.selection import Selection, Sieve
 from native_backend.services import Services, bounded, subscribe_answer
 from native_backend.settlement import Settlement, Settling
 from native_backend.terms import EXCLUSIVE, Terms
@@ -43,6 +44,7 @@ class Subscribe:
     subject: Subject = ANONYMOUS
     terms: Terms = EXCLUSIVE
     """Of a durable."""
+    selection: Selection | None = None
 
 
 class Subscription(ABC):
@@ -61,6 +63,7 @@ class Subscription(ABC):
         self.on_released: Callable[[], None] | None = None
         self.outstanding = Intervals()
         self.held = Intervals()
+        self.looking = False  # `take` found nothing, but has not looked at all that is here
         self._lost: SubscribeAnswer | None = None
         self._open = True
         self._services = services
@@ -138,13 +141,18 @@ class DurableSubscription(Subscription):
         super().__init__(services, request, owner, closed)
         self._dispatch = dispatch
         dispatch.enter(self)
+        self._sifter = dispatch.sifters.enter(self, request.selection) if request.selection is not None else None
 
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
         if not self._open or self._lost is not None or count_max <= 0 or bytes_max <= 0:
             return None
         if not self._services.lease.held:
             return None
-        return self._dispatch.take(self, count_max, bytes_max)
+        if self._sifter is None:
+            return self._dispatch.take(self, count_max, bytes_max)
+        delivered = self._sifter.take(count_max, bytes_max)
+        self.looking = self._sifter.looking
+        return delivered
 
     def revoke(self, native: str, answer: SubscribeAnswer = "access-denied") -> None:
         if self._open and self._lost is None:
@@ -196,9 +204,11 @@ class PlainSubscription(Subscription):
         super().__init__(services, request, owner, closed)
         self._feed = services.feeds.feed(services.metadata.stores.get(self.node.store, self.node))
         self._cursor = self._feed.join(position)
+        self._sieve = Sieve(request.selection, services.scanning) if request.selection is not None else None
 
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
         gathering = Gathering(count_max, bytes_max)
+        self.looking = False
         while gathering.room > 0 and self._open and self._lost is None:
             chunk = self._feed.next(self._cursor)
             if chunk is None:
@@ -210,6 +220,12 @@ class PlainSubscription(Subscription):
             lives = True
             if chunk.expiries_ms is not None:
                 end, lives = stretch(chunk.expiries_ms, begin, end, self._services.clock.epoch_us() // 1000)
+            if self._sieve is not None and lives:
+                found = self._sieve.stretch(chunk, begin, end)
+                if found is None:
+                    self.looking = True
+                    break
+                end, lives = found
             eids = gathering.add(chunk, begin, end) if lives else chunk.eids[begin:end]
             if eids:
                 self._cursor.position = eids[-1] + 1

@@ -107,6 +107,9 @@ class Subscriptions:
         if self._services.journal.fenced or (named and not terms.shared and self._in_use(request.node, name)):
             self._services.answer(Subscribed(owner, None, "in-use"))
             return
+        if named and not self._renewed(request, name):
+            self._services.answer(Subscribed(owner, None, "in-use"))
+            return
 
         def done(dispatch: Dispatch | LogError) -> None:
             if isinstance(dispatch, LogError):
@@ -120,7 +123,7 @@ class Subscriptions:
                 self._begun(owner, DurableSubscription(self._services, request, owner, closed, dispatch))
             elif dispatch.durable.terms.shared != terms.shared:  # it was begun by another meanwhile
                 self._services.answer(Subscribed(owner, None, "kind-differs"))
-            elif dispatch.links and not terms.shared:
+            elif (dispatch.links and not terms.shared) or dispatch.durable.terms.selector != terms.selector:
                 self._services.answer(Subscribed(owner, None, "in-use"))
             else:
                 closed = self._open.discard
@@ -155,6 +158,18 @@ class Subscriptions:
     def _differs(self, request: Subscribe, name: str) -> bool:
         known = self._shard.terms(request.node, name)
         return known is not None and known.shared != request.terms.shared
+
+    def _renewed(self, request: Subscribe, name: str) -> bool:
+        """A durable of that name for other events ends, and whoever asks waits for that and begins anew. False: it has
+        links, which did not ask for another."""
+        known = self._shard.terms(request.node, name)
+        if known is None or known.selector == request.terms.selector:
+            return True
+        durable = self._metadata.durable(request.node, name)
+        if durable is None or self._shard.occupied(durable.store, name):
+            return False
+        self._endings.renew(durable)
+        return True
 
     def _in_use(self, node: Node, durable: str) -> bool:
         dispatch = self._shard.opened(node, durable)

@@ -21,6 +21,7 @@ class Terms:
     durability: str = "unsettled-state"
     expiry: Expiry = "never"
     timeout_s: int = 0
+    selector: str = ""  # what it is for; empty: everything
 
     @property
     def volatile(self) -> bool:
@@ -41,7 +42,8 @@ def encode_terms(terms: Terms) -> dict[str, Any]:
     if terms == EXCLUSIVE:
         return {}
     said = {"shared": int(terms.shared), "durability": terms.durability}
-    return {"terms": {**said, "expiry": terms.expiry, "timeout_s": terms.timeout_s}}
+    selector = {"selector": terms.selector} if terms.selector else {}
+    return {"terms": {**said, "expiry": terms.expiry, "timeout_s": terms.timeout_s, **selector}}
 
 
 def decode_terms(record: dict[str, Any]) -> Terms:
@@ -49,4 +51,5 @@ def decode_terms(record: dict[str, Any]) -> Terms:
     said = record.get("terms")
     if said is None:
         return EXCLUSIVE
-    return Terms(bool(said["shared"]), said["durability"], said["expiry"], said["timeout_s"])
+    lasting = said["durability"], said["expiry"], said["timeout_s"]
+    return Terms(bool(said["shared"]), *lasting, said.get("selector", ""))

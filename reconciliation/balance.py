@@ -49,6 +49,7 @@ class DurableBalance:
     discarded: int
     dead_lettered: int
     expired: int
+    filtered: int  # not what the durable's selector lets through
     evicted: int  # given up because the node was full
     moved: int  # to another node, by command
     purged: int  # or passed over by a seek, by command
@@ -59,7 +60,7 @@ class DurableBalance:
     @property
     def difference(self) -> int:
         ended = self.acknowledged + self.discarded + self.dead_lettered + self.expired + self.evicted
-        ended += self.moved + self.purged
+        ended += self.filtered + self.moved + self.purged
         return self.entitled - ended - self.available - self.skipped - self.retained_out
 
 
@@ -131,6 +132,7 @@ def _durable(judgement: Judgement, totals: Mapping[Key, int], durable: Durable) 
         fates.get("discard", 0),
         fates.get("dead-letter", 0),
         fates.get("expired", 0),
+        fates.get("filtered", 0),
         fates.get("evicted", 0) + gone.get("evicted", 0),
         fates.get("move", 0),
         fates.get("purge", 0) + gone.get("purge", 0),

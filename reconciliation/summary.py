@@ -97,6 +97,7 @@ def durable_row(one: DurableBalance) -> dict[str, str | int]:
         "+discarded": one.discarded,
         "+dead letters": one.dead_lettered,
         "+expired": one.expired,
+        "+filtered": one.filtered,
         "+evicted": one.evicted,
         "+moved": one.moved,
         "+purged": one.purged,

@@ -15,7 +15,7 @@ from reconciliation.transforms.claims import TERMINAL
 GATEWAY_KEY = "^1;[a-z]+;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
 COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,19};"
 """Of a copy that the realm itself made of an event (docs/records.md, *Event key*): nobody published it."""
-ENDS = (*TERMINAL, "expired", "move")
+ENDS = (*TERMINAL, "expired", "filtered", "move")
 
 
 def outcome_records(records: DataFrame) -> DataFrame:
@@ -61,7 +61,7 @@ def _ranges(records: DataFrame) -> DataFrame:
 
 
 def terminals(settled: DataFrame) -> DataFrame:
-    """What ends an event for a durable: its consumer said so, or its time was over."""
+    """What ends an event for a durable: its consumer said so, its time was over, or it is not what that is for."""
     return settled.where(F.col("operation").isin(*ENDS))
 
 

@@ -20,6 +20,7 @@ _WAYS = {
     "acknowledge": "acknowledged",
     "dead-letter": "dead_lettered",
     "expired": "expired",
+    "filtered": "filtered",
     "move": "moved",
 }
 """Operation -> column of its count in a block; what remains of `ends` is discarded."""

@@ -90,6 +90,13 @@ def test_every_word_is_one_of_the_tables() -> None:
         (AmqpMap([(Symbol("a"), None)]), "none"),
         (AmqpMap([(Symbol("a"), None), (Symbol("b"), Described(Symbol("b"), ""))]), "unsupported"),
         (AmqpMap([(Symbol("a"), "a bare string")]), "unsupported"),
+        (AmqpMap([(Symbol("jms-selector"), "a bare string")]), "unsupported"),
+        (AmqpMap([(Symbol("a"), Described(Symbol("apache.org:selector-filter:string"), "x"))]), "selector"),
+        (AmqpMap([(Symbol("a"), Described(ULong(0x0000468C00000004), "x"))]), "selector"),
+        (AmqpMap([(Symbol("jms-selector"), Described(Symbol("whatever"), "x"))]), "selector"),
+        (AmqpMap([(Symbol("jms-selector"), Described(ULong(0x0000468C00000004), " "))]), "none"),
+        (AmqpMap([(Symbol("jms-selector"), Described(ULong(0x0000468C00000004), 7))]), "unsupported"),
+        (AmqpMap([(Symbol(key), Described(ULong(0x0000468C00000004), "x")) for key in "ab"]), "unsupported"),
     ],
 )
 def test_J_1_filters(filters: Any, said: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 from native_backend.acknowledgement import Acknowledgement
@@ -23,6 +23,7 @@ from native_backend.log import Log
 from native_backend.nodes import Node
 from native_backend.presence import Process, SystemPresence
 from native_backend.realm import Realm, Subscribe
+from native_backend.selection import Selection
 from native_backend.settlement import Settling
 from native_backend.spread import place
 from native_backend.subscription import Mode, Subscription
@@ -213,17 +214,32 @@ class Gateway:
         return eids
 
     def subscribed(
-        self, node: Node, mode: Mode, durable: str | None = None, link: object = None, terms: Terms = EXCLUSIVE
+        self,
+        node: Node,
+        mode: Mode,
+        durable: str | None = None,
+        link: object = None,
+        terms: Terms = EXCLUSIVE,
+        selection: Selection | None = None,
     ) -> Subscribed:
         owner = object()
-        self.ask(node, mode, durable, owner, terms, link)
+        self.ask(node, mode, durable, owner, terms, link, selection)
         return self.subscribed_to(owner)
 
     def ask(
-        self, node: Node, mode: Mode, durable: str | None, owner: object, terms: Terms, link: object = None
+        self,
+        node: Node,
+        mode: Mode,
+        durable: str | None,
+        owner: object,
+        terms: Terms,
+        link: object = None,
+        selection: Selection | None = None,
     ) -> None:
         """Subscribe without waiting."""
-        self.realm.subscribe(Subscribe(node, mode, durable, link or owner, terms=terms), owner)
+        if selection is not None:
+            terms = replace(terms, selector=selection.text)
+        self.realm.subscribe(Subscribe(node, mode, durable, link or owner, terms=terms, selection=selection), owner)
 
     def subscribed_to(self, owner: object) -> Subscribed:
         return self.answer(Subscribed, lambda answer: answer.owner is owner)
@@ -235,8 +251,9 @@ class Gateway:
         durable: str | None = None,
         link: object = None,
         terms: Terms = EXCLUSIVE,
+        selection: Selection | None = None,
     ) -> Consumer:
-        subscribed = self.subscribed(node, mode, durable, link, terms)
+        subscribed = self.subscribed(node, mode, durable, link, terms, selection)
         assert subscribed.subscription is not None, subscribed
         return Consumer(self, subscribed.subscription)
 

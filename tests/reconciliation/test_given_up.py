@@ -1,5 +1,5 @@
-"""Events that nobody accepted: dead letters (kept and discarded), expired, evicted, trimmed. None of it is an anomaly,
-and the books close; what is wrong with it does not stay hidden."""
+"""Events that nobody accepted: dead letters (kept and discarded), expired, filtered, evicted, trimmed. None of it is an
+anomaly, and the books close; what is wrong with it does not stay hidden."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def fill(world: World) -> None:
     run.settle(stale, sent[:1], "accepted")
     run.journal(stale, "queue", "expired", [one.eid for one in sent[1:3]], [0, 0], False, "ttl")
     run.journal(stale, "queue", "expired", [sent[3].eid], [0], False, "ttl", dead)
+    run.journal(stale, "queue", "filtered", [sent[4].eid], [0], False, "selector")
     sent = run.publish(small, 9)
     run.settle(small, sent[1:2], "accepted")
     run.sweep(small, "evicted", sent[0].eid, sent[5].eid)
@@ -58,7 +59,7 @@ def test_a_letter_is_in_the_books_of_both_nodes(result: Result) -> None:
 def test_what_the_realm_ended_by_itself_is_in_the_books(result: Result) -> None:
     queues = {one["node"]: one for one in result.manifest["balance"]["durables"]}
     stale, small, done = queues["stale"], queues["small"], queues["done"]
-    assert (stale["acknowledged"], stale["expired"], stale["available"]) == (1, 3, 2)
+    assert (stale["acknowledged"], stale["expired"], stale["filtered"], stale["available"]) == (1, 3, 1, 1)
     assert (small["entitled"], small["acknowledged"], small["evicted"], small["available"]) == (9, 1, 5, 3)
     assert (done["entitled"], done["acknowledged"], done["available"], done["retained_out"]) == (7, 5, 2, 0)
 

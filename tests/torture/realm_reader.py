@@ -20,7 +20,7 @@ from tests.torture.history import Said, read_body
 
 Record = tuple[int, bytes | None, bytes | None]  # offset, key, value
 Place = tuple[str, str]  # node, durable
-TERMINAL = ("acknowledge", "discard", "dead-letter", "expired", "evicted")
+TERMINAL = ("acknowledge", "discard", "dead-letter", "expired", "filtered", "evicted")
 
 
 @dataclass(slots=True)

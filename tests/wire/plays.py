@@ -29,7 +29,11 @@ from transformers.amqp_types import AmqpMap, Described, Symbol, ULong
 RCV = ("first", "second")
 SHARING = {"exclusive": None, "shared": "shared"}
 DURABILITY = ("none", "configuration", "unsettled-state")
-FILTER = AmqpMap([(Symbol("apache.org:selector-filter:string"), Described(Symbol("selector"), "a = 1"))])
+FILTERS = {
+    "none": None,
+    "selector": AmqpMap([(Symbol("a"), Described(Symbol("apache.org:selector-filter:string"), "a = 1"))]),
+    "unsupported": AmqpMap([(Symbol("apache.org:selector-filter:string"), Described(Symbol("another"), "a = 1"))]),
+}
 
 
 def play(table: str, facts: Facts, tables: TableSet) -> list[Any]:
@@ -49,7 +53,7 @@ def _attach(facts: Facts, tables: TableSet) -> list[Any]:
         peer.say(frames.transfer(0, MESSAGE))
     else:
         mode = None if facts["distribution_mode"] == "unset" else facts["distribution_mode"]
-        filters = FILTER if facts["filter"] == "unsupported" else None
+        filters = FILTERS[facts["filter"]]
         durable, capability = DURABILITY.index(facts["source_durability"]), SHARING[facts["sharing"]]
         source = frames.source(named, durable, mode, filters, dynamic=dynamic, capability=capability)
         source = frames.COORDINATOR if facts["address"] == "coordinator" else source

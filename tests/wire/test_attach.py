@@ -10,7 +10,7 @@ from tests.wire.peer import Peer
 from transformers.amqp_types import AmqpMap, Described, Symbol
 
 NOT_IMPLEMENTED = "amqp:not-implemented"
-FILTER = AmqpMap([(Symbol("selector"), Described(Symbol("apache.org:selector-filter:string"), "a = 1"))])
+FILTER = AmqpMap([(Symbol("selector"), Described(Symbol("apache.org:no-filter:string"), "a = 1"))])
 
 
 @pytest.mark.parametrize("direction", ["publish", "subscribe"])

@@ -1,0 +1,78 @@
+"""What a link takes of a node's events, and what it costs to find out.
+
+A `Selection` says of a column of stored values which ones match. Asking costs microseconds an event, and one match
+may lie behind a million others: so all links of a realm together ask about no more than `limits.selection_scan` events
+in a turn (a `Realm.poll`), and what a `Sieve` has found out is kept until the link has taken it.
+May import: the standard library, `native_backend.feed`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from native_backend.feed import Chunk, Feeds
+
+PIECE = 256  # events asked about at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """`text` as it was asked for: two selections of one text select the same."""
+
+    text: str
+    select: Callable[[list[bytes]], list[bool]]
+
+
+class ScanBudget:
+    """How many events may still be asked about in this turn."""
+
+    def __init__(self, feeds: Feeds, per_turn: int) -> None:
+        self._feeds = feeds
+        self._per_turn = per_turn
+        self._turn = -1
+        self._left = 0
+
+    def grant(self, count: int) -> int:
+        """So many of `count`."""
+        if self._turn != self._feeds.turn:
+            self._turn, self._left = self._feeds.turn, self._per_turn
+        granted = min(count, self._left)
+        self._left -= granted
+        return granted
+
+
+class Sieve:
+    """A selection at work for one link, and what it said of the events it was asked about last."""
+
+    __slots__ = ("_budget", "_eids", "_matches", "_selection")
+
+    def __init__(self, selection: Selection, budget: ScanBudget) -> None:
+        self._selection = selection
+        self._budget = budget
+        self._eids: list[int] = []
+        self._matches: list[bool] = []
+
+    def stretch(self, chunk: Chunk, begin: int, end: int) -> tuple[int, bool] | None:
+        """The first part of [begin, end) that all matches or all does not: where it ends, and whether it matches. None:
+        nothing more may be asked in this turn."""
+        at = self._known(chunk.eids[begin])
+        if at < 0:
+            granted = self._budget.grant(min(end - begin, PIECE))
+            if not granted:
+                return None
+            self._eids = chunk.eids[begin : begin + granted]
+            self._matches = self._selection.select(chunk.values[begin : begin + granted])
+            at = 0
+        matches, stop = self._matches, at + 1
+        bound = min(len(matches), at + end - begin)
+        while stop < bound and matches[stop] is matches[at]:
+            stop += 1
+        return begin + stop - at, matches[at]
+
+    def _known(self, eid: int) -> int:
+        """Its place among those asked about last; -1: it is none of them. Of one store the events that follow an event
+        are always the same."""
+        at = bisect_left(self._eids, eid)
+        return at if at < len(self._eids) and self._eids[at] == eid else -1

@@ -1,0 +1,211 @@
+"""A link with a selection at a queue or a durable: what it is given, and what becomes of what it passes over.
+
+* At a durable the selection is the durable's: what does not match has ended for it, and is journaled as `filtered`.
+* At a queue the selection is the link's own: what does not match is to be given to others, in its place, as if nobody
+  had ever looked at it.
+
+So a sifter has a place of its own to read from: first what is returned and not known to be unfit, then new events. It
+waits for nobody, and nobody waits for it: others are given what it passed over as they are given returned events.
+Memory: `unfit` has as many ranges as events under way at links and terminal ranges above the state's `low`; what it
+passes over makes at most `limits.passed_ranges` ranges, then it gets no further until others take some of it.
+Source: issue "selectors"; JMS 2.0 section 3.8. May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from native_backend.acknowledgement import Run
+from native_backend.delivery import Delivered, Gathering
+from native_backend.expiry import stretch
+from native_backend.feed import Chunk, Feed
+from native_backend.intervals import Intervals
+from native_backend.log import Failure
+from native_backend.selection import Selection, Sieve
+from native_backend.settlement import Settlement
+
+if TYPE_CHECKING:
+    from native_backend.sifters import Sifters
+
+_LOG = logging.getLogger(__name__)
+
+
+class Sifter:
+    """One link's. `looking`: there is something that it has not looked at yet."""
+
+    def __init__(self, sifters: Sifters, feed: Feed, link: Any, selection: Selection, ends: bool) -> None:
+        """`ends`: what does not match has ended, for this is a durable."""
+        self.link = link
+        self.looking = False
+        self.unfit = Intervals()
+        self._sifters, self._state, self._feed, self._ends = sifters, sifters.state, feed, ends
+        self._limits, self._clock = sifters.services.limits, sifters.services.clock
+        self._sieve = Sieve(selection, sifters.services.scanning)
+        self._cursor = feed.join(self._state.position)
+        self._resume = 0  # where the next look at what is returned begins
+        self._warned = False
+
+    def leave(self) -> None:
+        self._feed.leave(self._cursor)
+
+    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
+        """Events for this link now. Nobody takes while the durable is `paused`."""
+        self.looking = False
+        if self._sifters.dispatch.paused:
+            return None
+        if self._state.delayed:
+            self._state.wake(self._clock.epoch_us() // 1000)
+        gathering = Gathering(count_max, bytes_max)
+        while gathering.room > 0 and self._take_returned(gathering):
+            pass
+        self._sifters.count_repeated(gathering)
+        while gathering.room > 0 and not self.looking and self._take_new(gathering):
+            pass
+        return gathering.delivered(self._state.failed, self._sifters.dispatch.again_below)
+
+    # -- what was given before, or passed over
+
+    def _returned(self) -> tuple[int, int] | None:
+        """The lowest that is returned and not known to be unfit."""
+        returned, unfit, bound = self._state.returned, self.unfit, self._resume
+        for _ in range(self._limits.returned_scan):
+            found = returned.at_or_above(bound)
+            if found is None:
+                self._resume = 0
+                return None
+            hole = unfit.first_hole(*found)
+            if hole is not None:
+                return hole
+            known = unfit.at_or_above(found[0])
+            assert known is not None
+            bound = known[1] + 1
+        self._resume, self.looking = bound, True
+        return None
+
+    def _take_returned(self, gathering: Gathering) -> bool:
+        """Look at a stretch of it; False: nothing more of it now."""
+        place = self._returned()
+        if place is None:
+            return False
+        first, last = place
+        chunk = self._chunk(first)
+        if chunk is None:
+            self.looking = True  # what is there must be looked at before what lies behind it
+            return False
+        state = self._state
+        last = min(last, chunk.end - 1)
+        begin, end = chunk.index(first), chunk.index(last + 1)
+        if begin == end:  # nothing but gaps
+            state.returned.remove(first, last)
+            state.cover(first, last)
+            return True
+        found = self._look(chunk, begin, end)
+        if found is None:
+            return False
+        stop, fate = found
+        if fate == "fits":
+            eids = gathering.add(chunk, begin, stop)
+            if not eids:
+                return False
+            state.returned.remove(first, eids[-1])
+            self._sifters.given(self.link, chunk, eids)
+            return True
+        through = chunk.eids[stop - 1]
+        if fate == "unfit" and not self._ends:
+            self.unfit.add(first, through)
+            return True
+        state.returned.remove(first, through)
+        self._end(chunk, begin, stop, fate)
+        return True
+
+    # -- new events
+
+    def _take_new(self, gathering: Gathering) -> bool:
+        state = self._state
+        chunk = self._chunk(state.position)
+        if chunk is None:
+            return False
+        begin = chunk.index(state.position)
+        found = self._look(chunk, begin, len(chunk.eids))
+        if found is None:
+            return False
+        stop, fate = found
+        if fate == "unfit" and not self._ends:
+            return self._pass_over(chunk.eids[stop - 1])
+        if fate != "fits":
+            state.position = chunk.eids[stop - 1] + 1
+            self._end(chunk, begin, stop, fate)
+            return True
+        eids = gathering.add(chunk, begin, stop)
+        if not eids:
+            return False
+        self._sifters.given(self.link, chunk, eids)
+        state.position = eids[-1] + 1
+        return True
+
+    def _pass_over(self, through: int) -> bool:
+        """New events up to `through` are for others."""
+        state, first = self._state, self._state.position
+        if len(state.returned) >= self._limits.passed_ranges:
+            if not self._warned:
+                self._warned = True
+                _LOG.warning(
+                    "node %r: a selector has passed over %d stretches of events that nobody takes; it gets no further",
+                    *(self._sifters.dispatch.node.name, len(state.returned)),
+                )
+            return False
+        state.returned.add(first, through)
+        self._sifters.fresh.remove_below(state.low)
+        self._sifters.fresh.add(first, through)
+        self.unfit.add(first, through)
+        state.position = through + 1
+        return True
+
+    # -- common to both
+
+    def _chunk(self, eid: int) -> Chunk | None:
+        self._cursor.position = eid
+        chunk = self._feed.next(self._cursor)
+        if isinstance(chunk, Failure):
+            self._sifters.unreadable(chunk)
+            return None
+        return chunk
+
+    def _look(self, chunk: Chunk, begin: int, end: int) -> tuple[int, str] | None:
+        """The first part of [begin, end) with one fate: where it ends, and the fate: fits, unfit or expired. None: not
+        in this turn."""
+        if chunk.expiries_ms is not None:
+            end, lives = stretch(chunk.expiries_ms, begin, end, self._clock.epoch_us() // 1000)
+            if not lives:
+                return end, "expired"
+        found = self._sieve.stretch(chunk, begin, end)
+        if found is None:
+            self.looking = True
+            return None
+        stop, fits = found
+        return stop, "fits" if fits else "unfit"
+
+    def _end(self, chunk: Chunk, begin: int, stop: int, fate: str) -> None:
+        eids = chunk.eids[begin:stop]
+        if fate == "expired":
+            self._sifters.expire(eids, chunk)
+        else:
+            self._sifters.filter_out(eids, chunk)
+
+    # -- what the journal holds
+
+    def settled(self, settlement: Settlement, barred: bool) -> None:
+        """`barred`: this link wanted them to go elsewhere. What has ended comes to nobody, so it may be called unfit:
+        that joins the ranges."""
+        if barred or (settlement.operation != "return" and self.unfit):
+            self._avoid(settlement.runs)
+
+    def _avoid(self, runs: list[Run]) -> None:
+        for first, last, _, _ in runs:
+            self.unfit.add(first, last)
+        self.unfit.remove_below(self._state.low)
+
+    def forget(self) -> None:
+        """The place was moved: all is to be given as if for the first time."""
+        self.unfit, self._resume = Intervals(), 0

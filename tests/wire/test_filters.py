@@ -1,0 +1,91 @@
+"""Filters on the wire: what a selector lets through, what becomes of the rest, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gateway_process import GatewayProcess
+from tests.wire import frames
+from tests.wire.peer import Peer
+from transformers.amqp_types import AmqpMap, Described, Int, Symbol, ULong, encode
+
+SYMBOLIC, NUMERIC = Symbol("apache.org:selector-filter:string"), ULong(0x0000468C00000004)
+
+
+def selector(text: str, descriptor: Symbol | ULong = SYMBOLIC, key: str = "jms-selector") -> AmqpMap:
+    return AmqpMap([(Symbol(key), Described(descriptor, text))])
+
+
+def numbered(count: int, first: int = 0) -> list[bytes]:
+    """Messages with an application property `number`."""
+    numbers = range(first, first + count)
+    return [encode(Described(0x74, AmqpMap([("number", Int(n))]))) + frames.message() for n in numbers]
+
+
+def drained(peer: Peer, handle: int = 1) -> bool:
+    """Whether a drain is answered with nothing but the end of the credit."""
+    flow = peer.expect("flow")
+    while flow.field(4) != peer._theirs[handle] or flow.field(6) != 0:
+        flow = peer.expect("flow")
+    return flow.field(8) is True
+
+
+@pytest.mark.parametrize("descriptor", [SYMBOLIC, NUMERIC])
+def test_J_2_a_selector_lets_through_what_matches_and_is_echoed(
+    house: GatewayProcess, node: str, descriptor: Symbol | ULong
+) -> None:
+    """Known by its descriptor, in both forms, whatever its key."""
+    messages = numbered(20)
+    with Peer(house.port) as peer:
+        peer.stored(node, *messages)
+        filters = selector("number >= 15", descriptor, "any key")
+        attached = peer.consumer(frames.source(node, filters=filters), credit=10)
+        assert attached.field(5).value[7] == filters
+        got = peer.receive(5)
+        assert [seen.payload for seen in got] == messages[15:]
+        peer.credit(10, drain=True)
+        assert drained(peer)
+        peer.settle([seen.field(1) for seen in got], frames.state("accepted"))
+        peer.consumer(node, credit=20, handle=2, name="all the others")
+        assert [seen.payload for seen in peer.receive(15, handle=2)] == messages[:15]
+
+
+@pytest.mark.parametrize("durable", [0, 2])
+def test_a_selector_chooses_for_a_subscriber(house: GatewayProcess, node: str, durable: int) -> None:
+    messages = numbered(30)
+    with Peer(house.port) as peer:
+        peer.publisher(node, "channel", handle=5)
+        peer.consumer(frames.source(node, durable, filters=selector("number BETWEEN 10 AND 12")), credit=10)
+        peer.stored(node, *messages, kind="channel")
+        got = peer.receive(3)
+        assert [seen.payload for seen in got] == messages[10:13]
+        peer.settle([seen.field(1) for seen in got], frames.state("accepted"))
+        peer.nothing()
+
+
+@pytest.mark.parametrize("kind", ["queue", "channel"])
+@pytest.mark.parametrize(
+    ("text", "position"), [("a = = 1", 5), ("a = 'x", 5), ("1 +", 4), ("a = 1 OR " * 1000 + "a = 1", 8193)]
+)
+def test_S_R1d_J_6_a_selector_that_cannot_be_read_ends_the_link_and_says_where(
+    house: GatewayProcess, node: str, kind: str, text: str, position: int
+) -> None:
+    with Peer(house.port) as peer:
+        peer.publisher(node, kind, handle=5)
+        peer.send(frames.attach_receiver(frames.source(node, filters=selector(text))))
+        attached, detached = peer.expect("attach"), peer.expect("detach")
+        assert attached.field(5) is None and detached.field(1) is True
+        assert detached.condition == "amqp:invalid-field"
+        assert f"at character {position}:" in detached.field(2).value[1]
+        peer.consumer(node, handle=2, name="another")  # the session goes on
+
+
+def test_a_drain_waits_until_all_was_looked_at(house: GatewayProcess, node: str) -> None:
+    """More than is looked at in one turn lies before the match."""
+    messages = numbered(3000)
+    with Peer(house.port) as peer:
+        peer.stored(node, *messages)
+        peer.consumer(frames.source(node, filters=selector("number = 2999")))
+        peer.credit(5, drain=True)
+        assert [seen.payload for seen in peer.receive(1)] == messages[2999:]
+        assert drained(peer)
