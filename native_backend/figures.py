@@ -21,10 +21,11 @@ from native_backend.shard import Shard
 
 @dataclass(frozen=True, slots=True)
 class DurableFigures:
-    """One durable, or a queue's own state. EIDs count, gaps included."""
+    """One durable, or a queue's own state, in one of the node's stores. EIDs count, gaps included."""
 
     node: str
     durable: str
+    partition: int
     links: int
     low: int
     unsettled: int  # given and not settled, or to be given again
@@ -35,9 +36,10 @@ class DurableFigures:
 
 @dataclass(frozen=True, slots=True)
 class CapacityFigures:
-    """A node with a capacity, as far as it is counted; 0: no such bound."""
+    """A store of a node with a capacity, as far as it is counted; 0: no such bound."""
 
     node: str
+    partition: int
     events: int
     size_bytes: int
     events_max: int
@@ -118,6 +120,7 @@ class Figures:
         yield DurableFigures(
             node=node.name,
             durable=dispatch.durable.name,
+            partition=node.partition,
             links=len(dispatch.links),
             low=state.low,
             unsettled=max(0, state.position - state.low - settled),
@@ -133,6 +136,7 @@ class Figures:
                 properties = bounded.node.properties
                 yield CapacityFigures(
                     node=bounded.node.name,
+                    partition=bounded.node.partition,
                     events=bounded.occupancy.count,
                     size_bytes=bounded.occupancy.size_bytes,
                     events_max=properties.capacity_events or 0,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gateway.reload import Reload
 
 _STEP_CONNECTIONS = 100
-_DURABLE = ("node", "durable")
+_DURABLE = ("node", "durable", "partition")
 _PROCESS = ProcessCollector(registry=None)
 Parts = Iterator[Family | Metric | None]
 
@@ -126,7 +126,7 @@ def of_durables(figures: Figures) -> Parts:
         yield None
     if others:
         shown.append(_sum(others))
-    names = [(one.node, one.durable) for one in shown]
+    names = [_names(one) for one in shown]
 
     def family(name: str, about: str, values: list[int]) -> Family:
         samples = [(names[at], float(value)) for at, value in enumerate(values)]
@@ -138,9 +138,13 @@ def of_durables(figures: Figures) -> Parts:
     about = "Not settled, at the bottom, while events above are: what holds the mark back."
     yield family("hole_events", about, [one.hole for one in shown])
     yield family("settled_ranges", "Ranges of settled events above the mark.", [one.ranges for one in shown])
-    known = [((one.node, one.durable), float(one.waiting)) for one in shown if one.waiting is not None]
+    known = [(_names(one), float(one.waiting)) for one in shown if one.waiting is not None]
     about = "Not given to anybody yet, as of some seconds ago."
     yield Family("realmgate_durable_waiting_events", "gauge", about, _DURABLE, known)
+
+
+def _names(one: DurableFigures) -> tuple[str, str, str]:
+    return one.node, one.durable, OTHER if one.partition < 0 else str(one.partition)
 
 
 def _sum(others: list[DurableFigures]) -> DurableFigures:
@@ -148,6 +152,7 @@ def _sum(others: list[DurableFigures]) -> DurableFigures:
     return DurableFigures(
         node=OTHER,
         durable=OTHER,
+        partition=-1,
         links=sum(one.links for one in others),
         low=min(one.low for one in others),
         unsettled=sum(one.unsettled for one in others),
@@ -166,8 +171,8 @@ def of_capacities(figures: Figures) -> Parts:
         ("limit_bytes", "How many it takes; 0: any number.", [one.bytes_max for one in found]),
     )
     for name, about, values in columns:
-        samples = [((one.node,), float(value)) for one, value in zip(found, values, strict=True)]
-        yield Family(f"realmgate_node_{name}", "gauge", about, ("node",), samples)
+        samples = [((one.node, str(one.partition)), float(value)) for one, value in zip(found, values, strict=True)]
+        yield Family(f"realmgate_node_{name}", "gauge", about, ("node", "partition"), samples)
 
 
 def of_process() -> Parts:

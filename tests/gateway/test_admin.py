@@ -32,7 +32,7 @@ def test_what_happened_stands_in_the_metrics(gateway: StartGateway, kind: str) -
         peer.consumer("orders", credit=6)
         numbers = [seen.field(1) for seen in peer.receive(6)]
         peer.settle(numbers[2:], ACCEPTED)
-        durable = ("queue", "orders")
+        durable = ("queue", "orders", "0")
 
         def is_seen() -> bool:
             found = watch.metrics()
@@ -71,7 +71,7 @@ def test_every_metric_is_documented_and_every_documented_one_is_there(gateway: S
         peer.consumer("orders", credit=1)
         peer.receive(1)
         watch = Watch.of(process)
-        watch.until(lambda: ("realmgate_durable_waiting_events", ("queue", "orders")) in watch.metrics())
+        watch.until(lambda: ("realmgate_durable_waiting_events", ("queue", "orders", "0")) in watch.metrics())
         _, _, body = watch.ask("/metrics")
     there = set(re.findall(r"^# TYPE (realmgate_\w+) ", body.decode(), re.MULTILINE))
     table = PAGE.read_text().split("\n## Alerts")[0]
@@ -140,3 +140,20 @@ def test_an_address_in_use_is_told_and_nothing_starts(gateway: StartGateway, tmp
     second.launch()
     assert second.await_exit() == 2
     assert f"realmgate: Address already in use: {url}" in second.log()
+
+
+def test_every_store_of_a_spread_node_is_shown_by_itself(gateway: StartGateway) -> None:
+    process = gateway("embedded", admin=ADMIN)
+    process.command("node", "create", "wide", "--kind", "queue", "--partitions", "3", "--capacity-events", "1000")
+    watch = Watch.of(process)
+    with Peer(process.port) as peer:
+        peer.publisher("wide")
+        peer.outcomes(len(peer.publish(*[MESSAGE] * 30)))
+        peer.consumer("wide", credit=9)
+        peer.receive(9)
+        found = watch.metrics()
+        unsettled = [found["realmgate_durable_unsettled_events", ("queue", "wide", str(part))] for part in range(3)]
+        assert sum(unsettled) == 9
+        assert found["realmgate_unsettled_deliveries", ()] == 9
+        events = [number for (name, _), number in found.items() if name == "realmgate_node_events"]
+        assert sum(events) == 30

@@ -178,7 +178,7 @@ def test_a_code_is_one_word_and_there_are_so_many() -> None:
 
 
 def _durables(count: int) -> Figures:
-    found = [DurableFigures(f"n{at}", "d", 1, 10 + at, 2, 3, 4, 5) for at in range(count)]
+    found = [DurableFigures(f"n{at}", "d", 0, 1, 10 + at, 2, 3, 4, 5) for at in range(count)]
     return cast(Figures, SimpleNamespace(durables=lambda: iter(found)))
 
 
@@ -186,7 +186,9 @@ def test_durables_beyond_the_bound_are_one() -> None:
     families = [family for family in metrics.of_durables(_durables(METRIC_DURABLES + 7)) if isinstance(family, Family)]
     by_name = {family.name: dict(family.samples) for family in families}
     assert all(len(samples) == METRIC_DURABLES + 1 for samples in by_name.values())
-    others = {name.removeprefix("realmgate_durable_"): samples[OTHER, OTHER] for name, samples in by_name.items()}
+    others = {
+        name.removeprefix("realmgate_durable_"): samples[OTHER, OTHER, OTHER] for name, samples in by_name.items()
+    }
     assert others == {
         "consumers": 7,
         "low_eid": 10 + METRIC_DURABLES,
