@@ -56,7 +56,7 @@ class Subscriptions:
         for subscription in list(self._open) if node is not None else ():
             of = subscription.node
             if node is not None and of.topic_id == node.topic_id and of.partitions < node.partitions:
-                subscription.revoke("more-partitions", "unexpected")
+                subscription.revoke("more-partitions", "in-use")
 
     def begin(self, request: Subscribe, owner: object) -> None:
         """Answered by `Subscribed`."""

@@ -72,23 +72,23 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
     topics = {one.topic for one in landed.extent.ranges}
     nodes = {store: node for store, node in metadata.stores.items() if node.topic in topics}
     snapshots = dict(_snapshots(landed, unreadable))
-    positions = {(one.group, one.topic): one.position for one in landed.extent.positions}
+    positions = {(one.group, one.topic, one.partition): one.position for one in landed.extent.positions}
     durables = [
         DurableState(
             durable,
             snapshots.get((durable.store, durable.name)),
-            positions.get((durable.group, nodes[durable.store].topic)),
+            positions.get((durable.group, node.topic, node.partition)),
         )
-        for durable in metadata.durables.values()
-        if durable.store in nodes
+        for node, durable in metadata.each_durable()
+        if node.store in nodes
     ]
     tables = [record for _, record in _newest(landed, "tables", unreadable)]
     return Catalog(
         nodes,
-        sorted(durables, key=lambda state: (state.durable.node, state.durable.name)),
+        sorted(durables, key=lambda state: (state.durable.node, state.durable.name, state.durable.store)),
         [cell for table in tables for cell in _cells(table)],
         frozenset(table["digest"] for table in tables),
-        {store: landed.extent.first_kept(node.topic) for store, node in nodes.items()},
+        {store: landed.extent.first_kept(node.topic, node.partition) for store, node in nodes.items()},
         landed.extent.first_kept(f"{realm.prefix}.journal"),
         unreadable,
     )

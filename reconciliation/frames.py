@@ -84,7 +84,7 @@ def small(
 ) -> Small:
     """`evicted`: store -> the EID below which everything was given up because it was full."""
     kept = catalog.first_kept
-    nodes = [(store, node.name, node.topic, kept[store]) for store, node in catalog.nodes.items()]
+    nodes = [(store, node.name, node.topic, node.partition, kept[store]) for store, node in catalog.nodes.items()]
     durables = [
         (
             s.durable.store,

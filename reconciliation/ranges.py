@@ -43,9 +43,9 @@ class Extent:
     ranges: tuple[Range, ...]
     positions: tuple[GroupPosition, ...]
 
-    def first_kept(self, topic: str) -> int:
-        """The first kept offset of partition 0; 0 for a topic that is not read."""
-        return next((one.first for one in self.ranges if one.topic == topic and one.partition == 0), 0)
+    def first_kept(self, topic: str, partition: int = 0) -> int:
+        """The first kept offset of a partition; 0 for one that is not read."""
+        return next((one.first for one in self.ranges if (one.topic, one.partition) == (topic, partition)), 0)
 
     @property
     def offsets(self) -> int:

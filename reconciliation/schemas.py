@@ -37,7 +37,7 @@ entries array<struct<
 """
 
 RECORD_DDL = "topic string, partition int, offset bigint, timestamp bigint, key binary, value binary"
-NODES = "store bigint, node string, topic string, first_kept bigint"
+NODES = "store bigint, node string, topic string, partition int, first_kept bigint"
 DURABLES = (
     "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint, evicted_below bigint"
 )

@@ -94,10 +94,11 @@ def copied(settled: DataFrame) -> DataFrame:
 
 
 def events(records: DataFrame, nodes: DataFrame) -> DataFrame:
-    """One row per event of a node that exists. `nodes`: store, node, topic (small)."""
+    """One row per event of a node that exists. `nodes`: store, node, topic, partition (small)."""
     key = F.col("key").cast("string")
     fields = F.when(key.rlike(GATEWAY_KEY), F.split(key, ";", 5))
-    placed = records.join(F.broadcast(nodes.select("topic", "store", "node")), "topic", "inner")
+    stores = nodes.select("topic", "partition", "store", "node")
+    placed = records.join(F.broadcast(stores), ["topic", "partition"], "inner")
     return placed.select(
         "store",
         "node",

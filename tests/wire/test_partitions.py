@@ -1,0 +1,167 @@
+"""Nodes of several stores over a socket, frame by frame: priority levels (semantics 2.C), plain partitions, groups."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gateway_process import GatewayProcess
+from tests.wire import frames
+from tests.wire.frames import Seen
+from tests.wire.peer import Peer
+from tests.wire.transacting import Transacting
+from transformers.amqp_types import Described, UByte, ULong, encode
+
+ACCEPTED = frames.state("accepted")
+RELEASED = frames.state("released")
+
+
+def urgent(priority: int | None, body: bytes) -> bytes:
+    header = b"" if priority is None else encode(Described(ULong(0x70), [True, UByte(priority)]))
+    return frames.message(body, header)
+
+
+def grouped(group: str, body: bytes) -> bytes:
+    return encode(Described(ULong(0x73), [None] * 10 + [group])) + frames.message(body)
+
+
+def bodies(came: list[Seen]) -> list[bytes]:
+    return [seen.payload[-2:] for seen in came]
+
+
+def stores(came: list[Seen]) -> list[int]:
+    """What the delivery tags name: `<store>:<eid>`."""
+    return [int(seen.field(2).partition(b":")[0]) for seen in came]
+
+
+def one_by_one(peer: Peer, count: int) -> list[Seen]:
+    """With credit for one at a time."""
+    came = []
+    for _ in range(count):
+        peer.credit(1)
+        came += peer.receive(1)
+        peer.settle([came[-1].field(1)], ACCEPTED)
+    return came
+
+
+@pytest.mark.parametrize(
+    ("levels", "classes"),
+    [
+        (2, [{0, 1, 2, 3, 4}, {5, 6, 9, 255}]),
+        (3, [{0, 3}, {4}, {5, 9, 200}]),
+        (10, [{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9, 10, 255}]),
+        (12, [{0}, {5}, {10}, {11, 12, 255}]),
+    ],
+)
+def test_C_2_C_3_priorities_fall_into_as_many_levels_as_the_node_has(
+    house: GatewayProcess, node: str, levels: int, classes: list[set[int]]
+) -> None:
+    house.command("node", "create", node, "--priority-levels", str(levels))
+    sent = [priority for some in classes for priority in sorted(some)]
+    with Peer(house.port) as peer:
+        peer.stored(node, *(urgent(priority, b"%02x" % priority) for priority in sent))
+        peer.consumer(node)
+        came = one_by_one(peer, len(sent))
+    expected = [b"%02x" % priority for some in reversed(classes) for priority in sorted(some)]
+    assert bodies(came) == expected
+    of_store = dict(zip(bodies(came), stores(came), strict=True))
+    assert [len({of_store[b"%02x" % priority] for priority in some}) for some in classes] == [1] * len(classes)
+    assert len(set(of_store.values())) == len(classes)
+
+
+def test_C_4_the_order_within_a_level_is_kept(house: GatewayProcess, node: str) -> None:
+    house.command("node", "create", node, "--priority-levels", "10")
+    with Peer(house.port) as peer:
+        peer.stored(node, urgent(4, b"A "), urgent(9, b"B "), urgent(9, b"C "), urgent(None, b"D "))
+        peer.consumer(node)
+        assert bodies(one_by_one(peer, 4)) == [b"B ", b"C ", b"A ", b"D "], "without a header: 4"
+
+
+def test_links_are_spread_and_each_keeps_its_order(house: GatewayProcess, node: str) -> None:
+    house.command("node", "create", node, "--partitions", "3")
+    with Peer(house.port) as peer:
+        for link in range(3):
+            peer.stored(node, *(frames.message(b"%d%d" % (link, at)) for at in range(5)))
+        peer.consumer(node, credit=15)
+        came = peer.receive(15)
+        of_link = {link: [body for body in bodies(came) if body[:1] == b"%d" % link] for link in range(3)}
+        assert of_link == {link: [b"%d%d" % (link, at) for at in range(5)] for link in range(3)}
+        assert len(set(stores(came))) == 3
+        given_back = came[3:9]
+        peer.settle([seen.field(1) for seen in came if seen not in given_back], ACCEPTED, settled=False)
+        assert set(peer.outcomes(9).values()) == {"accepted"}
+        peer.settle([seen.field(1) for seen in given_back], RELEASED, settled=False)
+        assert set(peer.outcomes(6).values()) == {"released"}
+        peer.credit(6)
+        again = peer.receive(6)
+        assert sorted(seen.field(2) for seen in again) == sorted(seen.field(2) for seen in given_back)
+    with Peer(house.port) as peer:  # what the other one left behind
+        peer.consumer(node, credit=20)
+        last = peer.receive(6)
+        assert sorted(bodies(last)) == sorted(bodies(again))
+        peer.settle([seen.field(1) for seen in last], ACCEPTED)
+        peer.nothing(0.1)
+
+
+def test_a_group_stays_in_one_store_whoever_sends_it(house: GatewayProcess, node: str) -> None:
+    house.command("node", "create", node, "--partitions", "4")
+    groups = [f"group-{at}" for at in range(8)]
+    with Peer(house.port) as peer:
+        for half in range(2):
+            peer.stored(node, *(grouped(group, b"%d%d" % (half, at)) for at, group in enumerate(groups)))
+        peer.consumer(node, credit=20)
+        came = peer.receive(16)
+    of_group: dict[bytes, list[tuple[int, bytes]]] = {}
+    for store, body in zip(stores(came), bodies(came), strict=True):
+        of_group.setdefault(body[1:], []).append((store, body[:1]))
+    assert all(first[0] == second[0] for first, second in of_group.values())
+    assert all([half for _, half in found] == [b"0", b"1"] for found in of_group.values())
+    assert len(set(stores(came))) > 1
+
+
+def test_a_transaction_over_several_stores_is_done_as_a_whole_or_not(house: GatewayProcess, node: str) -> None:
+    source, target = f"{node}.source", f"{node}.target"
+    for name in (source, target):
+        house.command("node", "create", name, "--priority-levels", "3")
+    sent = [urgent(priority, b"p%d" % priority) for priority in (0, 4, 9)]
+    with Transacting(house.port) as peer:
+        peer.stored(source, *sent)
+        peer.publisher(target)
+        peer.consumer(source, credit=3)
+        came = peer.receive(3)
+        transaction = peer.begun()
+        peer.post(transaction, *sent)
+        peer.told(3)
+        for seen in came:
+            peer.retire(transaction, seen.field(1))
+        assert peer.discharge(transaction, fail=True) == "accepted"
+        assert {state for state, _ in peer.told(3).values()} == {"released"}
+        transaction = peer.declare()
+        peer.post(transaction, *sent)
+        peer.told(3)
+        for seen in came:
+            peer.retire(transaction, seen.field(1))
+        assert peer.discharge(transaction) == "accepted"
+    with Peer(house.port) as peer:
+        peer.consumer(target)
+        assert bodies(one_by_one(peer, 3)) == [b"p9", b"p4", b"p0"]
+        peer.consumer(source, credit=5, handle=2, name="source")
+        peer.nothing(0.1)
+
+
+def test_whoever_consumes_from_a_node_that_grows_has_to_attach_again(house: GatewayProcess, node: str) -> None:
+    house.command("node", "create", node)
+    with Peer(house.port) as peer:
+        peer.stored(node, frames.message(b"01"), frames.message(b"02"))
+        peer.consumer(node, credit=5)
+        assert bodies(peer.receive(2)) == [b"01", b"02"]
+        house.command("node", "set", node, "partitions=2")
+        assert set(peer.outcomes(2).values()) == {"released"}
+        assert peer.detached() == "amqp:resource-locked"
+    with Peer(house.port) as peer:
+        for link in range(2):
+            peer.stored(node, frames.message(b"1%d" % link))
+        peer.consumer(node, credit=5)
+        came = peer.receive(4)
+        assert sorted(bodies(came)) == [b"01", b"02", b"10", b"11"]
+        peer.settle([seen.field(1) for seen in came], ACCEPTED)
+        peer.nothing(0.1)
