@@ -9,7 +9,9 @@ May import: `gateway`, `native_backend`, the standard library.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TextIO
 
@@ -31,33 +33,64 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """Carry out one parsed durable command."""
     if arguments.action == "list":
         return _list(settings, arguments, out)
-    found = find(settings, arguments.node, arguments.durable)
-    if found is None:
+    stores = find(settings, arguments.node, arguments.durable, getattr(arguments, "partition", None))
+    if not stores:
         return unknown(arguments.node, arguments.durable)
     if arguments.action == "show":
-        return _show(found, arguments.json, out)
+        return _show(stores, arguments.json, out)
     name = f"durable {printable(arguments.durable)} of {printable(arguments.node)}"
-    if found.durable.name == QUEUE and found.node.kind == "queue":
+    if arguments.durable == QUEUE and stores[0].node.kind == "queue":
         raise NodeError(f"{printable(arguments.node)} is a queue: realmgate queue purge and node delete are for those")
     if arguments.action == "delete":
-        held = found.unsettled + found.waiting
+        held = held_of(stores)
         if not confirmed(f"Delete {name}, with at most {held} events that it has not settled?", arguments.yes, out):
             return 1
-        return told(carry_out(settings, "delete", found.durable), "delete", name, out)
+        return told(carry_out(settings, "delete", stores[0].durable), "delete", name, out)
+    if arguments.to.isdigit():
+        one_store(stores)
     with closing(open_log(settings)) as log:
-        eid = _place(log, found, arguments.to)
-    if not confirmed(f"Move {name} from {found.state.low} to {eid}?", arguments.yes, out):
+        places = [_place(log, one, arguments.to) for one in stores]
+    ways = ", ".join(f"from {one.state.low} to {eid}" for one, eid in zip(stores, places, strict=True))
+    if not confirmed(f"Move {name} {ways}?", arguments.yes, out):
         return 1
-    return told(carry_out(settings, "seek", found.durable, eid=eid), "seek", name, out)
+    columns = zip(stores, places, strict=True)
+    return told(in_turn(carry_out(settings, "seek", one.durable, eid=eid) for one, eid in columns), "seek", name, out)
 
 
-def find(settings: Settings, node_name: str, durable: str) -> Observed | None:
-    """One durable as it is now."""
+def find(settings: Settings, node_name: str, durable: str, partition: int | None = None) -> list[Observed]:
+    """One durable as it is now, in every store of its node, or in the one that lies in that partition."""
     with closing(open_log(settings)) as log:
         metadata = realm_metadata(log, settings.realm.prefix)
         node = metadata.nodes.get(node_name)
         observed = [] if node is None else observe(log, settings.realm.prefix, metadata, node)
-    return next((one for one in observed if one.durable.name == durable), None)
+    stores = [one for one in observed if one.durable.name == durable]
+    if stores and partition is not None:
+        if partition >= len(stores):
+            raise NodeError(f"node {printable(node_name)} has the partitions 0 to {len(stores) - 1}")
+        return [stores[partition]]
+    return stores
+
+
+def one_store(stores: Sequence[Observed]) -> Observed:
+    """An EID is one of a store."""
+    if len(stores) > 1:
+        raise NodeError(f"an EID is one of a store, and the node has {len(stores)}: say which by --partition")
+    return stores[0]
+
+
+def held_of(stores: Sequence[Observed]) -> int:
+    return sum(one.unsettled + one.waiting for one in stores)
+
+
+def in_turn(replies: Iterable[Reply]) -> Reply:
+    """Of one command a store, as far as each is done: one reply."""
+    count, details = 0, []
+    for reply in replies:
+        count += reply.count
+        details.append(reply.detail)
+        if reply.answer != "done":
+            break
+    return replace(reply, count=count, detail="; ".join(detail for detail in details if detail))
 
 
 def unknown(node: str, durable: str) -> int:
@@ -90,24 +123,28 @@ def _list(settings: Settings, arguments: argparse.Namespace, out: TextIO) -> int
         (
             printable(one.node.name),
             printable(one.durable.name),
+            str(one.node.partition),
             _held_as(one),
             *map(str, _numbers(one)),
             printable(one.durable.group),
         )
         for one in observed
     ]
-    write_table(("NODE", "DURABLE", "HELD", "LOW", "UNSETTLED", "WAITING", "FAILED", "GROUP"), rows, out)
+    write_table(("NODE", "DURABLE", "PARTITION", "HELD", "LOW", "UNSETTLED", "WAITING", "FAILED", "GROUP"), rows, out)
     return 0
 
 
-def _show(one: Observed, as_json: bool, out: TextIO) -> int:
+def _show(stores: Sequence[Observed], as_json: bool, out: TextIO) -> int:
+    described = [_described(one) for one in stores]
     if as_json:
-        write_json(_described(one), out)
+        write_json(described if len(stores) > 1 else described[0], out)
         return 0
-    out.write(f"durable {printable(one.durable.name)} of {one.node.kind} {printable(one.node.name)}\n")
-    for key, value in _described(one).items():
-        if key not in ("node", "durable", "kind"):
-            out.write(f"  {key} {printable(str(value))}\n")
+    first = stores[0]
+    out.write(f"durable {printable(first.durable.name)} of {first.node.kind} {printable(first.node.name)}\n")
+    for one in described:
+        for key, value in one.items():
+            if key not in ("node", "durable", "kind"):
+                out.write(f"  {key} {printable(str(value))}\n")
     return 0
 
 
@@ -126,6 +163,7 @@ def _described(one: Observed) -> dict[str, Any]:
         "node": one.node.name,
         "durable": one.durable.name,
         "kind": one.node.kind,
+        "partition": one.node.partition,
         "held": _held_as(one),
         "expiry": one.durable.terms.expiry,
         "timeout_s": one.durable.terms.timeout_s,
@@ -160,7 +198,7 @@ def _first_at(log: Log, found: Observed, at_ms: int) -> int:
     low, high = found.first, found.end
     while low < high:
         middle = (low + high) // 2
-        records = log.read_range(found.node.topic, 0, middle, 1)
+        records = log.read_range(found.node.topic, found.node.partition, middle, 1)
         if not records.offsets or records.offsets[0] >= high or records.timestamps_ms[0] >= at_ms:
             high = middle
         else:

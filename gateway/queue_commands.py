@@ -10,15 +10,18 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime
+from itertools import chain, islice
 from typing import Any, TextIO
 
 from gateway.commanding import carry_out
-from gateway.durable_commands import find, told, unknown
+from gateway.durable_commands import find, held_of, in_turn, one_store, told, unknown
 from gateway.open_log import open_log
 from gateway.printout import confirmed, printable, write_json, write_table
 from gateway.settings import Settings
+from native_backend.commands import Reply
 from native_backend.observing import Event, Observed, unsettled_events
 from transformers.amqp_types import DecodeError, Described, decode
 from transformers.sections import BODY, section_offsets
@@ -28,29 +31,45 @@ _PREVIEW = 60
 
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """Carry out one parsed queue command."""
-    found = find(settings, arguments.node, arguments.durable)
-    if found is None:
+    stores = find(settings, arguments.node, arguments.durable, arguments.partition)
+    if not stores:
         return unknown(arguments.node, arguments.durable)
     if arguments.action == "peek":
-        return _peek(settings, found, arguments, out)
-    name = f"{found.node.kind} {printable(found.node.name)}"
+        return _peek(settings, stores, arguments, out)
+    name = f"{stores[0].node.kind} {printable(stores[0].node.name)}"
     if arguments.action == "purge":
+        if arguments.below:
+            one_store(stores)
         below = f" below EID {arguments.below}" if arguments.below else ""
-        held = found.unsettled + found.waiting
+        held = held_of(stores)
         question = f"Purge {name}{below}: at most {held} events are gone for ever?"
         if not confirmed(question, arguments.yes, out):
             return 1
-        return told(carry_out(settings, "purge", found.durable, eid=arguments.below), "purge", name, out)
+        replies = (carry_out(settings, "purge", one.durable, eid=arguments.below) for one in stores)
+        return told(in_turn(replies), "purge", name, out)
     count = f"{arguments.count} events" if arguments.count else "all events"
     if not confirmed(f"Move {count} of {name} to {printable(arguments.to)}?", arguments.yes, out):
         return 1
-    reply = carry_out(settings, "move", found.durable, count=arguments.count, to=arguments.to)
-    return told(reply, "move", name, out)
+    return told(in_turn(_moves(settings, stores, arguments.count, arguments.to)), "move", name, out)
 
 
-def _peek(settings: Settings, found: Observed, arguments: argparse.Namespace, out: TextIO) -> int:
+def _moves(settings: Settings, stores: list[Observed], count: int, to: str) -> Iterator[Reply]:
+    """One store after another, until so many were moved; 0: all."""
+    left = count
+    for one in stores:
+        reply = carry_out(settings, "move", one.durable, count=left, to=to)
+        yield reply
+        left -= reply.count
+        if count and left <= 0:
+            return
+
+
+def _peek(settings: Settings, stores: list[Observed], arguments: argparse.Namespace, out: TextIO) -> int:
+    if arguments.start:
+        one_store(stores)
     with closing(open_log(settings)) as log:
-        events = [*unsettled_events(log, found, arguments.start, arguments.count)]
+        found = chain.from_iterable(unsettled_events(log, one, arguments.start, arguments.count) for one in stores)
+        events = [*islice(found, arguments.count)]
     if arguments.json:
         write_json([_described(event) for event in events], out)
         return 0

@@ -13,6 +13,7 @@ from gateway.property_words import WORDS
 from native_backend.durables import QUEUE
 
 _YES = "do not ask (nobody is asked without a terminal)"
+_PARTITION = "only that one of a node that has several; default: all"
 AddConfig = Callable[[argparse.ArgumentParser], None]
 
 
@@ -57,6 +58,8 @@ def add_durable(durable: argparse.ArgumentParser, add_config: AddConfig) -> None
         action.add_argument("node", metavar="NODE")
         action.add_argument("durable", metavar="DURABLE", help="CONTAINER-ID:LINK-NAME")
     seek.add_argument("--to", required=True, metavar="PLACE", help="an EID, beginning, end, or a time with its zone")
+    for action in (show, seek):
+        action.add_argument("--partition", type=_count, metavar="N", help=_PARTITION)
     for action in (listing, show):
         action.add_argument("--json", action="store_true", help="for programs")
     for action in (seek, delete):
@@ -73,6 +76,7 @@ def add_queue(queue: argparse.ArgumentParser, add_config: AddConfig) -> None:
     for action in (peek, purge, move):
         action.add_argument("node", metavar="NODE")
         action.add_argument("--durable", default=QUEUE, metavar="NAME", help="of a channel; default: the queue itself")
+        action.add_argument("--partition", type=_count, metavar="N", help=_PARTITION)
     peek.add_argument("--count", type=_count, default=10, metavar="N", help="default: 10")
     peek.add_argument("--from", dest="start", type=_count, default=0, metavar="EID", help="default: the lowest")
     peek.add_argument("--json", action="store_true", help="for programs")

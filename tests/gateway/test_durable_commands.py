@@ -140,3 +140,41 @@ def test_a_durable_is_sought_by_every_kind_of_place(run: Run, config: Path, tmp_
         assert (code, says in err) == (1, True)
     code, _, err = run("durable", "list", "nowhere")
     assert (code, "there is no node nowhere" in err) == (1, True)
+
+
+def test_commands_go_to_every_store_of_a_node_or_to_the_one_that_is_named(run: Run, tmp_path: Path) -> None:
+    for words in (("wide", "--partitions", "2"), ("dead", "--priority-levels", "3")):
+        assert run("node", "create", *words)[0] == 0
+    assert run("node", "create", "news", "--kind", "channel", "--partitions", "2")[0] == 0
+    with serving(tmp_path) as gateway:
+        wide, news = gateway.find("wide"), gateway.find("news")
+        assert wide is not None and news is not None
+        for part in wide.parts:
+            gateway.publish(part, [b"%d:%s" % (part.partition, body) for body in bodies(5)])
+        gateway.consumer(news, "durable", "c:d").subscription.close()
+        for part in news.parts:
+            gateway.publish(part, bodies(4))
+        with turning(gateway):
+            peeked = json.loads(run("queue", "peek", "wide", "--json")[1])
+            assert [event["body"][0] for event in peeked] == ["0"] * 5 + ["1"] * 5
+            code, _, err = run("queue", "peek", "wide", "--from", "1")
+            assert (code, "say which by --partition" in err) == (1, True)
+            assert len(json.loads(run("queue", "peek", "wide", "--partition", "1", "--from", "1", "--json")[1])) < 6
+            code, out, err = run("queue", "move", "wide", "--to", "dead", "--count", "7", "--yes")
+            assert (code, out, err) == (0, "queue wide: 7 events are moved\n", "")
+            left = json.loads(run("queue", "peek", "wide", "--json")[1])
+            assert [event["body"] for event in left] == ["1:00000002", "1:00000003", "1:00000004"]
+            assert [len(json.loads(run("queue", "peek", "dead", "--partition", str(at), "--json")[1]))
+                    for at in range(3)] == [0, 7, 0], "the level of those that name no priority"  # fmt: skip
+            assert run("queue", "purge", "wide", "--yes")[0] == 0
+            assert run("queue", "peek", "wide", "--json")[1] == "[]\n"
+            assert run("durable", "seek", "news", "c:d", "--to", "end", "--yes")[0] == 0
+            shown = json.loads(run("durable", "show", "news", "c:d", "--json")[1])
+            assert [(one["partition"], one["low"] == one["end"]) for one in shown] == [(0, True), (1, True)]
+            code, _, err = run("durable", "seek", "news", "c:d", "--to", "2")
+            assert (code, "say which by --partition" in err) == (1, True)
+            assert run("durable", "seek", "news", "c:d", "--to", "beginning", "--partition", "1", "--yes")[0] == 0
+        assert len(gateway.consumer(news, "durable", "c:d").receive(4)) == 4
+        with turning(gateway):
+            assert run("durable", "delete", "news", "c:d", "--yes")[0] == 0
+            assert json.loads(run("durable", "list", "news", "--json")[1]) == []
