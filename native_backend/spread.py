@@ -130,6 +130,7 @@ class SpreadSubscription(Subscription):
                 self._turn += 1
                 return replace(delivered, partition=at)
             if self._start_until_s and self._is_starting(at):
+                self.looking = True
                 return None
         self.looking = any(store.looking for store in self._stores)
         return None
