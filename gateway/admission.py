@@ -199,6 +199,7 @@ class Admission:
         facts = self._facts(self._node, answer.subscription.durable)
         self.link.owner = consuming_link(self.connection, self.link, self.terminus, answer.subscription, facts)
         self.connection.consuming[self.link.owner] = None
+        self.link.owner.wake()
         self.connection.touch()
 
     def _give_back(self, subscription: Subscription) -> None:

@@ -177,8 +177,9 @@ class Connection:
             fact.link.owner.on_dispositions(fact)
 
     def _on_flowed(self, fact: Flowed) -> None:
-        if isinstance(fact.link.owner, ConsumingLink) and not self._ends(fact.link):
-            fact.link.owner.pump()
+        link = fact.link.owner
+        if isinstance(link, ConsumingLink) and not self._ends(fact.link) and link.pump():
+            link.wake()  # there may be more
 
     def _ends(self, link: Link) -> bool:
         """The end of the link is read already. An event given now would leave settled, its record saying otherwise."""
@@ -258,6 +259,7 @@ class Connection:
                     link.unheard += zip(fact.seqs, fact.eids, strict=True)
         if owner is not None:
             self.consuming.pop(owner, None)
+            self.gateway.ready.pop(owner, None)
             owner.ended(cause)
 
     def lose(self, cause: str) -> None:

@@ -64,18 +64,27 @@ class ConsumingLink:
 
     # -- out
 
+    def wake(self) -> None:
+        """To be visited in the next turn: there may be something for it."""
+        self._house.ready[self] = None
+
     def pump(self) -> bool:
         """Send what there is within credit; True when something went out."""
         link = self.link
         credit = link.credit
+        if credit <= 0 or not link.alive:
+            return False  # until the peer grants credit
         room = min(credit, self._limits.unsettled_per_link - len(link.unsettled))
-        if room <= 0 or not link.alive or self.connection.congested:
+        if room <= 0 or self.connection.congested:
+            self.wake()
             return False
         delivered = self.subscription.take(room, self._limits.take_bytes)
         if delivered is None:
             if link.draining and not self.subscription.looking:
                 link.drained()
                 self.connection.touch()
+            elif not self.subscription.park(self.wake):
+                self.wake()
             return False
         self._send(delivered)
         self.connection.touch()

@@ -55,6 +55,7 @@ class Gateway:
         )
         self.connections: dict[Connection, None] = {}
         self.touched: dict[Connection, None] = {}
+        self.ready: dict[ConsumingLink, None] = {}  # may get something in the next turn; all others are not visited
         self.links = 0
         self.link_names: dict[LinkName, tuple[Connection, Link]] = {}
         self.in_flight_bytes = 0
@@ -176,11 +177,11 @@ class Gateway:
                     link.owner.access_changed()
 
     def _dispatch(self) -> None:
-        """Events to links with credit: a share each, round after round until nobody takes any. The first one changes
-        every turn."""
-        links = [link for connection in self.connections for link in connection.consuming]
-        if not links:
+        """Events to the links that are ready: a share each, round after round until nobody takes any. The first one
+        changes every turn."""
+        if not self.ready:
             return
+        links, self.ready = [*self.ready], {}
         self._turns += 1
         start = self._turns % len(links)
         hungry: list[ConsumingLink] = links[start:] + links[:start]

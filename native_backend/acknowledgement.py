@@ -12,6 +12,7 @@ The same `apply` serves live settlement and recovery. A run is [first EID, last 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from native_backend.answers import Operation
@@ -39,7 +40,7 @@ class Standing:
 class Acknowledgement:
     """See the module's docstring."""
 
-    __slots__ = ("acked", "covers", "delayed", "failed", "low", "position", "returned")
+    __slots__ = ("acked", "covers", "delayed", "failed", "low", "on_returned", "position", "returned")
 
     def __init__(self, low: int, position: int | None = None) -> None:
         self.low = low
@@ -49,6 +50,7 @@ class Acknowledgement:
         self.delayed = Delays()
         self.failed: dict[int, int] = {}
         self.covers: dict[int, int] = {}
+        self.on_returned: Callable[[], None] | None = None  # told of events to be given again, now or later
 
     def copy(self) -> Acknowledgement:
         """What a snapshot keeps of it."""
@@ -91,6 +93,8 @@ class Acknowledgement:
                 continue
             if not_before_ms:
                 self.delayed.add(first, last, not_before_ms)
+                if self.on_returned is not None:
+                    self.on_returned()
             else:
                 self.again(first, last)
             if failed:
@@ -108,6 +112,8 @@ class Acknowledgement:
         """These are to be given again, unless they were evicted meanwhile."""
         if last >= self.low:
             self.returned.add(max(first, self.low), last)
+            if self.on_returned is not None:
+                self.on_returned()
 
     def evict(self, bound: int) -> None:
         """Everything below `bound` has ended, whoever has it now."""

@@ -47,6 +47,11 @@ class Delays:
             for at in range(0, len(ranges), 2):
                 yield slot * SLOT_MS, ranges[at], ranges[at + 1]
 
+    @property
+    def soonest_ms(self) -> int:
+        """When the first of them may be given; there are some."""
+        return self._heap[0] * SLOT_MS
+
     def copy(self) -> Delays:
         copied = Delays()
         copied._slots = {slot: ranges[:] for slot, ranges in self._slots.items()}

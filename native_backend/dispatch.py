@@ -13,7 +13,6 @@ May import: the standard library, `native_backend` below it.
 from __future__ import annotations
 
 import logging
-from typing import Protocol
 
 from native_backend.acknowledgement import Acknowledgement, Run, Standing, remove_all
 from native_backend.answers import Settled, SubscribeAnswer
@@ -24,6 +23,8 @@ from native_backend.durables import Durable
 from native_backend.expiry import stretch
 from native_backend.feed import Chunk, Cursor, Feed, chunk_of
 from native_backend.intervals import Intervals, dense_runs
+from native_backend.link import Link
+from native_backend.lobby import Waiting, Wake
 from native_backend.log import Failure, LogError, Records
 from native_backend.losses import lose_below
 from native_backend.nodes import Node
@@ -34,16 +35,6 @@ from native_backend.sifters import Sifters, unowned_runs
 
 _LOG = logging.getLogger(__name__)
 _LASTING = ("not-found", "refused")  # failures of a read that waiting does not mend
-
-
-class Link(Protocol):
-    """A consuming link, as its `Dispatch` knows it (`DurableSubscription`)."""
-
-    outstanding: Intervals
-    held: Intervals  # of what it was given: a transaction has it, whether or not the link lives
-    link: object
-
-    def lose(self, answer: SubscribeAnswer, native: str) -> None: ...
 
 
 class Dispatch:
@@ -65,6 +56,8 @@ class Dispatch:
         self._retry_s = 0.0  # no fetch before
         self._elsewhere: dict[object, Barred] = {}  # by `Link.link`
         self.sifters = Sifters(services, self, self._given, self._expire, self._unreadable)
+        self._waiting = Waiting(services.lobby, self._offer)
+        state.on_returned = self._waiting.stir
 
     # -- links come and go
 
@@ -80,6 +73,7 @@ class Dispatch:
             self.state.again(first, last)
         link.outstanding = Intervals()
         self.links.remove(link)
+        self._waiting.drop(link)
         self._elsewhere.pop(link.link, None)
         self.sifters.leave(link)
         if not self.links:
@@ -123,6 +117,30 @@ class Dispatch:
         if gathering.room > 0 and not self._fetching:
             self._take_new(link, gathering)
         return gathering.delivered(self.state.failed, self.again_below)
+
+    def park(self, link: Link, wake: Wake) -> bool:
+        """It has just taken nothing. False: nobody can tell when there will be something; ask again."""
+        if self._offer():
+            return False
+        self._waiting.add(link, wake)
+        return True
+
+    def _offer(self) -> int:
+        """How many events there may be for links that wait. With none they are stirred by what comes."""
+        many = len(self.links)
+        if self.paused or self._fetching or self._feed is None or not self._services.lease.held:
+            return many
+        if self.state.delayed:
+            self.state.wake(self._services.clock.epoch_us() // 1000)
+        if self.state.returned:
+            return many
+        self._cursor.position = self.state.position
+        count = self._feed.at_hand(self._cursor, many)
+        if not count:
+            self._feed.park(self._cursor, self._waiting.stir)
+            if self.state.delayed:
+                self._services.lobby.stir_at(self.state.delayed.soonest_ms, self._waiting)
+        return count
 
     def _take_new(self, link: Link, gathering: Gathering) -> None:
         state, cursor = self.state, self._cursor
@@ -310,6 +328,7 @@ class Dispatch:
     def evict(self, bound: int) -> None:
         """Everything below is given up. What links have of it they may still settle."""
         self.state.evict(bound)
+        self._waiting.stir()
         self._cursor.position = max(self._cursor.position, self.state.position)
 
     # -- by command
@@ -317,6 +336,7 @@ class Dispatch:
     def withdraw(self, below: int, runs_max: int, eids_max: int = 2**62) -> list[Run]:
         """Take what lies below that EID and is at no link away, gaps included: in the caller's hands from now on."""
         runs = self.state.withdraw(below, runs_max, eids_max)
+        self._waiting.stir()
         self._cursor.position = self.state.position
         return runs
 
@@ -328,6 +348,7 @@ class Dispatch:
         self._elsewhere.clear()
         self.sifters.forget()
         self.paused = False
+        self._waiting.stir()
 
     # -- reading again
 
@@ -373,4 +394,5 @@ class Dispatch:
 
     def _kept(self, first: int) -> None:
         lose_below(self._services, self.node, self.durable.name, self.state, first)
+        self._waiting.stir()
         self._cursor.position = self.state.position

@@ -12,6 +12,7 @@ decides. May import: the standard library, `native_backend.log`, `clock`, `expir
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from itertools import pairwise
 
 from native_backend.clock import Clock
@@ -22,6 +23,7 @@ from native_backend.log import Failure, Log, Records
 from native_backend.nodes import Node
 
 _FIRST_READ = 100  # events, before their size is known
+Stir = Callable[[], None]
 
 
 class Chunk:
@@ -95,6 +97,8 @@ class Feed:
         self.count = _FIRST_READ  # events of the next read
         self._feeds = feeds
         self._cursors: list[Cursor] = []
+        self._parked: dict[Cursor, Stir] = {}  # at the end, to be told when there is more
+        self._failure: Failure | None = None  # of a look, for whoever reads next
         self._chunks: list[Chunk] = []
         self._ends: list[int] = []
         self._bytes = 0
@@ -120,6 +124,7 @@ class Feed:
         """The window goes with its last cursor."""
         self._feeds.release(cursor)
         self._cursors.remove(cursor)
+        self._parked.pop(cursor, None)
         if not self._cursors:
             self._drop()
             self._feeds.forget(self)
@@ -135,8 +140,36 @@ class Feed:
         lead = self._lead
         return lead is not None and lead.turn == self._feeds.turn and cursor.position == lead.end
 
+    def at_hand(self, cursor: Cursor, many: int) -> int:
+        """How many events there are at or above the cursor without another read; `many` where only a read can tell."""
+        held = self.held(cursor.position)
+        if held is not None:
+            return len(held.eids) - held.index(cursor.position)
+        return 0 if self._lead is not None and cursor.position == self._lead.end else many
+
+    def park(self, cursor: Cursor, stir: Stir) -> None:
+        """It has nothing at hand: call once, when there may be something."""
+        self._parked[cursor] = stir
+        self._feeds.watched[self] = None
+
+    def look(self) -> bool:
+        """Read for those that parked; False when nobody waits any more."""
+        if self._parked and self._lead is not None:
+            found = self._read_lead(self._lead)
+            if found is None:
+                return True
+            if isinstance(found, Failure):
+                self._failure = found
+        parked, self._parked = self._parked, {}
+        for stir in parked.values():
+            stir()
+        return False
+
     def next(self, cursor: Cursor) -> Chunk | Failure | None:
         """The chunk with the first event at or above the cursor; None when there is none at the moment."""
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            return failure
         position = cursor.position
         lag = cursor.lag
         if lag is not None and lag.chunk is not None and lag.chunk.start <= position < lag.chunk.end:
@@ -259,6 +292,7 @@ class Feeds:
         self.limits = limits
         self.turn = 0
         self._feeds: dict[int, Feed] = {}
+        self.watched: dict[Feed, None] = {}  # at whose end somebody has parked
         self._lagging: list[Cursor] = []  # oldest loan first
         self._again: dict[object, Chunk] = {}  # by durable, what was read again for it; the oldest first
         self.held_bytes = 0
@@ -273,6 +307,13 @@ class Feeds:
         """A node has other properties."""
         if node is not None and node.store in self._feeds:
             self._feeds[node.store].change(node)
+
+    def look(self) -> None:
+        """Once a turn: read the stores at whose end somebody has parked, each once for all of them."""
+        watched, self.watched = self.watched, {}
+        for feed in watched:
+            if feed.look():
+                self.watched[feed] = None
 
     def forget(self, feed: Feed) -> None:
         self._feeds.pop(feed.node.store, None)

@@ -12,8 +12,9 @@ from functools import partial
 from native_backend.acknowledgement import remove_all
 from native_backend.answers import SettleAnswer
 from native_backend.dead_letters import Enclosing, dead_letter_node
-from native_backend.dispatch import Dispatch, Link
+from native_backend.dispatch import Dispatch
 from native_backend.intervals import dense_runs
+from native_backend.link import Link
 from native_backend.postponing import postponed
 from native_backend.services import Services
 from native_backend.settlement import Settlement, Settling

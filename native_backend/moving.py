@@ -119,7 +119,7 @@ class Move:
 
     def _give_back(self, runs: list[Run]) -> None:
         for first, last, _, _ in runs:
-            self._dispatch.state.returned.add(first, last)
+            self._dispatch.state.again(first, last)
 
     def keys(self) -> tuple[str, str, int]:
         return self._dispatch.keys()

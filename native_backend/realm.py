@@ -306,9 +306,19 @@ class Realm:
         self.access.advance()
         self._watch.advance()
         self._publisher.advance()
+        self._wake_links()
         if not self._following and self._clock.monotonic_s() >= self._follow_s:
             self._following = True
             self._follow(lambda _: None)
+
+    def _wake_links(self) -> None:
+        """Those that parked, where there may be something for them now."""
+        lobby = self._services.lobby
+        self._feeds.look()
+        if lobby.has_dates:
+            lobby.stir_due(self._clock.epoch_us() // 1000)
+        if lobby.restless:
+            lobby.serve()
 
     def _answer(self, answer: Answer) -> None:
         if answer.owner is not None:  # somebody asked

@@ -18,6 +18,7 @@ from native_backend.journal import Journal
 from native_backend.lease import Lease
 from native_backend.letter import Enclose
 from native_backend.limits import RealmLimits
+from native_backend.lobby import Lobby
 from native_backend.log import Cause, Failure, Log, LogError
 from native_backend.metadata import Metadata
 from native_backend.nodes import Node
@@ -52,6 +53,7 @@ class Services:
     scanning: ScanBudget
     alarms: Counter[str] = field(default_factory=Counter)
     """What an operator has to look at, counted."""
+    lobby: Lobby = field(default_factory=Lobby)
     counted: dict[int, Counted] = field(default_factory=dict)
     """By store: the nodes that have a capacity."""
 

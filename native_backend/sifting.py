@@ -155,7 +155,7 @@ class Sifter:
                     *(self._sifters.dispatch.node.name, len(state.returned)),
                 )
             return False
-        state.returned.add(first, through)
+        state.again(first, through)
         self._sifters.fresh.remove_below(state.low)
         self._sifters.fresh.add(first, through)
         self.unfit.add(first, through)

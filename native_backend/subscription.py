@@ -22,6 +22,7 @@ from native_backend.dispatch import Dispatch
 from native_backend.expiry import stretch
 from native_backend.holding import enlist, hold, unhold
 from native_backend.intervals import Intervals
+from native_backend.lobby import Wake
 from native_backend.log import Failure
 from native_backend.nodes import Node
 from native_backend.selection import Selection, Sieve
@@ -72,6 +73,11 @@ class Subscription(ABC):
     @abstractmethod
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
         """Events for this link now, at most that many; None if there are none ready."""
+
+    def park(self, wake: Wake) -> bool:
+        """After `take` gave nothing: call `wake` once, out of `poll`, when it may give something. False: it cannot
+        be told when; ask again next turn."""
+        return False
 
     @abstractmethod
     def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
@@ -154,6 +160,11 @@ class DurableSubscription(Subscription):
         self.looking = self._sifter.looking
         return delivered
 
+    def park(self, wake: Wake) -> bool:
+        if self._lost is not None:
+            return True
+        return self._sifter is None and self._dispatch.park(self, wake)
+
     def revoke(self, native: str, answer: SubscribeAnswer = "access-denied") -> None:
         if self._open and self._lost is None:
             self._leave()
@@ -230,6 +241,13 @@ class PlainSubscription(Subscription):
             if eids:
                 self._cursor.position = eids[-1] + 1
         return gathering.delivered({}, 0)
+
+    def park(self, wake: Wake) -> bool:
+        if self._lost is None and self._feed.at_hand(self._cursor, 1):
+            return False
+        if self._lost is None:
+            self._feed.park(self._cursor, wake)
+        return True
 
     def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
         """A plain subscription has nothing outstanding, so nothing of it can be settled."""

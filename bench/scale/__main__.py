@@ -1,7 +1,7 @@
 """`python -m bench.scale [CASE ...] [--realm kafka|embedded] [--small]`: the realm at scale, measured without AMQP.
 
-Writes `bench/results/DATE-COMMIT-scale.json`, prints it. Cases: ranges, hole, settling, recovery, replay, laggards.
-May import: `bench`, `native_backend`, `tests`.
+Writes `bench/results/DATE-COMMIT-scale.json`, prints it. Cases: ranges, hole, settling, idle, recovery, replay,
+laggards. May import: `bench`, `native_backend`, `tests`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from bench.plan import say
 from bench.report import commit
 from bench.scale.ground import ground
 from bench.scale.hole import hole, ranges
+from bench.scale.idle import idle
 from bench.scale.laggards import laggards
 from bench.scale.recovery import recovery
 from bench.scale.settling import settling
@@ -29,6 +30,7 @@ Case = Callable[[World, int], dict[str, Any]]  # `part`: 1, or how many times sm
 CASES: dict[str, Case] = {
     "hole": lambda world, part: hole(world, 1_000_000 // part),
     "settling": lambda world, part: settling(world, 1_000 // part, 10.0),
+    "idle": lambda world, part: idle(world, 2_000 // part),
     "recovery": lambda world, part: recovery(world, 1_000, 1_000_000 // part, snapshots=True),
     "replay": lambda world, part: recovery(world, 1_000, 1_000_000 // part, snapshots=False),
     "laggards": lambda world, part: laggards(world, 10_000_000 // part, 50),

@@ -180,7 +180,7 @@ class ScriptedSubscription:
         self.node, self.mode, self.durable = request.node, request.mode, request.durable
         self.owner = owner
         self.terms = request.terms
-        self.lost = self._closed = False
+        self.lost = self._closed = self.looking = False
         self._realm, self._link = realm, request.link
         self._store = realm.store(request.node.name)
         self._position = max(self._store.values, default=0)
@@ -205,6 +205,9 @@ class ScriptedSubscription:
             return None
         failed = [store.failed[eid] for eid in eids]
         return Delivered(eids, [store.values[eid] for eid in eids], failed, again)
+
+    def park(self, wake: object) -> bool:
+        return False
 
     def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
         assert self.mode != "plain", "a plain subscription has nothing to settle"
