@@ -15,7 +15,7 @@ CRASH_POINTS ?=
 BROKERS ?= 1
 BIN := .venv/bin
 ROOMS := gateway mappings native_backend reconciliation transformers
-EXTENSIONS := gateway/engine_runs.c gateway/tap_runs.c native_backend/octets.c \
+EXTENSIONS := gateway/engine_runs.c gateway/engine_sends.c gateway/tap_runs.c native_backend/octets.c \
 	native_backend/logs/kafka/column_producer.c
 CODE := $(ROOMS) bench deploy tests
 
@@ -76,7 +76,7 @@ prerequisites-test:
 
 # --no-build-isolation: the packages that come as source are built by the build tools locked in build.lock, not by
 # whatever is newest today.
-.cache/setup.stamp: pyproject.toml requirements.lock deploy/python/build.lock $(EXTENSIONS) native_backend/octets.h
+.cache/setup.stamp: pyproject.toml requirements.lock deploy/python/build.lock $(EXTENSIONS) native_backend/octets.h gateway/proton_binding.h
 	@PYTHON=$(PYTHON) deploy/prerequisites.sh run
 	@mkdir -p .cache
 	@[ -x $(BIN)/python ] || { echo "setup: making .venv" >&2; $(PYTHON) -m venv .venv; }

@@ -107,7 +107,7 @@ class Connection:
     def touch(self) -> None:
         self.gateway.touched[self] = None
 
-    def data_to_send(self) -> bytes | bytearray:
+    def data_to_send(self) -> list[bytes | bytearray]:
         return self.engine.data_to_send()
 
     # -- facts

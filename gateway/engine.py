@@ -4,7 +4,8 @@ This file, `engine_deliveries.py`, `engine_links.py`, `engine_sources.py` and `e
 outside them touches proton, and no buffer of proton's leaves uncopied. The frames are pushed as the tap cuts them, and
 what proton says of each piece is read before the next one goes in. Proton reports a malformed performative by going
 silent (`semantics.md` 4.2): here that is a fault like any other. May import: `cproton`, `gateway.engine_deliveries`,
-`gateway.engine_links`, `gateway.engine_states`, `gateway.facts`, `gateway.frames`, `gateway.handles`, `gateway.tap`.
+`gateway.engine_links`, `gateway.engine_output`, `gateway.engine_states`, `gateway.facts`, `gateway.frames`,
+`gateway.handles`, `gateway.tap`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from cproton import ffi, lib
 
 from gateway.engine_deliveries import Deliveries
 from gateway.engine_links import Incoming, Link, Outgoing, set_condition
+from gateway.engine_output import Output
 from gateway.engine_states import offer_to_connection
 from gateway.facts import (
     Attached,
@@ -68,7 +70,7 @@ class Engine:
         self._ended: list[tuple[Any, list[Link]]] = []  # sessions that both sides have ended, with their links
         self._deliveries = Deliveries(self._collector, self._links, message_size_max, self._on_event)
         self._freed = False
-        self._out: list[bytearray] = []  # produced by `flush`, not asked for yet
+        self._output = Output(self._transport)
 
     # -- bytes in
 
@@ -175,8 +177,8 @@ class Engine:
         frame = self._deliveries.frame
         assert frame is not None and frame.code == ATTACH, "a link opened without an ATTACH of its own"
         session = int(ffi.cast("uintptr_t", lib.pn_link_session(pointer)))
-        maker = Outgoing if lib.pn_link_is_sender(pointer) else Incoming
-        link = maker(pointer, frame, session)
+        is_outgoing = lib.pn_link_is_sender(pointer)
+        link = Outgoing(pointer, frame, session, self._output) if is_outgoing else Incoming(pointer, frame, session)
         self._links[pointer] = link
         self._deliveries.facts.append(Attached(link))
 
@@ -243,30 +245,17 @@ class Engine:
 
     # -- bytes out
 
-    def data_to_send(self) -> bytes | bytearray:
-        """Everything that is due now; empty when there is nothing."""
-        out, self._out = self._out, []
+    def data_to_send(self) -> list[bytes | bytearray]:
+        """Everything that is due now, in pieces; empty when there is nothing."""
         self._deliveries.read()
-        self._produce(out)
+        pieces = self._output.take()
         self._deliveries.read()
         self._free_ended()
-        return out[0] if len(out) == 1 else b"".join(out)
+        return pieces
 
     def flush(self) -> None:
-        """Write down what was decided so far, ahead of what will be: proton sends dispositions of one kind together,
-        and would let another overtake them (W-9)."""
-        self._produce(self._out)
-
-    def _produce(self, out: list[bytearray]) -> None:
-        assert not self._freed, "nothing can be said to a peer whose connection has gone"
-        while True:
-            count = lib.pn_transport_pending(self._transport)
-            if count <= 0:
-                break
-            piece = bytearray(count)
-            lib.pn_transport_peek(self._transport, ffi.from_buffer(piece), count)
-            lib.pn_transport_pop(self._transport, count)
-            out.append(piece)
+        """What was decided so far is written ahead of what will be (W-9)."""
+        self._output.flush()
 
     def _free_ended(self) -> None:
         """Sessions that have ended, once their facts were carried out: JMS opens and ends them all day."""
@@ -289,7 +278,7 @@ class Engine:
         """Give everything back. Links forget their pointers first."""
         if self._freed:
             return
-        self._freed = self._deliveries.failed = True
+        self._freed = self._deliveries.failed = self._output.closed = True
         for link in self._links.values():
             link.forget()
             if isinstance(link, Outgoing):

@@ -17,6 +17,7 @@ from cproton import ffi, lib
 
 from gateway import engine_runs
 from gateway.complaint import Complaint, Info
+from gateway.engine_output import Output
 from gateway.engine_sources import write_source
 from gateway.engine_states import (
     TRANSACTIONAL,
@@ -32,10 +33,6 @@ from gateway.sources import HeldSource
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
 SENDER_SETTLE_MODES: Final = ("unsettled", "settled", "mixed")
 _ATTACH_NAME, _ATTACH_SND, _ATTACH_RCV, _ATTACH_SOURCE, _ATTACH_TARGET = 0, 3, 4, 5, 6
-
-engine_runs.bind(
-    {name: int(ffi.cast("uintptr_t", ffi.addressof(lib, name))) for name in engine_runs.names()}, lib.PN_DELIVERY
-)
 
 
 def at(pointer: Any) -> int:
@@ -235,8 +232,9 @@ class Incoming(Link):
 class Outgoing(Link):
     """A link on which the peer consumes."""
 
-    def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
+    def __init__(self, pointer: Any, attach: Frame, session: int, output: Output) -> None:
         super().__init__(pointer, attach, session)
+        self._output = output
         self.unsettled: dict[int, tuple[int, int]] = {}  # pointer -> (seq, EID), until the peer says what became of it
         self.unheard: list[tuple[int, int]] = []  # (seq, EID) of what the peer stated too late
         # pointer -> (seq, state): stated but not settled by the peer, waits for us
@@ -255,22 +253,22 @@ class Outgoing(Link):
         """Nothing more is available: use the credit up and say so (U-4)."""
         lib.pn_link_drained(self._pointer)
 
-    def send(self, tag_prefix: bytes, first_seq: int, eids: list[int], values: list[bytes]) -> None:
+    def send(self, tag_prefix: bytes, first_seq: int, eids: list[int], values: Sequence[bytes]) -> None:
         """Transfer the events unsettled, tagged `<storeid>:<eid>`; `tag_prefix` is `<storeid>:` (NF-1)."""
-        engine_runs.send(self.at, tag_prefix, first_seq, eids, values, self.unsettled)
+        self._output.send(self.at, tag_prefix, first_seq, eids, values, self.unsettled)
 
     def send_as(
-        self, tag_prefix: bytes, first_seq: int, eids: list[int], places: list[int], values: list[bytes]
+        self, tag_prefix: bytes, first_seq: int, eids: list[int], places: list[int], values: Sequence[bytes]
     ) -> None:
         """The same, where what was sent is known by its place from here on."""
         sent: dict[int, tuple[int, int]] = {}
-        engine_runs.send(self.at, tag_prefix, first_seq, eids, values, sent)
+        self._output.send(self.at, tag_prefix, first_seq, eids, values, sent)
         known = zip(sent.items(), places, strict=True)
         self.unsettled.update((pointer, (seq, place)) for (pointer, (seq, _)), place in known)
 
-    def send_settled(self, tag_prefix: bytes, eids: list[int], values: list[bytes]) -> None:
+    def send_settled(self, tag_prefix: bytes, eids: list[int], values: Sequence[bytes]) -> None:
         """Transfer the events settled: the peer answers nothing."""
-        engine_runs.send(self.at, tag_prefix, 0, eids, values, None)
+        self._output.send(self.at, tag_prefix, 0, eids, values, None)
 
     def stated(self, pointer: int, seq: int, state: str, peer_settled: bool) -> None:
         """The peer has given this delivery a state. Unless it has settled too, it waits for us now."""

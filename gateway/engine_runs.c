@@ -10,12 +10,7 @@
 #include "../native_backend/octets.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-
-typedef struct {
-    size_t size;
-    const char *start;
-} tag_octets; /* pn_bytes_t */
+#include <sys/types.h>
 
 static void *(*collector_peek)(void *collector);
 static bool (*collector_pop)(void *collector);
@@ -28,9 +23,7 @@ static uint64_t (*delivery_remote_state)(void *delivery);
 static void (*delivery_update)(void *delivery, uint64_t state);
 static void (*delivery_settle)(void *delivery);
 static ssize_t (*link_recv)(void *link, char *room, size_t size);
-static ssize_t (*link_send)(void *link, const char *start, size_t size);
 static bool (*link_advance)(void *link);
-static void *(*new_delivery)(void *link, tag_octets tag);
 static int a_delivery; /* the type of a delivery's event */
 
 static const struct {
@@ -48,38 +41,17 @@ static const struct {
     {"pn_delivery_update", &delivery_update},
     {"pn_delivery_settle", &delivery_settle},
     {"pn_link_recv", &link_recv},
-    {"pn_link_send", &link_send},
     {"pn_link_advance", &link_advance},
-    {"pn_delivery", &new_delivery},
 };
-enum { FUNCTIONS = sizeof functions / sizeof functions[0], TAG_SIZE_MAX = 32, ACCEPTED = 0x24 };
+#include "proton_binding.h"
 
-static PyObject *names(PyObject *self, PyObject *nothing)
-{
-    PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && i < FUNCTIONS; i++) {
-        PyObject *name = PyUnicode_FromString(functions[i].name);
-        if (!name || PyList_Append(list, name) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(name);
-    }
-    return list;
-}
+enum { ACCEPTED = 0x24 };
 
-static PyObject *bind(PyObject *self, PyObject *args)
+static PyObject *know(PyObject *self, PyObject *type)
 {
-    PyObject *addresses;
-    if (!PyArg_ParseTuple(args, "O!i", &PyDict_Type, &addresses, &a_delivery))
+    a_delivery = (int)PyLong_AsLong(type);
+    if (PyErr_Occurred())
         return NULL;
-    for (size_t i = 0; i < FUNCTIONS; i++) {
-        PyObject *address = PyDict_GetItemString(addresses, functions[i].name);
-        if (!address)
-            return PyErr_Format(PyExc_KeyError, "no address of %s", functions[i].name);
-        void *function = PyLong_AsVoidPtr(address);
-        if (!function)
-            return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "%s is null", functions[i].name);
-        *(void **)functions[i].place = function;
-    }
     Py_RETURN_NONE;
 }
 
@@ -204,63 +176,6 @@ static PyObject *read_accepted(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *numbers_of(unsigned long long seq, PyObject *eid)
-{
-    PyObject *first = PyLong_FromUnsignedLongLong(seq);
-    PyObject *numbers = first ? PyTuple_Pack(2, first, eid) : NULL;
-    Py_XDECREF(first);
-    return numbers;
-}
-
-/* One event on its way; `unsettled` NULL: it is sent settled. */
-static int send_one(void *link, const char *prefix, PyObject *eid, PyObject *value, unsigned long long seq,
-                    PyObject *unsettled)
-{
-    char tag[TAG_SIZE_MAX + 1];
-    long long number = PyLong_AsLongLong(eid);
-    char *start;
-    Py_ssize_t size;
-    if ((number == -1 && PyErr_Occurred()) || PyBytes_AsStringAndSize(value, &start, &size) < 0)
-        return -1;
-    int length = snprintf(tag, sizeof tag, "%s%lld", prefix, number);
-    if (length > TAG_SIZE_MAX) {
-        PyErr_Format(PyExc_ValueError, "a delivery tag of %d octets", length);
-        return -1;
-    }
-    void *delivery = new_delivery(link, (tag_octets){(size_t)length, tag});
-    link_send(link, start, (size_t)size);
-    if (!unsettled) {
-        delivery_settle(delivery); /* settling the current delivery advances the link */
-        return 0;
-    }
-    link_advance(link);
-    PyObject *key = PyLong_FromVoidPtr(delivery), *numbers = numbers_of(seq, eid);
-    int failed = !key || !numbers || PyDict_SetItem(unsettled, key, numbers) < 0;
-    Py_XDECREF(key);
-    Py_XDECREF(numbers);
-    return failed ? -1 : 0;
-}
-
-static PyObject *send(PyObject *self, PyObject *args)
-{
-    unsigned long long link_at, seq;
-    const char *prefix;
-    PyObject *eids, *values, *unsettled;
-    if (!PyArg_ParseTuple(args, "KyKO!O!O", &link_at, &prefix, &seq, &PyList_Type, &eids, &PyList_Type, &values,
-                          &unsettled))
-        return NULL;
-    Py_ssize_t count = PyList_GET_SIZE(eids);
-    if (count != PyList_GET_SIZE(values))
-        return PyErr_Format(PyExc_ValueError, "%zd EIDs, %zd values", count, PyList_GET_SIZE(values));
-    if (unsettled != Py_None && !PyDict_Check(unsettled))
-        return PyErr_Format(PyExc_TypeError, "unsettled is no dict");
-    for (Py_ssize_t i = 0; i < count; i++, seq++)
-        if (send_one((void *)(uintptr_t)link_at, prefix, PyList_GET_ITEM(eids, i), PyList_GET_ITEM(values, i), seq,
-                     unsettled == Py_None ? NULL : unsettled) < 0)
-            return NULL;
-    Py_RETURN_NONE;
-}
-
 static PyObject *settle(PyObject *self, PyObject *args)
 {
     PyObject *deliveries, *seqs;
@@ -293,15 +208,14 @@ static PyObject *settle(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"names", names, METH_NOARGS, "The functions of proton that `bind` wants."},
-    {"bind", bind, METH_VARARGS, "bind(addresses by name, the type of a delivery's event)"},
+    BINDING_METHODS,
+    {"know", know, METH_O, "know(the type of a delivery's event)"},
     {"read_transfers", read_transfers, METH_VARARGS,
      "read_transfers(collector, link, size_max, messages, presettled, arrived): False where a message is larger."},
     {"read_run", read_run, METH_VARARGS,
      "read_run(collector, link, stream, places, taken, messages, presettled, arrived): how many places are taken now."},
     {"read_accepted", read_accepted, METH_VARARGS,
      "read_accepted(collector, link, unsettled, seqs, eids): up to the first that is not accepted and settled."},
-    {"send", send, METH_VARARGS, "send(link, tag_prefix, first_seq, eids, values, unsettled or None for settled)"},
     {"settle", settle, METH_VARARGS, "settle(deliveries, seqs, state or 0, whether to settle)"},
     {NULL, NULL, 0, NULL},
 };

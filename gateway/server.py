@@ -331,9 +331,8 @@ class Port(asyncio.Protocol):
         connection = self._connection
         if connection is None:
             return
-        data = connection.data_to_send()
-        if data:
-            self._transport.write(data)
+        for piece in connection.data_to_send():
+            self._transport.write(piece)
         if connection.closing and connection.engine.finished:
             self._transport.close()
 

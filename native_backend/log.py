@@ -203,7 +203,7 @@ class Log(Protocol):
         ...
 
     def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
-        """Those of them that exist, whether or not they can be used now, by name."""
+        """Those of them that exist and can be used now, by name."""
         ...
 
     def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:

@@ -33,7 +33,7 @@ def beats(connection: Connection, clock: StoppedClock, seconds: int, alive: bool
     for _ in range(seconds):
         clock.now_s += 1
         connection.tick(clock.now_s)
-        count += bytes(connection.data_to_send()).count(BEAT)
+        count += b"".join(connection.data_to_send()).count(BEAT)
         if alive:
             connection.receive(BEAT)
     return count

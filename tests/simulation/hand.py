@@ -18,9 +18,9 @@ class Hand:
     def send(self, *pieces: bytes, turns: int = 20) -> list[Seen]:
         """What the gateway answers, some turns later."""
         self._connection.receive(b"".join(pieces))
-        answer = bytes(self._connection.data_to_send())
+        answer = b"".join(self._connection.data_to_send())
         for _ in range(turns):
             self.world.clock.advance(1)
             self._gateway.poll()
-            answer += bytes(self._connection.data_to_send())
+            answer += b"".join(self._connection.data_to_send())
         return [frame for frame, _ in parse(answer)]

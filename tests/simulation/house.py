@@ -114,7 +114,7 @@ class House:
             wire = wires.get(connection)
             if wire is None:
                 continue
-            data = bytes(connection.data_to_send())
+            data = b"".join(connection.data_to_send())
             self.world.note("out", data)
             self._connections[wire][1].outbound(data)
             wire.to_client += data

@@ -88,7 +88,7 @@ class Conversation:
         return self.seen[before:]
 
     def _read(self) -> int:
-        data = bytes(self.connection.data_to_send())
+        data = b"".join(self.connection.data_to_send())
         found, self._data = frames.read(self._data + data)
         self.seen += found
         return len(data)

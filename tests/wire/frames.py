@@ -189,12 +189,32 @@ def attach_without_source(name: str, handle: int = 1, everybody: bool = False, c
 
 
 def flow(
-    handle: int, credit: int, delivery_count: int = 0, drain: bool = False, properties: Any = None, channel: int = 0
+    handle: int,
+    credit: int,
+    delivery_count: int = 0,
+    drain: bool = False,
+    properties: Any = None,
+    channel: int = 0,
+    window: int = 1_000_000,
 ) -> bytes:
     tail: list[Any] = [drain] if properties is None else [drain, False, properties]
-    window = UInt(1_000_000)
-    fields = [UInt(0), window, UInt(0), window, UInt(handle), UInt(delivery_count), UInt(credit), None, *tail]
+    fields = [
+        UInt(0),
+        UInt(window),
+        UInt(0),
+        UInt(1_000_000),
+        UInt(handle),
+        UInt(delivery_count),
+        UInt(credit),
+        None,
+        *tail,
+    ]
     return frame(FLOW, fields, channel=channel)
+
+
+def session_window(seen: int, size: int, channel: int = 0) -> bytes:
+    """A flow of the session: so many transfers were seen, and there is room for `size` more."""
+    return frame(FLOW, [UInt(seen), UInt(size), UInt(0), UInt(1_000_000)], channel=channel)
 
 
 def transfer(

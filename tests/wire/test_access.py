@@ -119,8 +119,9 @@ def test_a_durable_needs_a_right_of_its_own_and_a_group_may_have_it(house: Gatew
     bob.send(frames.attach_receiver(durable, 4, "durably"))
     assert bob.refused() == DENIED
     bob.consumer("prices", credit=1)
-    bob.publisher("prices", "channel")
-    bob.publish(frames.message())
+    publisher = login(peers, house, "bob")
+    publisher.publisher("prices", "channel")
+    publisher.publish(frames.message())
     assert alice.receive(1) and bob.receive(1)
 
 

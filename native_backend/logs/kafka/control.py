@@ -31,7 +31,6 @@ T = TypeVar("T")
 Positions = dict[tuple[str, int], tuple[int, str]]
 METADATA_CHARACTERS_MAX = 4000
 IN_SYNC = "min.insync.replicas"
-_THERE = (0, kafka_errors.LeaderNotAvailableError.errno)
 KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 COMPACTED = {
     "cleanup.policy": "compact",
@@ -194,7 +193,7 @@ class Control:
 
     def _await_topics(self, admin: KafkaAdminClient, names: list[str]) -> list[Topic]:
         """A topic that was created is told by metadata a moment later; until then, ask again."""
-        found = _describe(admin, names, led=True)
+        found = _describe(admin, names)
         if len(found) < len(names):
             raise kafka_errors.LeaderNotAvailableError("the topics are not in the metadata yet")
         return list(found.values())
@@ -204,15 +203,12 @@ def _code_of(error: BaseException) -> str | None:
     return type(error).__name__ if is_transient(error) else None
 
 
-def _describe(admin: KafkaAdminClient, names: list[str] | None, *, led: bool = False) -> dict[str, Topic]:
-    """Topics that exist; `led`: and have a leader in every partition. A topic whose brokers are all away is there: who
-    took it for deleted would end its subscriptions."""
+def _describe(admin: KafkaAdminClient, names: list[str] | None) -> dict[str, Topic]:
+    """Topics that exist and have a leader in every partition."""
     found = {}
     for topic in admin.describe_topics(names):
         partitions = topic["partitions"]
-        if topic["error_code"] not in _THERE or not partitions:
-            continue
-        if not led or all(partition["leader_id"] >= 0 for partition in partitions):
+        if topic["error_code"] == 0 and partitions and all(p["leader_id"] >= 0 for p in partitions):
             id_ = uuid.UUID(str(topic["topic_id"])).bytes
             found[topic["name"]] = Topic(topic["name"], id_, len(partitions))
     return found

@@ -1,0 +1,63 @@
+"""What an engine has written and nobody has sent yet: the part of the fence that proton's output goes through.
+
+Mostly it is what proton wrote. Events to a consumer go past proton, as far as they can: it writes the frames of a run
+without payloads, and `engine_sends.c` puts those in between (every payload would be copied three times else).
+May import: `cproton`, `gateway.engine_binding`, `gateway.engine_sends`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cproton import ffi, lib
+
+from gateway import engine_binding, engine_sends
+
+assert engine_binding, "binds what is in C"
+
+
+class Output:
+    """One connection's, in order."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+        self._at = int(ffi.cast("uintptr_t", transport))
+        self._pieces: list[bytes | bytearray] = []
+        self.closed = False  # the connection has gone, and proton's part of it
+
+    def take(self) -> list[bytes | bytearray]:
+        """Everything that is due now."""
+        self.flush()
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+    def flush(self) -> None:
+        """Have proton write down what was decided so far, ahead of what will be: it sends dispositions of one kind
+        together, and would let another overtake them (W-9)."""
+        assert not self.closed, "nothing can be said to a peer whose connection has gone"
+        while True:
+            count = lib.pn_transport_pending(self._transport)
+            if count <= 0:
+                break
+            piece = bytearray(count)
+            lib.pn_transport_peek(self._transport, ffi.from_buffer(piece), count)
+            lib.pn_transport_pop(self._transport, count)
+            self._pieces.append(piece)
+
+    def send(
+        self,
+        link: int,
+        tag_prefix: bytes,
+        first_seq: int,
+        eids: list[int],
+        values: Sequence[bytes],
+        unsettled: dict[int, tuple[int, int]] | None,
+    ) -> None:
+        """Transfer the events; `unsettled` learns of them, None for settled ones."""
+        self.flush()
+        run = engine_sends.send_run(self._at, link, tag_prefix, first_seq, eids, values, unsettled)
+        if run is None:  # the peer's session has no room for all of it now, or a message needs several frames
+            engine_sends.send(self._at, link, tag_prefix, first_seq, eids, values, unsettled)
+        else:
+            self._pieces.append(run)

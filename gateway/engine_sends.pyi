@@ -1,0 +1,26 @@
+"""See engine_sends.c. Pointers are ints."""
+
+from collections.abc import Sequence
+
+def names() -> list[str]: ...
+def bind(addresses: dict[str, int], /) -> None: ...
+def send(
+    transport: int,
+    link: int,
+    tag_prefix: bytes,
+    first_seq: int,
+    eids: list[int],
+    values: Sequence[bytes],
+    unsettled: dict[int, tuple[int, int]] | None,
+    /,
+) -> None: ...
+def send_run(
+    transport: int,
+    link: int,
+    tag_prefix: bytes,
+    first_seq: int,
+    eids: list[int],
+    values: Sequence[bytes],
+    unsettled: dict[int, tuple[int, int]] | None,
+    /,
+) -> bytes | None: ...
