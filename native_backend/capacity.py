@@ -44,10 +44,11 @@ class Share:
 
 
 class Bounded:
-    """One node with a capacity. Keeper of its evictions."""
+    """One store of a node with a capacity. Keeper of its evictions. `group`: all stores of the node, which share it."""
 
     def __init__(self, services: Services, node: Node, state_of: StateOf, evicted: Callable[[int, int], None]) -> None:
         self.node = node
+        self.group = [self]
         self.occupancy: Occupancy | None = None  # None: not counted yet
         self._services, self._state_of, self._evicted = services, state_of, evicted
         self._waiting: deque[tuple[Strings, Strings, Any]] = deque()
@@ -67,17 +68,27 @@ class Bounded:
     # -- publishing
 
     def publish(self, keys: Strings, values: Strings, owner: Any) -> None:
-        if self.occupancy is None:
+        if self._waiting or not self._is_counted():
             self._waiting.append((keys, values, owner))
-            self._scan()
-        else:
+            for each in self.group:
+                if each.occupancy is None:
+                    each._scan()
+        elif self.occupancy is not None:
             self._admit(self.occupancy, keys, values, owner)
+
+    def _is_counted(self) -> bool:
+        return all(each.occupancy is not None for each in self.group)
+
+    def _held(self) -> tuple[int, int]:
+        """Events and octets of the whole node, as far as they are counted."""
+        counted = [each.occupancy for each in self.group if each.occupancy is not None]
+        return sum(one.count for one in counted), sum(one.size_bytes for one in counted)
 
     def _admit(self, occupancy: Occupancy, keys: Strings, values: Strings, owner: Any) -> None:
         sizes = [*map(len, values)]
         fit = len(keys)
         if self.node.properties.honour_capacity:
-            fit = self._fit(occupancy, sizes)
+            fit = self._fit(sizes)
         if fit:
             self._appended += fit
             self._appended_bytes += sum(sizes[:fit])
@@ -87,14 +98,16 @@ class Bounded:
             native = f"{self.node.name} is full"
             self._services.answer(Published(owner, fit, [-1] * (len(keys) - fit), "capacity-reached", native))
 
-    def _fit(self, occupancy: Occupancy, sizes: list[int]) -> int:
+    def _fit(self, sizes: list[int]) -> int:
         """How many of them the node has room for."""
-        self._settle(occupancy)
+        self._settle_all()
         properties, fit = self.node.properties, len(sizes)
+        count, size = self._held()
         if properties.capacity_events:
-            fit = min(fit, max(0, properties.capacity_events - occupancy.count - self._appended))
+            under_way = sum(each._appended for each in self.group)
+            fit = min(fit, max(0, properties.capacity_events - count - under_way))
         if properties.capacity_bytes:
-            room = properties.capacity_bytes - occupancy.size_bytes - self._appended_bytes
+            room = properties.capacity_bytes - size - sum(each._appended_bytes for each in self.group)
             for at in range(fit):
                 room -= sizes[at]
                 if room < 0:
@@ -141,10 +154,11 @@ class Bounded:
         """Whose settlements end events: a queue's. A channel keeps them."""
         return self._state_of(self.node.store, QUEUE) if self.node.kind == "queue" else None
 
-    def _settle(self, occupancy: Occupancy) -> None:
-        state = self._state()
-        if state is not None:
-            occupancy.settle(state.low)
+    def _settle_all(self) -> None:
+        for each in self.group:
+            state = each._state()
+            if state is not None and each.occupancy is not None:
+                each.occupancy.settle(state.low)
 
     # -- counting what is there
 
@@ -171,7 +185,8 @@ class Bounded:
         self._scanning = False
         if isinstance(found, LogError):
             _LOG.warning("cannot count the events of node %r: %s", self.node.name, found)
-            self._refuse_waiting(found)
+            for each in self.group:
+                each._refuse_waiting(found)
             return
         start, records = found
         if self.occupancy is None:
@@ -197,9 +212,14 @@ class Bounded:
         if self._uncounted:
             self.is_behind = True  # a log may show what is stored a little late
             return
-        while self._waiting:
-            self._admit(occupancy, *self._waiting.popleft())
+        if self._is_counted():
+            for each in self.group:
+                each._admit_waiting()
         self._evict()
+
+    def _admit_waiting(self) -> None:
+        while self._waiting and self.occupancy is not None:
+            self._admit(self.occupancy, *self._waiting.popleft())
 
     def _refuse_waiting(self, error: LogError) -> None:
         while self._waiting:
@@ -210,12 +230,27 @@ class Bounded:
     # -- making room
 
     def _evict(self) -> None:
-        occupancy, properties = self.occupancy, self.node.properties
-        if occupancy is None or self._evicting or properties.honour_capacity:
+        """The store of the node that has most gives up its oldest events, but for the last one."""
+        properties = self.node.properties
+        if properties.honour_capacity or not self._is_counted() or any(each._evicting for each in self.group):
             return
-        self._settle(occupancy)
-        low, acked = self._known()
-        bound = occupancy.surplus(properties.capacity_events, properties.capacity_bytes, low, acked)
+        self._settle_all()
+        count, size = self._held()
+        by_count = bool(properties.capacity_events) and count > properties.capacity_events
+        most = max(self.group, key=lambda each: each._weight(by_count))
+        if most.occupancy is not None:
+            events = properties.capacity_events and max(1, properties.capacity_events - count + most.occupancy.count)
+            octets = properties.capacity_bytes and max(1, properties.capacity_bytes - size + most.occupancy.size_bytes)
+            most._give_up(most.occupancy, events, octets)
+
+    def _weight(self, by_count: bool) -> int:
+        if self.occupancy is None:
+            return 0
+        return self.occupancy.count if by_count else self.occupancy.size_bytes
+
+    def _give_up(self, occupancy: Occupancy, events: int, octets: int) -> None:
+        """The oldest of what is more than that; 0 is no bound."""
+        bound = occupancy.surplus(events, octets, *self._known())
         if bound:
             self._evicting = True
             first = occupancy.floor
@@ -272,11 +307,22 @@ class Capacities:
                 return bounded
             self.forget(node.store)
             return None
-        if bounded is None:
-            bounded = self._bounded[node.store] = Bounded(self._services, current, self._state_of, self._evicted)
-            self._services.counted[node.store] = bounded
-        bounded.node = current
-        return bounded
+        if bounded is None or len(bounded.group) != current.partitions or bounded.node != current:
+            self._gather(current)
+        return self._bounded[node.store]
+
+    def _gather(self, node: Node) -> None:
+        """The stores of a node, as it is now, share its capacity."""
+        group = []
+        for part in node.parts:
+            bounded = self._bounded.get(part.store)
+            if bounded is None:
+                bounded = Bounded(self._services, part, self._state_of, self._evicted)
+                self._bounded[part.store] = self._services.counted[part.store] = bounded
+            bounded.node = part
+            group.append(bounded)
+        for bounded in group:
+            bounded.group = group
 
     def advance(self) -> None:
         """Look again where the log had not shown everything."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from native_backend.admin import create_node, delete_node, show_node
+from native_backend.answers import Published
 from native_backend.journal import journal_topic, tail
 from native_backend.metadata_writer import set_properties
 from native_backend.nodes import Node
@@ -196,3 +197,44 @@ def test_partitions_grow_and_consumers_are_told(gateway: Gateway) -> None:
         set_properties(gateway.log, gateway.prefix, "wide", lambda _: Properties(partitions=2), gateway.clock)
     with pytest.raises(PropertyError, match="fixed when a node is created"):
         set_properties(gateway.log, gateway.prefix, "wide", lambda _: Properties(priority_levels=3), gateway.clock)
+
+
+def _full(gateway: Gateway, honour: bool) -> Node:
+    properties = Properties(partitions=3, capacity_events=30, honour_capacity=honour)
+    create_node(gateway.log, gateway.prefix, "wide", "queue", gateway.clock, properties)
+    node = gateway.find("wide")
+    assert node is not None
+    return node
+
+
+def test_the_stores_of_a_node_share_its_capacity(gateway: Gateway) -> None:
+    node = _full(gateway, True)
+    first, second, third = node.parts
+    gateway.publish(first, bodies(20))
+    gateway.publish(second, bodies(10))
+    owner = object()
+    gateway.realm.publish(third, [b"key"], [b"too much"], owner)
+    assert gateway.answer(Published, lambda answer: answer.owner is owner).answer == "capacity-reached"
+    consumer = gateway.consumer(node)
+    places = consumer.receive(30)
+    _acknowledge(consumer, places[:5])
+    gateway.publish(third, bodies(5))
+    gateway.realm.publish(first, [b"key"], [b"too much"], owner)
+    assert gateway.answer(Published, lambda answer: answer.owner is owner).answer == "capacity-reached"
+
+
+def test_the_store_that_has_most_gives_up_its_oldest_events(gateway: Gateway) -> None:
+    node = _full(gateway, False)
+    first, second, third = node.parts
+    gateway.publish(first, bodies(20))
+    kept = [place(1, eid) for eid in gateway.publish(second, bodies(8))]
+    kept += [place(2, eid) for eid in gateway.publish(third, bodies(9))]
+
+    def evicted() -> int:
+        entries = [entry for record in gateway.journal() for entry in record["entries"]]
+        return sum(entry["operation"] == "evicted" and entry["store"] == first.store for entry in entries)
+
+    gateway.until(lambda: evicted() > 0 and not gateway.realm.busy, "the eviction")
+    places = gateway.consumer(node).receive(30)
+    assert set(kept) <= set(places)
+    assert len(places) == 30
