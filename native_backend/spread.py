@@ -16,6 +16,7 @@ from itertools import zip_longest
 from native_backend.answers import Answer, SettleAnswer, Settled, SubscribeAnswer, SubscriptionLost
 from native_backend.delivery import Delivered
 from native_backend.dispatch import Dispatch
+from native_backend.lobby import Wake
 from native_backend.log import Failure, LogError
 from native_backend.nodes import Node
 from native_backend.services import Services, store_bounds
@@ -134,6 +135,12 @@ class SpreadSubscription(Subscription):
                 return None
         self.looking = any(store.looking for store in self._stores)
         return None
+
+    def park(self, wake: Wake) -> bool:
+        """At every store: whichever has something first wakes it, and it may be woken again by another."""
+        if self._start_until_s:
+            return False
+        return all([store.park(wake) for store in self._stores])
 
     def _next_stores(self) -> list[int] | range:
         order = self._order

@@ -11,6 +11,7 @@ from native_backend.metadata_writer import set_properties
 from native_backend.nodes import Node
 from native_backend.properties import Properties, PropertyError
 from native_backend.spread import by_partition, partition_of, place
+from tests.contract.test_realm_parking import Sleeper
 from tests.native_backend.gateway import Consumer, Gateway
 from tests.native_backend.realm_world import Start, bodies, fold, gateway, start, world
 
@@ -238,3 +239,14 @@ def test_the_store_that_has_most_gives_up_its_oldest_events(gateway: Gateway) ->
     places = gateway.consumer(node).receive(30)
     assert set(kept) <= set(places)
     assert len(places) == 30
+
+
+def test_a_link_sleeps_until_any_of_its_stores_has_something(gateway: Gateway) -> None:
+    node = wide(gateway, levels=3)
+    sleeper = Sleeper(gateway, node).park()
+    sleeper.sleeps()
+    for part in (node.part(2), node.part(0)):
+        before = sleeper.woken
+        [eid] = gateway.publish(part, [b"wake up"])
+        assert sleeper.wakes(before).receive(1) == [place(part.partition, eid)]
+        sleeper.park()
