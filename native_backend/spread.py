@@ -140,7 +140,7 @@ class SpreadSubscription(Subscription):
         """At every store: whichever has something first wakes it, and it may be woken again by another."""
         if self._start_until_s:
             return False
-        return all([store.park(wake) for store in self._stores])
+        return all(store.park(wake) for store in self._stores)
 
     def _next_stores(self) -> list[int] | range:
         order = self._order
