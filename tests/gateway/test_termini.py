@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.frames import ATTACH, Frame
+from gateway.sources import asked_terms, durable_name, recalled_name
 from gateway.termini import Terminus, read_terminus
 from mappings.vocabulary import TABLES
 from tests.wire import frames
@@ -78,7 +79,15 @@ def test_I_2_default_outcomes(default: Any, said: str) -> None:
 def test_every_word_is_one_of_the_tables() -> None:
     read = attach(False, frames.source("q", 2, "copy", default=frames.state("modified", True, True)))
     axes = dict(TABLES["attach"].axes) | dict(TABLES["default"].axes)
-    for axis in ("direction", "address", "distribution_mode", "source_durability", "filter", "default_outcome"):
+    for axis in (
+        "direction",
+        "address",
+        "distribution_mode",
+        "source_durability",
+        "sharing",
+        "filter",
+        "default_outcome",
+    ):
         assert getattr(read, axis) in axes[axis]
 
 
@@ -135,3 +144,27 @@ def test_the_kind_of_a_node_made_on_attach(publishing: bool, capability: str | N
     several = Array(0xA3, [Symbol("x"), *([Symbol(capability)] if capability else [])])
     terminus.value[6 if publishing else 10] = several
     assert attach(publishing, terminus).wanted_kind == kind
+
+
+def test_2_L_3_3_what_a_source_says_of_how_it_is_held() -> None:
+    """Capabilities alone or in an array; an expiry policy that was not written is empty, not AMQP's default."""
+    bare = attach(False, frames.source("c"))
+    assert (bare.sharing, bare.everybody, bare.expiry, bare.timeout_s) == ("exclusive", False, "", 0)
+    one = attach(False, frames.source("c", 2, capability="shared", expiry="link-detach", timeout_s=9))
+    assert (one.sharing, one.everybody, one.expiry, one.timeout_s) == ("shared", False, "link-detach", 9)
+    several = attach(False, frames.source("c", 2, capability="topic,shared,global"))
+    assert (several.sharing, several.everybody, several.wanted_kind) == ("shared", True, "channel")
+    assert attach(True, frames.target("c", capability="shared")).sharing == "exclusive", "a publisher shares nothing"
+
+
+def test_3_3_names_of_durables() -> None:
+    everybody = attach(False, frames.source("c", 2, capability="shared,global"))
+    shared, volatile = asked_terms(everybody, "shared"), asked_terms(everybody, "volatile")
+    alone = asked_terms(attach(False, frames.source("c", 2, expiry="session-end", timeout_s=3)), "durable")
+    assert durable_name("me", "s|global2", shared, everybody=True) == recalled_name("me", "s|global", True) == ":s"
+    assert durable_name("me", "s|2", shared, everybody=False) == recalled_name("me", "s", False) == "me:s"
+    assert durable_name("me", "s|global-volatile1", volatile, everybody=True) == ":s|volatile"
+    assert durable_name("me", "s", alone, everybody=True) == "me:s", "only what is shared can be everybody's"
+    assert (alone.expiry, alone.timeout_s, alone.kind) == ("session-end", 3, "exclusive")
+    assert (shared.expiry, shared.timeout_s, shared.kind) == ("never", 0, "shared")
+    assert (volatile.expiry, volatile.kind) == ("link-detach", "volatile")

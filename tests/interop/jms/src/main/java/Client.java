@@ -1,12 +1,16 @@
 import jakarta.jms.BytesMessage;
 import jakarta.jms.Connection;
+import jakarta.jms.JMSException;
 import jakarta.jms.Message;
 import jakarta.jms.MessageConsumer;
 import jakarta.jms.MessageProducer;
 import jakarta.jms.Session;
 import jakarta.jms.TextMessage;
+import jakarta.jms.Topic;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import org.apache.qpid.jms.JmsConnectionFactory;
 
@@ -21,6 +25,11 @@ import org.apache.qpid.jms.JmsConnectionFactory;
  * Client durable     URL TOPIC FIRST COUNT CLIENT-ID NAME   opens the subscription and receives COUNT (0: opens it)
  * Client none-left   URL TOPIC CLIENT-ID NAME               fails when the subscription still has anything
  * Client unsubscribe URL CLIENT-ID NAME
+ * Client unsubscribe-global URL NAME                        of a shared durable that no client has for itself
+ * Client share       URL TOPIC FIRST COUNT HOW CLIENT-ID NAME   three consumers of two connections share what is
+ *                    published meanwhile: HOW is durable or volatile, CLIENT-ID - for none (then the durable is global)
+ * Client second      URL TOPIC CLIENT-ID NAME               a second consumer of a durable is refused, and one of the
+ *                    other kind of a durable that is there: prints with what
  * </pre>
  *
  * The body of message i is text when i is even, bytes when odd. Prints one line; exit 0 when all is as it should be.
@@ -34,6 +43,8 @@ public final class Client {
       case "durable" -> rest[3];
       case "none-left" -> rest[1];
       case "unsubscribe" -> rest[0];
+      case "second" -> rest[1];
+      case "share" -> rest[4].equals("-") ? null : rest[4];
       default -> null;
     };
     try (Connection connection = new JmsConnectionFactory(arguments[1]).createConnection()) {
@@ -41,7 +52,12 @@ public final class Client {
       connection.start();
       boolean transacted = arguments[0].equals("transfer");
       int mode = transacted ? Session.SESSION_TRANSACTED : Session.CLIENT_ACKNOWLEDGE;
-      run(arguments[0], connection.createSession(transacted, mode), rest);
+      Session session = connection.createSession(transacted, mode);
+      switch (arguments[0]) {
+        case "share" -> share(connection, arguments[1], rest);
+        case "second" -> second(connection, session, rest);
+        default -> run(arguments[0], session, rest);
+      }
     }
   }
 
@@ -57,13 +73,90 @@ public final class Client {
         session.unsubscribe(rest[1]);
         System.out.println("unsubscribed");
       }
+      case "unsubscribe-global" -> {
+        session.unsubscribe(rest[0]);
+        System.out.println("unsubscribed");
+      }
       default -> throw new IllegalArgumentException(command);
     }
   }
 
-  private static void send(Session session, MessageProducer producer, String[] rest) throws Exception {
+  /** Of one client, sessions of one connection share; without a client id, also those of another. */
+  private static void share(Connection connection, String url, String[] rest) throws Exception {
     int first = Integer.parseInt(rest[1]);
     int count = Integer.parseInt(rest[2]);
+    boolean global = rest[4].equals("-");
+    try (Connection other = new JmsConnectionFactory(url).createConnection()) {
+      other.start();
+      List<MessageConsumer> consumers = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        Session session = (global && i == 2 ? other : connection).createSession(false, Session.AUTO_ACKNOWLEDGE);
+        Topic topic = session.createTopic(rest[0]);
+        consumers.add(rest[3].equals("durable")
+            ? session.createSharedDurableConsumer(topic, rest[5])
+            : session.createSharedConsumer(topic, rest[5]));
+      }
+      Session publishing = other.createSession(false, Session.AUTO_ACKNOWLEDGE);
+      publish(publishing, publishing.createProducer(publishing.createTopic(rest[0])), first, count);
+      Set<Integer> seen = new HashSet<>();
+      int[] shares = new int[3];
+      long until = System.nanoTime() + RECEIVE_MS * 1_000_000;
+      while (seen.size() < count && System.nanoTime() < until) {
+        for (int i = 0; i < 3; i++) {
+          Message message = consumers.get(i).receive(20);
+          if (message == null) continue;
+          int number = message.getIntProperty("number");
+          if (!seen.add(number)) throw new IllegalStateException("came twice: " + number);
+          compare(number, message);
+          shares[i]++;
+        }
+      }
+      if (seen.size() < count) throw new IllegalStateException("only " + seen.size() + " of " + count + " came");
+      for (MessageConsumer consumer : consumers) {
+        if (consumer.receive(300) != null) throw new IllegalStateException("more than was published");
+      }
+      for (MessageConsumer consumer : consumers) consumer.close();
+      long none = Arrays.stream(shares).filter(share -> share == 0).count();
+      System.out.println("shared " + count + (none == 0 ? " by 3" : " but " + none + " had nothing"));
+    }
+  }
+
+  private static void second(Connection connection, Session session, String[] rest) throws Exception {
+    Topic topic = session.createTopic(rest[0]);
+    String name = rest[2];
+    Consume exclusive = (of, at) -> of.createDurableConsumer(at, name);
+    MessageConsumer held = session.createDurableConsumer(topic, name);
+    if (refused(connection, exclusive, rest[0]).equals("taken")) throw new IllegalStateException("taken twice");
+    held.close();
+    String shared = refused(connection, (of, at) -> of.createSharedDurableConsumer(at, name), rest[0]);
+    session.createSharedDurableConsumer(topic, name + "-shared").close();
+    String alone = refused(connection, (of, at) -> of.createDurableConsumer(at, name + "-shared"), rest[0]);
+    System.out.println(shared + " " + alone);
+  }
+
+  private interface Consume {
+    MessageConsumer from(Session session, Topic topic) throws Exception;
+  }
+
+  private static String refused(Connection connection, Consume consume, String topic) throws Exception {
+    Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
+    try {
+      consume.from(session, session.createTopic(topic));
+      return "taken";
+    } catch (JMSException refusal) {
+      String said = String.valueOf(refusal.getMessage());
+      int at = said.indexOf("amqp:");
+      return at < 0 ? said : said.substring(at).split("[^a-z:-]")[0];
+    }
+  }
+
+  private static void send(Session session, MessageProducer producer, String[] rest) throws Exception {
+    int count = Integer.parseInt(rest[2]);
+    publish(session, producer, Integer.parseInt(rest[1]), count);
+    System.out.println("accepted " + count);
+  }
+
+  private static void publish(Session session, MessageProducer producer, int first, int count) throws Exception {
     for (int i = first; i < first + count; i++) {
       Message message;
       if (i % 2 == 0) {
@@ -76,7 +169,6 @@ public final class Client {
       message.setIntProperty("number", i);
       producer.send(message); // persistent: returns when the peer has accepted it
     }
-    System.out.println("accepted " + count);
   }
 
   private static void receive(MessageConsumer consumer, String[] rest) throws Exception {
