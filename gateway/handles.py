@@ -1,5 +1,6 @@
 """The sessions and link handles that the peer has open, read off its frames, so that a frame for a link that is not
-there ends its session (P-5) before an engine sees it and closes the whole connection.
+there (P-5), or for one whose name is taken in that session, ends its session before an engine sees it and closes the
+whole connection.
 
 Source: semantics 2.P-5, 4.2; AMQP 1.0 part 2 sections 2.5.1, 2.6.2. May import: `gateway.frames`.
 """
@@ -17,7 +18,9 @@ class Handles:
 
     def __init__(self, channel_max: int) -> None:
         self._channel_max = channel_max
-        self._sessions: dict[int, set[int]] = {}
+        self._sessions: dict[
+            int, dict[int, tuple[str, bool]]
+        ] = {}  # by channel and handle: the name and role of a link
 
     def attached(self, channel: int, handle: int) -> bool:
         session = self._sessions.get(channel)
@@ -29,7 +32,7 @@ class Handles:
         if code == BEGIN:
             if channel > self._channel_max:
                 return Fault("framing", f"channel {channel}, above the channel-max of {self._channel_max}")
-            self._sessions[channel] = set()
+            self._sessions[channel] = {}
         elif code == END:
             self._sessions.pop(channel, None)
         elif code in _HANDLE_AT:
@@ -47,14 +50,17 @@ class Handles:
             if not self.attached(channel, handle):
                 return unattached(channel, handle)
             if session is not None and code == DETACH:
-                session.discard(handle)
+                session.pop(handle, None)
             return None
-        if not isinstance(frame.field(_NAME_AT), str) or not isinstance(frame.field(_ROLE_AT), bool):
+        name, role = frame.field(_NAME_AT), frame.field(_ROLE_AT)
+        if not isinstance(name, str) or not isinstance(role, bool):
             return Fault("malformed-performative", "an attach without a name or a role")
         if session is not None:
             if handle in session:
                 return Fault("handle-in-use", f"handle {handle} on channel {channel}", channel)
-            session.add(handle)
+            if (name, role) in session.values():
+                return Fault("link-name-in-use", f"{name[:200]!r} is attached on channel {channel} already", channel)
+            session[handle] = name, role
         return None
 
 

@@ -11,7 +11,7 @@ from transformers.amqp_types import UInt
 
 
 def frame(code: int, channel: int, handle: int) -> Frame:
-    fields = {ATTACH: ("name", UInt(handle), True), BEGIN: (), END: ()}.get(code, (UInt(handle),))
+    fields = {ATTACH: (f"link {handle}", UInt(handle), True), BEGIN: (), END: ()}.get(code, (UInt(handle),))
     return Frame(channel, code, tuple(fields))
 
 
@@ -46,3 +46,23 @@ def test_like_a_set_of_pairs(steps: list[tuple[int, int, int]]) -> None:
             if code == DETACH:
                 links.discard((channel, handle))
         assert (fault.fault if isinstance(fault, Fault) else None) == expected
+
+
+def test_O_6_a_name_is_free_again_with_its_detach_its_session_and_in_the_other_direction() -> None:
+    handles = Handles(1)
+
+    def attached(channel: int, handle: int, role: bool = True) -> str | None:
+        fault = handles.see(Frame(channel, ATTACH, ("sub", UInt(handle), role)))
+        return fault.fault if fault is not None else None
+
+    for channel in (0, 1):
+        assert handles.see(frame(BEGIN, channel, 0)) is None
+    assert attached(0, 1) is None
+    assert attached(0, 2, role=False) is None
+    assert attached(0, 3) == "link-name-in-use"
+    assert attached(1, 3) is None, "another session may: which one of the two goes is decided where both are known"
+    assert handles.see(frame(DETACH, 0, 1)) is None
+    assert attached(0, 3) is None
+    handles.see(frame(END, 0, 0))
+    handles.see(frame(BEGIN, 0, 0))
+    assert attached(0, 1) is None

@@ -131,6 +131,28 @@ def test_O_6_the_same_container_on_another_connection_takes_the_durable_over(hou
         assert new.receive(1), "what the older one had not stated"
 
 
+def test_O_6_one_name_twice_in_a_session_ends_that_session_and_no_other(house: GatewayProcess, node: str) -> None:
+    """No engine can tell the two apart; a name that is free again is no name twice."""
+    made(house, node)
+    with Peer(house.port) as peer:
+        peer.send(frames.begin(1))
+        peer.expect("begin")
+        for handle in (1, 2):
+            peer.send(frames.attach_receiver(durable(node), handle, channel=1))
+            peer.expect("attach")
+            peer.send(frames.detach(handle, closed=False, channel=1))
+            peer.expect("detach")
+        peer.send(frames.attach_receiver(durable(node), 3, channel=1), frames.attach_sender(node, 4, "sub", channel=1))
+        peer.expect("attach")
+        peer.expect("attach")  # of the other direction
+        peer.send(frames.attach_receiver(durable(node), 5, channel=1))
+        assert peer.expect("end").condition == "amqp:link:stolen"
+        peer.send(frames.end(1))
+        peer.consumer(durable(node), credit=1)
+        peer.stored(node, frames.message(), kind="channel")
+        assert peer.receive(1), "the connection goes on, and the durable is free"
+
+
 def test_L_1_L_3_the_answer_says_what_holds(house: GatewayProcess, node: str) -> None:
     made(house, node)
     with Peer(house.port) as peer:
