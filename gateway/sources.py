@@ -4,7 +4,7 @@ of it.
 A durable is named `CONTAINER:SUBSCRIPTION`, one that all containers share (the capability `global`) `:SUBSCRIPTION`;
 what stands behind a bar in a link's name tells the links of one subscription apart. A shared subscription without
 durability has a name that no durable one can have: `...|volatile`. A durable source that names no expiry policy never
-expires, and is told so. Source: semantics.md 2.L, 3.3 (Qpid JMS); ADR 0041. May import: `gateway.termini`,
+expires, and is told so. Source: semantics.md 2.L, 3.3 (Qpid JMS); ADR 0044. May import: `gateway.termini`,
 `native_backend.terms`.
 """
 
