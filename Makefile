@@ -17,6 +17,7 @@ BIN := .venv/bin
 ROOMS := gateway mappings native_backend reconciliation transformers
 EXTENSIONS := gateway/engine_runs.c gateway/engine_sends.c gateway/tap_runs.c native_backend/octets.c \
 	native_backend/logs/kafka/column_producer.c
+HEADERS := gateway/proton_binding.h native_backend/octets.h native_backend/logs/kafka/librdkafka.h
 CODE := $(ROOMS) bench deploy tests
 
 .PHONY: help setup demo test check run kafka kafka-stop bench simulate torture mappings-check lock clean prerequisites-test
@@ -76,7 +77,7 @@ prerequisites-test:
 
 # --no-build-isolation: the packages that come as source are built by the build tools locked in build.lock, not by
 # whatever is newest today.
-.cache/setup.stamp: pyproject.toml requirements.lock deploy/python/build.lock $(EXTENSIONS) native_backend/octets.h gateway/proton_binding.h
+.cache/setup.stamp: pyproject.toml requirements.lock deploy/python/build.lock $(EXTENSIONS) $(HEADERS)
 	@PYTHON=$(PYTHON) deploy/prerequisites.sh run
 	@mkdir -p .cache
 	@[ -x $(BIN)/python ] || { echo "setup: making .venv" >&2; $(PYTHON) -m venv .venv; }

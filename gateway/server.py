@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, cast
 
 from gateway.admin.http import HttpServer
@@ -91,6 +93,8 @@ class Server:
         """Listen, and begin to take turns."""
         self.loop = loop = asyncio.get_running_loop()
         self.gateway.realm.on_ready(self._wake)
+        if self.gateway.realm.descriptor >= 0:
+            loop.add_reader(self.gateway.realm.descriptor, self._on_readable)
         users, failures_kept = self.gateway.settings.security.users, self.gateway.limits.failed_logins
         self.doorkeeper = Doorkeeper(users, failures_kept, self.gateway.clock)
         self.roster = Roster(self.gateway, self.doorkeeper, self.password_checks)
@@ -137,6 +141,14 @@ class Server:
 
     def _on_woken(self) -> None:
         self._woken = False
+        self.turn()
+
+    def _on_readable(self) -> None:
+        """Something of the log has landed, so what waits for a turn's worth may go."""
+        with suppress(BlockingIOError):
+            os.eventfd_read(self.gateway.realm.descriptor)
+        while self.waiting:
+            self.waiting.popitem()[0].go_on()
         self.turn()
 
     def turn(self) -> None:
@@ -194,6 +206,8 @@ class Server:
             port.abort()
         self.password_checks.shutdown(wait=False, cancel_futures=True)
         gateway.close_evidence()
+        if gateway.realm.descriptor >= 0:
+            self.loop.remove_reader(gateway.realm.descriptor)
         if self._timer is not None:
             self._timer.cancel()
         gateway.realm.close(CLOSE_DEADLINE_S)

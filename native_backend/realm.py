@@ -72,6 +72,7 @@ class Realm:
         self.run = run
         self.kind = log.kind
         self.poll_interval_s = log.poll_interval_s
+        self.descriptor = log.descriptor
         self._answers: list[Answer] = []
         journal = Journal(log, prefix, run, clock, control, limits, self._answer)
         feeds = Feeds(log, clock, limits, frame)

@@ -51,6 +51,7 @@ class ScriptedRealm:
     run = "19aa5b3c1f0-9c2e"
     kind = "scripted"
     poll_interval_s = 0.001
+    descriptor = -1
     busy = True
 
     def __init__(self) -> None:

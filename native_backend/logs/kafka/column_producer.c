@@ -6,92 +6,15 @@
  * a message in and gives a Message with copies of key and value out, which cost more than storing them (ADR 0034).
  *
  * Used by one thread, which holds the interpreter's lock; `look_up` and `close` may block and let go of it.
- * Declarations are librdkafka's public C interface (rdkafka.h, 2.x). Errors: ValueError for a wrong configuration.
+ * Errors: ValueError for a wrong configuration.
  */
 #include "../../octets.h"
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct {
-    int err;
-    void *topic;
-    int32_t partition;
-    void *payload;
-    size_t len;
-    void *key;
-    size_t key_len;
-    int64_t offset;
-    void *opaque;
-} message; /* rd_kafka_message_t */
+#include "librdkafka.h"
 
-enum {
-    PRODUCER = 0,
-    COPY = 0x2,
-    DELIVERED = 0x1,
-    LOGGED = 0x4,
-    FAILED = 0x8,
-    PURGE_ALL = 0x1 | 0x2 | 0x4, /* queue, in flight, non-blocking */
-    EVENTS_MAX = 1000,
-    TEXT_SIZE = 512
-};
-
-static void *(*conf_new)(void);
-static void (*conf_destroy)(void *conf);
-static int (*conf_set)(void *conf, const char *name, const char *value, char *text, size_t size);
-static void (*conf_set_events)(void *conf, int events);
-static void *(*client_new)(int type, void *conf, char *text, size_t size);
-static void (*client_destroy)(void *client);
-static int (*set_log_queue)(void *client, void *queue);
-static void *(*queue_get_main)(void *client);
-static void (*queue_destroy)(void *queue);
-static void *(*queue_poll)(void *queue, int timeout_ms);
-static void *(*topic_new)(void *client, const char *name, void *conf);
-static void (*topic_destroy)(void *topic);
-static int (*produce_batch)(void *topic, int32_t partition, int flags, message *messages, int count);
-static int (*event_type)(void *event);
-static const message *(*event_message_next)(void *event);
-static int (*event_error)(void *event);
-static const char *(*event_error_string)(void *event);
-static int (*event_error_is_fatal)(void *event);
-static int (*event_log)(void *event, const char **facility, const char **text, int *level);
-static void (*event_destroy)(void *event);
-static int (*fatal_error)(void *client, char *text, size_t size);
-static const char *(*err2str)(int err);
-static int (*purge)(void *client, int flags);
-static int (*metadata)(void *client, int all, void *topic, const void **found, int timeout_ms);
-static void (*metadata_destroy)(const void *found);
-
-static const struct {
-    const char *name;
-    void *place;
-} functions[] = {
-    {"rd_kafka_conf_new", &conf_new},
-    {"rd_kafka_conf_destroy", &conf_destroy},
-    {"rd_kafka_conf_set", &conf_set},
-    {"rd_kafka_conf_set_events", &conf_set_events},
-    {"rd_kafka_new", &client_new},
-    {"rd_kafka_destroy", &client_destroy},
-    {"rd_kafka_set_log_queue", &set_log_queue},
-    {"rd_kafka_queue_get_main", &queue_get_main},
-    {"rd_kafka_queue_destroy", &queue_destroy},
-    {"rd_kafka_queue_poll", &queue_poll},
-    {"rd_kafka_topic_new", &topic_new},
-    {"rd_kafka_topic_destroy", &topic_destroy},
-    {"rd_kafka_produce_batch", &produce_batch},
-    {"rd_kafka_event_type", &event_type},
-    {"rd_kafka_event_message_next", &event_message_next},
-    {"rd_kafka_event_error", &event_error},
-    {"rd_kafka_event_error_string", &event_error_string},
-    {"rd_kafka_event_error_is_fatal", &event_error_is_fatal},
-    {"rd_kafka_event_log", &event_log},
-    {"rd_kafka_event_destroy", &event_destroy},
-    {"rd_kafka_fatal_error", &fatal_error},
-    {"rd_kafka_err2str", &err2str},
-    {"rd_kafka_purge", &purge},
-    {"rd_kafka_metadata", &metadata},
-    {"rd_kafka_metadata_destroy", &metadata_destroy},
-};
+enum { EVENTS_MAX = 1000, TEXT_SIZE = 512 };
 
 /* Messages that were handed over together, and where what becomes of them is written. */
 typedef struct launch {
@@ -107,24 +30,6 @@ typedef struct {
     int looking;     /* how many do */
     launch launches; /* the ring's own place */
 } producer;
-
-static int find_functions(const char *library)
-{
-    void *handle = dlopen(library, RTLD_LAZY);
-    if (!handle) {
-        PyErr_SetString(PyExc_ImportError, dlerror());
-        return -1;
-    }
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *function = dlsym(handle, functions[i].name);
-        if (!function) {
-            PyErr_Format(PyExc_ImportError, "%s has no %s", library, functions[i].name);
-            return -1;
-        }
-        *(void **)functions[i].place = function;
-    }
-    return 0;
-}
 
 static void *configuration(PyObject *settings)
 {
@@ -338,12 +243,24 @@ static PyObject *producer_look_up(producer *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* The descriptor (an eventfd) is written to when there is something to poll; -1: no more. */
+static PyObject *producer_wake(producer *self, PyObject *args)
+{
+    static const uint64_t one = 1;
+    int descriptor;
+    if (!PyArg_ParseTuple(args, "i", &descriptor) || !is_open(self))
+        return NULL;
+    queue_io_event_enable(self->queue, descriptor, descriptor < 0 ? NULL : &one, descriptor < 0 ? 0 : sizeof one);
+    Py_RETURN_NONE;
+}
+
 static PyObject *producer_close(producer *self, PyObject *nothing)
 {
     void *client = self->client, *queue = self->queue;
     bool looked_up = self->looking > 0;
     self->client = self->queue = NULL;
     if (client) {
+        queue_io_event_enable(queue, -1, NULL, 0);
         self->dying = looked_up ? client : NULL;
         Py_BEGIN_ALLOW_THREADS;
         purge(client, PURGE_ALL);
@@ -370,6 +287,7 @@ static PyMethodDef producer_methods[] = {
     {"poll", (PyCFunction)producer_poll, METH_NOARGS,
      "Fill the columns of what has landed; the news, as (log|error|fatal, level or code, words)."},
     {"look_up", (PyCFunction)producer_look_up, METH_VARARGS, "look_up(topic, timeout_ms): read its metadata anew."},
+    {"wake", (PyCFunction)producer_wake, METH_VARARGS, "wake(descriptor): it becomes readable with something to poll."},
     {"close", (PyCFunction)producer_close, METH_NOARGS, "Give up what is on its way; nothing comes back."},
     {NULL, NULL, 0, NULL},
 };

@@ -8,6 +8,7 @@ while anything is under way. May import: the standard library, confluent-kafka, 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -58,17 +59,19 @@ class KafkaLog:
         if one_sided:
             told = f"realm.client: {', '.join(one_sided)}: the client for control calls knows no such setting"
             raise LogError(Failure("unexpected", told))
+        self.descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         config = settings.publish(bootstrap, client, self._entry.on_error)
         in_flight_max, record_bytes_max = config["queue.buffering.max.messages"], config["message.max.bytes"]
         try:
             self._publisher = Publisher(
-                lambda: ColumnProducer(config),
+                lambda: ColumnProducer(config, self.descriptor),
                 lambda: HeadedProducer(config),
                 int(str(in_flight_max)),
                 int(str(record_bytes_max)),
             )
             Consumer(settings.tail(bootstrap, client, self._entry.on_error)).close()  # a wrong setting is told now
         except (KafkaException, ValueError) as error:
+            os.close(self.descriptor)
             raise LogError(Failure("unexpected", f"realm.client: {error}")) from error
         self._slots: dict[str, Slot] = {}
         self._retired: list[Slot] = []
@@ -109,7 +112,7 @@ class KafkaLog:
         return completions
 
     def on_ready(self, wake: Callable[[], None]) -> None:
-        """Not needed: this driver has a poll interval."""
+        """Not needed: this driver has a poll interval, and a descriptor."""
 
     def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
         return self._control.create_topics(specs, deadline_s)
@@ -182,3 +185,4 @@ class KafkaLog:
         self._ranges.close()
         self._putter.close()
         self._control.close(max(deadline - time.monotonic(), 0.1))
+        os.close(self.descriptor)

@@ -23,10 +23,12 @@ Errors = list[tuple[int, int, str]]  # index, code, words
 class Producer:
     """Used by one thread, but for `look_up`. Raises ValueError for settings that librdkafka does not take."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, ready: int) -> None:
+        """`ready`: an eventfd, readable when there is something to poll."""
         words = {name: _word(value) for name, value in config.items() if name not in ("error_cb", "logger")}
         self._on_error: OnError = config["error_cb"]  # type: ignore[assignment]
         self._columns = ColumnProducer(cimpl.__file__, words)
+        self._columns.wake(ready)
 
     def produce(
         self, topic: str, partition: int, keys: Strings, values: Strings, offsets: list[int], errors: Errors
@@ -47,6 +49,10 @@ class Producer:
     def look_up(self, topic: str, timeout_s: float) -> None:
         """Blocks: the topic's metadata is read anew."""
         self._columns.look_up(topic, int(timeout_s * 1000))
+
+    def hush(self) -> None:
+        """Nobody is to be told any more when there is something to poll."""
+        self._columns.wake(-1)
 
     def close(self) -> None:
         """Blocks. What is on its way is given up."""

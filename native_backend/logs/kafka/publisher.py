@@ -193,6 +193,7 @@ class Publisher:
             lane.flying.clear()
             lane.look_up = None
         self._count = self._bytes = 0
+        self._producer.hush()
         self._look_ups.submit(self._producer.close)
         self._producer = self._make()
         if self._headed is not None:

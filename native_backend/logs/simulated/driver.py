@@ -44,6 +44,7 @@ class SimulatedLog:
 
     kind = "simulated"
     poll_interval_s = 0.001
+    descriptor = -1
 
     def __init__(
         self,

@@ -29,6 +29,7 @@ class SqliteLog:
 
     kind = "embedded"
     poll_interval_s = 0.0
+    descriptor = -1
 
     def __init__(self, directory: Path, now_ms: Callable[[], int], record_bytes_max: int = RECORD_BYTES_MAX) -> None:
         create(directory)

@@ -204,6 +204,9 @@ class FakeProducer:
     def close(self) -> None:
         self.is_closed = True
 
+    def hush(self) -> None:
+        pass
+
 
 def publisher(producers: list[FakeProducer]) -> Any:
     from native_backend.logs.kafka.publisher import Publisher
