@@ -18,7 +18,7 @@ from bench.runs import Case
 from bench.systems import running
 
 RESULTS = Path(__file__).parent / "results"
-COUNTS = {(100, 1): 2_000, (1024, 1): 2_000, (100, 1000): 300_000, (1024, 1000): 150_000}
+COUNTS = {(100, 1): 2_000, (1024, 1): 2_000, (100, 1000): 300_000, (1024, 1000): 300_000}
 
 
 def cases(quick: bool) -> list[Case]:

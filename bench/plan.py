@@ -19,7 +19,7 @@ from bench.runs import Case, RunFailed, move_both, move_in, move_out, produce
 from bench.systems import Systems
 
 AGREE = 0.05  # two warm-up runs that differ by no more than this are warm
-WARM_UP_MAX = 12
+WARM_UP_MAX = 10
 PACED_SECONDS = 5.0
 MEMORY_MESSAGES = 10_000_000
 MEMORY_ROUND = 500_000
@@ -44,8 +44,9 @@ class Plan:
         self.machine = Machine(self.systems.pids())
 
     def run(self) -> None:
-        for system, address in self.systems.addresses().items():
-            self._warm(system, address)
+        for size in sorted({case.size for case in self.cases}):
+            for system, address in self.systems.addresses().items():
+                self._warm(system, address, size)
         for case in self.cases:
             for turn in range(self.repeat):
                 say(f"{case.size} B, {case.in_flight} in flight: {turn + 1} of {self.repeat}")
@@ -67,17 +68,17 @@ class Plan:
             say(f"memory: {at:,} messages, {points[-1]['rss_bytes'] / 1e6:.1f} MB")
         return {"points": points}
 
-    def _warm(self, system: str, address: str) -> None:
-        """In and out until two successive runs agree, in both directions."""
-        case = Case(100, 1000, 200_000)
-        rates: list[tuple[float, float]] = []
+    def _warm(self, system: str, address: str, size: int) -> None:
+        """In, out and both until two successive runs agree in each: a JVM goes on compiling for millions of messages, and
+        anew for another size."""
+        case, queue = Case(size, 1000, 200_000), f"warm-{system}-{size}"
+        rates: list[tuple[float, ...]] = []
         for _ in range(WARM_UP_MAX):
-            queue = f"warm-{system}"
-            rates.append((move_in(address, queue, case)["rate"], move_out(address, queue, case)["rate"]))
-            say(f"warm-up {system}: in {rates[-1][0]:,.0f}, out {rates[-1][1]:,.0f} msg/s")
+            rates.append(tuple(move(address, queue, case)["rate"] for move in (move_in, move_out, move_both)))
+            say(f"warm-up {system}, {size} B: in, out, both {', '.join(f'{rate:,.0f}' for rate in rates[-1])} msg/s")
             if len(rates) > 2 and all(abs(a - b) <= AGREE * b for a, b in zip(rates[-2], rates[-1], strict=True)):
                 break
-        self.warm_up[system] = [rate for pair in rates for rate in pair]
+        self.warm_up[f"{system}, {size} B"] = [rate for each in rates for rate in each]
 
     def _producer(self, case: Case) -> None:
         if case.in_flight == 1000:  # it has no window: once a size is enough
