@@ -69,8 +69,8 @@ class Plan:
         return {"points": points}
 
     def _warm(self, system: str, address: str, size: int) -> None:
-        """In, out and both until two successive runs agree in each: a JVM goes on compiling for millions of messages, and
-        anew for another size."""
+        """In, out and both until two successive runs agree in each: a JVM goes on compiling for millions of messages,
+        and anew for another size."""
         case, queue = Case(size, 1000, 200_000), f"warm-{system}-{size}"
         rates: list[tuple[float, ...]] = []
         for _ in range(WARM_UP_MAX):
