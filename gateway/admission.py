@@ -20,7 +20,7 @@ from gateway.outcomes import LinkFacts
 from gateway.recall import RecalledLink
 from gateway.sources import HeldSource, asked_terms, durable_name, held_source, recalled_name
 from gateway.termini import read_terminus
-from mappings import Decision
+from mappings import DEFAULT_CLASS, Decision, NodeTables
 from native_backend.answers import Answer, DurablesFound, NodeFound, Subscribed, SubscriptionLost
 from native_backend.selection import Selection
 from native_backend.subscription import Subscribe, Subscription
@@ -43,6 +43,8 @@ class Admission:
         self._created = False
         self._node: Node | None = None
         self._held: HeldSource | None = None
+        name_bytes = len(self.terminus.node.encode()) if self.terminus.address == "node" else 0
+        self._names_node = 0 < name_bytes <= self._house.limits.node_name_bytes
         link.owner = self
 
     @property
@@ -52,9 +54,8 @@ class Admission:
 
     def begin(self) -> None:
         """Look the node up; what names no node is decided at once."""
-        terminus = self.terminus
-        if terminus.address == "node" and len(terminus.node.encode()) <= self._house.limits.node_name_bytes:
-            self._house.realm.find_node(terminus.node, self)
+        if self._names_node:
+            self._house.realm.find_node(self.terminus.node, self)
         else:
             self._decide(None)
 
@@ -90,7 +91,7 @@ class Admission:
     def _decide(self, node: Node | None) -> None:
         terminus = self.terminus
         known = terminus.address == "node" and node is not None
-        decision = self._house.tables["attach"].decide(
+        decision = self._tables()["attach"].decide(
             direction=terminus.direction,
             address=terminus.address,
             node_kind=node.kind if known and node else "unknown",
@@ -217,8 +218,12 @@ class Admission:
         self.connection.close_link(self.link, decision.then["condition"], detail)
 
     def _attached(self, answer: str, moment: str) -> Decision:
-        table = self._house.tables["attached"]
-        return table.decide(direction=self.terminus.direction, answer=answer, moment=moment)
+        return self._tables()["attached"].decide(direction=self.terminus.direction, answer=answer, moment=moment)
+
+    def _tables(self) -> NodeTables:
+        """Those in force now, as they are for the node that is named."""
+        tables = self._house.tables
+        return tables.for_node(self.terminus.node) if self._names_node else tables.for_class(DEFAULT_CLASS)
 
     def _refuse(self, decision: Decision, answer: str, native: str, words: str = "") -> None:
         if answer == "access-denied":

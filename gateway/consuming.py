@@ -17,7 +17,7 @@ from gateway.enlisting import enlist
 from gateway.facts import Dispositions
 from gateway.outcomes import LinkFacts, Verdict
 from gateway.termini import Terminus
-from mappings import Decision, TableSet
+from mappings import Decision, NodeTables, TableSet
 from mappings.vocabulary import TABLES
 from native_backend.answers import Settled
 from native_backend.settlement import Settling
@@ -52,7 +52,10 @@ class ConsumingLink:
         self._limits = self._house.limits
 
     def use(self, tables: TableSet) -> None:
-        """Decide by these tables from the next disposition on."""
+        """Decide by these tables from the next disposition on, as they are for this node."""
+        self._decide_by(tables.for_node(self.subscription.node.name))
+
+    def _decide_by(self, tables: NodeTables) -> None:
         self.tables = tables
         self._verdicts.clear()
         self._settle = tables["settle"].slice(
@@ -244,7 +247,7 @@ class ConsumingLink:
         seqs: list[int],
         eids: list[int],
         told: Settled | None,
-        tables: TableSet,
+        tables: NodeTables,
     ) -> None:
         """The end of a transaction that has their outcome; `told` where the realm had something to do."""
         batch = SettledBatch(self, rule, cause, peer_settled, seqs, eids, tables)
@@ -324,7 +327,7 @@ class SettledBatch:
     peer_settled: bool
     seqs: list[int]
     eids: list[int]
-    tables: TableSet  # under which they were stated
+    tables: NodeTables  # under which they were stated
 
     def answered(self, answer: Settled) -> None:
         self.link.settled(self, answer)

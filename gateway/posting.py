@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gateway.facts import Transfers
 from gateway.transaction import Transaction
-from mappings import Decision, TableSet
+from mappings import Decision, NodeTables
 from native_backend.answers import CommitAnswer, Published
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Posted:
     decision: Decision
     keys: list[bytes]
     values: list[bytes]
-    tables: TableSet  # under which they came
+    tables: NodeTables  # under which they came
     node: Node
 
     def forget(self) -> None:

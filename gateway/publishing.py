@@ -17,7 +17,7 @@ from gateway.engine_links import Incoming
 from gateway.facts import Transfers
 from gateway.outcomes import LinkFacts, Verdict
 from gateway.posting import Posted, post
-from mappings import Decision, Slice, TableSet
+from mappings import Decision, NodeTables, Slice, TableSet
 from native_backend.answers import Published
 
 if TYPE_CHECKING:
@@ -52,7 +52,10 @@ class PublishingLink:
         self.top_up()
 
     def use(self, tables: TableSet) -> None:
-        """Decide by these tables from the next transfer on."""
+        """Decide by these tables from the next transfer on, as they are for this node."""
+        self._decide_by(tables.for_node(self.node.name))
+
+    def _decide_by(self, tables: NodeTables) -> None:
         self.tables = tables
         self._verdicts.clear()
         # What a transfer meets depends on three bits once the link's mode is known; a peer that breaks its own mode
@@ -70,7 +73,7 @@ class PublishingLink:
             framing=framing, transformed=transformed, transactional=transactional, presettled=_YES_NO[presettled]
         )
 
-    def _published_by(self, tables: TableSet) -> dict[str, Slice]:
+    def _published_by(self, tables: NodeTables) -> dict[str, Slice]:
         return {mode: tables["published"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
 
     def _mode_of(self, presettled: int) -> str:
@@ -242,7 +245,7 @@ class PublishingLink:
 
     # -- transactions
 
-    def published_rule(self, answer: Published, presettled: int, tables: TableSet) -> Decision:
+    def published_rule(self, answer: Published, presettled: int, tables: NodeTables) -> Decision:
         slices = self._published if tables is self.tables else self._published_by(tables)
         return slices[self._mode_of(presettled)].decide(answer=answer.answer, presettled=_YES_NO[presettled])
 
@@ -313,7 +316,7 @@ class PublishedBatch:
     decision: Decision
     open: int  # messages without an outcome
     size_bytes: int
-    tables: TableSet  # under which they came
+    tables: NodeTables  # under which they came
     node: Node
 
     def seqs(self, first: int, count: int) -> Sequence[int]:

@@ -47,7 +47,7 @@ class RecalledLink:
         failed, condition, detail = self._failed, None, ""
         if failed is not None:
             said = _ANSWERS.get(failed.answer, "unexpected")
-            table = self.connection.gateway.tables["attached"]
+            table = self.connection.gateway.tables.for_node(self._durables[0].node)["attached"]
             decision = table.decide(direction="subscribe", answer=said, moment="attach")
             condition = decision.then["condition"]
             detail = complaint(self._durables[0].node, decision, said, failed.detail)

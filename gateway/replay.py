@@ -21,6 +21,7 @@ from mappings import TableSet
 from mappings.expand import write_then
 from mappings.explain import explain
 from mappings.table_set import compile_profile, digest_of, load_rules
+from mappings.vocabulary import NODE_CLASS
 from native_backend.log import Log
 
 _AT_ONCE = 1000  # records read at a time
@@ -75,6 +76,11 @@ def _decide_again(tables: TableSet, group: dict[str, Any], side: str, settings: 
         out.write(f"table {name}, profile {tables.profile}, cell {cell}\n  {facts}\nrule {rule}\n")
         if decision is not None:
             out.write(f"  then     {write_then(decision.then)}\n")
+    taken_for = tables[name].facts(cell).get(NODE_CLASS)
+    node_class = tables.classify(group["node"] or "").node_class
+    if taken_for not in (None, node_class):
+        out.write(f"  class    {node_class}, but the record says {taken_for}\n")
+        return False
     verdict = "as recorded" if rule == recorded else f"but the record says {recorded}"
     out.write(f"  decided  {rule}, {verdict}\n")
     return bool(rule == recorded)

@@ -8,7 +8,19 @@ them.
 Imports nothing of ours but itself.
 """
 
+from mappings.classification import DEFAULT_CLASS
 from mappings.compile import Decision, ImpossibleFacts, Origin, Slice, Table
-from mappings.table_set import MappingProblems, TableSet, load_tables
+from mappings.table_set import MappingProblems, NodeTables, TableSet, load_tables
 
-__all__ = ["Decision", "ImpossibleFacts", "MappingProblems", "Origin", "Slice", "Table", "TableSet", "load_tables"]
+__all__ = [
+    "DEFAULT_CLASS",
+    "Decision",
+    "ImpossibleFacts",
+    "MappingProblems",
+    "NodeTables",
+    "Origin",
+    "Slice",
+    "Table",
+    "TableSet",
+    "load_tables",
+]

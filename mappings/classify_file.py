@@ -151,7 +151,9 @@ class _FileReader(Shapes):
         found: dict[str, Node] = {}
         for item in self.items(node):
             pattern = self.text(item)
-            if "?" in pattern or "[" in pattern:
+            if not pattern.isprintable():
+                self.refuse(item, "a character that nobody can see", "write names as they are shown")
+            elif "?" in pattern or "[" in pattern:
                 self.refuse(item, f"{pattern} has a wildcard other than *", "write * for any characters")
             elif len(pattern.encode()) > PATTERN_BYTES_MAX:
                 said = f"a pattern of {len(pattern.encode()):,} octets"

@@ -2,7 +2,8 @@
 
     check [DIR] [--format text|json|github]      every table, scenario and expanded table; all problems at once
     test [DIR] [--least PERCENT]                 the scenarios, and which rules none of them reaches
-    explain [DIR] [TABLE] [AXIS=VALUE ...]       which rule decides, and why; open axes: what each value leads to
+    explain [DIR] [TABLE] [AXIS=VALUE ...]       which rule decides, and why; open axes: what each value leads to;
+                                                 node=NAME: of which class a node is, too
     expand [DIR] [--check]                       rewrite (or only compare) the expanded tables and the schemas
     diff OLD NEW [--dir DIR]                     in words; OLD and NEW are folders, git revisions or profiles
 
@@ -20,13 +21,14 @@ from typing import TextIO
 from mappings import revisions
 from mappings.difference import compare, write_groups
 from mappings.expand import check_expanded, write_expanded
-from mappings.explain import explain
-from mappings.facts import UnknownFact, read_question
+from mappings.explain import explain, explain_node
+from mappings.facts import Question, UnknownFact, read_question
 from mappings.inspection import compile_all, inspect
 from mappings.problem_text import FORMATS, write_problems
+from mappings.rules import RuleBook
 from mappings.schema import check_schemas, write_schemas
 from mappings.table_set import SHIPPED, compile_profile, load_rules
-from mappings.vocabulary import DEFAULT_PROFILE, PROFILES, TABLES
+from mappings.vocabulary import DEFAULT_PROFILE, NODE_CLASS, PROFILES, TABLES
 from mappings.yaml_lines import Problem
 
 
@@ -78,6 +80,9 @@ def _check(directory: Path, form: str, out: TextIO) -> int:
     problems += _stale_schemas(directory)
     if problems or form != "text":
         return write_problems(problems, form, out)
+    classes = found.rules.classification
+    patterns = sum(len(rule.names) for rule in classes.rules)
+    out.write(f"classify   {len(classes.node_classes)} classes, {len(classes.rules)} rules, {patterns} patterns\n")
     for name, table in found.rules.items():
         counts = ", ".join(f"{profile.name} {len(profile.rules)} rules" for profile in table.profiles.values())
         cells = found.sets[DEFAULT_PROFILE][name].cells
@@ -110,15 +115,26 @@ def _explain(arguments: argparse.Namespace, out: TextIO) -> int:
     if problems:
         return write_problems(problems, "text", out)
     try:
-        question = read_question(words)
+        question = read_question(words, {name: table.words for name, table in rules.items()})
+        lines = _answer(rules, question, question.profile or arguments.profile)
     except UnknownFact as error:
         out.write(f"{error}\n")
         return 2
-    profile = question.profile or arguments.profile
-    tables = compile_profile(rules, profile)
-    lines = explain(rules[question.table], tables[question.table], profile, question.facts)
     out.writelines(f"{line}\n" for line in lines)
     return 0
+
+
+def _answer(rules: RuleBook, question: Question, profile: str) -> list[str]:
+    """With a node, its class comes first, and is a fact for the table that has that axis."""
+    lines = [] if question.node is None else explain_node(rules.classification, question.node)
+    if question.table is None:
+        return lines
+    table = compile_profile(rules, profile)[question.table]
+    if question.node is not None and NODE_CLASS in table.axes:
+        node_class = rules.classification(question.node).node_class
+        if question.facts.setdefault(NODE_CLASS, node_class) != node_class:
+            raise UnknownFact(f"node {question.node} is of class {node_class}; leave {NODE_CLASS} out")
+    return [*lines, *explain(rules[question.table], table, profile, question.facts)]
 
 
 def _expand(directory: Path, *, only_compare: bool, out: TextIO) -> int:
@@ -132,7 +148,7 @@ def _expand(directory: Path, *, only_compare: bool, out: TextIO) -> int:
     touched = write_expanded(expanded, sets)
     schemas = write_schemas(directory / "schemas")
     out.writelines(f"wrote {path}\n" if path.exists() else f"removed {path}\n" for path in [*touched, *schemas])
-    out.write(f"{len(touched)} of {len(PROFILES) * len(TABLES)} expanded tables changed\n")
+    out.write(f"{len(touched)} of {len(PROFILES) * len(TABLES) + 1} expanded tables changed\n")
     return 0
 
 

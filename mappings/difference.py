@@ -13,6 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from mappings.vocabulary import NODE_CLASS
+
+CLASSES = ("", "classify")  # where a side keeps the patterns of names: they are the same in every profile
+
 Facts = tuple[tuple[str, str], ...]  # axis, value; in the table's order
 Cells = Mapping[Facts, tuple[str, str]]  # combination -> rule, then
 
@@ -51,6 +55,8 @@ def compare(old: Mapping[tuple[str, str], Expanded], new: Mapping[tuple[str, str
     """Both by (profile, table). Groups in the order of the new tables."""
     groups: dict[tuple[object, ...], Group] = {}
     for key in (*new, *(key for key in old if key not in new)):
+        if key == CLASSES:
+            continue
         profile, table = key
         by_change: dict[tuple[str, bool], list[Facts]] = {}
         for facts, change, behaviour in _changes(old.get(key), new.get(key)):
@@ -59,6 +65,26 @@ def compare(old: Mapping[tuple[str, str], Expanded], new: Mapping[tuple[str, str
             alike = (table, change, behaviour, tuple(combinations))
             group = groups.setdefault(alike, Group(table, change, behaviour, combinations=combinations))
             group.profiles.append(profile)
+    return [*_classified_otherwise(old.get(CLASSES), new.get(CLASSES)), *groups.values()]
+
+
+def read_classes(text: str) -> Expanded:
+    """`classify.tsv`."""
+    rows = [line.split("\t") for line in text.rstrip("\n").split("\n")[1:]]
+    cells: Cells = {(("names", names), ("unless", unless)): (rule, then) for names, unless, rule, then in rows}
+    return Expanded(("names", "unless"), cells)
+
+
+def _classified_otherwise(old: Expanded | None, new: Expanded | None) -> list[Group]:
+    """Patterns whose names have another class or transformer now: pattern by pattern, as they are written."""
+    was, now = ({} if side is None else side.cells for side in (old, new))
+    groups: dict[str, Group] = {}
+    for facts in (*now, *(facts for facts in was if facts not in now)):
+        before, after = (side.get(facts, ("", "node_class=default"))[1] for side in (was, now))
+        if before != after:
+            change = _in_words(before, after).replace("nothing", "as configured")
+            group = groups.setdefault(change, Group(CLASSES[1], change, behaviour=True, profiles=[CLASSES[0]]))
+            group.combinations.append(facts)
     return list(groups.values())
 
 
@@ -104,6 +130,9 @@ def write_groups(groups: Iterable[Group], *sides: Mapping[tuple[str, str], Expan
     """A paragraph for each group."""
     lines = []
     for group in groups:
+        if group.profiles == [CLASSES[0]]:
+            lines.append(f"classify: {', '.join(_pattern(*facts) for facts in group.combinations)}: {group.change}")
+            continue
         where = f"{group.table} in {', '.join(group.profiles)}"
         if group.combinations == [()]:
             lines.append(f"{where}: {group.change}")
@@ -115,6 +144,10 @@ def write_groups(groups: Iterable[Group], *sides: Mapping[tuple[str, str], Expan
     return lines
 
 
+def _pattern(names: tuple[str, str], unless: tuple[str, str]) -> str:
+    return names[1] + (f" (unless {unless[1]})" if unless[1] != "[]" else "")
+
+
 def _facts_in_words(combinations: list[Facts], possible: set[Facts]) -> str:
     """What the combinations have in common: the values of each axis that is not open. Where others have that too, it
     says so."""
@@ -124,7 +157,9 @@ def _facts_in_words(combinations: list[Facts], possible: set[Facts]) -> str:
     for column, all_of_it in zip(hit, known, strict=True):
         if column != all_of_it:
             in_order = dict.fromkeys(pair for facts in combinations for pair in facts if pair in column)
-            said.append(f"{next(iter(column))[0]} {' or '.join(value for _, value in in_order)}")
+            axis = next(iter(column))[0]
+            label = "for class" if axis == NODE_CLASS else axis
+            said.append(f"{label} {' or '.join(value for _, value in in_order)}")
     alike = sum(all(pair in column for pair, column in zip(facts, hit, strict=True)) for facts in possible)
     return ("" if alike == len(combinations) else "some of ") + (", ".join(said) or "whatever the facts")
 

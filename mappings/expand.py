@@ -2,18 +2,21 @@
 that a review shows what a change of rules changes. Combinations that are declared impossible are left out.
 
 Columns, tab-separated: cell (its number in the full product), one per axis, rule, then (`key=value`, only what is not
-null).
+null). `expanded/classify.tsv` has a line for each pattern of names: names, unless, rule, then.
 
 May import: the standard library, `mappings`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from mappings.classification import Classification
+from mappings.classify_file import TABLE as CLASSIFY
 from mappings.compile import Table
 from mappings.reader import shown
 from mappings.table_set import TableSet
@@ -27,6 +30,16 @@ def expanded_text(table: Table) -> str:
         if decision is not None:
             facts = table.facts(decision.cell).values()
             lines.append("\t".join((str(decision.cell), *facts, decision.rule, write_then(decision.then))))
+    return "\n".join(lines) + "\n"
+
+
+def classes_text(classification: Classification) -> str:
+    """The file of the classes: all profiles have the same."""
+    lines = ["\t".join(("names", "unless", "rule", "then"))]
+    for rule in classification.rules:
+        then = write_then({"node_class": rule.node_class, "transformer": rule.transformer})
+        unless = json.dumps(rule.unless, ensure_ascii=False)
+        lines += ["\t".join((pattern, unless, rule.id, then)) for pattern in rule.names]
     return "\n".join(lines) + "\n"
 
 
@@ -67,11 +80,14 @@ def check_expanded(directory: Path, sets: Mapping[str, TableSet]) -> list[Proble
 
 
 def _wanted(directory: Path, sets: Mapping[str, TableSet]) -> dict[Path, str]:
-    return {
+    texts = {
         directory / f"{profile}.{name}.tsv": expanded_text(tables[name])
         for profile, tables in sets.items()
         for name in tables
     }
+    for tables in sets.values():
+        texts[directory / f"{CLASSIFY}.tsv"] = classes_text(tables.classify)
+    return texts
 
 
 def _first_difference(old: str, new: str) -> int | None:

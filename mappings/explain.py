@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mappings.classification import Classification
 from mappings.compile import Decision, Table
 from mappings.expand import write_then
 from mappings.rules import Rule, TableRules, values_in, write_facts
@@ -19,15 +20,33 @@ _RUNNERS_UP = 5
 def explain(rules: TableRules, table: Table, profile: str, facts: Mapping[str, str]) -> list[str]:
     """Lines of text. `facts` may leave axes open."""
     written = {rule.id: rule for rule in rules.profiles[profile].rules}
+    facts = {axis: facts[axis] for axis in table.axes if axis in facts}
     heading = f"table {table.name}, profile {profile}"
     if facts.keys() == table.axes.keys():
         cell = table.index(**facts)
-        lines = [f"{heading}, cell {cell}", f"  {write_facts({axis: facts[axis] for axis in table.axes})}"]
+        lines = [f"{heading}, cell {cell}", f"  {write_facts(facts)}"]
         decision = table.cells[cell]
         if decision is None:
             return lines + _impossible(rules, cell, table)
         return lines + _why(written[decision.rule]) + _runners_up(rules, list(written.values()), facts)
     return [heading, f"  {write_facts(facts) or 'nothing given'}", *_open(table, facts, written)]
+
+
+def explain_node(classification: Classification, name: str) -> list[str]:
+    """What is known of a node by its name, and why."""
+    found = classification(name)
+    transformer = found.transformer or "as configured"
+    lines = [f"node {name}: class {found.node_class}, transformer {transformer}"]
+    rule = next((rule for rule in classification.rules if rule.id == found.rule), None)
+    if rule is None:
+        return [*lines, "  no rule of classify.yaml matches the name"]
+    return [
+        *lines,
+        f"rule {rule.id} ({rule.place})",
+        f"  names    {', '.join(rule.names)}" + (f"; not {', '.join(rule.unless)}" if rule.unless else ""),
+        f"  because  {rule.because}",
+        f"  source   {', '.join(rule.sources)}",
+    ]
 
 
 def _runners_up(table: TableRules, rules: list[Rule], facts: Mapping[str, str]) -> list[str]:

@@ -27,15 +27,17 @@ class UnknownFact(Exception):
 
 @dataclass(slots=True)
 class Question:
-    """What `explain` is asked; `profile` None: the command's."""
+    """What `explain` is asked; `profile` None: the command's. `node`: a name to classify; where there is one, `table`
+    may be None: nothing else is asked."""
 
-    table: str
+    table: str | None
     profile: str | None = None
+    node: str | None = None
     facts: dict[str, str] = field(default_factory=dict)
 
 
 def read_question(words: list[str], tables: Mapping[str, TableWords] = TABLES) -> Question:
-    """`[TABLE] [profile=NAME] [AXIS=VALUE ...]`."""
+    """`[TABLE] [profile=NAME] [node=NAME] [AXIS=VALUE ...]`."""
     table = words[0] if words and "=" not in words[0] else None
     if table is not None:
         known("table", table, tables)
@@ -43,13 +45,16 @@ def read_question(words: list[str], tables: Mapping[str, TableWords] = TABLES) -
     profile = given.pop("profile", None)
     if profile is not None:
         known("profile", profile, PROFILES)
+    node = given.pop("node", None)
     _join_flags(given)
+    if table is None and node is not None and not given:
+        return Question(None, profile, node)
     if table is None:
         table = _table_of(given, tables)
     for axis, value in given.items():
         known("axis", axis, tables[table].axes)
         known(axis, value, tables[table].axes[axis])
-    return Question(table, profile, given)
+    return Question(table, profile, node, given)
 
 
 def known(what: str, word: str, words: Collection[str]) -> None:

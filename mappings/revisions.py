@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from mappings.difference import Expanded, read_expanded
-from mappings.expand import expanded_text
+from mappings.difference import CLASSES, Expanded, read_classes, read_expanded
+from mappings.expand import classes_text, expanded_text
 from mappings.inspection import compile_all
 from mappings.table_set import TableSet, load_rules
 from mappings.vocabulary import PROFILES
@@ -30,11 +30,14 @@ def of_directory(directory: Path) -> tuple[Side, list[Problem]]:
 
 
 def of_sets(sets: Mapping[str, TableSet]) -> Side:
-    return {
+    side = {
         (profile, name): read_expanded(expanded_text(tables[name]))
         for profile, tables in sets.items()
         for name in tables
     }
+    for tables in sets.values():
+        side[CLASSES] = read_classes(classes_text(tables.classify))
+    return side
 
 
 def of_profile(side: Side, profile: str, title: str) -> Side:
@@ -51,6 +54,8 @@ def of_revision(revision: str, directory: Path) -> Side:
             if name.startswith(f"{profile}.") and name.endswith(".tsv"):
                 text = _git(directory, "show", f"{revision}:./expanded/{name}")
                 side[(profile, name.removeprefix(f"{profile}.").removesuffix(".tsv"))] = read_expanded(text)
+    if "classify.tsv" in names:
+        side[CLASSES] = read_classes(_git(directory, "show", f"{revision}:./expanded/classify.tsv"))
     if not side:
         raise NoSuchSide(f"revision {revision} has no expanded tables in {directory}/expanded")
     return side

@@ -24,7 +24,7 @@ from pathlib import Path
 from mappings.boxes import Box, combinations_of
 from mappings.compile import Decision, ImpossibleFacts, Table
 from mappings.reader import Reader, contains, shown
-from mappings.rules import Rule, TableRules, facts_of, named, write_facts
+from mappings.rules import Rule, RuleBook, TableRules, facts_of, named, write_facts
 from mappings.table_set import TableSet
 from mappings.vocabulary import PROFILES, TABLES, TableWords, Value
 from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
@@ -58,11 +58,11 @@ class Verdict:
     reached: int = 0
 
 
-def run_scenarios(directory: Path, rules: Mapping[str, TableRules], sets: Mapping[str, TableSet]) -> Verdict:
+def run_scenarios(directory: Path, rules: RuleBook, sets: Mapping[str, TableSet]) -> Verdict:
     """Run every scenario of `directory` on compiled tables (by profile), and report the rules that none reaches."""
     verdict = Verdict()
     reached: set[tuple[str, str, str]] = set()  # profile, table, rule
-    for scenario in _load(directory, verdict.problems):
+    for scenario in _load(directory, rules, verdict.problems):
         name = scenario.words.name
         if name not in rules:
             continue
@@ -124,7 +124,7 @@ def _difference(scenario: Scenario, decision: Decision) -> str:
     return ", ".join(wrong)
 
 
-def _load(directory: Path, problems: list[Problem]) -> list[Scenario]:
+def _load(directory: Path, rules: RuleBook, problems: list[Problem]) -> list[Scenario]:
     if not directory.is_dir():
         problems.append(Problem(str(directory), 1, "is no directory", "write the scenarios of each table there"))
         return []
@@ -137,9 +137,18 @@ def _load(directory: Path, problems: list[Problem]) -> list[Scenario]:
             continue
         document, found = load_document(path)
         if document.readable:
-            scenarios.extend(_ScenarioReader(TABLES[name], str(path), found).read(document.root))
+            reader = _ScenarioReader(_words(name, rules), str(path), found, rules.classification.node_classes)
+            scenarios.extend(reader.read(document.root))
         problems.extend(sorted(found, key=lambda problem: (problem.line, problem.column)))
     return scenarios
+
+
+def _words(name: str, rules: RuleBook) -> TableWords:
+    """Those of the table as it is written; where it has problems, a scenario may name a class all the same."""
+    if name in rules:
+        return rules[name].words
+    words = TABLES[name]
+    return words.by_class(rules.classification.node_classes) if words.of_node else words
 
 
 class _ScenarioReader(Reader):

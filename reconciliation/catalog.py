@@ -20,6 +20,7 @@ from native_backend.metadata import Metadata
 from native_backend.nodes import Node
 from native_backend.snapshot import UnknownVersion, newest_sets
 from reconciliation.landing import Landed
+from reconciliation.node_classes import NodeClasses
 from reconciliation.ranges import Kind
 from reconciliation.settings import Realm
 
@@ -61,6 +62,7 @@ class Catalog:
     durables: list[DurableState]
     cells: list[Cell]
     digests: frozenset[str]
+    node_classes: NodeClasses
     first_kept: dict[int, int]
     journal_first: int
     unreadable: list[str] = field(default_factory=list)
@@ -88,6 +90,7 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
         sorted(durables, key=lambda state: (state.durable.node, state.durable.name, state.durable.store)),
         [cell for table in tables for cell in _cells(table)],
         frozenset(table["digest"] for table in tables),
+        NodeClasses(tables),
         {store: landed.extent.first_kept(node.topic, node.partition) for store, node in nodes.items()},
         landed.extent.first_kept(f"{realm.prefix}.journal"),
         unreadable,

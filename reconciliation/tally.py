@@ -30,7 +30,12 @@ class Tally:
     node: str | None
     store: int | None
     durable: str | None
+    digest: str
+    table: str
+    cell: int
     rule: str | None
+    answer_table: str | None
+    answer_cell: int | None
     answer_rule: str | None
     operation: str
     cause: str | None

@@ -64,7 +64,7 @@ def judge(
     commanded = withdrawn(orders, (state.durable for state in catalog.durables))
     tables = frames.small(spark, catalog, runs, evicted, commanded)
     tell("checking outcomes against the rules")
-    tallied = _tallies(records, tables, window)
+    tallied = [catalog.node_classes.checked(one) for one in _tallies(records, tables, window)]
     found += tally_findings(tallied)
     tell("comparing publishes with events, and acknowledgements with the journal")
     accounts = frames.accounts(spark, landed, records, tables)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import subprocess
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
+from gateway.replay import _decide_again
+from mappings import load_tables
 from mappings.table_set import SHIPPED
 from native_backend.logs import open_embedded
 from tests.conftest import StartGateway
 from tests.gateway_process import REALMGATE, GatewayProcess
+from tests.mappings.overriding import classify, override
 from tests.wire import frames
 from tests.wire.peer import Peer
 
@@ -47,6 +52,38 @@ def test_a_recorded_delivery_is_decided_again(gateway: StartGateway, tmp_path: P
     assert "rule stored-accepted\n  then     outcome=accepted settle=true" in said
     assert replay(process, f"{run}:99") == (1, f"no outcome of delivery 99 of run {run} is kept\n")
     assert replay(process, "nothing")[0] == 1
+
+
+def test_a_replay_says_of_which_class_the_node_is(gateway: StartGateway, tmp_path: Path) -> None:
+    ours = tmp_path / "ours"
+    shutil.copytree(SHIPPED / "tables", ours / "tables")
+    classify(ours, "orders.bulk.*")
+    override(ours, "published", "stored-accepted", outcome="released")
+    process = gateway("embedded", mappings={"dir": str(ours)})
+    with Peer(process.port) as peer:
+        peer.publisher("orders.bulk.7")
+        peer.publish(frames.message())
+        assert set(peer.outcomes(1).values()) == {"released"}
+    process.stop()
+    code, said = replay(process, f"{_run_of(process)}:1")
+    assert code == 0, said
+    assert "node_class=bulk answer=stored" in said and "rule stored-accepted-bulk (" in said
+
+
+def test_a_cell_of_another_class_than_the_nodes_is_told(tmp_path: Path) -> None:
+    shutil.copytree(SHIPPED / "tables", tmp_path / "tables")
+    classify(tmp_path, "orders.bulk.*")
+    override(tmp_path, "published", "stored-accepted", outcome="released")
+    tables = load_tables(tmp_path)
+    decision = tables.for_class("default")["published"].decide(
+        answer="stored", sender_settle_mode="mixed", presettled="no"
+    )
+    group = {"table": "published", "cell": decision.cell, "rule": decision.rule, "node": "orders.bulk.7"}
+    settings = SimpleNamespace(mappings=SimpleNamespace(directory=tmp_path))
+    out = io.StringIO()
+    assert not _decide_again(tables, group, "", settings, out)  # type: ignore[arg-type]
+    assert "class    bulk, but the record says default\n" in out.getvalue()
+    assert _decide_again(tables, {**group, "node": "orders.7"}, "", settings, out)  # type: ignore[arg-type]
 
 
 def _run_of(process: GatewayProcess) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from pathlib import Path
 
 from mappings.commands import main
@@ -43,3 +44,50 @@ def _copy(tables: Path, to: Path) -> Path:
     for path in tables.iterdir():
         (kept / path.name).write_bytes(path.read_bytes())
     return kept
+
+
+def test_some_nodes_can_be_decided_about_otherwise(directory: Path) -> None:
+    part = DOCUMENT[DOCUMENT.index("## Only for some nodes") : DOCUMENT.index("## Add a native error")]
+    classes, axis, rules, scenarios, _ = re.findall(r"```\n(.*?)```", part, re.DOTALL)
+    before = directory.parent / "before"
+    shutil.copytree(directory, before)
+    classify, settle = (directory / "tables" / f"{name}.yaml" for name in ("classify", "settle"))
+    tests = directory / "scenarios" / "settle_test.yaml"
+    rewrite(classify, "node_classes: [default]\nrules: []\n", classes)
+    rewrite(settle, "axes:\n", f"axes:\n{axis}")
+    replace_item(settle, "      - id: rejected-dead-letters\n", "      - id: ", rules)
+    replace_item(tests, "  - name: Rejected goes to the dead letters\n", "  - name: ", scenarios)
+    assert run("expand", directory)[0] == 0
+    code, said = run("check", directory)
+    assert code == 0, said
+    assert "classify   2 classes, 1 rules, 1 patterns\n" in said
+    settled = ["settle", "state=rejected", "already_settled=no", "subscription=queue"]
+    link = ["source_durability=none", "receiver_settle_mode=first", "attempts=below"]
+    for node, node_class, rule in (
+        ("orders.bulk.7", "bulk", "rejected-bulk-discards"),
+        ("orders.bulk.audit", "default", "rejected-dead-letters"),
+    ):
+        code, said = run("explain", directory, *settled, *link, f"node={node}")
+        assert code == 0
+        assert f"node {node}: class {node_class}, transformer as configured\n" in said
+        assert f"rule {rule} ({settle}:" in said
+    assert f"rule bulk-orders ({classify}:" in run("explain", directory, "node=orders.bulk.7")[1]
+    code, said = run("diff", before, directory)
+    assert code == 1
+    assert 'classify: orders.bulk.* (unless ["orders.bulk.audit"]): node_class: default -> bulk\n' in said
+    assert "settle in extended: 24 combinations: for class bulk, state rejected" in said
+    assert "native: dead-letter -> discard\n" in said
+    assert "um-9.12: " not in said, "nothing else is decided otherwise"
+
+
+def rewrite(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def replace_item(path: Path, head: str, next_head: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    begin = text.index(head)
+    end = text.index(next_head, begin + len(head))
+    path.write_text(text[:begin] + new + text[end:], encoding="utf-8")

@@ -1,0 +1,166 @@
+"""Rules for a class of nodes, on a socket: at each stage a link to a node of the class meets its own rule, and a link
+to any other node does not; a reload that moves a node to another class moves its links."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from mappings import TableSet, load_tables
+from mappings.table_set import SHIPPED
+from tests.gateway.reloading import reload_once
+from tests.mappings.overriding import classify, override
+from tests.wire import frames
+from tests.wire.peer import Peer
+from tests.wire.tcp_house import TcpHouse
+from tests.wire.transacting import Transacting
+
+BULK, OTHER = "orders.bulk.7", "orders.7"
+REJECTED, ACCEPTED = (frames.state(name) for name in ("rejected", "accepted"))
+
+
+OVERRIDES = [
+    ("attach", "refuse-to-browse-a-queue", {"condition": "amqp:not-allowed"}),
+    ("attached", "access-denied-refused", {"condition": "amqp:not-allowed"}),
+    ("publish", "untransformed-rejected", {"condition": "amqp:not-allowed"}),
+    ("published", "capacity-reached-rejected", {"outcome": "released"}),
+    ("posted", "capacity-reached-rejected", {"condition": "amqp:not-allowed"}),
+    ("default", "lost-is-released", {"state": "rejected"}),
+    ("settle", "rejected-dead-letters", {"native": "discard"}),
+    ("settled", "access-denied-rejected", {"condition": "amqp:not-allowed"}),
+]
+
+
+@pytest.fixture(scope="module")
+def classed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TableSet]:
+    directory = tmp_path_factory.mktemp("classed")
+    shutil.copytree(SHIPPED / "tables", directory / "tables")
+    classify(directory, "orders.bulk.*")
+    for table, rule, then in OVERRIDES:
+        override(directory, table, rule, **then)
+    return directory, load_tables(directory)
+
+
+@pytest.fixture
+def directory(classed: tuple[Path, TableSet], tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    shutil.copytree(classed[0], tmp_path / "ours")
+    return tmp_path / "ours"
+
+
+@pytest.fixture
+def house(classed: tuple[Path, TableSet], directory: Path) -> Iterator[TcpHouse]:
+    with TcpHouse(classed[1], directory=directory) as house:
+        yield house
+
+
+def given(house: TcpHouse, peer: Peer, node: str) -> None:
+    """One event of `node` is delivered to `peer`."""
+    peer.consumer(node, credit=1)
+    peer.stored(node, frames.message())
+    peer.receive(1)
+
+
+def refused(house: TcpHouse, peer: Peer, node: str, *, browse: bool = False) -> str | None:
+    where = frames.source(node, mode="copy") if browse else node
+    peer.send(frames.attach_receiver(where))
+    return peer.refused()
+
+
+@pytest.mark.parametrize(("node", "special"), [(BULK, True), (OTHER, False), ("orders.bulk", False)])
+class TestEachTable:
+    """`special`: the node is of the class."""
+
+    def test_attach(self, house: TcpHouse, node: str, special: bool) -> None:
+        with Peer(house.port) as peer:
+            said = refused(house, peer, node, browse=True)
+        assert said == ("amqp:not-allowed" if special else "amqp:not-implemented")
+
+    def test_attached(self, house: TcpHouse, node: str, special: bool) -> None:
+        house.realm.answers["subscribe"] = "access-denied"
+        with Peer(house.port) as peer:
+            assert refused(house, peer, node) == ("amqp:not-allowed" if special else "amqp:unauthorized-access")
+
+    def test_publish_and_published(self, house: TcpHouse, node: str, special: bool) -> None:
+        house.realm.answers["publish"] = "capacity-reached"
+        with Peer(house.port) as peer:
+            peer.publisher(node)
+            peer.publish(frames.message(), b"")
+            told = set(peer.outcomes(2).values())
+        assert told == (
+            {"released", "rejected:amqp:not-allowed"}
+            if special
+            else {"rejected:amqp:resource-limit-exceeded", "rejected:amqp:precondition-failed"}
+        )
+        of_class = [rule for rule in house.rules() if rule.endswith("-bulk")]
+        expected = ["publish.untransformed-rejected-bulk", "published.capacity-reached-rejected-bulk"]
+        assert sorted(of_class) == (expected if special else [])
+
+    def test_posted(self, house: TcpHouse, node: str, special: bool) -> None:
+        with Transacting(house.port) as peer:
+            transaction = peer.begun()
+            peer.publisher(node)
+            house.realm.answers["post"] = "capacity-reached"
+            peer.post(transaction, frames.message())
+            [(said, _)] = peer.told(1).values()
+        assert said == f"transactional rejected:amqp:{'not-allowed' if special else 'resource-limit-exceeded'}"
+
+    def test_settle(self, house: TcpHouse, node: str, special: bool) -> None:
+        with Peer(house.port) as peer:
+            given(house, peer, node)
+            peer.settle([0], REJECTED)
+            house.until(lambda: f"{'discard' if special else 'dead-letter'} 1" in house.realm.calls)
+
+    def test_default(self, house: TcpHouse, node: str, special: bool) -> None:
+        with Peer(house.port) as peer:
+            given(house, peer, node)
+        house.until(lambda: f"{'discard' if special else 'return'} 1" in house.realm.calls)
+
+    def test_settled(self, house: TcpHouse, node: str, special: bool) -> None:
+        with Peer(house.port) as peer:
+            given(house, peer, node)
+            house.realm.answers["settle"] = "access-denied"
+            peer.settle([0], ACCEPTED, settled=False)
+            told = peer.outcomes(1)
+        assert told == {0: f"rejected:amqp:{'not-allowed' if special else 'unauthorized-access'}"}
+
+
+def test_a_reload_moves_a_link_to_its_new_class(house: TcpHouse, directory: Path) -> None:
+    """What came before is answered as it was classified then; what comes after, as it is classified now."""
+    realm = house.realm
+    realm.answers["publish"] = "capacity-reached"
+    with Peer(house.port) as peer:
+        peer.publisher(OTHER)
+        realm.holds.add("publish")
+        [before] = peer.publish(frames.message())
+        house.until(lambda: "publish 1" in realm.calls)
+        classify(directory, "orders.*")
+        reload_once(house)
+        assert house.server.reload.problems == []
+        [after] = peer.publish(frames.message())
+        house.until(lambda: realm.calls.count("publish 1") == 2)
+        house.do(realm.release)
+        assert peer.outcomes(2) == {before: "rejected:amqp:resource-limit-exceeded", after: "released"}
+        classify(directory, "orders.*", node_class="slow")
+        reload_once(house)
+        assert "axis node_class has other values" in house.server.reload.problems[0]
+
+
+def test_the_evidence_says_for_which_class_it_was_decided(house: TcpHouse) -> None:
+    with Peer(house.port) as peer:
+        for handle, node in enumerate((BULK, OTHER)):
+            peer.publisher(node, handle=handle)
+            peer.publish(frames.message(), handle=handle)
+            peer.outcomes(1)
+    house.rules()
+    groups = [group for record in house.realm.evidence for group in orjson.loads(record).get("groups", ())]
+    table = house.tables["published"]
+    classes = {group["node"]: table.facts(group["answer_cell"])["node_class"] for group in groups}
+    assert classes == {BULK: "bulk", OTHER: "default"}
+    house.do(house.gateway.store_tables)
+    [document] = [orjson.loads(record) for record in house.realm.evidence if b'"classify"' in record]
+    assert TableSet.read(document).classify(BULK).node_class == "bulk"
