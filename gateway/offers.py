@@ -5,17 +5,18 @@ Source: semantics.md 3.7 (the connection capabilities of JMS). May import: `mapp
 
 from __future__ import annotations
 
-from mappings import TableSet
+from mappings import Slice, TableSet
 
 SHARED_SUBS = "SHARED-SUBS"
 
 
 def connection_capabilities(tables: TableSet) -> list[str]:
     """Symbols."""
-    return [SHARED_SUBS] if _shares(tables) else []
+    by_class = (tables.for_class(node_class)["attach"] for node_class in tables.classify.node_classes)
+    return [SHARED_SUBS] if all(map(_shares, by_class)) else []
 
 
-def _shares(tables: TableSet) -> bool:
+def _shares(attach: Slice) -> bool:
     """Durable or not: JMS has both."""
     asked = {
         "direction": "subscribe",
@@ -26,7 +27,7 @@ def _shares(tables: TableSet) -> bool:
         "sharing": "shared",
     }
     durable, volatile = (
-        tables["attach"].decide(**asked, source_durability=durability).then["subscription"]
+        attach.decide(**asked, source_durability=durability).then["subscription"]
         for durability in ("unsettled-state", "none")
     )
     return bool(durable == "shared" and volatile == "volatile")

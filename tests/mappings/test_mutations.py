@@ -38,14 +38,14 @@ def compiled(path: Path, name: str) -> dict[str, Table] | None:
 
 def mutants(name: str, profile: str, at: int) -> Iterator[tuple[dict[str, Any], Any]]:
     """The file with one `then` changed, and what is changed: in one word, else to what another rule says."""
-    rules = FILES[name]["profiles"][profile]["rules"]
-    then = rules[at]["then"]
+    then = FILES[name]["profiles"][profile]["rules"][at]["then"]
+    others = [rule for written in FILES[name]["profiles"].values() for rule in written["rules"]]
     words = TABLES[name].then
     for key, word in words.items():
         for value in word.values:
             if value != then.get(key, *word.default):
                 yield {key: value}, _with(name, profile, at, then | {key: value})
-    for other in rules:
+    for other in others:
         if other["then"] != then:
             complete = {key: other["then"].get(key, *word.default) for key, word in words.items()}
             yield complete, _with(name, profile, at, other["then"])
