@@ -144,6 +144,7 @@ class Admission:
             self.connection.subject,
             terms,
             selection,
+            self.terminus.filters.start,
         )
         self._house.realm.subscribe(request, self)
 

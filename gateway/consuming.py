@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from native_backend.subscription import Subscription
 
 _YES_NO = ("no", "yes")
+_SETTLES_AS = {"browse": "plain"}  # a copy link like any other (V-2)
 _OUTCOMES = TABLES["default"].then["state"].values
 
 
@@ -59,7 +60,7 @@ class ConsumingLink:
         self.tables = tables
         self._verdicts.clear()
         self._settle = tables["settle"].slice(
-            subscription=self.subscription.mode,
+            subscription=_SETTLES_AS.get(self.subscription.mode, self.subscription.mode),
             source_durability=self._terminus.source_durability,
             receiver_settle_mode=self.link.receiver_settle_mode,
         )

@@ -25,6 +25,7 @@ from native_backend.log import Log
 from native_backend.metadata_writer import realm_metadata
 from native_backend.nodes import NodeError
 from native_backend.observing import Observed, observe
+from native_backend.starting import first_at
 
 _PLACES = ("beginning", "end")
 
@@ -190,17 +191,4 @@ def _place(log: Log, found: Observed, to: str) -> int:
         raise NodeError(f"--to {to}: write an EID, beginning, end, or a time like 2026-11-21T09:00:00Z") from None
     if when.tzinfo is None:
         raise NodeError(f"--to {to}: say which time zone, as in {to}Z")
-    return _first_at(log, found, int(when.timestamp() * 1000))
-
-
-def _first_at(log: Log, found: Observed, at_ms: int) -> int:
-    """The first EID of an event stored then or later, by halving."""
-    low, high = found.first, found.end
-    while low < high:
-        middle = (low + high) // 2
-        records = log.read_range(found.node.topic, found.node.partition, middle, 1)
-        if not records.offsets or records.offsets[0] >= high or records.timestamps_ms[0] >= at_ms:
-            high = middle
-        else:
-            low = records.offsets[0] + 1
-    return low
+    return first_at(log, found.node, (found.first, found.end), int(when.timestamp() * 1000), 10.0)

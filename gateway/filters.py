@@ -4,27 +4,37 @@ is none (J-1), and so is a selector without a word in it.
 | described by | it is |
 |---|---|
 | `apache.org:selector-filter:string`, 0x468C00000004, or with the key `jms-selector` | a selector |
+| the same, comparing `amqp.annotation.x-opt-offset` (or one of its sisters) | a position, as at Event Hubs |
+| `rabbitmq:stream-offset-spec` | a position, as at a stream of RabbitMQ |
 
-May import: `transformers.amqp_types`.
+A position is an EID (Event Hubs: a number in quotes, `-1` for the beginning, `@latest`; RabbitMQ: a number, `first`,
+`next`) or a time in milliseconds since 1970. May import: `native_backend.starting`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from transformers.amqp_types import AmqpMap, Described
+from native_backend.starting import EARLIEST, LATEST, Start
+from transformers.amqp_types import AmqpMap, Described, Timestamp
 
 _SELECTOR: Final = ("apache.org:selector-filter:string", 0x0000468C00000004)
 _SELECTOR_KEY: Final = "jms-selector"
+_STREAM_OFFSET: Final = "rabbitmq:stream-offset-spec"
+_ANNOTATION: Final = re.compile(
+    r"\s*amqp\.annotation\.x-opt-(offset|sequence-number|enqueued-time)\s*(>=|>)\s*'(-1|@latest|[0-9]{1,18})'\s*"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
     """`kind` is a value of the axis `filter` of table `attach`."""
 
-    kind: str = "none"  # none, selector, unsupported
+    kind: str = "none"  # none, selector, position, unsupported
     selector: str | None = None
+    start: Start = LATEST
 
 
 NONE: Final = Filters()
@@ -35,18 +45,53 @@ def read_filters(filters: Any) -> Filters:
         return NONE
     if not isinstance(filters, AmqpMap):
         return Filters("unsupported")
-    selector: str | None = None
+    selectors: list[str] = []
+    starts: list[Start] = []
     for key, value in filters.pairs:
         if value is None:
             continue
+        start = _position(value)
         text = value.value if isinstance(value, Described) and _is_selector(key, value) else None
-        if not isinstance(text, str) or selector is not None:
+        if start is not None:
+            starts.append(start)
+        elif isinstance(text, str):
+            selectors.append(text)
+        else:
             return Filters("unsupported")
-        selector = text
-    if selector is None or not selector.strip():
-        return NONE
-    return Filters("selector", selector)
+    if len(selectors) > 1 or len(starts) > 1:
+        return Filters("unsupported")
+    selector = selectors[0] if selectors and selectors[0].strip() else None
+    if starts:
+        return Filters("position", selector, starts[0])
+    return NONE if selector is None else Filters("selector", selector)
 
 
 def _is_selector(key: Any, value: Described) -> bool:
     return value.descriptor in _SELECTOR or key == _SELECTOR_KEY
+
+
+def _position(value: Any) -> Start | None:
+    if not isinstance(value, Described):
+        return None
+    if value.descriptor == _STREAM_OFFSET:
+        return _stream_offset(value.value)
+    if value.descriptor in _SELECTOR and isinstance(value.value, str):
+        found = _ANNOTATION.fullmatch(value.value)
+        return _annotated(*found.groups()) if found is not None else None
+    return None
+
+
+def _stream_offset(offset: Any) -> Start | None:
+    if isinstance(offset, str):
+        return {"first": EARLIEST, "next": LATEST}.get(str(offset))
+    if isinstance(offset, Timestamp):
+        return Start("time", int(offset))
+    return Start("eid", int(offset)) if isinstance(offset, int) and not isinstance(offset, bool) else None
+
+
+def _annotated(name: str, sign: str, place: str) -> Start | None:
+    if name == "enqueued-time":
+        return Start("time", int(place) + (sign == ">")) if place.isdigit() else None
+    if place.isdigit():
+        return Start("eid", int(place) + (sign == ">"))
+    return EARLIEST if place == "-1" else LATEST

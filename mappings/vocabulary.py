@@ -67,12 +67,12 @@ ATTACH = TableWords(
         "node_kind": ("queue", "channel", "unknown"),
         "distribution_mode": ("unset", "move", "copy", "other"),
         "source_durability": _DURABILITY,
-        "filter": ("none", "selector", "unsupported"),
+        "filter": ("none", "selector", "position", "unsupported"),
         "sharing": ("exclusive", "shared"),
     },
     {
         "native": Word(("none", "publish", "subscribe", "recall", "coordinate")),
-        "subscription": Word(("none", "queue", "plain", "durable", "shared", "volatile")),
+        "subscription": Word(("none", "queue", "browse", "plain", "durable", "shared", "volatile")),
         "attach": Word(("confirm", "refuse")),
         "condition": CONDITION,
     },
@@ -108,10 +108,10 @@ ATTACH = TableWords(
         Law(
             "subscribe is for links that subscribe to a node that is there",
             {"native": ("subscribe",)},
-            {"subscription": ("queue", "plain", *_NAMED)},
+            {"subscription": ("queue", "browse", "plain", *_NAMED)},
             {"direction": ("subscribe",), "address": ("node",), "node_kind": ("queue", "channel")},
         ),
-        Law("queue is for queues", {"subscription": ("queue",)}, {}, {"node_kind": ("queue",)}),
+        Law("queue and browse are for queues", {"subscription": ("queue", "browse")}, {}, {"node_kind": ("queue",)}),
         Law(
             "all others are for channels",
             {"subscription": ("plain", *_NAMED)},

@@ -17,6 +17,7 @@ SUBSCRIBING: Final = {
     "queue": frozenset({"subscribe"}),
     "plain": frozenset({"subscribe"}),
     "durable": frozenset({"subscribe", "durable"}),
+    "browse": frozenset({"peek"}),
 }
 """What each mode of subscription needs."""
 

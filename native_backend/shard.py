@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from native_backend.acknowledgement import Acknowledgement, Standing
 from native_backend.answers import SubscribeAnswer
@@ -31,6 +32,7 @@ from native_backend.recovery import States, recover
 from native_backend.services import Services, store_bounds
 from native_backend.snapshot import Frozen, Key, snapshot_key, state_topic
 from native_backend.snapshots import Snapshots, Stored
+from native_backend.starting import LATEST, Start, place_of
 from native_backend.terms import EXCLUSIVE, Terms
 from native_backend.trimming import Trimmer
 
@@ -139,14 +141,15 @@ class Shard:
 
         services.control.submit(lambda: _write(services, node, durable), written)
 
-    def open(self, node: Node, name: str, done: Opened, terms: Terms = EXCLUSIVE) -> None:
-        """`done` with the durable's `Dispatch`; a durable that is not known begins here and now, on these terms."""
+    def open(self, node: Node, name: str, done: Opened, terms: Terms = EXCLUSIVE, start: Start = LATEST) -> None:
+        """`done` with the durable's `Dispatch`; a durable that is not known begins at `start`, on these terms."""
         key, whole = (node.store, name), (node.part(0).store, name)
         dispatch = self._open.get(key)
         if whole in self._undeleted:
             done(LogError(Failure("fenced", f"durable {name!r} is being deleted")))
         elif whole in self._deleting:
-            self._deleting[whole].append(lambda error: done(error) if error else self.open(node, name, done, terms))
+            anew = partial(self.open, node, name, done, terms, start)
+            self._deleting[whole].append(lambda error: done(error) if error else anew())
         elif dispatch is not None:
             done(dispatch)
         elif key in self._opening:
@@ -154,7 +157,7 @@ class Shard:
         else:
             self._opening[key] = [done]
             self._beginning[key] = terms
-            opener = self._opener(node, name, self._metadata.durable(node.part(0), name), terms)
+            opener = self._opener(node, name, self._metadata.durable(node.part(0), name), terms, start)
             self._services.control.submit(opener, lambda found: self._found(key, node, found))
 
     def advance(self) -> None:
@@ -262,7 +265,7 @@ class Shard:
         self.snapshots.close(self._open, until_s)
         self._projector.close(self._open.values(), until_s)
 
-    def _opener(self, node: Node, name: str, known: Durable | None, terms: Terms) -> Callable[[], Found]:
+    def _opener(self, node: Node, name: str, known: Durable | None, terms: Terms, start: Start) -> Callable[[], Found]:
         """The blocking part of opening: bounds, metadata of a new durable, snapshot marked open."""
         services, recovered = self._services, self._recovered.get((node.store, name))
         journal = services.journal.next
@@ -270,7 +273,7 @@ class Shard:
 
         def job() -> Found:
             first, end = store_bounds(services.log, node, services.limits.control_deadline_s)
-            whole = known or _begin(services, node, name, (first, end), journal, terms)
+            whole = known or _begin(services, node, name, (first, end), journal, terms, start)
             durable = whole.of(node)
             if recovered is not None and not recovered.closed:
                 return whole, first, end, {}
@@ -330,15 +333,19 @@ class Shard:
             dispatch.lose("in-use", "fenced")
 
 
-def _begin(services: Services, node: Node, name: str, bounds: tuple[int, int], journal: int, terms: Terms) -> Durable:
-    """A new durable: at the end of a channel; a queue's (should its record be missing) at its beginning. `bounds` are
-    those of the store that is `node`."""
+def _begin(
+    services: Services, node: Node, name: str, bounds: tuple[int, int], journal: int, terms: Terms, start: Start
+) -> Durable:
+    """A new durable; a queue's (should its record be missing) begins with the queue. `bounds` are those of the store
+    that is `node`."""
     log, deadline_s = services.log, services.limits.control_deadline_s
-    each = [bounds if part is node else store_bounds(log, part, deadline_s) for part in node.parts]
+    parts = node.parts
+    each = [bounds if part is node else store_bounds(log, part, deadline_s) for part in parts]
     if name == QUEUE:
         durable = queue_durable(services.prefix, node, [first for first, _ in each], journal)
     else:
-        channel = channel_durable(services.prefix, node, name, [end for _, end in each], journal)
+        places = [place_of(start, log, part, its, deadline_s) for part, its in zip(parts, each, strict=True)]
+        channel = channel_durable(services.prefix, node, name, places, journal)
         durable = replace(channel, terms=terms)
     _write(services, node, durable)
     return durable

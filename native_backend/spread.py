@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from native_backend.answers import Answer, SettleAnswer, Settled, SubscribeAnswer, SubscriptionLost
+from native_backend.browsing import Browsing, last_event
 from native_backend.delivery import Delivered
 from native_backend.dispatch import Dispatch
 from native_backend.lobby import Wake
@@ -22,6 +23,7 @@ from native_backend.nodes import Node
 from native_backend.services import Services, store_bounds
 from native_backend.settlement import Settlement, Settling
 from native_backend.shard import Shard
+from native_backend.starting import place_of
 from native_backend.subscription import DurableSubscription, PlainSubscription, Subscribe, Subscription
 from native_backend.terms import Terms
 
@@ -55,32 +57,40 @@ class Opened:
     """One store of the node, ready to be subscribed to. `dispatch`: None for a plain subscription."""
 
     node: Node
+    place: int  # where a subscription without a state begins
     end: int
+    last: int  # the last event, for one that browses
     dispatch: Dispatch | None = None
 
 
 Done = Callable[[list[Opened] | LogError], None]
+_Places = tuple[int, int, int]  # of `Opened`: place, end, last
 
 
-def open_stores(services: Services, shard: Shard, node: Node, durable: str | None, terms: Terms, done: Done) -> None:
+def open_stores(
+    services: Services, shard: Shard, request: Subscribe, durable: str | None, terms: Terms, done: Done
+) -> None:
     """All stores of the node, one after another; of the durable where one is named."""
-    parts = node.parts
+    node, parts = request.node, request.node.parts
     dispatches: list[Dispatch] = []
     deadline_s = services.limits.control_deadline_s
 
-    def bounds() -> list[int]:
-        return [store_bounds(services.log, part, deadline_s)[1] for part in parts]
+    def look(part: Node) -> _Places:
+        bounds = store_bounds(services.log, part, deadline_s)
+        place = place_of(request.start, services.log, part, bounds, deadline_s)
+        last = last_event(services.log, part, bounds, deadline_s) if request.mode == "browse" else -1
+        return place, bounds[1], last
 
-    def bounded(ends: list[int] | LogError) -> None:
-        if isinstance(ends, LogError):
-            done(ends)
+    def looked(seen: list[_Places] | LogError) -> None:
+        if isinstance(seen, LogError):
+            done(seen)
         elif not services.metadata.alive(node):
             done(LogError(Failure("not-found", f"node {node.name!r} was deleted")))
         elif dispatches and services.journal.fenced:
             done(LogError(Failure("fenced", "it is in use")))  # meanwhile
         else:
-            columns = zip_longest(parts, ends, dispatches)
-            done([Opened(part, end, dispatch) for part, end, dispatch in columns])
+            columns = zip_longest(zip(parts, seen, strict=True), dispatches)
+            done([Opened(part, place, end, last, of) for (part, (place, end, last)), of in columns])
 
     def opened(found: Dispatch | LogError) -> None:
         if isinstance(found, LogError):
@@ -91,9 +101,9 @@ def open_stores(services: Services, shard: Shard, node: Node, durable: str | Non
 
     def more() -> None:
         if durable is not None and len(dispatches) < len(parts):
-            shard.open(parts[len(dispatches)], durable, opened, terms)
+            shard.open(parts[len(dispatches)], durable, opened, terms, request.start)
         else:
-            services.control.submit(bounds, bounded)
+            services.control.submit(lambda: [look(part) for part in parts], looked)
 
     more()
 
@@ -209,7 +219,9 @@ class SpreadSubscription(Subscription):
 def _one(services: Services, request: Subscribe, owner: object, store: Opened) -> Subscription:
     request = replace(request, node=store.node)
     if store.dispatch is None:
-        return PlainSubscription(services, request, owner, _nobody, store.end)
+        return PlainSubscription(services, request, owner, _nobody, store.place)
+    if request.mode == "browse":
+        return Browsing(services, request, owner, _nobody, store.dispatch.state, store.last)
     return DurableSubscription(services, request, owner, _nobody, store.dispatch)
 
 

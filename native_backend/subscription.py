@@ -28,10 +28,11 @@ from native_backend.nodes import Node
 from native_backend.selection import Selection, Sieve
 from native_backend.services import Services, bounded, subscribe_answer
 from native_backend.settlement import Settlement, Settling
+from native_backend.starting import LATEST, Start
 from native_backend.terms import EXCLUSIVE, Terms
 
 _LOG = logging.getLogger(__name__)
-Mode = Literal["queue", "plain", "durable"]
+Mode = Literal["queue", "plain", "durable", "browse"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Subscribe:
     terms: Terms = EXCLUSIVE
     """Of a durable."""
     selection: Selection | None = None
+    start: Start = LATEST
+    """Of a channel; a durable that is known goes on where it is."""
 
 
 class Subscription(ABC):

@@ -20,6 +20,7 @@ from native_backend.nodes import Node
 from native_backend.services import Services, store_bounds, subscribe_answer
 from native_backend.shard import Shard
 from native_backend.spread import Opened, SpreadSubscription, open_stores
+from native_backend.starting import place_of
 from native_backend.subscription import DurableSubscription, PlainSubscription, Subscribe, Subscription
 from native_backend.terms import EXCLUSIVE, Terms
 
@@ -48,7 +49,7 @@ class Subscriptions:
     def lose_plain(self, store: int) -> None:
         """The node is gone; what has a state is lost with that."""
         for subscription in list(self._open):
-            if subscription.mode == "plain" and subscription.node.store == store:
+            if subscription.mode in ("plain", "browse") and subscription.node.store == store:
                 subscription.lose("not-found", "deleted")
 
     def _grown(self, node: Node | None) -> None:
@@ -64,6 +65,8 @@ class Subscriptions:
             self._services.answer(Subscribed(owner, None, "not-found"))
         elif not self._allowed(request):
             self._services.answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
+        elif request.mode == "browse":
+            self._begin_browsing(request, owner)
         elif request.mode == "plain" and request.node.partitions > 1:
             self._begin_spread(request, owner, None, EXCLUSIVE)
         elif request.mode == "plain":
@@ -82,16 +85,29 @@ class Subscriptions:
     def _begin_plain(self, request: Subscribe, owner: object) -> None:
         log, deadline_s = self._services.log, self._services.limits.control_deadline_s
 
-        def done(bounds: tuple[int, int] | LogError) -> None:
-            if isinstance(bounds, LogError):
-                self._begun(owner, bounds)
+        def place() -> int:
+            bounds = store_bounds(log, request.node, deadline_s)
+            return place_of(request.start, log, request.node, bounds, deadline_s)
+
+        def done(start: int | LogError) -> None:
+            if isinstance(start, LogError):
+                self._begun(owner, start)
             elif not self._metadata.alive(request.node):
                 self._services.answer(Subscribed(owner, None, "not-found"))
             else:
                 closed = self._open.discard
-                self._begun(owner, PlainSubscription(self._services, request, owner, closed, bounds[1]))
+                self._begun(owner, PlainSubscription(self._services, request, owner, closed, start))
 
-        self._services.control.submit(lambda: store_bounds(log, request.node, deadline_s), done)
+        self._services.control.submit(place, done)
+
+    def _begin_browsing(self, request: Subscribe, owner: object) -> None:
+        """It needs the queue's state, which only the owner of the shard has."""
+        if request.node.kind != "queue":
+            self._services.answer(Subscribed(owner, None, "unexpected", f"a {request.node.kind} is not browsed"))
+        elif self._services.journal.fenced:
+            self._services.answer(Subscribed(owner, None, "in-use"))
+        else:
+            self._begin_spread(request, owner, QUEUE, EXCLUSIVE)
 
     def _begin_durable(self, request: Subscribe, owner: object) -> None:
         named = request.mode == "durable"
@@ -133,7 +149,7 @@ class Subscriptions:
         if request.node.partitions > 1:
             self._begin_spread(request, owner, name, terms)
         else:
-            self._shard.open(request.node, name, done, terms)
+            self._shard.open(request.node, name, done, terms, request.start)
 
     def _begin_spread(self, request: Subscribe, owner: object, name: str | None, terms: Terms) -> None:
         """All stores of a node that has several; `name` where they have a state."""
@@ -153,7 +169,7 @@ class Subscriptions:
                 subscription = SpreadSubscription(self._services, request, owner, self._open.discard, stores)
                 self._enter(subscription, request, owner, dispatch)
 
-        open_stores(self._services, self._shard, request.node, name, terms, done)
+        open_stores(self._services, self._shard, request, name, terms, done)
 
     def _differs(self, request: Subscribe, name: str) -> bool:
         known = self._shard.terms(request.node, name)

@@ -166,8 +166,9 @@ def _divided(first: float, second: float) -> float | None:
 
 
 def is_like(term: Reader, pattern: str, escape: str | None) -> Reader:
-    """`_` is any character, `%` any number of any, `escape` takes their meaning away. Takes time in proportion to
-    pattern times value, whatever they are. ValueError: the escape character stands before none of those three."""
+    """`_` is any character, `%` any number of any, `escape` takes the meaning of the next character away
+    (also where that has none, as other brokers do). Takes time in proportion to pattern times value, whatever they are.
+    ValueError: nothing stands behind the escape character."""
     segments = _segments(pattern, escape)
     first, middle, last = segments[0], [segment for segment in segments[1:-1] if segment], segments[-1]
     if len(segments) == 1:
@@ -208,8 +209,8 @@ def _segments(pattern: str, escape: str | None) -> list[list[str | None]]:
     for character in characters:
         if character == escape:
             following = next(characters, "")
-            if following not in ("_", "%", escape):
-                raise ValueError(f"the escape character stands before _, % or itself, not before {following!r}")
+            if not following:
+                raise ValueError("the escape character stands before another one")
             segments[-1].append(following)
         elif character == "%":
             segments.append([])

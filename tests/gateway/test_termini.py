@@ -10,8 +10,9 @@ from gateway.frames import ATTACH, Frame
 from gateway.sources import asked_terms, durable_name, recalled_name
 from gateway.termini import Terminus, read_terminus
 from mappings.vocabulary import TABLES
+from native_backend.starting import EARLIEST, LATEST, Start
 from tests.wire import frames
-from transformers.amqp_types import AmqpMap, Array, Described, Symbol, UInt, ULong
+from transformers.amqp_types import AmqpMap, Array, Described, Symbol, Timestamp, UInt, ULong
 
 
 def attach(publishing: bool, terminus: Any) -> Terminus:
@@ -106,10 +107,38 @@ def test_every_word_is_one_of_the_tables() -> None:
         (AmqpMap([(Symbol("jms-selector"), Described(ULong(0x0000468C00000004), " "))]), "none"),
         (AmqpMap([(Symbol("jms-selector"), Described(ULong(0x0000468C00000004), 7))]), "unsupported"),
         (AmqpMap([(Symbol(key), Described(ULong(0x0000468C00000004), "x")) for key in "ab"]), "unsupported"),
+        (AmqpMap([(Symbol("a"), Described(Symbol("rabbitmq:stream-offset-spec"), "last"))]), "unsupported"),
+        (AmqpMap([(Symbol("a"), Described(Symbol("rabbitmq:stream-offset-spec"), True))]), "unsupported"),
+        (AmqpMap([(Symbol("a"), Described(Symbol("rabbitmq:stream-offset-spec"), 7))]), "position"),
     ],
 )
 def test_J_1_filters(filters: Any, said: str) -> None:
     assert attach(False, frames.source("q", filters=filters)).filter == said
+
+
+OFFSET, SELECTOR = Symbol("rabbitmq:stream-offset-spec"), ULong(0x0000468C00000004)
+
+
+@pytest.mark.parametrize(
+    ("described", "start"),
+    [
+        (Described(OFFSET, "first"), EARLIEST),
+        (Described(OFFSET, Symbol("next")), LATEST),
+        (Described(OFFSET, ULong(0)), Start("eid", 0)),
+        (Described(OFFSET, 17), Start("eid", 17)),
+        (Described(OFFSET, Timestamp(1700000000000)), Start("time", 1700000000000)),
+        (Described(SELECTOR, "amqp.annotation.x-opt-offset > '-1'"), EARLIEST),
+        (Described(SELECTOR, "amqp.annotation.x-opt-offset > '@latest'"), LATEST),
+        (Described(SELECTOR, "amqp.annotation.x-opt-offset > '41'"), Start("eid", 42)),
+        (Described(SELECTOR, " amqp.annotation.x-opt-sequence-number >='41' "), Start("eid", 41)),
+        (Described(SELECTOR, "amqp.annotation.x-opt-enqueued-time >= '1700000000000'"), Start("time", 1700000000000)),
+        (Described(SELECTOR, "amqp.annotation.x-opt-enqueued-time > '1700000000000'"), Start("time", 1700000000001)),
+    ],
+)
+def test_positions_as_at_rabbitmq_and_at_event_hubs(described: Described, start: Start) -> None:
+    selector = Described(Symbol("apache.org:selector-filter:string"), "a = 1")
+    read = attach(False, frames.source("q", filters=AmqpMap([(Symbol("s"), selector), (Symbol("p"), described)])))
+    assert (read.filter, read.filters.start, read.filters.selector) == ("position", start, "a = 1")
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,11 @@ RUN_TIMEOUT_S = 100.0
 BUILD_TIMEOUT_S = 300.0
 
 
-def jms(*arguments: str) -> str:
-    """Qpid JMS; see `Client.java` for the commands. Returns what it prints."""
+def jms(*arguments: str, program: str = "Client") -> str:
+    """Qpid JMS; see `PROGRAM.java` for the commands. Returns what it prints."""
     built = _jms()
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]  # it lives for seconds
-    return _run(["java", *quick, "-cp", f"{built / 'classes'}:{built / 'libs'}/*", "Client", *arguments])
+    return _run(["java", *quick, "-cp", f"{built / 'classes'}:{built / 'libs'}/*", program, *arguments])
 
 
 def rhea(mode: str, port: int, node: str, count: int) -> dict[str, Any]:
@@ -61,14 +61,14 @@ def load_client() -> Path:
 
 @cache
 def _jms() -> Path:
-    sources = [HERE / "jms" / "pom.xml", HERE / "jms" / "src" / "main" / "java" / "Client.java"]
+    sources = [HERE / "jms" / "pom.xml", *sorted((HERE / "jms" / "src" / "main" / "java").glob("*.java"))]
 
     def build(into: Path) -> None:
         maven = ["mvn", "-q", "-B", "-f", str(sources[0]), f"-DbuildDirectory={into / 'target'}"]
         copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={into / 'libs'}"]
         _call([*maven, *copy])
         compile_ = ["javac", "-encoding", "UTF-8", "-cp", f"{into / 'libs'}/*", "-d", str(into / "classes")]
-        _call([*compile_, str(sources[1])])
+        _call([*compile_, *map(str, sources[1:])])
 
     return _built("jms", sources, build)
 

@@ -94,6 +94,8 @@ _REFUSED = {
     "refuse-a-filter-on-a-queue",
     "refuse-a-filter-on-a-channel",
     "refuse-to-browse-a-queue",
+    "refuse-a-filter-when-browsing",
+    "refuse-an-unknown-filter-on-a-channel",
     "refuse-to-move-from-a-channel",
     "refuse-an-unknown-mode",
 }

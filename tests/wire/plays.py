@@ -32,6 +32,7 @@ DURABILITY = ("none", "configuration", "unsettled-state")
 FILTERS = {
     "none": None,
     "selector": AmqpMap([(Symbol("a"), Described(Symbol("apache.org:selector-filter:string"), "a = 1"))]),
+    "position": AmqpMap([(Symbol("a"), Described(Symbol("rabbitmq:stream-offset-spec"), "first"))]),
     "unsupported": AmqpMap([(Symbol("apache.org:selector-filter:string"), Described(Symbol("another"), "a = 1"))]),
 }
 

@@ -64,7 +64,6 @@ REFUSED = {
     "M-9-dynamic-target": frames.attach_sender(frames.target(None, dynamic=True)),
     "M-9-dynamic-source": frames.attach_receiver(frames.source(None, dynamic=True)),
     "M-11-anonymous-relay": frames.attach_sender(None),
-    "V-1-browse-a-queue": frames.attach_receiver(frames.source("any.queue", mode="copy")),
     "K-3-move-from-a-channel": frames.attach_receiver(frames.source("any.channel", mode="move")),
     "K-3-a-mode-nobody-knows": frames.attach_receiver(frames.source("any.queue", mode="steal")),
     "J-4-filter-on-a-queue": frames.attach_receiver(frames.source("any.queue", filters=FILTER)),

@@ -7,7 +7,7 @@ import pytest
 from tests.gateway_process import GatewayProcess
 from tests.wire import frames
 from tests.wire.peer import Peer
-from transformers.amqp_types import AmqpMap, Described, Int, Symbol, ULong, encode
+from transformers.amqp_types import AmqpMap, Described, Int, Symbol, Timestamp, ULong, encode
 
 SYMBOLIC, NUMERIC = Symbol("apache.org:selector-filter:string"), ULong(0x0000468C00000004)
 
@@ -78,6 +78,66 @@ def test_S_R1d_J_6_a_selector_that_cannot_be_read_ends_the_link_and_says_where(
         assert detached.condition == "amqp:invalid-field"
         assert f"at character {position}:" in detached.field(2).value[1]
         peer.consumer(node, handle=2, name="another")  # the session goes on
+
+
+def test_V_1_V_2_K_4_a_copy_link_sees_a_queue_and_takes_nothing(house: GatewayProcess, node: str) -> None:
+    """Two of them see all; a rejection there changes nothing; the drain is answered when all was seen."""
+    messages = numbered(12)
+    with Peer(house.port) as peer:
+        peer.stored(node, *messages)
+        for handle in (1, 2):
+            attached = peer.consumer(frames.source(node, mode="copy"), handle=handle, name=f"browser-{handle}")
+            assert attached.field(5).value[6] == "copy"
+            peer.credit(100, handle, drain=True)
+            got = peer.receive(12, handle)
+            assert [seen.payload for seen in got] == messages
+            assert drained(peer, handle)
+            peer.settle([seen.field(1) for seen in got], frames.state("rejected"))
+        some = frames.source(node, mode="copy", filters=selector("number = 7"))
+        peer.consumer(some, handle=3, name="some of it")
+        peer.credit(5, 3, drain=True)
+        assert [seen.payload for seen in peer.receive(1, 3)] == messages[7:8]
+        assert drained(peer, 3)
+        peer.consumer(node, credit=20, handle=4, name="the one that takes")
+        assert [seen.payload for seen in peer.receive(12, 4)] == messages
+
+
+def tags(messages: list[frames.Seen]) -> list[int]:
+    """EIDs, as the delivery tags say."""
+    return [int(bytes(seen.field(2)).split(b":")[1]) for seen in messages]
+
+
+@pytest.mark.parametrize("durable", [0, 2])
+def test_a_position_says_where_a_subscriber_begins(house: GatewayProcess, node: str, durable: int) -> None:
+    def started(*filters: Described) -> tuple[AmqpMap, str]:
+        return AmqpMap([(Symbol(f"f{at}"), one) for at, one in enumerate(filters)]), f"link {next(names)}"
+
+    names = iter(range(100))
+    messages = numbered(10)
+    offset = Symbol("rabbitmq:stream-offset-spec")
+    with Peer(house.port) as peer:
+        peer.stored(node, *messages, kind="channel")
+        asked, name = started(Described(offset, "first"))
+        peer.consumer(frames.source(node, durable, filters=asked), credit=20, handle=1, name=name)
+        got = peer.receive(10)
+        eids = tags(got)
+        assert [seen.payload for seen in got] == messages
+        for handle, filters in enumerate(
+            [
+                (Described(offset, ULong(eids[4])),),
+                (Described(SYMBOLIC, f"amqp.annotation.x-opt-offset > '{eids[3]}'"),),
+                (Described(SYMBOLIC, f"amqp.annotation.x-opt-sequence-number >= '{eids[4]}'"),),
+                (Described(offset, Timestamp(0)), Described(SYMBOLIC, "number >= 4")),
+            ],
+            2,
+        ):
+            asked, name = started(*filters)
+            peer.consumer(frames.source(node, durable, filters=asked), credit=20, handle=handle, name=name)
+            assert tags(peer.receive(6, handle)) == eids[4:]
+        later = Described(SYMBOLIC, "amqp.annotation.x-opt-offset > '@latest'")
+        asked, name = started(later)
+        peer.consumer(frames.source(node, durable, filters=asked), credit=20, handle=9, name=name)
+        peer.nothing()
 
 
 def test_a_drain_waits_until_all_was_looked_at(house: GatewayProcess, node: str) -> None:
