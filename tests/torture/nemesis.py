@@ -21,11 +21,13 @@ from tests.torture.stage import PUBLISH_DEADLINE_MS, Stage
 IN_FLIGHT = 500
 PUSH_S = 60.0  # until so many are in flight
 POINT_S = 30.0  # until a gateway under load has come to the place where it is to die
+RELOADS = 5
+RELOAD_S = 60.0  # until the last tables are in force
 LONG_S = 7.0  # beyond every time-out: silence of peers and gateway, publish deadline, transaction
 
 
 ANYWHERE = (
-    "kill gateway", "kill at point", "stop gateway", "restart gateway", "cut", "delay", "swallow",
+    "kill gateway", "kill at point", "stop gateway", "restart gateway", "reload", "cut", "delay", "swallow",
 )  # fmt: skip
 ACTS = {
     "embedded": (*ANYWHERE, "fill disk"),
@@ -148,6 +150,23 @@ class Nemesis:
         code = self.stage.stop()
         assert code == 0, f"the gateway stopped with {code}\n{self.stage.log()}"
         self.stage.start()
+
+    def reload(self) -> None:
+        """Other tables again and again, under load, and some that are not sound between them."""
+        in_flight, tables = self.load(), self.stage.tables
+        for _ in range(RELOADS):
+            tables.spoil()
+            self.stage.signal(signal.SIGHUP)
+            time.sleep(self.random.uniform(0.0, 0.1))
+            digest = tables.rename(self.random.randrange(10**9))
+            self.stage.signal(signal.SIGHUP)
+            time.sleep(self.random.uniform(0.0, 0.1))
+        until = time.monotonic() + RELOAD_S
+        while f"tables {digest} are in force" not in self.stage.log_path.read_text():
+            assert time.monotonic() < until, f"tables {digest} are not in force\n{self.stage.log()}"
+            self.crowd.check()
+            time.sleep(0.05)
+        self._struck("reload", in_flight)
 
     def _revive(self) -> None:
         """A gateway that found itself fenced has to be started again; ours has no rival, so it has to live on."""

@@ -20,6 +20,7 @@ from tests.broker import Broker
 from tests.torture.crash_points import MARK
 from tests.torture.disk import Disk
 from tests.torture.proxy import Proxy
+from tests.torture.tables import Tables
 
 COULD_NOT_RUN = 2  # what `realmgate serve` ends with when its realm is not there
 START_S = 90.0  # a gateway whose Kafka recovers beside eight builds
@@ -52,6 +53,10 @@ class Stage:
     @property
     def realm_path(self) -> Path:
         return self.directory / "realm"
+
+    @property
+    def tables(self) -> Tables:
+        return Tables(self.directory / "tables-of-ours")
 
     @property
     def mark(self) -> Path:
@@ -87,6 +92,7 @@ class Stage:
             "listen": ["amqp://127.0.0.1:0"],
             "realm": realm,
             "nodes": {"create_on_attach": ["*"]},
+            "mappings": {"dir": str(self.tables.directory)},
             "limits": LIMITS | ({"retain_s": self.retain_s} if self.retain_s else {}),
         }
 

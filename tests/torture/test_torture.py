@@ -42,11 +42,13 @@ def point(name: str) -> Point:
     return next(point for point in POINTS if point.name == name)
 
 
+@pytest.mark.timeout(240)
 def test_embedded(tmp_path: Path) -> None:
     acts: list[str | Point] = [
         "kill gateway",
         point("commit, completion"),
         "fill disk",
+        "reload",
         point("journal, settle"),
         "cut",
     ]
