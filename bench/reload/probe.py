@@ -9,6 +9,7 @@ May import: `gateway`, the standard library.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import signal
 import sys
@@ -25,7 +26,7 @@ from gateway.server import Server
 from mappings import TableSet
 
 INTERVAL_S = 0.001
-KINDS = ("late", "used", "reload_step", "reload_step_used", "page_part", "page_part_used")
+KINDS = ("late", "used", "reload_step", "reload_step_used", "page_part", "page_part_used", "collected")
 KEPT = 1000  # the latest ones of each kind
 
 
@@ -58,6 +59,7 @@ class Probe:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._collecting_s = 0.0
         self.begin()
 
     def begin(self) -> None:
@@ -74,6 +76,13 @@ class Probe:
             await asyncio.sleep(INTERVAL_S)
             self.seen["late"].add(max(0.0, time.perf_counter() - at_s - INTERVAL_S))
             self.seen["used"].add(time.thread_time() - used_s)
+
+    def on_collection(self, phase: str, _: object) -> None:
+        """Of garbage: the processor time of one round."""
+        if phase == "start":
+            self._collecting_s = time.thread_time()
+        else:
+            self.seen["collected"].add(time.thread_time() - self._collecting_s)
 
     def stepwise(self, make: Any, kind: str) -> Any:
         """The same steps, each timed."""
@@ -93,6 +102,7 @@ class Probe:
 
 
 def install(probe: Probe) -> None:
+    gc.callbacks.append(probe.on_collection)
     begin = Server.open
 
     async def watched(server: Server) -> Any:
