@@ -10,7 +10,10 @@ from native_backend.journal import journal_topic, tail
 from native_backend.metadata_writer import set_properties
 from native_backend.nodes import Node
 from native_backend.properties import Properties, PropertyError
+from native_backend.selection import Selection
 from native_backend.spread import by_partition, partition_of, place
+from native_backend.subscription import Mode
+from native_backend.terms import Terms
 from tests.contract.test_realm_parking import Sleeper
 from tests.native_backend.gateway import Consumer, Gateway
 from tests.native_backend.realm_world import Start, bodies, fold, gateway, start, world
@@ -69,8 +72,14 @@ def test_a_queue_gives_the_events_of_all_its_stores_each_in_order(gateway: Gatew
         assert of_one == sorted(of_one)
     _acknowledge(consumer, places)
     assert consumer.drain(50) == []
-    for part in node.parts:
-        assert gateway.state(part).unsettled == 0
+    lows = {(part.topic, part.partition): gateway.state(part).low for part in node.parts}
+    assert all(gateway.state(part).unsettled == 0 for part in node.parts)
+
+    def shown() -> dict[tuple[str, int], int]:
+        projected = gateway.log.projected(f"{gateway.prefix}.queue.wide")
+        return {where: offset for where, (offset, _) in projected.items()}
+
+    gateway.until(lambda: shown() == lows, "the group's offset in every partition")
 
 
 def _acknowledge(consumer: Consumer, places: list[int]) -> None:
@@ -250,3 +259,36 @@ def test_a_link_sleeps_until_any_of_its_stores_has_something(gateway: Gateway) -
         [eid] = gateway.publish(part, [b"wake up"])
         assert sleeper.wakes(before).receive(1) == [place(part.partition, eid)]
         sleeper.park()
+
+
+def test_links_that_share_a_durable_compete_in_every_store(start: Start) -> None:
+    before = start()
+    node, shared = wide(before, "channel"), Terms(shared=True)
+    links = [before.consumer(node, "durable", ":s", terms=shared) for _ in range(2)]
+    assert before.subscribed(node, "durable", ":s").answer == "kind-differs"
+    filled = fill(before, node, 10)
+    got = [links[0].receive(15), links[1].receive(15)]
+    assert sorted([*got[0], *got[1]]) == sorted(filled)
+    _acknowledge(links[0], got[0])
+    links[1].subscription.close()
+    again = links[0].receive(15)
+    assert sorted(again) == sorted(got[1])
+    before.kill()
+    after = start()
+    assert after.subscribed(node, "durable", ":s").answer == "kind-differs"
+    assert sorted(after.consumer(node, "durable", ":s", terms=shared).receive(15)) == sorted(got[1])
+
+
+@pytest.mark.parametrize(("kind", "mode"), [("channel", "durable"), ("queue", "queue")])
+def test_a_selector_chooses_in_every_store(gateway: Gateway, kind: str, mode: Mode) -> None:
+    node = wide(gateway, kind)
+    odd = Selection("odd", lambda values: [int(value[-1:]) % 2 == 1 for value in values])
+    chosen = gateway.consumer(node, mode, "d" if mode == "durable" else None, selection=odd)
+    filled = fill(gateway, node, 10)
+    wanted = sorted(one for one, body in filled.items() if int(body[-1:]) % 2)
+    got = chosen.receive(15)
+    assert sorted(got) == wanted
+    _acknowledge(chosen, got)
+    assert chosen.drain(50) == []
+    if kind == "queue":
+        assert sorted(gateway.consumer(node).receive(15)) == sorted(filled.keys() - set(wanted))

@@ -40,6 +40,13 @@ def test_a_transacted_jms_session_moves_messages_all_or_none(gateway: StartGatew
 
 
 @pytest.mark.parametrize("realm", REALMS)
+def test_jms_priorities_are_kept_by_a_node_with_ten_levels(gateway: StartGateway, realm: str) -> None:
+    served = gateway(realm)
+    served.command("node", "create", "urgent", "--priority-levels", "10")
+    assert jms("priorities", f"amqp://{served.address}", "urgent", "200") == "in order 200"
+
+
+@pytest.mark.parametrize("realm", REALMS)
 def test_a_jms_durable_subscriber_survives_a_gateway_restart(gateway: StartGateway, realm: str) -> None:
     served = gateway(realm)
     url = f"amqp://{served.address}"

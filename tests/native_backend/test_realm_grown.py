@@ -1,4 +1,5 @@
-"""A node whose topic an operator gave more partitions stays what it was, and the log says what is not seen."""
+"""A node whose topic an operator gave more partitions stays what it was, and the log says what is not seen; it takes
+the others in when it is told to."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from native_backend.log import Append
+from native_backend.metadata_writer import set_properties
+from native_backend.properties import Properties
+from native_backend.spread import partition_of
 from tests.native_backend.gateway import Gateway
 from tests.native_backend.logs.worlds import KafkaWorld
 
@@ -36,5 +40,12 @@ def test_a_topic_that_grew_is_the_node_in_its_first_partition(
     assert consumer.receive(len(eids)) == eids
     assert consumer.drain(50) == []
     assert caplog.text.count(words) == 1
+    consumer.acknowledge(eids)
+    set_properties(gateway.log, gateway.prefix, "orders", lambda _: Properties(partitions=3), gateway.clock)
+    whole = gateway.find("orders")
+    assert whole is not None
+    taken_in = gateway.consumer(whole)
+    [found] = taken_in.receive(1)
+    assert (partition_of(found), taken_in.bodies[found]) == (1, b"elsewhere")
     gateway.close()
     world.close()

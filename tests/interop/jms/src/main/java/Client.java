@@ -1,5 +1,6 @@
 import jakarta.jms.BytesMessage;
 import jakarta.jms.Connection;
+import jakarta.jms.DeliveryMode;
 import jakarta.jms.JMSException;
 import jakarta.jms.Message;
 import jakarta.jms.MessageConsumer;
@@ -21,6 +22,7 @@ import org.apache.qpid.jms.JmsConnectionFactory;
  * Client send        URL QUEUE FIRST COUNT
  * Client receive     URL QUEUE FIRST COUNT
  * Client transfer    URL FROM TO FIRST COUNT       in a transacted session: rolls ten back, then commits ten at a time
+ * Client priorities  URL QUEUE COUNT               sends with priority i % 10, then receives: the highest first
  * Client publish     URL TOPIC FIRST COUNT
  * Client durable     URL TOPIC FIRST COUNT CLIENT-ID NAME   opens the subscription and receives COUNT (0: opens it)
  * Client none-left   URL TOPIC CLIENT-ID NAME               fails when the subscription still has anything
@@ -66,6 +68,7 @@ public final class Client {
       case "send" -> send(session, session.createProducer(session.createQueue(rest[0])), rest);
       case "publish" -> send(session, session.createProducer(session.createTopic(rest[0])), rest);
       case "transfer" -> transfer(session, rest);
+      case "priorities" -> priorities(session, rest);
       case "receive" -> receive(session.createConsumer(session.createQueue(rest[0])), rest);
       case "durable" -> receive(session.createDurableSubscriber(session.createTopic(rest[0]), rest[4]), rest);
       case "none-left" -> noneLeft(session.createDurableSubscriber(session.createTopic(rest[0]), rest[2]));
@@ -201,6 +204,28 @@ public final class Client {
     if (consumer.receive(500) != null) throw new IllegalStateException("more than was sent");
     session.commit();
     System.out.println("transferred " + count);
+  }
+
+  private static void priorities(Session session, String[] rest) throws Exception {
+    MessageProducer producer = session.createProducer(session.createQueue(rest[0]));
+    int count = Integer.parseInt(rest[1]);
+    for (int i = 0; i < count; i++) {
+      Message message = session.createTextMessage(text(i));
+      message.setIntProperty("number", i);
+      producer.send(message, DeliveryMode.PERSISTENT, i % 10, 0);
+    }
+    MessageConsumer consumer = session.createConsumer(session.createQueue(rest[0]));
+    int before = Integer.MIN_VALUE;
+    for (int i = 0; i < count; i++) {
+      Message message = consumer.receive(RECEIVE_MS);
+      if (message == null) throw new IllegalStateException("only " + i + " of " + count + " came");
+      int number = message.getIntProperty("number");
+      if (message.getJMSPriority() != number % 10) throw new IllegalStateException("another priority: " + number);
+      int rank = (9 - number % 10) * count + number;
+      if (rank < before) throw new IllegalStateException(number + " came too late");
+      before = rank;
+    }
+    System.out.println("in order " + count);
   }
 
   private static Message taken(MessageConsumer consumer, int after) throws Exception {
