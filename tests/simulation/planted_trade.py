@@ -1,0 +1,101 @@
+"""Bugs to plant in units, what they hold, and trimming; see `planted.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from native_backend import subscription as subscription_room
+from native_backend import trimming as trimming_room
+from native_backend.acknowledgement import remove_all
+from native_backend.answers import Committed
+from native_backend.intervals import dense_runs
+from native_backend.journal import Journal
+from native_backend.log import Append
+from native_backend.transaction import Commit
+from tests.simulation.planted import Bug, Original
+
+BUGS: dict[str, Bug] = {}
+WORDS: dict[str, str] = {}  # of the breach that each leads to
+
+
+def _bug(place: Any, attribute: str, sentence: str, words: str) -> Callable[[Callable[[Original], Original]], None]:
+    def plant(make: Callable[[Original], Original]) -> None:
+        name = make.__name__.replace("_", " ")
+        BUGS[name] = Bug(name, sentence, place, attribute, make)
+        WORDS[name] = words
+
+    return plant
+
+
+@_bug(Commit, "_prepare", "The first node's events are appended before the unit, not with it.", "torn")
+def first_posting_ahead(original: Original) -> Original:
+    def prepare(self: Any) -> None:
+        if len(self._postings) > 1:
+            first, self._postings = self._postings[0], self._postings[1:]
+            self._services.log.append(Append(first.node.topic, 0, first.keys, first.values, None))
+        original(self)
+
+    return prepare
+
+
+@_bug(Journal, "_refuse", "A unit that could not be stored is answered as done.", "lost")
+def failed_unit_taken_for_done(original: Original) -> Original:
+    def refuse(self: Any, items: Any, cause: str, native: str) -> None:
+        answer, self._answer = self._answer, lambda found: answer(replace(found, answer="done"))
+        original(self, items, cause, native)
+        self._answer = answer
+
+    return refuse
+
+
+@_bug(Journal, "_looked", "A transaction that was stored after all is written once more.", "doubled")
+def stored_unit_written_again(original: Original) -> Original:
+    def looked(self: Any, sight: Any) -> None:
+        original(self, replace(sight, stored=False) if hasattr(sight, "stored") else sight)
+
+    return looked
+
+
+@_bug(trimming_room, "_older", "Trimming takes the event after the last one that has ended.", "went before its end")
+def trimmed_one_too_far(original: Original) -> Original:
+    def older(log: Any, node: Any, first: int, *bounds: Any) -> int:
+        found: int = original(log, node, first, *bounds)
+        return found if found == first else found + 1
+
+    return older
+
+
+@_bug(subscription_room, "unhold", "What a transaction lets go is forgotten.", "not be held")
+def let_go_and_forgotten(_: Original) -> Original:
+    return lambda dispatch, link, eids: link.held.discard(min(eids), max(eids))
+
+
+@_bug(
+    subscription_room,
+    "hold",
+    "Outcomes in another order than the events came make ranges that are none.",
+    "not be held",
+)
+def ranges_of_unsorted(_: Original) -> Original:
+    def hold(link: Any, eids: list[int]) -> bool:
+        runs = [(first, last, 0, first) for first, last in dense_runs(eids)]
+        if not remove_all(link.outstanding, runs):
+            return False
+        for first, last, _, _ in runs:
+            link.held.add(first, last)
+        return True
+
+    return hold
+
+
+@_bug(Commit, "begin", "A unit whose commit is under way when the process ends is answered before.", "lost")
+def done_before_stored(original: Original) -> Original:
+    def begin(self: Any) -> None:
+        owner, self._owner = self._owner, None
+        original(self)
+        count = sum(len(posting.keys) for posting in self._postings)
+        self._services.answer(Committed(owner, "done", [-1] * count, ""))
+
+    return begin

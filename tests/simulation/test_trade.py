@@ -1,0 +1,47 @@
+"""Units of several nodes on disks that go wrong: never torn, never doubled, nothing gone before its end; and the bugs
+that would make it so are seen."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from native_backend.log import LogError
+from tests.simulation.planted import planted
+from tests.simulation.planted_trade import BUGS, WORDS
+from tests.simulation.trade import Trade
+
+SEEDS = range(1, 25)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Disks go wrong on purpose, and realms say so at length."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def test_units_are_whole() -> None:
+    trades = [Trade(seed) for seed in SEEDS]
+    assert {seed: found for seed, trade in zip(SEEDS, trades, strict=True) if (found := trade.live())} == {}
+    answers = {unit.answer for trade in trades for unit in trade.units}
+    assert {"done", "let go", ""} <= answers, "a killed one has no answer"
+    assert sum(unit.answer == "done" for trade in trades for unit in trade.units) > 200
+    assert sum(trade.kills for trade in trades) > 2 * len(SEEDS)
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_is_seen(name: str) -> None:
+    seen: list[str] = []
+    for seed in SEEDS:
+        with planted(BUGS[name]):
+            try:
+                seen += Trade(seed).live()
+            except (AssertionError, LogError):  # a bug may break the world before it is judged; that does not count
+                continue
+        if any(WORDS[name] in words for words in seen):
+            return
+    pytest.fail(f"{BUGS[name].sentence} Nobody noticed; seen was {seen[:3]}")

@@ -1,0 +1,204 @@
+"""A smaller world, of transactions alone: a realm on a disk that goes wrong, killed and opened again; one seed decides.
+
+Events are taken from a queue, and in units with new events for two other nodes acknowledged, or let go. At the end the
+disk says what became of each unit. `live` gives the breaches in words. Times are milliseconds of the world.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from native_backend.answers import Committed
+from native_backend.journal import tail
+from native_backend.limits import RealmLimits
+from native_backend.logs.simulated.driver import SimulatedLog
+from native_backend.logs.simulated.faults import NONE
+from native_backend.realm import Posting
+from native_backend.settlement import Settlement, Settling
+from tests.native_backend.gateway import Consumer, Gateway
+from tests.native_backend.logs.worlds import SimulatedWorld
+from tests.simulation.shape import WEATHERS
+
+STEPS = 50
+PATIENCE_MS = 4_000
+OUTPUTS = ("left", "right")
+LIMITS = RealmLimits(retain_s=0.05, trim_interval_s=0.02, retry_interval_s=0.005, snapshot_records=8, lease_look_s=0.05)
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """`answer` "" while nobody has answered, `let go` when it was never committed."""
+
+    posted: list[tuple[str, bytes]]
+    taken: list[int]
+    answer: str = ""
+
+
+@dataclass(slots=True)
+class Found:
+    """What the disk holds, and what a last consumer still gets."""
+
+    stored: Counter[tuple[str, bytes]] = field(default_factory=Counter)
+    acknowledged: set[int] = field(default_factory=set)
+    first: int = 0  # of the queue's events that are kept
+    left: set[int] = field(default_factory=set)
+
+
+class Trade:
+    """One seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(f"{seed} trade")
+        self.weather = replace(WEATHERS[self.random.choice([*WEATHERS])], fence=0.0)  # the lease's affair
+        self.world = SimulatedWorld("simulated", seed=seed)
+        self.units: list[Unit] = []
+        self.stored: set[int] = set()  # EIDs of the queue
+        self.breaches: list[str] = []
+        self.kills = 0
+        self._under_way: dict[object, Unit] = {}
+        self._number = 0
+        self._open()
+
+    def _open(self) -> None:
+        self.gateway = Gateway(self.world, "u", LIMITS).open()
+        self.queue = self.gateway.create("orders")
+        for name in OUTPUTS:
+            self.gateway.create(name)
+        self.consumer: Consumer = self.gateway.consumer(self.queue)
+        self._outstanding: list[int] = []
+
+    @property
+    def _log(self) -> SimulatedLog:
+        assert isinstance(self.gateway.log, SimulatedLog)
+        return self.gateway.log
+
+    def live(self) -> list[str]:
+        for _ in range(STEPS):
+            self._publish()
+            self._log.faults = self.weather
+            for _ in range(self.random.randint(1, 25)):
+                self._turn()
+            self._transact()
+            if self.random.random() < 0.08:
+                self._kill()
+            self._log.faults = NONE
+        until_ms = self.world.now_ms() + PATIENCE_MS
+        while self._under_way and self.world.now_ms() < until_ms:
+            self._turn()
+        for unit in self._under_way.values():
+            self.breaches.append(f"unit {self.units.index(unit)} was never answered")
+        self._kill()
+        return self.breaches + self._judge(self._look())
+
+    def _turn(self) -> None:
+        self.gateway.turn()
+        for eid in self.consumer.take(self.random.randint(1, 9)):
+            self._outstanding.append(eid)
+            if any(eid in unit.taken for unit in self.units if unit.answer == "done"):
+                self.breaches.append(f"event {eid} came again after its commit")
+        for answer in [each for each in self.gateway.answers if isinstance(each, Committed)]:
+            self.gateway.answers.remove(answer)
+            unit = self._under_way.pop(answer.owner)
+            unit.answer = answer.answer
+            if answer.answer not in ("done", "indeterminate"):
+                self._let_go(unit)
+
+    def _publish(self) -> None:
+        count = self.random.randint(0, 6)
+        if count:
+            self.stored.update(self.gateway.publish(self.queue, [self._body() for _ in range(count)]))
+
+    def _body(self) -> bytes:
+        self._number += 1
+        return b"%d" % self._number
+
+    def _transact(self) -> None:
+        self.random.shuffle(self._outstanding)
+        count = self.random.randint(0, min(6, len(self._outstanding)))
+        taken, self._outstanding = self._outstanding[:count], self._outstanding[count:]
+        posted = [(name, self._body()) for name in OUTPUTS for _ in range(self.random.randint(0, 3))]
+        if not taken and not posted:
+            return
+        unit = Unit(posted, taken)
+        self.units.append(unit)
+        if taken and not self.consumer.subscription.hold(taken):
+            self.breaches.append(f"{taken} could not be held")
+            return
+        if self.random.random() < 0.25:
+            unit.answer = "let go"
+            self._let_go(unit)
+            return
+        settlements: list[Settlement] = []
+        if taken:
+            seqs = [self.consumer.seqs[eid] for eid in taken]
+            enlisted = self.consumer.subscription.enlist(Settling("acknowledge", held=True), taken, seqs)
+            if enlisted is None:
+                self.breaches.append(f"{taken} could not be enlisted")
+                return
+            settlements.append(enlisted)
+        owner = object()
+        self._under_way[owner] = unit
+        self.gateway.realm.commit(settlements, self._postings(posted), owner)
+
+    def _postings(self, posted: list[tuple[str, bytes]]) -> list[Posting]:
+        postings = []
+        for name in OUTPUTS:
+            bodies = [body for node, body in posted if node == name]
+            node = self.gateway.realm.node(name)
+            assert node is not None
+            if bodies:
+                postings.append(Posting(node, [b"key"] * len(bodies), bodies))
+        return postings
+
+    def _let_go(self, unit: Unit) -> None:
+        if unit.taken:
+            self.consumer.subscription.unhold(unit.taken)
+            self._outstanding += unit.taken
+
+    def _kill(self) -> None:
+        """What was under way is done or not, as a whole."""
+        self._log.faults = NONE
+        self.gateway.kill()
+        self.kills += 1
+        self._under_way.clear()
+        self._open()
+
+    # -- the end
+
+    def _look(self) -> Found:
+        found = Found(left={*self.consumer.drain()})
+        for name in OUTPUTS:
+            for value in self._log.read_range(f"u.node.{name}", 0, 0, 100_000).values:
+                found.stored[name, bytes(value or b"")] += 1
+        for _, record in tail(self._log, "u.journal", 0):
+            for entry in record["entries"]:
+                if (entry["node"], entry["operation"]) == ("orders", "acknowledge"):
+                    for first, last, *_ in entry["runs"]:
+                        found.acknowledged.update(range(first, last + 1))
+        found.first = self._log.bounds("u.node.orders", 0)[0]
+        return found
+
+    def _judge(self, found: Found) -> list[str]:
+        breaches = []
+        for number, unit in enumerate(self.units):
+            times = [found.stored[each] for each in unit.posted]
+            others = {eid for other in self.units if other is not unit for eid in other.taken}
+            whole = [bool(count) for count in times]
+            whole += [eid in found.acknowledged for eid in unit.taken if eid not in others]
+            said = f"unit {number}, answered {unit.answer!r}, is there as {whole}"
+            if any(count > 1 for count in times):
+                breaches.append(f"doubled: {said}")
+            if unit.answer == "done" and not all([*whole, *(eid in found.acknowledged for eid in unit.taken)]):
+                breaches.append(f"lost: {said}")
+            elif unit.answer in ("", "indeterminate") and any(whole) and not all(whole):
+                breaches.append(f"torn: {said}")
+            elif unit.answer not in ("done", "", "indeterminate") and any(whole):
+                breaches.append(f"aborted seen: {said}")
+        ended = found.acknowledged & self.stored
+        breaches += [f"event {eid} went before its end" for eid in sorted(self.stored - ended) if eid < found.first]
+        missing = self.stored - ended - found.left
+        breaches += [f"event {eid} is with nobody" for eid in sorted(missing)]
+        breaches += [f"event {eid} has ended and comes again" for eid in sorted(ended & found.left)]
+        return breaches
