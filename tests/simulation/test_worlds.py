@@ -36,10 +36,11 @@ def test_the_same_seed_gives_the_same_world() -> None:
 
 
 def test_the_worlds_are_not_idle() -> None:
-    """Among a few seeds everything happens that the walk can do, and a fair number of messages passes."""
-    worlds = [World(seed).live() for seed in SEEDS[:8]]
+    """Among a few seeds everything happens that the walk can do, and a fair number of messages passes: over sixty of
+    them 43 are published and 70 given in one, but a single one may have none."""
+    worlds = [World(seed).live() for seed in SEEDS[:16]]
     did = {name for world in worlds for name in world.walk.did}
     assert {"publish", "state", "credit", "attach", "detach", "drain", "drop", "kill", "stop", "end_session"} <= did
-    assert sum(world.sight.counts.get("published", 0) for world in worlds) > 200
-    assert sum(world.sight.counts.get("given", 0) for world in worlds) > 300
+    assert sum(world.sight.counts.get("published", 0) for world in worlds) > 25 * len(worlds)
+    assert sum(world.sight.counts.get("given", 0) for world in worlds) > 45 * len(worlds)
     assert {"killed", "stopped"} <= {end for world in worlds for end in world.runs.values()}
