@@ -90,6 +90,7 @@ def _configured(arguments: argparse.Namespace) -> int:
     from mappings import MappingProblems
     from native_backend.nodes import NodeError
     from native_backend.properties import PropertyError
+    from transformers import TransformerError
 
     try:
         settings = load_settings(arguments.config)
@@ -121,6 +122,8 @@ def _configured(arguments: argparse.Namespace) -> int:
         return serve(settings)
     except MappingProblems as error:
         return _tell(error.problems)
+    except TransformerError as error:
+        return _tell([error])
     except NodeError as error:
         sys.stderr.write(f"realmgate: {error}\n")
         return NOT_SO

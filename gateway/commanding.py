@@ -13,8 +13,8 @@ import time
 import uuid
 from contextlib import closing
 
-from gateway.letters import annotated_letter
 from gateway.open_log import open_log
+from gateway.restoring import Restoring
 from gateway.settings import Settings
 from native_backend.answers import Commanded
 from native_backend.clock import Clock, SystemClock
@@ -49,7 +49,8 @@ def carry_out(settings: Settings, what: What, durable: Durable, *, eid: int = 0,
     run = f"{clock.epoch_us() // 1000:x}-{os.urandom(2).hex()}"
     log, prefix, limits = open_log(settings), settings.realm.prefix, settings.limits.realm
     control, looks = ThreadControl(), ThreadControl(name="realm-lease")
-    realm = Realm(log, prefix, run, clock, control, limits, annotated_letter, lease_control=looks)
+    back = Restoring()
+    realm = Realm(log, prefix, run, clock, control, limits, back.enclose, back.message, lease_control=looks)
     try:
         realm.open()
     except LogError as error:

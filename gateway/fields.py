@@ -17,7 +17,7 @@ from gateway.limits import limit_fields
 from gateway.users import MECHANISMS
 from mappings.vocabulary import DEFAULT_PROFILE, PROFILES
 from mappings.yaml_lines import Node, Problem, suggest
-from transformers import TRANSFORMERS
+from transformers import TRANSFORMERS, TransformerError, event_transformer
 
 REQUIRED: Final = object()
 PORT_DEFAULT = 5672
@@ -136,6 +136,24 @@ def choice(values: Collection[str]) -> Shape:
     return shape
 
 
+def _transformer(key: str, node: Node, problems: list[Problem]) -> str | None:
+    name = node.value
+    if node.kind != "text":
+        problems.append(wrong(key, node, TRANSFORMER))
+        return None
+    if name not in TRANSFORMERS:
+        try:
+            event_transformer(name)
+        except TransformerError as error:
+            words, _, remedy = str(error).partition(": ")
+            problems.append(node.problem(f"{key}: {words}", remedy))
+            return None
+    return str(name)
+
+
+TRANSFORMER = Shape("none, basic, complete or the name of an entry point", "basic", _transformer)
+
+
 def sequence(item: Shape, what: str, example: str, least: int = 0) -> Shape:
     def read(key: str, node: Node, problems: list[Problem]) -> list[Any] | None:
         if not node.is_sequence:
@@ -226,7 +244,7 @@ FIELDS: tuple[Field, ...] = (
         "where `/health` and `/metrics` are served ([how to watch](how-to/watch-a-gateway.md)); port 0 picks a free "
         "one, without it nowhere; whoever can connect may read them",
     ),
-    Field("transformer", choice(TRANSFORMERS), "basic", "what makes native events of messages"),
+    Field("transformer", TRANSFORMER, "basic", "what makes native events of messages, where tables name no other"),
     Field("realm.kind", choice(("embedded", "kafka")), REQUIRED, "where the realm is kept"),
     Field("realm.path", text("a path", "var/realm"), "var/realm", "its directory, relative to this file", "embedded"),
     Field(

@@ -17,6 +17,7 @@ import orjson
 
 from gateway.connection import Connection
 from gateway.consuming import ConsumingLink
+from gateway.conversion import Conversion, conversion
 from gateway.coordinator import CoordinatorLink
 from gateway.credit import CreditPool
 from gateway.engine_links import Link
@@ -28,7 +29,6 @@ from gateway.settings import Settings
 from mappings import TableSet
 from native_backend.clock import Clock
 from native_backend.realm import Realm
-from transformers import transformer
 
 log = logging.getLogger("realmgate.gateway")
 LinkName = tuple[str, str, type]  # container, name, direction: one link at a time (O-6)
@@ -44,8 +44,6 @@ class Gateway:
         self.tables = tables
         self.clock = clock
         self.container = f"realmgate-{realm.run}"
-        self.transformer = transformer(settings.transformer)
-        self.event_key_prefix = f"1;{settings.transformer};{realm.run};".encode()
         self.credit = CreditPool(self.limits.in_flight, self.limits.credit_per_link, self.limits.links)
         self.outcomes = Outcomes(
             realm.run,
@@ -125,6 +123,11 @@ class Gateway:
             self._stored.add(digest)
             document = orjson.dumps(self.tables.to_store(self.clock.epoch_us()))
             self.realm.append_evidence("tables", digest.encode(), document)
+
+    def conversion(self, node: str, tables: TableSet) -> Conversion:
+        """What makes events of messages for that node."""
+        name = tables.classify(node).transformer or self.settings.transformer
+        return conversion(name, self.realm.run, node)
 
     # -- connections
 

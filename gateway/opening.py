@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass
 from types import FrameType
 
-from gateway.letters import annotated_letter
 from gateway.open_log import open_log, where
+from gateway.restoring import Restoring
 from gateway.settings import Settings
 from native_backend.clock import Clock
 from native_backend.control import ThreadControl
@@ -23,7 +23,6 @@ from native_backend.lease import Owner
 from native_backend.log import Failure, LogError
 from native_backend.realm import Realm
 from native_backend.retrying import Retries
-from transformers.native import message_of
 
 _LOG = logging.getLogger("realmgate.opening")
 
@@ -48,7 +47,8 @@ def open_realm(settings: Settings, run: str, clock: Clock, progress: Progress) -
     looks, control = ThreadControl(name="realm-lease", once=True), ThreadControl(retries=retries)
     log, limits = open_log(settings, retries), settings.limits.realm
     prefix = settings.realm.prefix
-    realm = Realm(log, prefix, run, clock, control, limits, annotated_letter, message_of, lease_control=looks)
+    back = Restoring()
+    realm = Realm(log, prefix, run, clock, control, limits, back.enclose, back.message, lease_control=looks)
     _open(realm, where(settings), settings.security.kafka_acls, progress)
     return realm
 

@@ -43,9 +43,7 @@ class PublishingLink:
         # Behind each commit under way:
         self._later: deque[list[tuple[PublishedBatch, Sequence[bytes], Sequence[bytes]]]] = deque()
         self._account = house.credit.open_account()
-        self._key_prefix = house.event_key_prefix
         self._submit = house.realm.publish
-        self._transform_column = getattr(house.transformer, "transform_column", None)  # not every one can
         self._verdicts: dict[tuple[int, int, str, str], Verdict] = {}
         self.use(house.tables)
         link.set_message_size_max(house.limits.message_size_bytes)
@@ -53,6 +51,7 @@ class PublishingLink:
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next transfer on, as they are for this node."""
+        self._convert = self._house.conversion(self.node.name, tables)
         self._decide_by(tables.for_node(self.node.name))
 
     def _decide_by(self, tables: NodeTables) -> None:
@@ -99,7 +98,7 @@ class PublishingLink:
         house.hold_bytes(size_bytes)
         if transfers.transaction is None and self._publish_column(transfers, first_seq, size_bytes):
             return
-        keys, values = house.transformer.transform_columns(messages, self._key_prefix, first_seq)
+        keys, values = self._convert.columns(messages, first_seq)
         if transfers.transaction is not None:
             house.release_bytes(size_bytes)  # the transaction counts them
             post(self, keys, values, transfers, first_seq)
@@ -119,9 +118,9 @@ class PublishingLink:
         """What mostly comes: all of one run meet the same cell, and are events as they are."""
         messages, presettled = transfers.messages, transfers.presettled
         settled = sum(presettled)
-        if self._transform_column is None or 0 < settled < len(presettled):
+        if self._convert.column is None or 0 < settled < len(presettled):
             return False
-        keys = self._transform_column(messages, self._key_prefix, first_seq)
+        keys = self._convert.column(messages, first_seq)
         if keys is None:
             return False
         decision = self._common[settled > 0]

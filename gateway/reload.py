@@ -4,7 +4,7 @@ process of their own and put in force between two turns. Tables with problems ch
 Links and what is in flight live on. A delivery is decided by the tables in force when its fact came: its transfer, its
 disposition. The loop is held up by no more than reading one table of the answer at a time.
 
-May import: `gateway`, `mappings`.
+May import: `gateway`, `mappings`, `transformers`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from typing import Any
 
 import orjson
 
+from gateway.conversion import check_transformers
 from gateway.gateway import Gateway
 from gateway.limits import TABLES_ANSWER_BYTES, TABLES_CHECK_TIMEOUT_S
 from mappings import TableSet
+from transformers import TransformerError
 
 log = logging.getLogger("realmgate.reload")
 
@@ -106,14 +108,19 @@ class Reload:
         return dict(orjson.loads(line))
 
     async def _put_in_force(self, document: dict[str, Any]) -> None:
-        self.problems = []
         if document["digest"] != self._gateway.tables.digest:
             steps = TableSet.read_in_steps(document)
             while (tables := next(steps)) is None:
                 await asyncio.sleep(0)
+            try:
+                check_transformers(tables)
+            except TransformerError as error:
+                self._refuse(str(error).splitlines())
+                return
             for _ in self._gateway.use(tables):
                 await asyncio.sleep(0)
             log.info("tables %s are in force", tables.digest)
+        self.problems = []
         self.done += 1
         self.tried_us = self.done_us = self._gateway.clock.epoch_us()
 

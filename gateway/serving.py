@@ -17,6 +17,7 @@ import time
 import uvloop
 
 from gateway.arena import use_one_arena
+from gateway.conversion import check_transformers
 from gateway.gateway import Gateway
 from gateway.opening import Progress, open_realm
 from gateway.reload import signature_of
@@ -38,6 +39,7 @@ def serve(settings: Settings) -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it means a reload: not the end of who waits for a realm
     seen = signature_of(settings.mappings.directory)
     tables = load_tables(settings.mappings.directory, settings.mappings.profile)
+    check_transformers(tables)
     run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"
     admin = _listen_for_admins(settings)
     realm = _open_realm(settings, run, clock, admin)

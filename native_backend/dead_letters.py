@@ -15,7 +15,6 @@ from collections.abc import Callable
 
 from native_backend.acknowledgement import Acknowledgement, Run
 from native_backend.answers import SettleAnswer, Settled
-from native_backend.foreign import is_ours
 from native_backend.letter import Letter, copy_key, is_letter
 from native_backend.limits import RealmLimits
 from native_backend.log import Log, LogError, Records, Write
@@ -184,11 +183,9 @@ class Burial:
         writes = []
         for eid, key, value in zip(piece.eids, piece.keys, piece.values, strict=True):
             letter = Letter(self._reason, node, durable, eid, failed.get(eid, 0) + counted, at_ms)
-            message = value if is_ours(key) else self._services.feeds.frame(value)
-            enclosed = self._services.enclose(message, letter)
-            writes.append(
-                Write(self._target.topic, self._target.partition, copy_key(store, eid, self._reason, key), enclosed)
-            )
+            kept, enclosed = self._services.enclose(key, value, letter)
+            copy = copy_key(store, eid, self._reason, kept)
+            writes.append(Write(self._target.topic, self._target.partition, copy, enclosed))
         return writes
 
 

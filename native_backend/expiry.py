@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 NEVER = 2**62
-_PUBLISHED = b"1;"
+_PUBLISHED = (b"1;", b"3;")
 _OWN = b";T"
 _TTL_FIELD = 6
 

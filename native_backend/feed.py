@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from native_backend.clock import Clock
 from native_backend.expiry import expiries, may_expire
-from native_backend.foreign import Frame, as_stored, framed
+from native_backend.foreign import Frame, are_ours, are_published, as_stored, framed
 from native_backend.limits import RealmLimits
 from native_backend.log import Failure, Log, Records
 from native_backend.nodes import Node
@@ -61,7 +61,8 @@ def chunk_of(start: int, records: Records, ttl_ms: int, frame: Frame) -> Chunk:
             values.append(value)
             keys.append(records.keys[at])
             times.append(records.timestamps_ms[at])
-    values = framed(keys, values, frame)
+    if not are_published(keys):
+        values = framed(keys, values, frame)
     return Chunk(start, max(records.next, start), eids, values, expiries(times, keys, ttl_ms))
 
 
@@ -78,11 +79,12 @@ class Cursor:
 class _Stretch:
     """A reader and what it read last."""
 
-    __slots__ = ("chunk", "end", "opened_s", "reader", "stamped", "turn")
+    __slots__ = ("chunk", "end", "headed", "opened_s", "reader", "stamped", "turn")
 
-    def __init__(self, log: Log, node: Node, position: int, now_s: float, stamped: bool) -> None:
-        self.reader = log.open_reader(node.topic, node.partition, position, stamped)
-        self.stamped = stamped
+    def __init__(self, feeds: Feeds, feed: Feed, position: int, now_s: float) -> None:
+        self.stamped, self.headed = feed.stamped, feed.headed
+        node = feed.node
+        self.reader = feeds.log.open_reader(node.topic, node.partition, position, self.stamped, self.headed)
         self.end = position  # one past the last event read: gaps are told from here
         self.chunk: Chunk | None = None
         self.turn = -1  # the turn in which it had nothing
@@ -105,6 +107,7 @@ class Feed:
         self._lead: _Stretch | None = None
         self._retry_s = 0.0
         self.stamped = node.properties.ttl_ms > 0  # events may expire: readers have to say when each was stored
+        self.headed = False  # not every key says all: readers have to give headers, too
 
     def change(self, node: Node) -> None:
         """Other properties; what was read under another time to live is read again."""
@@ -199,7 +202,7 @@ class Feed:
         if now_s < self._retry_s:
             return None
         self._drop()
-        self._lead = _Stretch(self._feeds.log, self.node, position, now_s, self.stamped)
+        self._lead = _Stretch(self._feeds, self, position, now_s)
         return self._lead
 
     def _read_lead(self, lead: _Stretch) -> Chunk | Failure | None:
@@ -232,7 +235,7 @@ class Feed:
         if lag is None or lag.end != cursor.position:  # none yet, or the cursor was moved
             if self._feeds.clock.monotonic_s() < self._retry_s:
                 return None
-            lag = self._feeds.lend(self.node, cursor, self.stamped)
+            lag = self._feeds.lend(self, cursor)
         if lag is None:
             return None
         self._feeds.hold(lag, None)
@@ -254,24 +257,33 @@ class Feed:
             self._retry_s = self._feeds.clock.monotonic_s() + self._feeds.limits.retry_interval_s
             return found
         eids, values, keys = found
+        published = are_published(keys)
+        if not (published or stretch.headed or are_ours(keys)):
+            self.headed = True
+            self._read_again(stretch)
+            return None
         expire = None
         if stretch.stamped:
             expire = expiries(stretch.reader.times_ms, keys, self.node.properties.ttl_ms)
         elif may_expire(keys):
-            self._stamp(stretch)
+            self.stamped = True
+            self._read_again(stretch)
             return None
-        values = framed(keys, values, self._feeds.frame)
+        if not published:
+            values = framed(keys, values, self._feeds.frame)
         chunk = Chunk(stretch.end, eids[-1] + 1, eids, values, expire)
         stretch.end = chunk.end
         limits = self._feeds.limits
         self.count = max(1, min(limits.read_count, limits.chunk_bytes * len(eids) // max(1, chunk.size)))
         return chunk
 
-    def _stamp(self, stretch: _Stretch) -> None:
-        """The first events that expire by themselves: read them again, with their times, and all that follow."""
-        self.stamped = stretch.stamped = True
+    def _read_again(self, stretch: _Stretch) -> None:
+        """The first events that expire by themselves, or that may have headers: read them again with their times, or
+        their headers, and all that follow."""
+        stretch.stamped, stretch.headed = self.stamped, self.headed
         stretch.reader.close()
-        stretch.reader = self._feeds.log.open_reader(self.node.topic, self.node.partition, stretch.end, True)
+        log, node = self._feeds.log, self.node
+        stretch.reader = log.open_reader(node.topic, node.partition, stretch.end, self.stamped, self.headed)
         stretch.turn = self._feeds.turn
 
     def _drop(self) -> None:
@@ -318,7 +330,7 @@ class Feeds:
     def forget(self, feed: Feed) -> None:
         self._feeds.pop(feed.node.store, None)
 
-    def lend(self, node: Node, cursor: Cursor, stamped: bool) -> _Stretch | None:
+    def lend(self, feed: Feed, cursor: Cursor) -> _Stretch | None:
         """A reader at the cursor; None when all are out and none has been so for a whole turn yet."""
         self.release(cursor)
         now_s = self.clock.monotonic_s()
@@ -327,7 +339,7 @@ class Feeds:
             if oldest.lag is not None and now_s - oldest.lag.opened_s < self.limits.reader_turn_s:
                 return None
             self.release(oldest)
-        cursor.lag = _Stretch(self.log, node, cursor.position, now_s, stamped)
+        cursor.lag = _Stretch(self, feed, cursor.position, now_s)
         self._lagging.append(cursor)
         return cursor.lag
 

@@ -1,34 +1,57 @@
-"""Events that no gateway wrote: records of a plain producer of the log, with any key and any value.
+"""Events whose value is no AMQP message: records of a plain producer of the log, with any key and any value, and events
+with headers (`headers.py`).
 
-A gateway's keys begin with `1;` (published) or `2;` (a copy); whatever else stands in a node's topic came natively, and
-consumers are given what `Frame` makes of its value. The search is one over the joined keys of a chunk, and all that
-nodes without such events pay. Records: docs/records.md "Event key". May import: the standard library.
+A gateway's keys begin with `1;` (published), `2;` (a copy) or, for events with headers, `3;`; whatever else stands in a
+node's topic came natively. Consumers are given what `Frame` makes of such events. The search is one over the joined
+keys of a chunk, and all that nodes without such events pay. Records: docs/records.md "Event key". May import: the
+standard library, `native_backend.headers`, `letter`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-OURS = (b"1;", b"2;")
+from native_backend.headers import HeadedKey
+from native_backend.letter import COPY, is_letter, original_key
+
+PUBLISHED = b"1;"
+RESERVED_KEYS = (PUBLISHED, COPY, b"3;")
+"""How the identity of a gateway's event begins: no other key may."""
 _BETWEEN = b"\0\n\0"
-_PUBLISHED, _COPY = (_BETWEEN + begin for begin in OURS)
+_PUBLISHED, _COPY = _BETWEEN + PUBLISHED, _BETWEEN + COPY
 
-Frame = Callable[[bytes], bytes]
-"""Makes of a native value what a consumer is given."""
+Frame = Callable[[bytes | None, bytes], bytes]
+"""Makes of an event's key and value what a consumer is given."""
 
 
-def as_stored(value: bytes) -> bytes:
+def as_stored(_: bytes | None, value: bytes) -> bytes:
     return value
 
 
+def are_published(keys: Sequence[bytes | None]) -> bool:
+    """Are all of them events that a gateway wrote as messages? Their values are what consumers are given."""
+    return None not in keys and _joined(keys).count(_PUBLISHED) == len(keys)
+
+
+def are_ours(keys: Sequence[bytes | None]) -> bool:
+    """Did gateways write all of them? Then their keys say all."""
+    if None in keys:
+        return False
+    joined = _joined(keys)
+    return joined.count(_PUBLISHED) + joined.count(_COPY) == len(keys)
+
+
+def _joined(keys: Sequence[bytes | None]) -> bytes:
+    return _BETWEEN + _BETWEEN.join(keys)  # type: ignore[arg-type]  # no None among them
+
+
 def framed(keys: Sequence[bytes | None], values: list[bytes], frame: Frame) -> list[bytes]:
-    """`values` as consumers are given them: the same list when a gateway wrote them all."""
-    if None not in keys:
-        joined = _BETWEEN + _BETWEEN.join(keys)  # type: ignore[arg-type]  # no None among them
-        if joined.count(_PUBLISHED) == len(keys) or joined.count(_PUBLISHED) + joined.count(_COPY) == len(keys):
-            return values
-    return [value if is_ours(key) else frame(value) for key, value in zip(keys, values, strict=True)]
+    """`values` as consumers are given them."""
+    return [value if is_message(key) else frame(key, value) for key, value in zip(keys, values, strict=True)]
 
 
-def is_ours(key: bytes | None) -> bool:
-    return key is not None and key.startswith(OURS)
+def is_message(key: bytes | None) -> bool:
+    """Is the value an AMQP message as it stands? Of copies, all dead letters are, and what was one before."""
+    if key is None or type(key) is HeadedKey:
+        return False
+    return key.startswith(PUBLISHED) or is_letter(key) or original_key(key).startswith(PUBLISHED)

@@ -31,6 +31,10 @@ class HeadedKey(bytes):
         key.headers = headers
         return key
 
+    def __bool__(self) -> bool:
+        """It says something even when it is empty."""
+        return True
+
     @classmethod
     def of_event(cls, identity: bytes, record_key: bytes | None, headers: Headers) -> Self:
         """Of an event that is to be stored: its identity goes before the other headers."""

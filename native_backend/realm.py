@@ -66,7 +66,7 @@ class Realm:
         lease_control: Control | None = None,
         presence: Presence | None = None,
     ) -> None:
-        """`enclose` makes of an event's value what a dead-letter node keeps, `frame` of a native value what consumers
+        """`enclose` makes of an event what a dead-letter node keeps, `frame` of one that is no message what consumers
         are given. `lease_control`: where the lease looks, `control` unless it must not wait behind other jobs."""
         limits = limits or RealmLimits()
         self.run = run

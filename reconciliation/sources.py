@@ -1,7 +1,7 @@
 """Where records come from: a realm on Kafka through the Spark connector, or the snapshot of an embedded one.
 
 Both ways give the same landed Parquet, one directory `kind=...` for each kind of topic.
-Errors: `SourceError`. May import: pyspark, `reconciliation`.
+Errors: `SourceError`. May import: pyspark, `native_backend.headers`, `reconciliation`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from native_backend.headers import IDENTITY
 from reconciliation.errors import SourceError
 from reconciliation.ranges import SINGLE, Extent, Range
 
@@ -32,7 +33,7 @@ def land_kafka(
         spark.read.format("kafka")
         .options(**{"kafka.bootstrap.servers": bootstrap, "kafka.isolation.level": "read_committed"})
         .options(**java_settings(client))
-        .options(assign=_assign(ranges), failOnDataLoss="true")
+        .options(assign=_assign(ranges), failOnDataLoss="true", includeHeaders="true")
         .options(startingOffsets=_by_partition(ranges, lambda one: one.first))
         .options(endingOffsets=_by_partition(ranges, lambda one: one.end))
         .load()
@@ -50,10 +51,17 @@ def _landed(records: DataFrame, prefix: str) -> DataFrame:
         "partition",
         "offset",
         F.unix_millis("timestamp").alias("timestamp"),
-        "key",
+        _identity().alias("key"),
         F.when(kind != "events", F.col("value")).alias("value"),
         kind.alias("kind"),
     )
+
+
+def _identity() -> Column:
+    """What names an event: the value of its first header where that is an identity, else its key (docs/records.md)."""
+    first = F.try_element_at("headers", F.lit(1))
+    named = (first["key"] == IDENTITY) & first["value"].cast("string").rlike("^[23];")
+    return F.when(named, first["value"]).otherwise(F.col("key"))
 
 
 def _kind(prefix: str) -> Column:

@@ -1,6 +1,7 @@
 """AMQP message bytes to native events and back.
 
-`transformer(name)` gives the transformer that a configuration names; `redelivered_header` is the way back.
+`transformer(name)` gives a transformer of columns, `event_transformer(name)` one that makes events with headers;
+`redelivered_header` is what changes on the way back.
 Units: milliseconds, octets. Source: semantics 3.4. May import: the standard library, `mappings`.
 """
 
@@ -9,12 +10,14 @@ from typing import Protocol
 
 from transformers.annotations import annotated
 from transformers.basic import Basic
+from transformers.events import EventTransformer, NativeEvent
 from transformers.header import redelivered_header
+from transformers.installed import TransformerError, event_transformer, user_names
 from transformers.none import Opaque
 
 
 class Transformer(Protocol):
-    """What makes events of messages."""
+    """What makes events of messages, their identity in the key."""
 
     name: str
 
@@ -39,4 +42,17 @@ def transformer(name: str) -> Transformer:
 
 TRANSFORMERS: dict[str, type[Transformer]] = {"none": Opaque, "basic": Basic}
 
-__all__ = ["TRANSFORMERS", "Basic", "Opaque", "Transformer", "annotated", "redelivered_header", "transformer"]
+__all__ = [
+    "TRANSFORMERS",
+    "Basic",
+    "EventTransformer",
+    "NativeEvent",
+    "Opaque",
+    "Transformer",
+    "TransformerError",
+    "annotated",
+    "event_transformer",
+    "redelivered_header",
+    "transformer",
+    "user_names",
+]

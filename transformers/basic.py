@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from transformers.amqp_types import DecodeError
 from transformers.column import Column
-from transformers.header import Header, read_header
+from transformers.header import said_fields
 from transformers.sections import (
     BODY,
     DELIVERY_ANNOTATIONS,
@@ -89,7 +89,5 @@ def _event(message: bytes) -> tuple[bytes, bytes, int]:
 @functools.lru_cache(maxsize=4096)
 def _fields(section: bytes, properties: int, application: int, body: int) -> bytes:
     """`DURABLE;PRIORITY;TTL;PROPERTIES;APPLICATION;BODY`."""
-    header = read_header(section) if section else Header()
-    ttl = f"T{header.ttl_ms}" if header.ttl_ms else ""  # none and 0 both mean: for ever
     places = ";".join("" if place < 0 else str(place) for place in (properties, application, body))
-    return f"{int(header.durable)};{int(header.priority)};{ttl};{places}".encode()
+    return said_fields(section) + f";{places}".encode()

@@ -11,7 +11,7 @@ import functools
 from typing import Any, NamedTuple
 
 from transformers.amqp_types import DecodeError, Described, UByte, UInt, decode, encode, skip
-from transformers.sections import section_offsets
+from transformers.sections import Offsets, section_offsets
 
 PRIORITY_DEFAULT = 4
 SECTION_SIZE_MAX = 64  # octets; the longest legal encoding of a header takes 47
@@ -51,6 +51,21 @@ def read_header(section: bytes) -> Header:
             raise DecodeError(0, f"{name} is a {type(field).__name__}")
     padded = fields + [None] * (len(_FIELDS) - len(fields))
     return Header._make(default if field is None else field for field, default in zip(padded, Header(), strict=True))
+
+
+def header_fields(message: bytes, offsets: Offsets) -> bytes:
+    """`DURABLE;PRIORITY;TTL` of a message, as the identity of its event says them (docs/records.md, *Event key*)."""
+    if offsets[0] != 0:
+        return said_fields(b"")
+    return said_fields(message[: min(offset for offset in offsets[1:] if offset >= 0)])
+
+
+@functools.lru_cache(maxsize=4096)
+def said_fields(section: bytes) -> bytes:
+    """The same of a header section; empty: there is none."""
+    header = read_header(section) if section else Header()
+    ttl = f"T{header.ttl_ms}" if header.ttl_ms else ""  # none and 0 both mean: for ever
+    return f"{int(header.durable)};{int(header.priority)};{ttl}".encode()
 
 
 def redelivered_header(value: bytes, failed: int, again: bool) -> bytes:

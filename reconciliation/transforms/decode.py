@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from reconciliation.schemas import JOURNAL, OUTCOMES
 from reconciliation.transforms.claims import TERMINAL
 
-GATEWAY_KEY = "^1;[a-z]+;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
+GATEWAY_KEY = "^[13];[a-z][a-z0-9-]*;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
 COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,19};"
 """Of a copy that the realm itself made of an event (docs/records.md, *Event key*): nobody published it."""
 ENDS = (*TERMINAL, "expired", "filtered", "move")

@@ -84,9 +84,9 @@ def test_a_letter_says_why(start: Start) -> None:
     (eid,) = gateway.publish(node, bodies(1))
     seen: list[Letter] = []
 
-    def enclose(value: bytes, letter: Letter) -> bytes:
+    def enclose(key: bytes, value: bytes, letter: Letter) -> tuple[bytes, bytes]:
         seen.append(letter)
-        return value
+        return key, value
 
     object.__setattr__(gateway.realm._services, "enclose", enclose)
     consumer = gateway.consumer(node)

@@ -153,7 +153,10 @@ REFUSED = [
     ),
     (REALM + "limits: {links: true}\n", "not boolean true"),
     (REALM + "limits: null\n", "2: limits must be a mapping, not null"),
-    (REALM + "transformer: complete\n", '2: transformer: there is no "complete"'),
+    (
+        REALM + "transformer: complet\n",
+        "2: transformer: no transformer is called 'complet' (there are none, basic, complete); install",
+    ),
     (REALM + "nodes: {create_on_attach: [3]}\n", "2: nodes.create_on_attach must be a pattern, not integer 3"),
     ("- listen\n", "1: the file is a sequence"),
     ("", "1: the file is empty"),

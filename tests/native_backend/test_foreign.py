@@ -4,34 +4,49 @@ from __future__ import annotations
 
 import pytest
 
-from native_backend.foreign import framed, is_ours
+from native_backend.foreign import are_ours, are_published, framed, is_message
+from native_backend.headers import HeadedKey
 
 
-def frame(value: bytes) -> bytes:
+def frame(_: bytes | None, value: bytes) -> bytes:
     return b"<" + value + b">"
 
 
+@pytest.mark.parametrize("keys", [[], [b"1;basic;r;1"], [b"1;basic;r;1", b"1;none;r;2"]])
+def test_what_gateways_wrote_is_told_at_once(keys: list[bytes | None]) -> None:
+    assert are_published(keys)
+    assert are_ours(keys)
+
+
 @pytest.mark.parametrize(
-    "keys",
-    [
-        [],
-        [b"1;basic;r;1"],
-        [b"1;basic;r;1", b"1;none;r;2"],
-        [b"1;basic;r;1", b"2;7;3;expired;1;basic;r;1"],
-        [b"2;7;3;moved;a foreign key", b"2;7;4;moved;"],
-    ],
+    "copy", [b"2;7;3;expired;1;basic;r;1", b"2;7;3;rejected;a foreign key", b"2;7;4;moved;1;none;r;9"]
 )
-def test_what_gateways_wrote_costs_no_copy(keys: list[bytes | None]) -> None:
-    values = [b"v"] * len(keys)
-    assert framed(keys, values, frame) is values
+def test_copies_of_messages_are_given_as_stored(copy: bytes) -> None:
+    assert framed([copy], [b"v"], frame) == [b"v"]
+    assert are_ours([b"1;basic;r;1", copy])
+    assert not are_published([b"1;basic;r;1", copy])
 
 
-@pytest.mark.parametrize("foreign", [None, b"", b"order-7", b"3;new", b"x\n1;", b"11;", b"x\0\n\0"])
+@pytest.mark.parametrize("copy", [b"2;7;3;moved;a foreign key", b"2;7;4;moved;"])
+def test_what_was_moved_and_was_no_message_is_none_now(copy: bytes) -> None:
+    assert framed([copy], [b"v"], frame) == [b"<v>"]
+
+
+@pytest.mark.parametrize("identity", [b"", b"1;basic;r;1", b"2;7;3;rejected;3;complete;r;1", b"3;complete;r;1;0;4;"])
+def test_what_has_headers_is_framed_whatever_names_it(identity: bytes) -> None:
+    assert framed([HeadedKey(identity, None, (("a", b"b"),))], [b"v"], frame) == [b"<v>"]
+
+
+@pytest.mark.parametrize("foreign", [None, b"", b"order-7", b"3;complete;r;1;0;4;", b"x\n1;", b"11;", b"x\0\n\0"])
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_what_came_natively_is_framed_and_nothing_else(foreign: bytes | None, at: int) -> None:
     keys: list[bytes | None] = [b"1;basic;r;1", b"2;7;3;expired;1;"]
     keys.insert(at, foreign)
     values = [b"a", b"b", b"c"]
-    assert framed(keys, values, frame) == [frame(value) if index == at else value for index, value in enumerate(values)]
+    assert framed(keys, values, frame) == [
+        frame(foreign, value) if index == at else value for index, value in enumerate(values)
+    ]
     assert values == [b"a", b"b", b"c"], "the log's own column stays"
-    assert not is_ours(foreign)
+    assert not are_published(keys)
+    assert not are_ours(keys)
+    assert not is_message(foreign)

@@ -213,8 +213,9 @@ scalars = st.one_of(
     st.text(max_size=20),
     st.text(st.characters(max_codepoint=127), max_size=20).map(Symbol),
 )
+decimals = st.sampled_from((4, 8, 16)).flatmap(lambda size: st.binary(min_size=size, max_size=size)).map(Decimal)
 amqp_values = st.recursive(
-    scalars,
+    scalars | decimals,
     lambda inner: st.one_of(
         st.lists(inner, max_size=4),
         st.lists(st.tuples(inner, inner), max_size=3).map(AmqpMap),

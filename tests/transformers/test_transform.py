@@ -25,7 +25,7 @@ def properties(number: int) -> bytes:
 def test_the_names() -> None:
     assert {name: transformer(name).name for name in TRANSFORMERS} == {"none": "none", "basic": "basic"}
     with pytest.raises(KeyError):
-        transformer("complete")
+        transformer("complete")  # makes events with headers: `event_transformer`
 
 
 def test_basic_key() -> None:

@@ -1,0 +1,127 @@
+"""How messages of a link become native events, by the transformer that is chosen for its node.
+
+Chosen when the link attaches, and again when tables change; never for a message. What `none` and `basic` make has its
+identity in the key, what makes events with headers (`complete`, a user's class) has it in a header. A message that a
+user's class cannot convert is a null event (row P-A2), said in the log at the first and then at every tenfold count.
+Source: semantics 3.4. May import: `mappings`, `native_backend.headers`, `foreign`, `octets`, `transformers`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mappings import TableSet
+from native_backend.foreign import RESERVED_KEYS
+from native_backend.headers import HeadedKey
+from native_backend.octets import Octets
+from transformers import TRANSFORMERS, NativeEvent, TransformerError, event_transformer, transformer
+from transformers.amqp_types import DecodeError
+from transformers.header import header_fields
+from transformers.installed import COMPLETE
+from transformers.sections import section_offsets
+
+log = logging.getLogger("realmgate.transformer")
+
+
+class Conversion:
+    """Of one link. `columns`: keys and values of messages that have that seq and the following; None and None for a
+    null event. `column`: only the keys, where each message is its value; None where that is not so. Not every
+    transformer has it."""
+
+    __slots__ = ("column", "columns")
+
+    def __init__(
+        self,
+        columns: Callable[[Sequence[bytes], int], tuple[list[bytes | None], list[bytes | None]]],
+        column: Callable[[Octets, int], Octets | None] | None = None,
+    ) -> None:
+        self.columns = columns
+        self.column = column
+
+
+def conversion(name: str, run: str, node: str) -> Conversion:
+    """For one link of a node. Raises TransformerError."""
+    if name not in TRANSFORMERS:
+        return Conversion(EventColumns(name, run, node))
+    made, prefix = transformer(name), f"1;{name};{run};".encode()
+    column = getattr(made, "transform_column", None)
+    return Conversion(
+        lambda messages, first_seq: made.transform_columns(messages, prefix, first_seq),
+        None if column is None else lambda messages, first_seq: column(messages, prefix, first_seq),
+    )
+
+
+def check_transformers(tables: TableSet) -> None:
+    """Can all that the tables name be made here? Raises TransformerError, a line for each that cannot."""
+    told = []
+    for rule in tables.classify.rules:
+        if rule.transformer is not None and rule.transformer not in TRANSFORMERS:
+            try:
+                event_transformer(rule.transformer)
+            except TransformerError as error:
+                told.append(f"{rule.place or 'classify.yaml'}: rule {rule.id}: {error}")
+    if told:
+        raise TransformerError("\n".join(told))
+
+
+class EventColumns:
+    """Events with headers, one by one."""
+
+    def __init__(self, name: str, run: str, node: str) -> None:
+        self._name, self._node = name, node
+        self._transformer = event_transformer(name)
+        self._prefix = f"3;{name};{run};".encode()
+        self._failures = 0
+
+    def __call__(self, messages: Sequence[bytes], first_seq: int) -> tuple[list[bytes | None], list[bytes | None]]:
+        keys: list[bytes | None] = []
+        values: list[bytes | None] = []
+        for seq, message in enumerate(messages, first_seq):
+            try:
+                fields = header_fields(message, section_offsets(message))
+            except DecodeError:
+                event = None
+            else:
+                event = self._event(message)
+            if event is None:
+                keys.append(None)
+                values.append(None)
+            else:
+                identity = b"%s%d;%s" % (self._prefix, seq, fields)
+                keys.append(HeadedKey.of_event(identity, own_key(event), event.headers))
+                values.append(event.value)
+        return keys, values
+
+    def _event(self, message: bytes) -> NativeEvent | None:
+        if self._name == COMPLETE:
+            return self._transformer.event(message)
+        try:
+            event = self._transformer.event(message)
+            return None if event is None else checked(event)
+        except Exception as error:  # a class that we did not write: the message is rejected, the turn goes on
+            self._failures += 1
+            if str(self._failures).rstrip("0") == "1":
+                told = f"{type(error).__name__}: {error}"[:300]
+                log.error("transformer %r, node %r: failure %d: %s", self._name, self._node, self._failures, told)
+            return None
+
+
+def own_key(event: NativeEvent) -> bytes | None:
+    """The key of its record; none that could be taken for an identity."""
+    return None if event.key is None or event.key.startswith(RESERVED_KEYS) else event.key
+
+
+def checked(event: Any) -> NativeEvent:
+    """What a user's class has made. Raises TypeError or ValueError for what is no event."""
+    key, headers, value = event
+    if not isinstance(value, bytes) or not isinstance(key, bytes | None):
+        raise TypeError("an event's value is bytes, its key bytes or None")
+    for name, octets in headers:
+        if not isinstance(name, str) or not isinstance(octets, bytes | None):
+            raise TypeError("a header is a str with bytes or None")
+        if not name or "\0" in name:
+            raise ValueError(f"{name!r} is no name of a header")
+        name.encode()
+    return NativeEvent(key, tuple((name, octets) for name, octets in headers), value)

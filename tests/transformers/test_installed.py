@@ -1,0 +1,68 @@
+"""Transformers by name: the shipped ones, and what users have installed, with what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.transformers.plugins import install
+from transformers import NativeEvent, TransformerError, event_transformer, user_names
+from transformers.complete import Complete
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    install(
+        tmp_path,
+        shout="acme_code:Shout",
+        mute="acme_code:Mute",
+        late="acme_code:Late",
+        lost="acme_code:Nobody",
+        gone="nowhere:Nobody",
+        basic="acme_code:Shout",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def refusal(name: str) -> str:
+    with pytest.raises(TransformerError) as raised:
+        event_transformer(name)
+    return str(raised.value)
+
+
+def test_complete_needs_no_entry_point() -> None:
+    assert isinstance(event_transformer("complete"), Complete)
+
+
+def test_a_users_class_is_made_by_its_name(path: Path) -> None:
+    made = event_transformer("shout").event(b"a message")
+    assert made == NativeEvent(b"1;forged", (("whole", b"a message"),), b"LENGTH 9")
+    assert user_names() == ["gone", "late", "lost", "mute", "shout"], "none can take the name of a shipped one"
+
+
+def test_what_cannot_be_made_is_told_with_its_owner_and_what_to_do(path: Path) -> None:
+    assert refusal("mute") == (
+        "transformer 'mute' (acme_code:Mute, of distribution acme) has no method message: see EventTransformer"
+    )
+    assert refusal("late") == (
+        "transformer 'late' (acme_code:Late, of distribution acme) cannot be made: ValueError: not today; mend it,"
+        " or do not name it"
+    )
+    assert "of distribution acme) cannot be made: AttributeError" in refusal("lost")
+    assert "cannot be made: ModuleNotFoundError: No module named 'nowhere'" in refusal("gone")
+
+
+@pytest.mark.parametrize("name", ["basic", "none", "Shout", "no one", ""])
+def test_an_unknown_name_is_told_with_the_known_ones(path: Path, name: str) -> None:
+    assert refusal(name).startswith(
+        f"no transformer is called {name!r} (there are none, basic, complete, gone, late, lost, mute, shout): install"
+    )
+
+
+def test_a_name_of_two_distributions_is_refused(path: Path, tmp_path: Path) -> None:
+    install(tmp_path, name="other", shout="acme_code:Shout")
+    assert refusal("shout") == (
+        "transformer 'shout' comes from distribution acme and distribution other: remove one of them"
+    )
