@@ -52,6 +52,7 @@ class Bounded:
         self.occupancy: Occupancy | None = None  # None: not counted yet
         self._services, self._state_of, self._evicted = services, state_of, evicted
         self._waiting: deque[tuple[Strings, Strings, Any]] = deque()
+        self._asking: deque[Callable[[LogError | None], None]] = deque()  # who waits until it is counted
         self._appended = 0  # events, not completed or not counted
         self._appended_bytes = 0
         self._uncounted: list[tuple[int, int, int]] = []  # last EID, events, octets: stored behind a hole
@@ -63,12 +64,12 @@ class Bounded:
     @property
     def pending(self) -> bool:
         """Is anything of it on its way to the log?"""
-        return bool(self._waiting or self._appended)
+        return bool(self._waiting or self._asking or self._appended)
 
     # -- publishing
 
     def publish(self, keys: Strings, values: Strings, owner: Any) -> None:
-        if self._waiting or not self._is_counted():
+        if self._waiting or not self.is_counted():
             self._waiting.append((keys, values, owner))
             for each in self.group:
                 if each.occupancy is None:
@@ -76,7 +77,7 @@ class Bounded:
         elif self.occupancy is not None:
             self._admit(self.occupancy, keys, values, owner)
 
-    def _is_counted(self) -> bool:
+    def is_counted(self) -> bool:
         return all(each.occupancy is not None for each in self.group)
 
     def _held(self) -> tuple[int, int]:
@@ -128,6 +129,43 @@ class Bounded:
         else:
             self._uncounted.append((appended.offsets[-1], count, size))
             self._scan()
+
+    # -- what a transaction of the log brings
+
+    def when_counted(self, told: Callable[[LogError | None], None]) -> None:
+        """All stores of the node."""
+        self._asking.append(told)
+        for each in self.group:
+            if each.occupancy is None:
+                each._scan()
+
+    def reserve(self, sizes: list[int]) -> int:
+        """Room for all of these, or for none. How many would fit; to be called once it is counted."""
+        fit = self._fit(sizes) if self.node.properties.honour_capacity else len(sizes)
+        if fit == len(sizes):
+            self._appended += fit
+            self._appended_bytes += sum(sizes)
+        return fit
+
+    def brought(self, eids: list[int], sizes: list[int]) -> None:
+        """They are stored, behind a hole as like as not."""
+        if max(eids) < 0:  # gone already
+            self.release(sizes)
+        else:
+            self._uncounted.append((max(eids), len(eids), sum(sizes)))
+            self._scan()
+
+    def release(self, sizes: list[int], *, certain: bool = True) -> None:
+        """They are not stored; unless `certain`, they may be."""
+        self._forget(len(sizes), sum(sizes))
+        if not certain:
+            self.occupancy = None
+
+    @property
+    def is_full(self) -> bool:
+        """As far as that is known: not even an empty event fits."""
+        honours = self.node.properties.honour_capacity
+        return honours and self.is_counted() and not self._fit([0])
 
     def ended(self, operation: Operation, runs: Iterable[tuple[int, ...]]) -> None:
         """The journal holds this of one of its durables. What an operator does speaks of EIDs that need not be events:
@@ -212,7 +250,7 @@ class Bounded:
         if self._uncounted:
             self.is_behind = True  # a log may show what is stored a little late
             return
-        if self._is_counted():
+        if self.is_counted():
             for each in self.group:
                 each._admit_waiting()
         self._evict()
@@ -220,19 +258,24 @@ class Bounded:
     def _admit_waiting(self) -> None:
         while self._waiting and self.occupancy is not None:
             self._admit(self.occupancy, *self._waiting.popleft())
+        while self._asking:
+            self._asking.popleft()(None)
 
     def _refuse_waiting(self, error: LogError) -> None:
-        while self._waiting:
-            keys, _, owner = self._waiting.popleft()
-            native = error.failure.code or error.failure.cause
-            self._services.answer(Published(owner, 0, [-1] * len(keys), "unavailable", native))
+        for each in self.group:  # they wait for each other
+            while each._waiting:
+                keys, _, owner = each._waiting.popleft()
+                native = error.failure.code or error.failure.cause
+                self._services.answer(Published(owner, 0, [-1] * len(keys), "unavailable", native))
+            while each._asking:
+                each._asking.popleft()(error)
 
     # -- making room
 
     def _evict(self) -> None:
         """The store of the node that has most gives up its oldest events, but for the last one."""
         properties = self.node.properties
-        if properties.honour_capacity or not self._is_counted() or any(each._evicting for each in self.group):
+        if properties.honour_capacity or not self.is_counted() or any(each._evicting for each in self.group):
             return
         self._settle_all()
         count, size = self._held()
@@ -323,6 +366,11 @@ class Capacities:
             group.append(bounded)
         for bounded in group:
             bounded.group = group
+
+    def full(self, node: Node) -> bool:
+        """Every store of it, as far as that is known."""
+        found = [self._bounded.get(part.store) for part in node.parts] if self._bounded else [None]
+        return all(bounded is not None and bounded.is_full for bounded in found)
 
     def advance(self) -> None:
         """Look again where the log had not shown everything."""

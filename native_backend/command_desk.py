@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 
 from native_backend.answers import CommandAnswer, Commanded
+from native_backend.capacity import Capacities
 from native_backend.commands import (
     Command,
     Reply,
@@ -38,8 +39,11 @@ Follow = Callable[[Callable[[LogError | None], None]], None]
 class CommandDesk:
     """See the module's docstring."""
 
-    def __init__(self, services: Services, metadata: Metadata, shard: Shard, follow: Follow) -> None:
+    def __init__(
+        self, services: Services, metadata: Metadata, shard: Shard, capacities: Capacities, follow: Follow
+    ) -> None:
         self._services, self._metadata, self._shard, self._follow = services, metadata, shard, follow
+        self._capacities = capacities
         self._waiting: deque[tuple[Command, object | None]] = deque()
         self._busy = False
         self._at: tuple[int, str] | None = None
@@ -141,7 +145,8 @@ class CommandDesk:
         elif target.name == command.node:
             done("unexpected", 0, "a node's events cannot be moved to itself")
         else:
-            Move(self._services, found, target.twin(found.node), cause_of(command), done).begin(command.count)
+            target = target.twin(found.node)
+            Move(self._services, self._capacities, found, target, cause_of(command), done).begin(command.count)
 
     def _done(self, command: Command, owner: object | None, answer: CommandAnswer, count: int, detail: str) -> None:
         self._busy, self._at = False, None

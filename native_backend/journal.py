@@ -21,7 +21,7 @@ from typing import Any
 
 import orjson
 
-from native_backend.answers import Answer, CommitAnswer, Committed, SettleAnswer, Settled
+from native_backend.answers import Answer, CommitAnswer, SettleAnswer, Settled
 from native_backend.clock import Clock
 from native_backend.control import Control
 from native_backend.durations import Durations
@@ -235,7 +235,7 @@ class Journal:
             if item.owner is None:
                 continue
             if isinstance(item, Unit) and not item.settles:
-                self._answer(Committed(item.owner, "done", [*islice(places, len(item.writes))]))
+                self._answer(item.told("done", [*islice(places, len(item.writes))]))
             else:
                 self._answer(Settled(item.owner, "done"))
 
@@ -247,7 +247,7 @@ class Journal:
                 continue
             if isinstance(item, Unit) and not item.settles:
                 unit_answer = "indeterminate" if cause == "indeterminate" else _UNIT_ANSWERS.get(cause, "unexpected")
-                self._answer(Committed(item.owner, unit_answer, [-1] * len(item.writes), native))
+                self._answer(item.told(unit_answer, [-1] * len(item.writes), native))
             else:
                 answer = "indeterminate" if cause == "indeterminate" else _ANSWERS.get(cause, "unexpected")
                 self._answer(Settled(item.owner, answer, native))

@@ -2,7 +2,8 @@
 
 Returned events first, as consumers get them; a piece at a time, read again on the control thread, so that memory is
 bounded whatever is moved. A copy's key says where it comes from (`moved`); its value keeps every octet. What has no
-room in a piece is given back. Records: docs/records.md "Journal", "Event key".
+room in a piece is given back.
+A full target ends it early. Records: docs/records.md "Journal", "Event key".
 May import: the standard library, `native_backend` below it.
 """
 
@@ -11,12 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from native_backend.acknowledgement import Run
+from native_backend.capacity import Capacities
 from native_backend.dispatch import Dispatch
 from native_backend.durable_changes import Done, refused
 from native_backend.letter import copy_key
 from native_backend.limits import RealmLimits
 from native_backend.log import Log, LogError, Write
 from native_backend.nodes import Node
+from native_backend.reservation import Full, Reservation
 from native_backend.services import Services, store_bounds
 from native_backend.settlement import Settlement
 
@@ -50,8 +53,17 @@ class _Piece:
 class Move:
     """Keeper of a move's pieces."""
 
-    def __init__(self, services: Services, dispatch: Dispatch, target: Node, cause: str, done: Done) -> None:
-        self._services, self._dispatch, self._target = services, dispatch, target
+    def __init__(
+        self,
+        services: Services,
+        capacities: Capacities,
+        dispatch: Dispatch,
+        target: Node,
+        cause: str,
+        done: Done,
+    ) -> None:
+        self._services, self._capacities, self._dispatch, self._target = services, capacities, dispatch, target
+        self._reservation: Reservation
         self._cause, self._done = cause, done
         self._left = 0
         self._end = 0
@@ -71,9 +83,9 @@ class Move:
 
         self._services.control.submit(lambda: store_bounds(log, node, deadline_s), bounded)
 
-    def _next(self) -> None:
+    def _next(self, room: int = 2**62) -> None:
         limits, dispatch = self._services.limits, self._dispatch
-        events_max = min(self._left, limits.letter_events)
+        events_max = min(self._left, limits.letter_events, room)
         runs = dispatch.withdraw(self._end, _RUNS, limits.letter_events) if self._left else []
         if not runs:
             self._done("done", self._count, "")
@@ -96,6 +108,22 @@ class Move:
         if not piece.eids:
             self._next()
             return
+        self._reservation = Reservation(self._capacities, ((self._target, len(value)) for value in piece.values))
+        self._reservation.begin(lambda hindrance: self._reserved(piece, hindrance))
+
+    def _reserved(self, piece: _Piece, hindrance: Full | LogError | None) -> None:
+        if hindrance is None:
+            self._copy(piece)
+            return
+        self._give_back(piece.runs)
+        if isinstance(hindrance, LogError):
+            self._done("unavailable", self._count, str(hindrance))
+        elif hindrance.room:
+            self._next(hindrance.room)
+        else:
+            self._done("done", self._count, f"{hindrance.node} is full")
+
+    def _copy(self, piece: _Piece) -> None:
         store = self._dispatch.node.store
         writes = [
             Write(self._target.topic, self._target.partition, copy_key(store, eid, "moved", key), value)
@@ -125,12 +153,14 @@ class Move:
         return self._dispatch.keys()
 
     def settled(self, settlement: Settlement) -> None:
+        self._reservation.stored(settlement.offsets)
         self._dispatch.settled(settlement)
         self._count += settlement.count
         self._left -= settlement.count
         self._next()
 
     def restore(self, settlement: Settlement) -> None:
+        self._reservation.release(certain=False)
         self._dispatch.restore(settlement)
         answer, detail = refused(self._services)
         self._done(answer, self._count, detail)

@@ -32,18 +32,18 @@ class Publisher:
         self.evidence = Evidence(services)
         self._services = services
         self._metadata = metadata
-        self._capacities = Capacities(services, shard.state, shard.evict)
+        self.capacities = Capacities(services, shard.state, shard.evict)
 
     @property
     def pending(self) -> bool:
         """Is anything under way?"""
-        return bool(self.appended or self._capacities.pending)
+        return bool(self.appended or self.capacities.pending)
 
     def publish(self, node: Node, keys: Strings, values: Strings, owner: object) -> None:
         if not self._metadata.alive(node):
             self._services.answer(Published(owner, 0, [-1] * len(keys), "not-found", "deleted"))
             return
-        bounded = self._capacities.of(node)
+        bounded = self.capacities.of(node)
         if bounded is not None:
             bounded.publish(keys, values, owner)
             return
@@ -53,10 +53,10 @@ class Publisher:
     def forget(self, node: Node) -> None:
         """It is no more."""
         for part in node.parts:
-            self._capacities.forget(part.store)
+            self.capacities.forget(part.store)
 
     def advance(self) -> None:
-        self._capacities.advance()
+        self.capacities.advance()
         self.evidence.advance()
 
     def completed(self, appended: Appended) -> None:

@@ -104,7 +104,7 @@ class Realm:
         self.standings = self._shard.standings  # how far every durable is, in numbers
         self._publisher = Publisher(self._services, self._metadata, self._shard)
         self.figures = Figures(self._services, self._shard, self._publisher)
-        self._desk = CommandDesk(self._services, self._metadata, self._shard, self._follow)
+        self._desk = CommandDesk(self._services, metadata, self._shard, self._publisher.capacities, self._follow)
         self._endings = Endings(self._services, metadata, self._shard, self._desk.works_on)
         self._subscriptions = Subscriptions(self._services, metadata, self._shard, self.access, self._endings)
         self._following = False
@@ -198,13 +198,15 @@ class Realm:
         """What publishing to that node would be answered now, as far as that can be known before."""
         if not self._metadata.alive(node):
             return "not-found"
-        return "ready" if self.access.allows(subject, _PUBLISH, node) else "access-denied"
+        if not self.access.allows(subject, _PUBLISH, node):
+            return "access-denied"
+        return "capacity-reached" if self._publisher.capacities.full(node) else "ready"
 
     def commit(self, settlements: list[Settlement], postings: Sequence[Posting], owner: object) -> None:
         """Enlisted settlements and new events, all or none; answered by `Committed`. Unless it is done, the events of
         the settlements are held as before."""
         self._watch.used.update((posting.node.store, posting.node) for posting in postings)
-        Commit(self._services, settlements, postings, owner).begin()
+        Commit(self._services, self._publisher.capacities, settlements, postings, owner).begin()
 
     def append_evidence(self, topic: Literal["outcomes", "tables"], key: bytes, value: bytes) -> None:
         """Not answered; failures are counted (`evidence_failed`) and logged."""

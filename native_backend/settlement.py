@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from native_backend.acknowledgement import Run
-from native_backend.answers import Operation, SettleAnswer
+from native_backend.answers import CommitAnswer, Committed, Operation, SettleAnswer
 from native_backend.log import Write
 
 
@@ -75,6 +75,14 @@ class Unit:
     writes: list[Write]
     owner: Any  # None: nobody is told
     settles: bool = False  # one `Settled` instead: to its owner it is one settlement
+    ended: Callable[[Committed], None] | None = None  # is told before its owner
+
+    def told(self, answer: CommitAnswer, offsets: list[int], native: str = "") -> Committed:
+        """What its owner is answered."""
+        committed = Committed(self.owner, answer, offsets, native)
+        if self.ended is not None:
+            self.ended(committed)
+        return committed
 
 
 def written_bytes(item: Settlement | Unit) -> int:

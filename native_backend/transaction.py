@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from native_backend.answers import CommitAnswer, Committed, SettleAnswer
-from native_backend.log import Write
+from native_backend.capacity import Capacities
+from native_backend.log import LogError, Write
 from native_backend.nodes import Node
+from native_backend.reservation import Full, Reservation
 from native_backend.services import Services
 from native_backend.settlement import Settlement, Unit
 
@@ -30,9 +32,16 @@ class Commit:
     in order; unless it is done, the settlements are restored."""
 
     def __init__(
-        self, services: Services, settlements: list[Settlement], postings: Sequence[Posting], owner: object
+        self,
+        services: Services,
+        capacities: Capacities,
+        settlements: list[Settlement],
+        postings: Sequence[Posting],
+        owner: object,
     ) -> None:
         self._services, self._postings, self._owner = services, postings, owner
+        wanted = ((posting.node, len(value)) for posting in postings for value in posting.values)
+        self._reservation = Reservation(capacities, wanted)
         self._waiting = settlements  # to be prepared
         self._ready: list[Settlement] = []
 
@@ -40,7 +49,15 @@ class Commit:
         if not self._all_there():
             self._fail("not-found", "deleted")
             return
-        self._prepare()
+        self._reservation.begin(self._reserved)
+
+    def _reserved(self, hindrance: Full | LogError | None) -> None:
+        if hindrance is None:
+            self._prepare()
+        elif isinstance(hindrance, Full):
+            self._fail("capacity-reached", f"{hindrance.node} is full")
+        else:
+            self._fail("unexpected", hindrance.failure.code or hindrance.failure.cause)
 
     def _all_there(self) -> bool:
         metadata = self._services.metadata
@@ -63,14 +80,21 @@ class Commit:
             for posting in self._postings
             for key, value in zip(posting.keys, posting.values, strict=True)
         ]
-        self._services.journal.add_unit(Unit(self._ready, writes, self._owner))
+        self._services.journal.add_unit(Unit(self._ready, writes, self._owner, ended=self._ended))
 
     def _prepared(self, result: list[Settlement] | SettleAnswer) -> None:
         if isinstance(result, list):
             self._ready += result
             self._prepare()
         else:
+            self._reservation.release()
             self._fail("not-found" if result == "not-found" else "unexpected", "dead letters")
+
+    def _ended(self, answer: Committed) -> None:
+        if answer.answer == "done":
+            self._reservation.stored(answer.offsets)
+        else:
+            self._reservation.release(certain=answer.answer != "indeterminate")
 
     def _fail(self, answer: CommitAnswer, native: str) -> None:
         for settlement in [*self._ready, *self._waiting]:

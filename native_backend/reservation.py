@@ -1,0 +1,75 @@
+"""Room for the events that one transaction of the log brings into nodes with a capacity: reserved before it is written,
+so that it is refused as a whole where a node that honours its capacity would be overfilled. What the same transaction
+ends makes no room for it. Nodes without a capacity cost nothing. Source: semantics 3.5 (Honour Capacity), rows P-R3b,
+T-D2. May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from native_backend.capacity import Bounded, Capacities
+from native_backend.log import LogError
+from native_backend.nodes import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """A node has no room for all of it, only for so many of them."""
+
+    node: str
+    room: int
+
+
+class Reservation:
+    """Of one transaction; to be ended once by `stored` or `release`."""
+
+    def __init__(self, capacities: Capacities, wanted: Iterable[tuple[Node, int]]) -> None:
+        """`wanted`: where each event goes, in the order of the writes, and its octets."""
+        self._rooms: dict[Bounded, tuple[list[int], list[int]]] = {}  # places among the writes, octets of each
+        found: dict[int, Bounded | None] = {}
+        for place, (node, size) in enumerate(wanted):
+            if node.store not in found:
+                found[node.store] = capacities.of(node)
+            bounded = found[node.store]
+            if bounded is not None:
+                places, sizes = self._rooms.setdefault(bounded, ([], []))
+                places.append(place)
+                sizes.append(size)
+
+    def begin(self, done: Callable[[Full | LogError | None], None]) -> None:
+        """`done` with None once there is room for all of it; else nothing is reserved."""
+
+        def counted(error: LogError | None) -> None:
+            if error is None:
+                self.begin(done)
+            else:
+                done(error)
+
+        for bounded in self._rooms:
+            if not bounded.is_counted():
+                bounded.when_counted(counted)
+                return
+        done(self._reserve())
+
+    def _reserve(self) -> Full | None:
+        reserved: list[Bounded] = []
+        for bounded, (_, sizes) in self._rooms.items():
+            room = bounded.reserve(sizes)
+            if room < len(sizes):
+                for each in reserved:
+                    each.release(self._rooms[each][1])
+                return Full(bounded.node.name, room)
+            reserved.append(bounded)
+        return None
+
+    def stored(self, eids: list[int]) -> None:
+        """Of all its writes, in order; -1 where one is gone already."""
+        for bounded, (places, sizes) in self._rooms.items():
+            bounded.brought([eids[place] for place in places], sizes)
+
+    def release(self, *, certain: bool = True) -> None:
+        """It was not stored; unless `certain`, it may have been."""
+        for bounded, (_, sizes) in self._rooms.items():
+            bounded.release(sizes, certain=certain)
