@@ -145,6 +145,7 @@ class Admission:
             terms,
             selection,
             self.terminus.filters.start,
+            only_here=mode == "durable" and self.terminus.wanted_kind == "channel",  # a topic: as JMS moves it
         )
         self._house.realm.subscribe(request, self)
 

@@ -68,7 +68,7 @@ class Endings:
 
     def found(self, name: str, owner: object, allowed: Callable[[Node], bool]) -> DurablesFound:
         """The durables of that name, on whatever nodes."""
-        durables = [each for each in self._metadata.durables.values() if each.name == name and self._lives(each)]
+        durables = self.named(name)
         nodes = [self._metadata.stores[durable.store] for durable in durables]
         if not durables:
             return DurablesFound(owner, [], "not-found")
@@ -77,6 +77,10 @@ class Endings:
         if any(self._shard.occupied(durable.store, durable.name) for durable in durables):
             return DurablesFound(owner, [], "in-use")
         return DurablesFound(owner, durables, "ready")
+
+    def named(self, name: str) -> list[Durable]:
+        """On whatever channels; not those that are ending."""
+        return [each for each in self._metadata.durables.values() if each.name == name and self._lives(each)]
 
     def _lives(self, durable: Durable) -> bool:
         return (
@@ -99,7 +103,7 @@ class Endings:
         self._end(durable, "unsubscribed", done)
 
     def renew(self, durable: Durable) -> None:
-        """It has no links, and whoever comes next wants another of that name: for other events."""
+        """It has no links, and whoever comes next wants another of that name: for other events, or on another node."""
 
         def done(answer: CommandAnswer, _: int, detail: str) -> None:
             if answer != "done":

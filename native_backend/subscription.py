@@ -49,6 +49,8 @@ class Subscribe:
     selection: Selection | None = None
     start: Start = LATEST
     """Of a channel; a durable that is known goes on where it is."""
+    only_here: bool = False
+    """A durable of that name on another node is given up for this one, unless it has links."""
 
 
 class Subscription(ABC):

@@ -123,7 +123,7 @@ class Subscriptions:
         if self._services.journal.fenced or (named and not terms.shared and self._in_use(request.node, name)):
             self._services.answer(Subscribed(owner, None, "in-use"))
             return
-        if named and not self._renewed(request, name):
+        if named and not (self._moved(request, name) and self._renewed(request, name)):
             self._services.answer(Subscribed(owner, None, "in-use"))
             return
 
@@ -174,6 +174,17 @@ class Subscriptions:
     def _differs(self, request: Subscribe, name: str) -> bool:
         known = self._shard.terms(request.node, name)
         return known is not None and known.shared != request.terms.shared
+
+    def _moved(self, request: Subscribe, name: str) -> bool:
+        """Durables of that name elsewhere end, where that is wanted. False: one of them has links."""
+        if not request.only_here:
+            return True
+        others = [each for each in self._endings.named(name) if each.node != request.node.name]
+        if any(self._shard.occupied(other.store, name) for other in others):
+            return False
+        for other in others:
+            self._endings.renew(other)
+        return True
 
     def _renewed(self, request: Subscribe, name: str) -> bool:
         """A durable of that name for other events ends, and whoever asks waits for that and begins anew. False: it has

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from native_backend.access import ANONYMOUS
-from native_backend.answers import Commanded, DurablesFound
+from native_backend.answers import Commanded, DurablesFound, Subscribed
 from native_backend.metadata_writer import realm_metadata
 from native_backend.nodes import Node
+from native_backend.subscription import Subscribe
 from native_backend.terms import VOLATILE, Expiry, Terms
 from tests.native_backend.gateway import Consumer, Gateway
 from tests.native_backend.realm_world import Start, bodies, gateway, start, world
@@ -161,3 +162,27 @@ def test_what_is_unsubscribed_cannot_be_commanded_any_more(gateway: Gateway) -> 
     leave(gateway.consumer(node, "durable", "d"))
     assert unsubscribe(gateway, "d") == "done"
     assert gateway.command("seek", node, "d", 0).answer == "not-found"
+
+
+def test_a_durable_that_moves_to_another_node_is_given_up_where_it_was(gateway: Gateway) -> None:
+    news, more = channel(gateway), gateway.create("more", "channel")
+
+    def moved() -> Subscribed:
+        owner = object()
+        gateway.realm.subscribe(Subscribe(more, "durable", "d", owner, only_here=True), owner)
+        return gateway.subscribed_to(owner)
+
+    held = gateway.consumer(news, "durable", "d")
+    other = gateway.consumer(news, "durable", "other")
+    assert moved().answer == "in-use"
+    leave(held)
+    assert moved().answer == "ready"
+    gateway.until(lambda: places(gateway) == {("more", "d"), ("news", "other")}, "its end there")
+    eids = gateway.publish(news, bodies(1))
+    assert other.receive(1) == eids
+    assert gateway.subscribed(news, "durable", "d").answer == "ready", "unasked, both may be"
+    assert places(gateway) == {("more", "d"), ("news", "other"), ("news", "d")}
+
+
+def places(gateway: Gateway) -> set[tuple[str, str]]:
+    return set(realm_metadata(gateway.log, gateway.prefix).durables)

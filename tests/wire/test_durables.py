@@ -187,6 +187,21 @@ def test_3_3_a_detached_durable_stays_and_one_recalled_and_closed_is_gone(house:
         peer.nothing(0.1)
 
 
+def test_3_3_a_subscription_of_jms_moves_to_the_topic_that_it_is_opened_on(house: GatewayProcess, node: str) -> None:
+    """Who says that the source is a topic; without that, a name may stand on several channels."""
+    made(house, node)
+    other = made(house, f"{node}.other")
+    with Peer(house.port) as peer:
+        peer.consumer(durable(node))
+        end(peer)
+        peer.consumer(durable(other, ""), handle=2)
+        end(peer, 2)
+        assert (count(house, node), count(house, other)) == (1, 1)
+        peer.consumer(durable(other), handle=3)
+        until_gone(house, node)
+        assert count(house, other) == 1
+
+
 def test_3_3_a_global_durable_is_recalled_by_whoever_says_global(house: GatewayProcess, node: str) -> None:
     made(house, node)
     name = f"g-{node}"
