@@ -35,8 +35,8 @@ class RealmLimits:
     waits no longer, however much comes above it."""
     level_start_s: float = 0.25
     """How long the readers of higher levels may take to begin before lower ones go ahead."""
-    selection_scan: int = 1_000
-    """Events that all links with selectors together may be asked about in one turn: a few milliseconds of it."""
+    selection_scan: int = 500
+    """Events that all links with selectors together may be asked about in one turn: about two milliseconds of it."""
     passed_ranges: int = 1_000_000
     """Stretches of events in a queue that selectors passed over and nobody has taken (16 bytes each)."""
     journal_interval_s: float = 0.005

@@ -1,7 +1,7 @@
 """`python -m bench.scale [CASE ...] [--realm kafka|embedded] [--small]`: the realm at scale, measured without AMQP.
 
 Writes `bench/results/DATE-COMMIT-scale.json`, prints it. Cases: ranges, hole, settling, idle, recovery, replay,
-laggards. May import: `bench`, `native_backend`, `tests`.
+laggards, searching. May import: `bench`, `native_backend`, `tests`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from bench.scale.hole import hole, ranges
 from bench.scale.idle import idle
 from bench.scale.laggards import laggards
 from bench.scale.recovery import recovery
+from bench.scale.searching import searching
 from bench.scale.settling import settling
 from tests.native_backend.logs.worlds import World
 
@@ -34,6 +35,7 @@ CASES: dict[str, Case] = {
     "recovery": lambda world, part: recovery(world, 1_000, 1_000_000 // part, snapshots=True),
     "replay": lambda world, part: recovery(world, 1_000, 1_000_000 // part, snapshots=False),
     "laggards": lambda world, part: laggards(world, 10_000_000 // part, 50),
+    "searching": lambda world, part: searching(world, 1_000_000 // part),
 }
 
 
