@@ -138,6 +138,8 @@ def test_an_address_in_use_is_told_and_nothing_starts(gateway: StartGateway, tmp
     url = Watch.of(gateway("embedded", admin=ADMIN)).url
     second = make_gateway(tmp_path / "second", embedded_realm(tmp_path / "second"), admin={"listen": url})
     second.launch()
+    assert second.process is not None
+    second.process.wait(90)  # it has to start first, on whatever machine
     assert second.await_exit() == 2
     assert f"realmgate: Address already in use: {url}" in second.log()
 
