@@ -27,7 +27,7 @@ class TopicWatch:
         self._services = services
         self._metadata = metadata
         self._lose = lose
-        self._wide: set[int] = set()  # stores whose topic has more partitions than the node; told once
+        self._wide: set[bytes] = set()  # topics that have more partitions than their node; told once
         self._looking = False
         self._look_s = 0.0
 
@@ -62,8 +62,8 @@ class TopicWatch:
                 _LOG.error("topic %s was made again: node %r has lost it; delete the node", node.topic, node.name)
                 self._metadata.bury(node)
                 self._lose(node)
-            elif topic.partitions > node.partitions and node.store not in self._wide:
-                self._wide.add(node.store)
+            elif topic.partitions > node.partitions and node.topic_id not in self._wide:
+                self._wide.add(node.topic_id)
                 _LOG.warning(
                     "topic %s has %d partitions, node %r only the first %d: nobody gets what is in the others; "
                     "realmgate node set %s partitions=%d takes them in",
