@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.decisions import decisions, told
 from bench.plan import Plan
 
 ROOT = Path(__file__).parent.parent
@@ -50,6 +51,7 @@ def document(plan: Plan, command: str, started: str, memory: dict[str, Any] | No
         "failures": plan.failures,
         "rows": rows,
         "memory": memory,
+        "decisions": decisions(),
     }
 
 
@@ -63,6 +65,8 @@ def markdown(results: dict[str, Any]) -> str:
     lines += ["|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [_line(row, figures) for row in sorted({key[:3] for key in figures}, key=_order)]
     lines += ["", "## Required", "", *_required(figures)]
+    if "decisions" in results:  # those of earlier days have none
+        lines += ["", "## Decisions of the mapping tables", "", *(f"- {line}" for line in told(results["decisions"]))]
     if results["memory"]:
         lines += ["", "## Memory of the gateway on Kafka", "", _memory(results["memory"]["points"])]
     if results["failures"]:

@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from gateway.complaint import complaint
 from gateway.engine_links import Incoming
 from gateway.facts import Transfers
 from gateway.requests import Request, read_request
@@ -81,7 +82,7 @@ class CoordinatorLink:
         word = self._word(request, transaction)
         decision = self._coordinate.decide(request=request.kind, transaction=word, presettled=_YES_NO[presettled])
         then = decision.then
-        detail = f"{request.kind}: {decision.rule}"
+        detail = complaint(request.kind, decision) if then["condition"] else ""
         if then["native"] == "begin":
             self.link.declare(seq, self._begin().id)
             self.link.grant(1)
@@ -147,8 +148,9 @@ class CoordinatorLink:
 
     def _done(self, answer: Committed) -> None:
         discharge = self._commits.popleft()
-        then = discharge.committed.decide(answer=answer.answer).then
-        detail = f"commit: {answer.answer} {answer.native}".rstrip()
+        decision = discharge.committed.decide(answer=answer.answer)
+        then = decision.then
+        detail = complaint("commit", decision, answer.answer, answer.native) if then["condition"] else ""
         self._answer(discharge.seq, then["outcome"], then["condition"], detail, then["settle"])
         discharge.transaction.conclude(answer.answer, answer.offsets)
         if then["class"] == "fatal":

@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any
 
+from bench.decisions import decisions
 from bench.machine import Machine
 from bench.report import markdown
 from bench.runs import Case, move_both, move_in, move_out
@@ -89,3 +90,16 @@ def test_the_runs_move_what_they_say(gateway: StartGateway) -> None:
     assert (both["in"]["accepted"], both["out"]["distinct"]) == (2_000, 2_000)
     paced = move_in(address, "q", case, rate=4_000)
     assert paced["seconds"] > 0.45, "2,000 at 4,000 a second"
+
+
+def test_decisions_are_measured_and_judged() -> None:
+    """What is allocated is exact; the times are looked at by whoever measures, on a quiet machine."""
+    figures = decisions(1_000)
+    assert figures["allocated_bytes"] == 0
+    assert 0 < figures["by_index_us"] < figures["by_words_us"] and figures["check_s"] > 0
+    said = markdown({**results(), "decisions": {**figures, "by_index_us": 0.02, "check_s": 0.5}})
+    assert "Decision by index: 0.020 us, required 0.1: met; 0 bytes allocated, required 0: met." in said
+    assert "All shipped tables read and checked: 0.50 s, required 1: met." in said
+    said = markdown({**results(), "decisions": {**figures, "by_index_us": 0.2, "check_s": 1.5, "allocated_bytes": 32}})
+    assert said.count("NOT met") == 3
+    assert "Decision" not in markdown(results()), "earlier results have none"

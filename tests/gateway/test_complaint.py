@@ -14,6 +14,7 @@ from tests.wire import frames
 from tests.wire.frames import Seen
 from tests.wire.peer import Peer
 from tests.wire.tcp_house import TcpHouse
+from tests.wire.transacting import CONTROL, Transacting
 
 TABLES = load_tables()
 LOGS = ("kafka", "sqlite")
@@ -69,6 +70,27 @@ def test_a_refused_attach_and_a_failed_settle_say_so_too(house: TcpHouse) -> Non
         condition, description, info = error_of(peer.expect("disposition"))
         assert (condition, info["rule"]) == ("amqp:unauthorized-access", "settled.access-denied-rejected")
         assert description == "q: its access list does not allow this user; ask its operator"
+
+
+def test_a_coordinator_says_what_to_do_too(house: TcpHouse) -> None:
+    with Transacting(house.port) as peer:
+        transaction = peer.begun()
+        peer.publisher("q")
+        peer.post(transaction, frames.message())
+        peer.told(1)
+        house.realm.answers["commit"] = "capacity-reached"
+        peer.send(frames.discharge(peer.number(), transaction, False, CONTROL))
+        condition, description, info = error_of(peer.expect("disposition"))
+        assert condition == "amqp:transaction:rollback"
+        assert description == "commit: it is full; try again when events were taken"
+        assert (info["native-code"], info["retry-after-ms"]) == ("SCRIPTED", 1000)
+        assert info["rule"] == "committed.failed-rejected"
+        peer.until("disposition")  # of what was posted
+        peer.send(frames.discharge(peer.number(), b"nobody's", False, CONTROL))
+        condition, description, info = error_of(peer.expect("disposition"))
+        assert condition == "amqp:transaction:unknown-id"
+        assert description == f"commit: {info['rule'].removeprefix('coordinate.').replace('-', ' ')}"
+        assert info["rule"].startswith("coordinate.") and len(info) == (2 if "retry-after-ms" in info else 1)
 
 
 @pytest.mark.parametrize("node", ["q", "a-long-name." * 30, "Größe/" * 40])
