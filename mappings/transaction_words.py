@@ -17,6 +17,8 @@ from mappings.words import (
     Law,
     TableWords,
     Word,
+    accepted_when,
+    told_unsettled_only,
 )
 
 CAPABILITY = TableWords(
@@ -78,12 +80,7 @@ COORDINATE = TableWords(
             {"native": ("rollback",), "condition": NOTHING, "class": NOTHING},
             {"request": ("rollback",)},
         ),
-        Law(
-            "nobody can be told the outcome of a presettled delivery",
-            {"outcome": ("declared", "accepted", "rejected")},
-            {},
-            {"presettled": ("no",)},
-        ),
+        told_unsettled_only("declared", "accepted", "rejected"),
         Law("only an outcome that was agreed on is given", {"outcome": ("rejected",)}, {}, {"rejected": ("agreed",)}),
         *CLASS_LAWS,
     ),
@@ -100,12 +97,7 @@ COMMITTED = TableWords(
         "class": CLASS,
     },
     (
-        Law(
-            "only what is done is accepted",
-            {"outcome": ("accepted",)},
-            {"condition": NOTHING, "class": NOTHING},
-            {"answer": ("done",)},
-        ),
+        accepted_when("only what is done is accepted", "done"),
         Law("only an outcome that was agreed on is given", {"outcome": ("rejected",)}, {}, {"rejected": ("agreed",)}),
         *CLASS_LAWS,
     ),
@@ -125,18 +117,8 @@ POSTED = TableWords(
         "transaction": TRANSACTION,
     },
     (
-        Law(
-            "only what can be stored is accepted",
-            {"outcome": ("accepted",)},
-            {"condition": NOTHING, "class": NOTHING, "transaction": ("keep",)},
-            {"answer": ("ready",)},
-        ),
-        Law(
-            "nobody can be told the outcome of a presettled delivery",
-            {"outcome": ("accepted", "rejected")},
-            {},
-            {"presettled": ("no",)},
-        ),
+        accepted_when("only what can be stored is accepted", "ready", transaction=("keep",)),
+        told_unsettled_only("accepted", "rejected"),
         *CLASS_LAWS,
     ),
 )

@@ -29,6 +29,8 @@ from mappings.words import (
     TableWords,
     Value,
     Word,
+    accepted_when,
+    told_unsettled_only,
 )
 
 __all__ = [
@@ -196,12 +198,7 @@ PUBLISH = TableWords(
             {"framing": ("whole",), "transformed": ("event",), "transactional": ("no", "open")},
         ),
         Law("only a partial delivery is reassembled", {"native": ("reassemble",)}, {}, {"framing": ("partial",)}),
-        Law(
-            "nobody can be told the outcome of a presettled delivery",
-            {"outcome": ("rejected", "released")},
-            {},
-            {"presettled": ("no",)},
-        ),
+        told_unsettled_only("rejected", "released"),
         *CLASS_LAWS,
     ),
 )
@@ -230,18 +227,8 @@ PUBLISHED = TableWords(
         "class": CLASS,
     },
     (
-        Law(
-            "only what is stored is accepted",
-            {"outcome": ("accepted",)},
-            {"condition": NOTHING, "class": NOTHING},
-            {"answer": ("stored",)},
-        ),
-        Law(
-            "nobody can be told the outcome of a presettled delivery",
-            {"outcome": ("accepted", "rejected", "released", "modified")},
-            {},
-            {"presettled": ("no",)},
-        ),
+        accepted_when("only what is stored is accepted", "stored"),
+        told_unsettled_only("accepted", "rejected", "released", "modified"),
         *CLASS_LAWS,
     ),
 )

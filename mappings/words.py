@@ -97,3 +97,16 @@ CLASS_LAWS = (
     Law("a fatal answer closes the link with a condition", {"class": ("fatal",)}, {"condition": CONDITIONS}),
     Law("a condition needs a class", {"condition": CONDITIONS}, {"class": ("fatal", "transient")}),
 )
+
+
+def told_unsettled_only(*outcomes: str) -> Law:
+    """For tables in which a delivery may have come settled."""
+    says = "nobody can be told the outcome of a presettled delivery"
+    return Law(says, {"outcome": outcomes}, {}, {"presettled": ("no",)})
+
+
+def accepted_when(says: str, answer: str, **then: tuple[Value, ...]) -> Law:
+    """For tables about an answer of the realm: `accepted` would be a lie for any other."""
+    return Law(
+        says, {"outcome": ("accepted",)}, {"condition": NOTHING, "class": NOTHING, **then}, {"answer": (answer,)}
+    )
