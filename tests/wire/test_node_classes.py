@@ -24,7 +24,7 @@ REJECTED, ACCEPTED = (frames.state(name) for name in ("rejected", "accepted"))
 
 
 OVERRIDES = [
-    ("attach", "refuse-to-browse-a-queue", {"condition": "amqp:not-allowed"}),
+    ("attach", "refuse-an-unknown-mode", {"condition": "amqp:not-allowed"}),
     ("attached", "access-denied-refused", {"condition": "amqp:not-allowed"}),
     ("publish", "untransformed-rejected", {"condition": "amqp:not-allowed"}),
     ("published", "capacity-reached-rejected", {"outcome": "released"}),
@@ -65,8 +65,8 @@ def given(house: TcpHouse, peer: Peer, node: str) -> None:
     peer.receive(1)
 
 
-def refused(house: TcpHouse, peer: Peer, node: str, *, browse: bool = False) -> str | None:
-    where = frames.source(node, mode="copy") if browse else node
+def refused(house: TcpHouse, peer: Peer, node: str, *, mode: str | None = None) -> str | None:
+    where = frames.source(node, mode=mode) if mode else node
     peer.send(frames.attach_receiver(where))
     return peer.refused()
 
@@ -77,7 +77,7 @@ class TestEachTable:
 
     def test_attach(self, house: TcpHouse, node: str, special: bool) -> None:
         with Peer(house.port) as peer:
-            said = refused(house, peer, node, browse=True)
+            said = refused(house, peer, node, mode="both")
         assert said == ("amqp:not-allowed" if special else "amqp:not-implemented")
 
     def test_attached(self, house: TcpHouse, node: str, special: bool) -> None:
