@@ -81,6 +81,21 @@ def test_records_of_a_plain_producer_are_messages_to_amqp_consumers(served: Gate
         assert set(peer.outcomes(len(again)).values()) == {"accepted"}
 
 
+def test_headers_of_a_plain_producer_are_application_properties(served: GatewayProcess) -> None:
+    bootstrap, prefix = realm_of(served)
+    with Peer(served.port) as peer:
+        peer.stored("headed", frames.message(b"by AMQP"))
+        with closing(KafkaProducer(bootstrap_servers=bootstrap, acks="all")) as producer:
+            headers = [("region", "\u00fcber".encode()), ("raw", b"\xff"), ("region", b"north")]
+            producer.send(f"{prefix}.node.headed", key=b"k", value=b"{}", headers=headers).get(timeout=20)
+        peer.consumer("headed", credit=2)
+        _, native = peer.receive(2)
+        properties, at = decode(native.payload)
+        assert properties.descriptor == 0x74
+        assert properties.value.pairs == [("region", "north"), ("raw", b"\xff")]
+        assert decode(native.payload, at)[0].value == "{}"
+
+
 def test_a_plain_consumer_reads_what_amqp_applications_published(served: GatewayProcess) -> None:
     """As docs/records.md says: the value is the message; the key says where its sections begin."""
     bootstrap, prefix = realm_of(served)
