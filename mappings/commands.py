@@ -3,7 +3,8 @@
     check [DIR] [--format text|json|github]      every table, scenario and expanded table; all problems at once
     test [DIR] [--least PERCENT]                 the scenarios, and which rules none of them reaches
     explain [DIR] [TABLE] [AXIS=VALUE ...]       which rule decides, and why; open axes: what each value leads to;
-                                                 node=NAME: of which class a node is, too
+                                                 node=NAME: of which class a node is, too; code=CODE [moment=MOMENT]:
+                                                 what a native error means and who is told what
     expand [DIR] [--check]                       rewrite (or only compare) the expanded tables and the schemas
     diff OLD NEW [--dir DIR]                     in words; OLD and NEW are folders, git revisions or profiles
 
@@ -20,8 +21,11 @@ from typing import TextIO
 
 from mappings import revisions
 from mappings.difference import compare, write_groups
+from mappings.error_table import TABLE as ERROR
+from mappings.errors import errors_of
 from mappings.expand import check_expanded, write_expanded
 from mappings.explain import explain, explain_node
+from mappings.explain_error import asks_of_an_error, explain_error, read_error_question
 from mappings.facts import Question, UnknownFact, read_question
 from mappings.inspection import compile_all, inspect
 from mappings.problem_text import FORMATS, write_problems
@@ -109,12 +113,18 @@ def _test(directory: Path, least: int, out: TextIO) -> int:
 def _explain(arguments: argparse.Namespace, out: TextIO) -> int:
     words: list[str] = arguments.words
     directory = Path(arguments.directory) if arguments.directory else SHIPPED
-    if words[0] not in TABLES and Path(words[0]).is_dir():
+    if words[0] not in (*TABLES, ERROR) and Path(words[0]).is_dir():
         directory, words = Path(words[0]), words[1:]
     rules, problems = load_rules(directory)
-    if problems:
-        return write_problems(problems, "text", out)
+    errors, wrong = errors_of(directory)
+    if problems or wrong:
+        return write_problems([*problems, *wrong], "text", out)
     try:
+        if asks_of_an_error(words):
+            asked = read_error_question(words, errors)
+            tables = compile_profile(rules, asked.get("profile", arguments.profile))
+            out.writelines(f"{line}\n" for line in explain_error(errors, rules, tables, asked))
+            return 0
         question = read_question(words, {name: table.words for name, table in rules.items()})
         lines = _answer(rules, question, question.profile or arguments.profile)
     except UnknownFact as error:
@@ -139,16 +149,17 @@ def _answer(rules: RuleBook, question: Question, profile: str) -> list[str]:
 
 def _expand(directory: Path, *, only_compare: bool, out: TextIO) -> int:
     rules, problems = load_rules(directory)
-    if problems:
-        return write_problems(problems, "text", out)
+    errors, wrong = errors_of(directory)
+    if problems or wrong:
+        return write_problems([*problems, *wrong], "text", out)
     sets = compile_all(rules)
     expanded = directory / "expanded"
     if only_compare:
-        return write_problems(check_expanded(expanded, sets) + _stale_schemas(directory), "text", out)
-    touched = write_expanded(expanded, sets)
+        return write_problems(check_expanded(expanded, sets, errors) + _stale_schemas(directory), "text", out)
+    touched = write_expanded(expanded, sets, errors)
     schemas = write_schemas(directory / "schemas")
     out.writelines(f"wrote {path}\n" if path.exists() else f"removed {path}\n" for path in [*touched, *schemas])
-    out.write(f"{len(touched)} of {len(PROFILES) * len(TABLES) + 1} expanded tables changed\n")
+    out.write(f"{len(touched)} of {len(PROFILES) * (len(TABLES) + 1) + 1} expanded tables changed\n")
     return 0
 
 
@@ -170,8 +181,12 @@ def _diff(old: str, new: str, directory: Path, out: TextIO) -> int:
     (before, _), (after, _) = sides
     groups = compare(before, after)
     out.writelines(f"{line}\n" for line in write_groups(groups, before, after))
-    changed = sum(len(group.combinations) * len(group.profiles) for group in groups if group.behaviour)
-    out.write(f"{changed} combinations decided otherwise\n" if changed else "the same behaviour\n")
+    changed = [group for group in groups if group.behaviour]
+    count = sum(len(group.combinations) * len(group.profiles) for group in changed if group.table != ERROR)
+    codes = {fact for group in changed if group.table == ERROR for facts in group.combinations for fact in facts[:1]}
+    said = [f"{count} combinations decided otherwise"] if count else []
+    said += [f"{len(codes)} native errors told otherwise"] if codes else []
+    out.write(f"{', '.join(said) or 'the same behaviour'}\n")
     return 1 if changed else 0
 
 

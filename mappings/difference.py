@@ -15,7 +15,11 @@ from dataclasses import dataclass, field
 
 from mappings.vocabulary import NODE_CLASS
 
+ERRORS = "error"  # the table of native errors: it follows from others, and a side may be without it
+_VALUES_MAX = 12  # of an axis are told one by one
 CLASSES = ("", "classify")  # where a side keeps the patterns of names: they are the same in every profile
+
+_OF_ERRORS = {"was impossible": "is new", "is impossible now": "is gone"}
 
 Facts = tuple[tuple[str, str], ...]  # axis, value; in the table's order
 Cells = Mapping[Facts, tuple[str, str]]  # combination -> rule, then
@@ -55,17 +59,34 @@ def compare(old: Mapping[tuple[str, str], Expanded], new: Mapping[tuple[str, str
     """Both by (profile, table). Groups in the order of the new tables."""
     groups: dict[tuple[object, ...], Group] = {}
     for key in (*new, *(key for key in old if key not in new)):
-        if key == CLASSES:
-            continue
         profile, table = key
+        if key == CLASSES or (table == ERRORS and (key not in old or key not in new)):
+            continue
         by_change: dict[tuple[str, bool], list[Facts]] = {}
-        for facts, change, behaviour in _changes(old.get(key), new.get(key)):
+        was, now = old.get(key), new.get(key)
+        if table == ERRORS and was is not None and now is not None:
+            was, now = _as_fine_as(was, now), _as_fine_as(now, was)
+        for facts, change, behaviour in _changes(was, now):
+            change = _OF_ERRORS.get(change, change) if table == ERRORS else change
             by_change.setdefault((change, behaviour), []).append(facts)
         for (change, behaviour), combinations in by_change.items():
             alike = (table, change, behaviour, tuple(combinations))
             group = groups.setdefault(alike, Group(table, change, behaviour, combinations=combinations))
             group.profiles.append(profile)
     return [*_classified_otherwise(old.get(CLASSES), new.get(CLASSES)), *groups.values()]
+
+
+def _as_fine_as(one: Expanded, other: Expanded) -> Expanded:
+    """Errors that are told alike whatever the facts, where the other side tells facts apart: a line for each of them.
+    Which facts matter is the last of a line's own."""
+    apart: dict[Facts, list[Facts]] = {}
+    for facts in other.cells:
+        apart.setdefault(facts[:-1], []).append(facts)
+    cells: dict[Facts, tuple[str, str]] = {}
+    for facts, cell in one.cells.items():
+        alike = apart.get(facts[:-1], []) if not facts[-1][1] else []
+        cells.update(dict.fromkeys(alike or [facts], cell))
+    return Expanded(one.axes, cells)
 
 
 def read_classes(text: str) -> Expanded:
@@ -139,7 +160,8 @@ def write_groups(groups: Iterable[Group], *sides: Mapping[tuple[str, str], Expan
             continue
         count = len(group.combinations)
         said = _facts_in_words(group.combinations, _possible(group, sides))
-        lines.append(f"{where}: {count} combination{'s' if count > 1 else ''}: {said}")
+        what = "case" if group.table == ERRORS else "combination"
+        lines.append(f"{where}: {count} {what}{'s' if count > 1 else ''}: {said}")
         lines.append(f"  {group.change}")
     return lines
 
@@ -155,13 +177,19 @@ def _facts_in_words(combinations: list[Facts], possible: set[Facts]) -> str:
     known = [{column[at] for column in possible} for at in range(len(hit))]
     said = []
     for column, all_of_it in zip(hit, known, strict=True):
-        if column != all_of_it:
+        if column != all_of_it and not all(value == "" for _, value in column):
             in_order = dict.fromkeys(pair for facts in combinations for pair in facts if pair in column)
             axis = next(iter(column))[0]
             label = "for class" if axis == NODE_CLASS else axis
-            said.append(f"{label} {' or '.join(value for _, value in in_order)}")
+            said.append(f"{label} {_listed([value or 'nothing' for _, value in in_order])}")
     alike = sum(all(pair in column for pair, column in zip(facts, hit, strict=True)) for facts in possible)
     return ("" if alike == len(combinations) else "some of ") + (", ".join(said) or "whatever the facts")
+
+
+def _listed(values: list[str]) -> str:
+    if len(values) > _VALUES_MAX:
+        values = [*values[: _VALUES_MAX // 2], f"{len(values) - _VALUES_MAX // 2} more"]
+    return " or ".join(values)
 
 
 def _possible(group: Group, sides: Iterable[Mapping[tuple[str, str], Expanded]]) -> set[Facts]:

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from mappings.causes import CAUSES
 from mappings.table_set import SHIPPED, MappingProblems
 from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
 
+FILE = "errors.yaml"
 LOGS = ("kafka", "sqlite")
-CAUSES = ("not-found", "too-large", "refused", "fenced", "indeterminate", "retention", "unavailable", "unexpected")
 SCOPES = ("message", "link", "shard", "process")
 RETRIES = ("never", "inside")
 SAY_BYTES_MAX = 70  # what is left of a description is the node's name
@@ -141,7 +142,19 @@ def _say(node: Node, problems: list[Problem]) -> str:
     return text
 
 
+def errors_of(directory: Path) -> tuple[Errors, list[Problem]]:
+    """Those of DIRECTORY, where it has some of its own, else the shipped ones; or what is wrong with them. The gateway
+    knows the shipped ones only: others are to be looked at."""
+    path = directory / FILE
+    if not path.is_file():
+        return shipped_errors(), []
+    try:
+        return load_errors(path), []
+    except MappingProblems as error:
+        return Errors({log: {} for log in LOGS}, {}), error.problems
+
+
 @cache
 def shipped_errors() -> Errors:
     """Read once, when something first asks."""
-    return load_errors(SHIPPED / "errors.yaml")
+    return load_errors(SHIPPED / FILE)

@@ -2,7 +2,8 @@
 that a review shows what a change of rules changes. Combinations that are declared impossible are left out.
 
 Columns, tab-separated: cell (its number in the full product), one per axis, rule, then (`key=value`, only what is not
-null). `expanded/classify.tsv` has a line for each pattern of names: names, unless, rule, then.
+null). `expanded/classify.tsv` has a line for each pattern of names: names, unless, rule, then. `PROFILE.error.tsv`, of
+native errors: `mappings/error_table.py`.
 
 May import: the standard library, `mappings`.
 """
@@ -18,6 +19,9 @@ from typing import Any
 from mappings.classification import Classification
 from mappings.classify_file import TABLE as CLASSIFY
 from mappings.compile import Table
+from mappings.error_table import TABLE as ERROR
+from mappings.error_table import error_text
+from mappings.errors import Errors
 from mappings.reader import shown
 from mappings.table_set import TableSet
 from mappings.yaml_lines import Problem
@@ -48,10 +52,10 @@ def write_then(then: Mapping[str, Any]) -> str:
     return " ".join(f"{key}={shown(value)}" for key, value in then.items() if value is not None)
 
 
-def write_expanded(directory: Path, sets: Mapping[str, TableSet]) -> list[Path]:
+def write_expanded(directory: Path, sets: Mapping[str, TableSet], errors: Errors) -> list[Path]:
     """Write the files that are out of date and remove those of no table; returns the ones that were touched."""
     directory.mkdir(parents=True, exist_ok=True)
-    wanted = _wanted(directory, sets)
+    wanted = _wanted(directory, sets, errors)
     touched = [path for path in sorted(directory.glob("*.tsv")) if path not in wanted]
     for path in touched:
         path.unlink()
@@ -62,9 +66,9 @@ def write_expanded(directory: Path, sets: Mapping[str, TableSet]) -> list[Path]:
     return touched
 
 
-def check_expanded(directory: Path, sets: Mapping[str, TableSet]) -> list[Problem]:
+def check_expanded(directory: Path, sets: Mapping[str, TableSet], errors: Errors) -> list[Problem]:
     """Where the files differ from what the rules say now: the first line of each."""
-    wanted = _wanted(directory, sets)
+    wanted = _wanted(directory, sets, errors)
     problems = [
         Problem(str(path), 1, "is of no table and profile", "remove it")
         for path in sorted(directory.glob("*.tsv"))
@@ -79,13 +83,14 @@ def check_expanded(directory: Path, sets: Mapping[str, TableSet]) -> list[Proble
     return problems
 
 
-def _wanted(directory: Path, sets: Mapping[str, TableSet]) -> dict[Path, str]:
+def _wanted(directory: Path, sets: Mapping[str, TableSet], errors: Errors) -> dict[Path, str]:
     texts = {
         directory / f"{profile}.{name}.tsv": expanded_text(tables[name])
         for profile, tables in sets.items()
         for name in tables
     }
-    for tables in sets.values():
+    for profile, tables in sets.items():
+        texts[directory / f"{profile}.{ERROR}.tsv"] = error_text(errors, tables)
         texts[directory / f"{CLASSIFY}.tsv"] = classes_text(tables.classify)
     return texts
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mappings.check import check_table
+from mappings.errors import errors_of
 from mappings.expand import check_expanded
 from mappings.load import load_directory
 from mappings.rules import RuleBook
@@ -41,9 +42,11 @@ def inspect(directory: Path) -> Inspection:
         problems.extend(found)
         if not found:
             sound[name] = table
+    errors, wrong = errors_of(directory)
+    problems += wrong
     sets = compile_all(sound)
     verdict = run_scenarios(directory / "scenarios", sound, sets)
-    stale = [] if problems else check_expanded(directory / "expanded", sets)
+    stale = [] if problems else check_expanded(directory / "expanded", sets, errors)
     return Inspection(sound, sets, problems, verdict, stale)
 
 

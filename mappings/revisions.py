@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mappings.difference import CLASSES, Expanded, read_classes, read_expanded
+from mappings.error_table import TABLE as ERROR
+from mappings.error_table import error_text, read_errors
+from mappings.errors import Errors, errors_of
 from mappings.expand import classes_text, expanded_text
 from mappings.inspection import compile_all
 from mappings.table_set import TableSet, load_rules
@@ -26,16 +29,19 @@ class NoSuchSide(Exception):
 def of_directory(directory: Path) -> tuple[Side, list[Problem]]:
     """What the rules of a folder say now, or what is wrong with them."""
     rules, problems = load_rules(directory)
-    return ({} if problems else of_sets(compile_all(rules))), problems
+    errors, wrong = errors_of(directory)
+    problems += wrong
+    return ({} if problems else of_sets(compile_all(rules), errors)), problems
 
 
-def of_sets(sets: Mapping[str, TableSet]) -> Side:
+def of_sets(sets: Mapping[str, TableSet], errors: Errors) -> Side:
     side = {
         (profile, name): read_expanded(expanded_text(tables[name]))
         for profile, tables in sets.items()
         for name in tables
     }
-    for tables in sets.values():
+    for profile, tables in sets.items():
+        side[profile, ERROR] = read_errors(error_text(errors, tables))
         side[CLASSES] = read_classes(classes_text(tables.classify))
     return side
 
@@ -53,7 +59,8 @@ def of_revision(revision: str, directory: Path) -> Side:
         for name in names:
             if name.startswith(f"{profile}.") and name.endswith(".tsv"):
                 text = _git(directory, "show", f"{revision}:./expanded/{name}")
-                side[(profile, name.removeprefix(f"{profile}.").removesuffix(".tsv"))] = read_expanded(text)
+                table = name.removeprefix(f"{profile}.").removesuffix(".tsv")
+                side[(profile, table)] = read_errors(text) if table == ERROR else read_expanded(text)
     if "classify.tsv" in names:
         side[CLASSES] = read_classes(_git(directory, "show", f"{revision}:./expanded/classify.tsv"))
     if not side:

@@ -29,12 +29,11 @@ from native_backend.log import Failure, LogError, Records
 from native_backend.losses import lose_below
 from native_backend.nodes import Node
 from native_backend.postponing import postponed
-from native_backend.services import Services, bounded, subscribe_answer
+from native_backend.services import LASTING, Services, bounded, subscribe_answer
 from native_backend.settlement import Settlement, Settling, Unit
 from native_backend.sifters import Sifters, unowned_runs
 
 _LOG = logging.getLogger(__name__)
-_LASTING = ("not-found", "refused")  # failures of a read that waiting does not mend
 
 
 class Dispatch:
@@ -387,7 +386,7 @@ class Dispatch:
         """A read failed: wait, give up, or go on where the log still has something."""
         if failure.cause == "retention":
             bounded(self._services, self.node, self._kept)
-        elif failure.cause in _LASTING:
+        elif failure.cause in LASTING:
             self.lose(subscribe_answer(failure), failure.code or failure.cause)
         else:
             _LOG.warning("cannot read node %r now: %s", self.node.name, failure)

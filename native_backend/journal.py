@@ -8,19 +8,21 @@ A transaction of unknown result (or that was fenced) is resolved before anybody 
 still ours, claim again, read the journal's tail up to a mark written after the claim, apply or submit again. Another
 owner, or another run's records in that tail, ends this process's ownership for good.
 
-Records: docs/records.md "Journal". May import: the standard library, orjson, `native_backend` below it.
+Records: docs/records.md "Journal". May import: the standard library, orjson, `mappings.causes`,
+`native_backend` below it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
+from mappings.causes import ANSWERS, untold
 from native_backend.answers import Answer, CommitAnswer, SettleAnswer, Settled
 from native_backend.clock import Clock
 from native_backend.control import Control
@@ -33,18 +35,14 @@ from native_backend.written import find_written
 
 VERSION = 1
 _LOG = logging.getLogger(__name__)
-_ANSWERS: dict[Cause, SettleAnswer] = {"refused": "access-denied", "not-found": "not-found"}
-_UNIT_ANSWERS: dict[Cause, CommitAnswer] = {
-    "refused": "access-denied",
-    "not-found": "not-found",
-    "too-large": "too-large",
-}
+_ANSWERS = cast("Mapping[Cause, SettleAnswer]", ANSWERS["settle"])
+_UNIT_ANSWERS = cast("Mapping[Cause, CommitAnswer]", ANSWERS["commit"])
 _PAUSE_S = 0.001  # between two looks at the journal's end
 _LOOKS = 5  # for events that are known to be stored
 _EntryKey = tuple[int, str, bool, str, int, int]
-# Fenced: Kafka says so also of a transaction that took too long; the lease knows who owns the shard.
-_IN_DOUBT = ("indeterminate", "fenced")
-_TRIED_AGAIN = ("unavailable",)  # certainly not done, and not for ever: nobody needs to be told
+# Fenced is in doubt: Kafka says so also of a transaction that took too long; the lease knows who owns the shard.
+_IN_DOUBT = untold("settle", "looked-up")
+_TRIED_AGAIN = untold("settle", "asked-again")  # certainly not done, and not for ever: nobody needs to be told
 
 
 Item = Settlement | Unit
@@ -246,11 +244,9 @@ class Journal:
             if item.owner is None:
                 continue
             if isinstance(item, Unit) and not item.settles:
-                unit_answer = "indeterminate" if cause == "indeterminate" else _UNIT_ANSWERS.get(cause, "unexpected")
-                self._answer(item.told(unit_answer, [-1] * len(item.writes), native))
+                self._answer(item.told(_UNIT_ANSWERS[cause], [-1] * len(item.writes), native))
             else:
-                answer = "indeterminate" if cause == "indeterminate" else _ANSWERS.get(cause, "unexpected")
-                self._answer(Settled(item.owner, answer, native))
+                self._answer(Settled(item.owner, _ANSWERS[cause], native))
 
     def _later(self, again: Callable[[], None]) -> None:
         self._again = again

@@ -1,10 +1,14 @@
 """Publishing: batches to the log, its completions as native answers.
 
-May import: the standard library, `native_backend` below it.
+May import: the standard library, `mappings.causes`, `native_backend` below it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import cast
+
+from mappings.causes import ANSWERS
 from native_backend.answers import PublishAnswer, Published
 from native_backend.capacity import Capacities, Share
 from native_backend.evidence import Evidence, Record
@@ -15,13 +19,7 @@ from native_backend.services import Services
 from native_backend.shard import Shard
 from native_backend.strings import Strings
 
-_ANSWERS: dict[Cause, PublishAnswer] = {
-    "not-found": "not-found",
-    "too-large": "too-large",
-    "refused": "access-denied",
-    "indeterminate": "indeterminate",
-    "unavailable": "unavailable",
-}
+_ANSWERS = cast("Mapping[Cause, PublishAnswer]", ANSWERS["publish"])
 
 
 class Publisher:
@@ -73,6 +71,6 @@ class Publisher:
         answer: PublishAnswer = "stored"
         native = ""
         if failure is not None:
-            answer = _ANSWERS.get(failure.cause, "unexpected")
+            answer = _ANSWERS[failure.cause]
             native = failure.code or failure.cause
         self._services.answer(Published(owner, appended.first, appended.offsets, answer, native))

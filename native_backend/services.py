@@ -1,15 +1,17 @@
 """What every part of one realm shares: the log below, the clock beside, the answers above.
 
-May import: the standard library, `native_backend` below it.
+May import: the standard library, `mappings.causes`, `native_backend` below it.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
+from mappings.causes import ANSWERS, told
 from native_backend.answers import Answer, SubscribeAnswer
 from native_backend.clock import Clock
 from native_backend.control import Control
@@ -26,12 +28,8 @@ from native_backend.occupancy import Counted
 from native_backend.selection import ScanBudget
 
 _LOG = logging.getLogger(__name__)
-_ANSWERS: dict[Cause, SubscribeAnswer] = {
-    "not-found": "not-found",
-    "refused": "access-denied",
-    "fenced": "in-use",
-    "indeterminate": "indeterminate",
-}
+_ANSWERS = cast("Mapping[Cause, SubscribeAnswer]", ANSWERS["attach"])
+LASTING = told("later")  # failures of a read that waiting does not mend
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class Services:
 
 def subscribe_answer(failure: Failure) -> SubscribeAnswer:
     """A failure of the log as the mapping tables know it on the `attached` axis."""
-    return _ANSWERS.get(failure.cause, "unexpected")
+    return _ANSWERS[failure.cause]
 
 
 def store_bounds(log: Log, node: Node, deadline_s: float) -> tuple[int, int]:

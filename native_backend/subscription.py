@@ -26,7 +26,7 @@ from native_backend.lobby import Wake
 from native_backend.log import Failure
 from native_backend.nodes import Node
 from native_backend.selection import Selection, Sieve
-from native_backend.services import Services, bounded, subscribe_answer
+from native_backend.services import LASTING, Services, bounded, subscribe_answer
 from native_backend.settlement import Settlement, Settling
 from native_backend.starting import LATEST, Start
 from native_backend.terms import EXCLUSIVE, Terms
@@ -272,7 +272,7 @@ class PlainSubscription(Subscription):
     def _unreadable(self, failure: Failure) -> None:
         if failure.cause == "retention":
             bounded(self._services, self.node, self._kept)
-        elif failure.cause in ("not-found", "refused"):
+        elif failure.cause in LASTING:
             self.lose(subscribe_answer(failure), failure.code or failure.cause)
         else:
             _LOG.warning("cannot read node %r now: %s", self.node.name, failure)

@@ -10,7 +10,8 @@ from confluent_kafka import KafkaError
 from kafka import errors as kafka_python
 
 from mappings import MappingProblems, load_tables
-from mappings.errors import LOGS, SAY_BYTES_MAX, load_errors, shipped_errors
+from mappings.error_table import COLUMNS
+from mappings.errors import LOGS, RETRIES, SAY_BYTES_MAX, SCOPES, load_errors, shipped_errors
 from mappings.table_set import SHIPPED
 from mappings.vocabulary import PROFILES, TABLES
 from native_backend.logs.kafka.causes import CAUSES, TRANSIENT
@@ -64,6 +65,31 @@ PRIMARY = {
     *("SQLITE_PROTOCOL", "SQLITE_RANGE", "SQLITE_READONLY", "SQLITE_ROW", "SQLITE_SCHEMA", "SQLITE_TOOBIG"),
     "SQLITE_WARNING",
 }
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_code_has_its_lines_in_every_profile(profile: str) -> None:
+    """The codes are the clients' own here, not those of `errors.yaml`."""
+    lines = [
+        dict(zip(COLUMNS, line.split("\t"), strict=True))
+        for line in (SHIPPED / "expanded" / f"{profile}.error.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    ]
+    kafka = {name for name in dir(KafkaError) if name.isupper() and isinstance(getattr(KafkaError, name), int)}
+    sqlite = PRIMARY - {"SQLITE_OK", "SQLITE_ROW", "SQLITE_DONE", "SQLITE_NOTICE"}
+    wanted = {(code, "kafka") for code in kafka - NO_ERROR} | {(code, "sqlite") for code in sqlite}
+    for moment in ("attach", "later", "publish", "settle", "commit"):
+        mine = [line for line in lines if line["moment"] == moment]
+        assert {(line["code"], line["realm"]) for line in mine} == wanted, moment
+    for line in lines:
+        assert line["scope"] in SCOPES and line["retry"] in RETRIES, line
+        if not line["rule"]:
+            assert line["answer"] in ("asked-again", "looked-up", "passed-over"), line
+            assert not line["condition"] and not line["class"], line
+            continue
+        assert line["class"] in ("fatal", "transient"), line
+        table = TABLES[line["rule"].partition(".")[0]]
+        assert line["answer"] in table.axes["answer"], line
+        assert line["condition"] or line["class"] == "transient", line
 
 
 def test_what_is_said_leaves_room_for_the_name_of_the_node() -> None:

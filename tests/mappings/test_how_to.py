@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from mappings.commands import main
+from mappings.table_set import SHIPPED
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "how-to" / "change-a-mapping.md").read_text(encoding="utf-8")
 
@@ -78,6 +79,42 @@ def test_some_nodes_can_be_decided_about_otherwise(directory: Path) -> None:
     assert "settle in extended: 24 combinations: for class bulk, state rejected" in said
     assert "native: dead-letter -> discard\n" in said
     assert "um-9.12: " not in said, "nothing else is decided otherwise"
+
+
+def test_a_native_error_and_its_rule_can_be_added(directory: Path) -> None:
+    """As it is written: nothing but files of the tables' own folder is touched."""
+    part = DOCUMENT[DOCUMENT.index("## Add a native error") :]
+    error, asked, rules, scenarios, commands = re.findall(r"```\n(.*?)```", part, re.DOTALL)
+    shutil.copy(SHIPPED / "errors.yaml", directory)
+    before = directory.parent / "before"
+    shutil.copytree(directory, before)
+    question = asked.removeprefix("realmgate mappings explain ").split()
+    assert run("explain", directory, *question) == (
+        2,
+        "there is no code NEW_QUOTA_EXCEEDED; write THROTTLING_QUOTA_EXCEEDED\n",
+    )
+    rewrite(directory / "errors.yaml", "errors:\n", f"errors:\n{error}")
+    code, said = run("explain", directory, *question)
+    assert code == 0 and "rule       published.not-stored-released (" in said and "class      transient\n" in said
+    replace_item(directory / "tables" / "published.yaml", "      - id: not-stored-released\n", "      - id: ", rules)
+    tests = directory / "scenarios" / "published_test.yaml"
+    replace_item(tests, "  - name: What may not be stored stays the publisher's\n", "  - name: ", scenarios)
+    *own, diff = (line.removeprefix("realmgate mappings ").split() for line in commands.splitlines())
+    assert diff == ["diff", "HEAD", "mappings"]
+    for command, *words in own:
+        code, said = run(command, directory, *words)
+        assert code == 0, said
+    assert "rule       published.unavailable-rejected (" in said
+    assert "condition  amqp:resource-limit-exceeded\n" in said
+    when = "sender_settle_mode=unsettled|mixed presettled=no"
+    line = f"NEW_QUOTA_EXCEEDED\tkafka\tpublish\tany\t{when}\tunavailable\tunavailable\t"
+    expanded = (directory / "expanded" / "extended.error.tsv").read_text(encoding="utf-8")
+    assert f"\n{line}amqp:resource-limit-exceeded\ttransient\tlink\tinside\t30000\tpublished.unava" in expanded
+    code, said = run("diff", before, directory)
+    assert code == 1
+    assert re.search(r"error in um-9.9, um-9.10, um-9.12: \d+ cases: code NEW_QUOTA_EXCEEDED.*\n  is new\n", said)
+    told = r"error in extended: \d+ cases: code BROKER_NOT_AVAILABLE or .* more, .*presettled=no\n"
+    assert re.search(told + r"  condition: nothing -> amqp:resource-limit-exceeded\n", said)
 
 
 def rewrite(path: Path, old: str, new: str) -> None:

@@ -1,8 +1,8 @@
 """What an error of Kafka means to the realm: error code -> `Cause`. Source: kafka.md section 7.
 
 Both clients number the broker's errors alike; librdkafka's own are negative. Flags (`retriable`, `fatal`) belong to one
-error object and are looked at where it is. May import: the standard library, the two clients, `mappings.errors`,
-`native_backend.log`.
+error object and are looked at where it is. May import: the standard library, the two clients, `mappings.causes`,
+`mappings.errors`, `native_backend.log`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import cast
 from confluent_kafka import KafkaError, KafkaException
 from kafka import errors as kafka_python
 
+from mappings import causes
 from mappings.errors import shipped_errors
 from native_backend.log import Cause, Failure
 
@@ -31,6 +32,11 @@ TRANSIENT: frozenset[int] = frozenset(_again)  # a control call asks again
 def failure_of(error: KafkaError) -> Failure:
     """The failure that an error of confluent-kafka is."""
     return Failure(CAUSES.get(error.code(), "unexpected"), error.str(), error.name())
+
+
+def unsent(failure: Failure) -> Failure:
+    """The failure of what was certainly not sent, or not asked to be committed."""
+    return Failure(cast(Cause, causes.unsent(failure.cause)), failure.detail, failure.code)
 
 
 def failure_in(exception: BaseException) -> Failure:

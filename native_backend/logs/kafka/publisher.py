@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from native_backend.headers import HeadedKey, key_bytes
 from native_backend.log import Append, Appended, Failure
-from native_backend.logs.kafka.causes import failure_in, failure_of
+from native_backend.logs.kafka.causes import failure_in, failure_of, unsent
 from native_backend.logs.kafka.flight import Flight
 from native_backend.logs.kafka.headed_producer import HeadedProducer
 from native_backend.logs.kafka.producer import Producer
@@ -204,5 +204,4 @@ class Publisher:
 
 def _not_taken(error: KafkaError) -> Failure:
     """What the producer would not take is certainly not stored, whatever the error says of others."""
-    failure = failure_of(error)
-    return Failure("unavailable", failure.detail, failure.code) if failure.cause == "indeterminate" else failure
+    return unsent(failure_of(error))

@@ -19,7 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from native_backend.headers import HeadedKey, record_key
 from native_backend.log import Failure, LogError, Transacted, Write
-from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
+from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of, unsent
 from native_backend.logs.kafka.producer import bury
 from native_backend.logs.kafka.publisher import UNKNOWN
 
@@ -115,7 +115,7 @@ class Slot:
         if self._broken is not None:
             return self._broken
         # The commit was never asked for: what could not be told in time is certainly not stored.
-        return Failure("unavailable", failure.detail, failure.code) if failure.cause == "indeterminate" else failure
+        return unsent(failure)
 
     def _send(self, job: Job, deadline: float) -> Failure | None:
         for index, write in enumerate(job.writes):
@@ -159,8 +159,7 @@ class Slot:
                 self._abort()
                 if self._broken is not None:
                     return self._broken
-                certain = failure.cause == "indeterminate"
-                return Failure("unavailable", failure.detail, failure.code) if certain else failure
+                return unsent(failure)
             self._break(failure)
             if known is not None and known.fatal() and failure.cause != "indeterminate":
                 return failure
@@ -194,8 +193,4 @@ def claim(shard: str, producer: Producer, deadline_s: float) -> Slot:
             known = error.args[0]
             is_transient = known.retriable() or known.code() in TRANSIENT
             if known.fatal() or not is_transient or time.monotonic() >= deadline:
-                failure = failure_in(error)
-                timed_out = failure.cause == "indeterminate"
-                raise LogError(
-                    Failure("unavailable", failure.detail, failure.code) if timed_out else failure
-                ) from error
+                raise LogError(unsent(failure_in(error))) from error

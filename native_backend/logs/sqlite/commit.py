@@ -1,6 +1,6 @@
 """Group commit: many jobs, one transaction, one fsync. The writer thread's, and for single records the control calls'.
 
-May import: the standard library, `mappings.errors`, `native_backend.log`, this driver.
+May import: the standard library, `mappings.causes`, `mappings.errors`, `native_backend.log`, this driver.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from mappings.causes import at_commit
 from mappings.errors import shipped_errors
 from native_backend.log import Append, Appended, Cause, Completion, Failure, Transacted
 from native_backend.logs.sqlite.catalog import Catalog
@@ -19,7 +20,7 @@ INSERT = "INSERT INTO batches (partition, first, count, at_ms, key, data) VALUES
 CERTAINLY_NOT_DONE = frozenset(
     int(getattr(sqlite3, name))
     for name, error in shipped_errors().codes["sqlite"].items()
-    if error.cause == "unavailable"
+    if at_commit(error.cause) == "unavailable"
 )
 
 

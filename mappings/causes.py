@@ -1,0 +1,102 @@
+"""What the realm makes of a cause: which answer the tables are asked about, or what it does without telling anybody.
+
+A native error has one cause (`errors.yaml`). Which one counts depends on the stage: `unsent`, while it is certain that
+the log was not asked to make it true (a record that a producer did not take, whatever comes before a COMMIT, an error
+that says of itself that nothing was stored), and `sent`. Which answer a cause is depends on the moment at which
+somebody waits:
+
+    attach   a link attaches                        table `attached`
+    later    a subscription reads on                table `attached`
+    publish  a batch is appended                    table `published`
+    settle   the journal stores settlements         table `settled`
+    commit   the journal stores a transaction       table `committed`
+
+The realm decides by these very columns (`native_backend/services.py`, `publisher.py`, `journal.py`, the drivers), and
+the error table is expanded by them. Source: docs/realm-interface.md. May import: the standard library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+CAUSES = ("not-found", "too-large", "refused", "fenced", "indeterminate", "retention", "unavailable", "unexpected")
+TABLES_OF: Mapping[str, str] = {
+    "attach": "attached",
+    "later": "attached",
+    "publish": "published",
+    "settle": "settled",
+    "commit": "committed",
+}
+MOMENTS = tuple(TABLES_OF)
+STAGES = ("unsent", "sent")
+
+_SUBSCRIBE = {
+    "not-found": "not-found",
+    "refused": "access-denied",
+    "fenced": "in-use",
+    "indeterminate": "indeterminate",
+}
+_PUBLISH = {
+    "not-found": "not-found",
+    "too-large": "too-large",
+    "refused": "access-denied",
+    "indeterminate": "indeterminate",
+    "unavailable": "unavailable",
+}
+_SETTLE = {"refused": "access-denied", "not-found": "not-found", "indeterminate": "indeterminate"}
+
+
+def _total(answers: Mapping[str, str]) -> Mapping[str, str]:
+    return {cause: answers.get(cause, "unexpected") for cause in CAUSES}
+
+
+ANSWERS: Mapping[str, Mapping[str, str]] = {  # moment -> cause -> answer
+    "attach": _total(_SUBSCRIBE),
+    "later": _total(_SUBSCRIBE),
+    "publish": _total(_PUBLISH),
+    "settle": _total(_SETTLE),
+    "commit": _total({**_SETTLE, "too-large": "too-large"}),
+}
+
+# Nobody is told: what is certainly not done is asked for again; what may be done is looked up, and told as it is (what
+# is fenced too: Kafka says so also of a transaction that took too long); what is kept no more is passed over.
+_JOURNAL = {"unavailable": "asked-again", "indeterminate": "looked-up", "fenced": "looked-up"}
+_READ = dict.fromkeys(("too-large", "indeterminate", "unavailable", "unexpected"), "asked-again")
+UNTOLD: Mapping[str, Mapping[str, str]] = {  # moment -> cause -> what the realm does
+    "attach": {},
+    "later": {**_READ, "retention": "passed-over"},
+    "publish": {},
+    "settle": _JOURNAL,
+    "commit": _JOURNAL,
+}
+
+
+def told(moment: str) -> tuple[str, ...]:
+    """The causes that somebody hears of."""
+    return tuple(cause for cause in CAUSES if cause not in UNTOLD[moment])
+
+
+def untold(moment: str, what: str) -> tuple[str, ...]:
+    """The causes that the realm deals with in this way."""
+    return tuple(cause for cause, done in UNTOLD[moment].items() if done == what)
+
+
+def unsent(cause: str) -> str:
+    """What was certainly not sent is not in doubt, whatever the error says of others."""
+    return "unavailable" if cause == "indeterminate" else cause
+
+
+def at_commit(cause: str) -> str:
+    """What fails while SQLite commits is in doubt, but for what it certainly refuses."""
+    return cause if cause == "unavailable" else "indeterminate"
+
+
+def cause_at(log: str, cause: str, moment: str, stage: str) -> str:
+    """The cause that counts when a driver meets an error of this one."""
+    if log == "sqlite":  # one transaction for many: an error before its end says nothing about each of them
+        return at_commit(cause) if stage == "sent" and moment in ("publish", "settle", "commit") else "unavailable"
+    if moment in ("attach", "later"):
+        return cause
+    if stage == "unsent":
+        return unsent(cause)
+    return cause if moment == "publish" else "indeterminate"
