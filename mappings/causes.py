@@ -12,7 +12,7 @@ somebody waits:
     commit   the journal stores a transaction       table `committed`
 
 The realm decides by these very columns (`native_backend/services.py`, `publisher.py`, `journal.py`, the drivers), and
-the error table is expanded by them. Source: docs/realm-interface.md. May import: the standard library.
+the error table is expanded by them. Source: kafka.md section 7. May import: the standard library.
 """
 
 from __future__ import annotations
