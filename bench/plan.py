@@ -19,7 +19,7 @@ from bench.runs import Case, RunFailed, move_both, move_in, move_out, produce
 from bench.systems import Systems
 
 AGREE = 0.05  # two warm-up runs that differ by no more than this are warm
-WARM_UP_MAX = 10
+WARM_UP_MAX = {"kafka": 16, "artemis": 16, "embedded": 4}  # runs; where there is no JVM, nothing compiles itself
 PACED_SECONDS = 5.0
 MEMORY_MESSAGES = 10_000_000
 MEMORY_ROUND = 500_000
@@ -73,7 +73,7 @@ class Plan:
         and anew for another size."""
         case, queue = Case(size, 1000, 200_000), f"warm-{system}-{size}"
         rates: list[tuple[float, ...]] = []
-        for _ in range(WARM_UP_MAX):
+        for _ in range(WARM_UP_MAX[system]):
             rates.append(tuple(move(address, queue, case)["rate"] for move in (move_in, move_out, move_both)))
             say(f"warm-up {system}, {size} B: in, out, both {', '.join(f'{rate:,.0f}' for rate in rates[-1])} msg/s")
             if len(rates) > 2 and all(abs(a - b) <= AGREE * b for a, b in zip(rates[-2], rates[-1], strict=True)):
