@@ -50,8 +50,10 @@ class Plan:
         for case in self.cases:
             for turn in range(self.repeat):
                 say(f"{case.size} B, {case.in_flight} in flight: {turn + 1} of {self.repeat}")
+                self.machine.settle()
                 self._producer(case)
                 for system, address in self.systems.addresses().items():
+                    self.machine.settle()
                     self._one(system, address, case)
         for size in sorted({case.size for case in self.cases}):
             for system, address in self.systems.addresses().items():
