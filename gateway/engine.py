@@ -3,9 +3,9 @@
 This file, `engine_deliveries.py`, `engine_links.py`, `engine_sources.py` and `engine_states.py` are the fence: nothing
 outside them touches proton, and no buffer of proton's leaves uncopied. The frames are pushed as the tap cuts them, and
 what proton says of each piece is read before the next one goes in. Proton reports a malformed performative by going
-silent (`semantics.md` 4.2): here that is a fault like any other. May import: `cproton`, `gateway.engine_deliveries`,
-`gateway.engine_links`, `gateway.engine_output`, `gateway.engine_states`, `gateway.facts`, `gateway.frames`,
-`gateway.handles`, `gateway.tap`.
+silent (`semantics.md` 4.2): here that is a fault like any other. May import: `cproton`, `gateway.engine_binding`,
+`gateway.engine_deliveries`, `gateway.engine_links`, `gateway.engine_output`, `gateway.engine_states`, `gateway.facts`,
+`gateway.frames`, `gateway.handles`, `gateway.tap`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import cproton
 from cproton import ffi, lib
 
+from gateway.engine_binding import at
 from gateway.engine_deliveries import Deliveries
 from gateway.engine_links import Incoming, Link, Outgoing, set_condition
 from gateway.engine_output import Output
@@ -176,7 +177,7 @@ class Engine:
     def _on_attach(self, pointer: Any) -> None:
         frame = self._deliveries.frame
         assert frame is not None and frame.code == ATTACH, "a link opened without an ATTACH of its own"
-        session = int(ffi.cast("uintptr_t", lib.pn_link_session(pointer)))
+        session = at(lib.pn_link_session(pointer))
         is_outgoing = lib.pn_link_is_sender(pointer)
         link = Outgoing(pointer, frame, session, self._output) if is_outgoing else Incoming(pointer, frame, session)
         self._links[pointer] = link
@@ -197,7 +198,7 @@ class Engine:
             self._links.pop(pointer).free()
 
     def _on_end(self, session: Any) -> None:
-        number = int(ffi.cast("uintptr_t", session))
+        number = at(session)
         gone = [(pointer, link) for pointer, link in self._links.items() if link.session == number]
         for pointer, link in gone:
             if link.alive:
@@ -224,14 +225,14 @@ class Engine:
     def session(self, channel: int) -> int | None:
         """The number of the peer's session on that channel, as its links have it."""
         session = self._sessions.get(channel)
-        return None if session is None else int(ffi.cast("uintptr_t", session))
+        return None if session is None else at(session)
 
     def end_session(self, channel: int, condition: str, description: str) -> list[Link]:
         """End the peer's session on that channel; the links that went with it. A second end does nothing."""
         session = self._sessions.get(channel)
         if session is None or lib.pn_session_state(session) & lib.PN_LOCAL_CLOSED:
             return []
-        number = int(ffi.cast("uintptr_t", session))
+        number = at(session)
         set_condition(lib.pn_session_condition(session), condition, description)
         lib.pn_session_close(session)
         return [link for link in self._links.values() if link.session == number and link.alive]

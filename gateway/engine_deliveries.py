@@ -2,8 +2,8 @@
 
 Transfers and dispositions become columns here, a fact a run. The two loops that carry every message are in
 `engine_runs.c`, and stay with one link as long as its events last; what is rare is here.
-May import: `cproton`, `gateway.engine_links`, `gateway.engine_runs`, `gateway.engine_states`, `gateway.facts`,
-`gateway.frames`, `gateway.tap`.
+May import: `cproton`, `gateway.engine_binding`, `gateway.engine_links`, `gateway.engine_runs`,
+`gateway.engine_states`, `gateway.facts`, `gateway.frames`, `gateway.tap`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any, Final
 from cproton import ffi, lib
 
 from gateway import engine_runs
-from gateway.engine_links import Incoming, Link, Outgoing, at
+from gateway.engine_binding import at
+from gateway.engine_links import Incoming, Link, Outgoing
 from gateway.engine_states import TRANSACTIONAL, transactional_state
 from gateway.facts import Dispositions, Fact, Faulted, Partial, Transfers
 from gateway.frames import Fault, Frame

@@ -3,8 +3,8 @@
 A delivery is a pointer here and a *seq* everywhere else. When a link is freed its pointers are forgotten first, so
 that a completion which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of
 the process). Between Python and `engine_runs.c`, which does what every message needs, a pointer is an int.
-May import: `cproton`, `gateway.complaint`, `gateway.engine_runs`, `gateway.engine_sources`, `gateway.engine_states`,
-`gateway.frames`, `gateway.sources`.
+May import: `cproton`, `gateway.complaint`, `gateway.engine_binding`, `gateway.engine_output`, `gateway.engine_runs`,
+`gateway.engine_sources`, `gateway.engine_states`, `gateway.frames`, `gateway.sources`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from cproton import ffi, lib
 
 from gateway import engine_runs
 from gateway.complaint import Complaint, Info
+from gateway.engine_binding import at
 from gateway.engine_output import Output
 from gateway.engine_sources import write_source
 from gateway.engine_states import (
@@ -33,11 +34,6 @@ from gateway.sources import HeldSource
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
 SENDER_SETTLE_MODES: Final = ("unsettled", "settled", "mixed")
 _ATTACH_NAME, _ATTACH_SND, _ATTACH_RCV, _ATTACH_SOURCE, _ATTACH_TARGET = 0, 3, 4, 5, 6
-
-
-def at(pointer: Any) -> int:
-    """A pointer of proton's as an int."""
-    return int(ffi.cast("uintptr_t", pointer))
 
 
 def delivery(number: int) -> Any:

@@ -12,9 +12,8 @@ from typing import Any
 
 from cproton import ffi, lib
 
-from gateway import engine_binding, engine_sends
-
-assert engine_binding, "binds what is in C"
+from gateway import engine_sends
+from gateway.engine_binding import at
 
 
 class Output:
@@ -22,7 +21,7 @@ class Output:
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
-        self._at = int(ffi.cast("uintptr_t", transport))
+        self._at = at(transport)
         self._pieces: list[bytes | bytearray] = []
         self.closed = False  # the connection has gone, and proton's part of it
 

@@ -168,9 +168,13 @@ class Gateway:
 
     def _broke(self, owner: Any, what: str) -> None:
         """We are wrong: the connection it concerns closes, every other goes on."""
+        self.report(what)
+        self.on_broken(owner)
+
+    def report(self, what: str) -> None:
+        """Inside an `except`: we were wrong. Counted, and logged with its traceback."""
         self.count_fault("assertion", what)
         log.exception(what)
-        self.on_broken(owner)
 
     def _on_access_changed(self) -> None:
         """Publishers look again; consumers that may no more are told by the realm."""

@@ -103,32 +103,29 @@ class PublishingLink:
             house.release_bytes(size_bytes)  # the transaction counts them
             post(self, keys, values, transfers, first_seq)
             return
-        presettled = transfers.presettled
-        settled = sum(presettled)
-        if None in keys or 0 < settled < len(presettled):
+        if None in keys or _is_mixed(transfers):
             self._one_by_one(keys, values, transfers, first_seq)
-            return
-        common = self._common[settled > 0]
-        batch = PublishedBatch(
-            self, first_seq, int(settled > 0), common, len(messages), size_bytes, self.tables, self.node
-        )
-        self._carry_out(batch, keys, values)  # type: ignore[arg-type]
+        else:
+            self._all_at_once(keys, values, transfers, first_seq, size_bytes)  # type: ignore[arg-type]
 
     def _publish_column(self, transfers: Transfers, first_seq: int, size_bytes: int) -> bool:
         """What mostly comes: all of one run meet the same cell, and are events as they are."""
-        messages, presettled = transfers.messages, transfers.presettled
-        settled = sum(presettled)
-        if self._convert.column is None or 0 < settled < len(presettled):
+        if self._convert.column is None or _is_mixed(transfers):
             return False
-        keys = self._convert.column(messages, first_seq)
+        keys = self._convert.column(transfers.messages, first_seq)
         if keys is None:
             return False
-        decision = self._common[settled > 0]
-        batch = PublishedBatch(
-            self, first_seq, int(settled > 0), decision, len(messages), size_bytes, self.tables, self.node
-        )
-        self._carry_out(batch, keys, messages)
+        self._all_at_once(keys, transfers.messages, transfers, first_seq, size_bytes)
         return True
+
+    def _all_at_once(
+        self, keys: Sequence[bytes], values: Sequence[bytes], transfers: Transfers, first_seq: int, size_bytes: int
+    ) -> None:
+        settled = int(any(transfers.presettled))
+        batch = PublishedBatch(
+            self, first_seq, settled, self._common[settled], len(keys), size_bytes, self.tables, self.node
+        )
+        self._carry_out(batch, keys, values)
 
     def _one_by_one(
         self, keys: list[bytes | None], values: list[bytes | None], transfers: Transfers, first_seq: int
@@ -303,6 +300,11 @@ class PublishingLink:
     def ended(self, cause: str) -> None:
         """The link has gone. What is in flight completes unheard, and leaves its records."""
         self._house.credit.close_account(self._account)
+
+
+def _is_mixed(transfers: Transfers) -> bool:
+    """Some came settled, and some did not."""
+    return 0 < sum(transfers.presettled) < len(transfers.presettled)
 
 
 @dataclass(slots=True, eq=False)

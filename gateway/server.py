@@ -118,9 +118,7 @@ class Server:
     def _tick(self) -> None:
         self._timer = None
         try:
-            while self.waiting:
-                self.waiting.popitem()[0].go_on()
-            self.turn()
+            self._take_in()
         finally:  # whatever went wrong in one turn, there is a next one
             self._schedule(BUSY_INTERVAL_S if self.gateway.realm.busy else IDLE_INTERVAL_S)
 
@@ -147,6 +145,10 @@ class Server:
         """Something of the log has landed, so what waits for a turn's worth may go."""
         with suppress(BlockingIOError):
             os.eventfd_read(self.gateway.realm.descriptor)
+        self._take_in()
+
+    def _take_in(self) -> None:
+        """What waited for a turn's worth, and a turn."""
         while self.waiting:
             self.waiting.popitem()[0].go_on()
         self.turn()
@@ -307,7 +309,7 @@ class Port(asyncio.Protocol):
                 connection.receive(octets)
         except Exception:
             # We are wrong, not the peer: this connection closes, every other goes on.
-            log.exception("a turn failed; its connection is closed")
+            self._gateway.report("a turn failed; its connection is closed")
             self._ahead.clear()
             self._ahead_bytes = 0
             self.abort()
@@ -392,5 +394,5 @@ class Port(asyncio.Protocol):
             try:
                 self._gateway.disconnect(connection)
             except Exception:
-                log.exception("a connection could not be taken leave of")
+                self._gateway.report("a connection could not be taken leave of")
             self._server.soon()

@@ -28,27 +28,24 @@ def constant(value: Any) -> Reader:
 
 
 def conjunction(terms: list[Reader]) -> Reader:
-    def read(message: Any) -> bool | None:
-        result: bool | None = True
-        for term in terms:
-            value = term(message)
-            if value is False:
-                return False
-            if value is not True:
-                result = None
-        return result
-
-    return read
+    return _decided_by(False, terms)
 
 
 def disjunction(terms: list[Reader]) -> Reader:
+    return _decided_by(True, terms)
+
+
+def _decided_by(decisive: bool, terms: list[Reader]) -> Reader:
+    """The first term with that truth decides; where each has the other one, that is it; else it is unknown."""
+    other = not decisive
+
     def read(message: Any) -> bool | None:
-        result: bool | None = False
+        result: bool | None = other
         for term in terms:
             value = term(message)
-            if value is True:
-                return True
-            if value is not False:
+            if value is decisive:
+                return not other
+            if value is not other:
                 result = None
         return result
 
