@@ -13,6 +13,7 @@ NOT_IMPLEMENTED = "amqp:not-implemented"
 FILTER = AmqpMap([(Symbol("selector"), Described(Symbol("apache.org:no-filter:string"), "a = 1"))])
 
 
+@pytest.mark.requirement("O-1")
 @pytest.mark.parametrize("direction", ["publish", "subscribe"])
 def test_O_1_S_R1c_P_R2d_an_unknown_node_is_a_null_terminus_and_a_closing_detach(
     house: GatewayProcess, direction: str
@@ -27,6 +28,7 @@ def test_O_1_S_R1c_P_R2d_an_unknown_node_is_a_null_terminus_and_a_closing_detach
         assert peer.refused() in ("amqp:not-found", "amqp:link:transfer-limit-exceeded")
 
 
+@pytest.mark.requirement("O-5")
 @pytest.mark.parametrize("kind", ["queue", "channel"])
 def test_a_node_made_a_moment_ago_by_the_command_line_is_found(house: GatewayProcess, kind: str) -> None:
     """Any characters; and a deleted one is not found (3.2)."""
@@ -71,6 +73,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.requirement("J-4", "K-3")
 @pytest.mark.parametrize("attach", REFUSED.values(), ids=REFUSED)
 def test_what_is_not_offered_is_refused(house: GatewayProcess, attach: bytes) -> None:
     with Peer(house.port) as peer:
@@ -80,6 +83,7 @@ def test_what_is_not_offered_is_refused(house: GatewayProcess, attach: bytes) ->
         assert peer.refused() == NOT_IMPLEMENTED
 
 
+@pytest.mark.requirement("J-1")
 def test_J_1_a_filter_of_null_is_none(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as peer:
         peer.stored(node, frames.message())
@@ -87,6 +91,7 @@ def test_J_1_a_filter_of_null_is_none(house: GatewayProcess, node: str) -> None:
         assert peer.receive(1)
 
 
+@pytest.mark.requirement("I-6", "O-2", "O-3")
 @pytest.mark.parametrize("mode", [0, 1, 2])
 @pytest.mark.parametrize("rcv", [0, 1])
 def test_O_3_the_answer_to_an_attach_says_what_holds(house: GatewayProcess, node: str, mode: int, rcv: int) -> None:
@@ -102,6 +107,7 @@ def test_O_3_the_answer_to_an_attach_says_what_holds(house: GatewayProcess, node
         assert list(outcomes.items) == ["amqp:accepted:list", "amqp:released:list"]  # I-6
 
 
+@pytest.mark.requirement("O-6")
 def test_O_6_a_link_attached_anew_takes_the_name_over(house: GatewayProcess, node: str) -> None:
     """The older one hears why; what it had not stated comes to the new one."""
     with Peer(house.port, "container") as old, Peer(house.port, "container") as new:

@@ -54,6 +54,7 @@ def letter(house: GatewayProcess, dead: str) -> bytes:
         return seen.payload
 
 
+@pytest.mark.requirement("H-5")
 def test_H_5_a_rejected_message_is_kept_with_its_cause(house: GatewayProcess, nodes: tuple[str, str]) -> None:
     node, dead = nodes
     with Peer(house.port) as peer:
@@ -69,6 +70,7 @@ def test_H_5_a_rejected_message_is_kept_with_its_cause(house: GatewayProcess, no
     assert said["x-opt-dead-letter-attempts"] == 1
 
 
+@pytest.mark.requirement("H-11")
 def test_H_11_the_last_attempt_that_fails_is_kept(house: GatewayProcess, nodes: tuple[str, str]) -> None:
     node, dead = nodes
     with Peer(house.port) as peer:

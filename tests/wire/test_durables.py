@@ -120,6 +120,7 @@ def test_3_6_a_second_link_of_an_exclusive_durable_is_refused(house: GatewayProc
         assert peer.receive(1), "the first one goes on"
 
 
+@pytest.mark.requirement("O-6")
 def test_O_6_the_same_container_on_another_connection_takes_the_durable_over(house: GatewayProcess, node: str) -> None:
     made(house, node)
     with Peer(house.port, f"c-{node}") as old, Peer(house.port, f"c-{node}") as new:
@@ -131,6 +132,7 @@ def test_O_6_the_same_container_on_another_connection_takes_the_durable_over(hou
         assert new.receive(1), "what the older one had not stated"
 
 
+@pytest.mark.requirement("O-6")
 def test_O_6_one_name_twice_in_a_session_ends_that_session_and_no_other(house: GatewayProcess, node: str) -> None:
     """No engine can tell the two apart; a name that is free again is no name twice."""
     made(house, node)
@@ -153,6 +155,7 @@ def test_O_6_one_name_twice_in_a_session_ends_that_session_and_no_other(house: G
         assert peer.receive(1), "the connection goes on, and the durable is free"
 
 
+@pytest.mark.requirement("L-1", "L-3")
 def test_L_1_L_3_the_answer_says_what_holds(house: GatewayProcess, node: str) -> None:
     made(house, node)
     with Peer(house.port) as peer:
@@ -219,6 +222,7 @@ def test_3_3_a_global_durable_is_recalled_by_whoever_says_global(house: GatewayP
         assert count(house, node) == 0
 
 
+@pytest.mark.requirement("L-2")
 def test_L_2_a_volatile_subscription_ends_with_its_last_link(house: GatewayProcess, node: str) -> None:
     made(house, node)
     where = frames.source(node, capability=SHARED)
@@ -237,6 +241,7 @@ def test_L_2_a_volatile_subscription_ends_with_its_last_link(house: GatewayProce
     until_gone(house, node)
 
 
+@pytest.mark.requirement("L-2")
 @pytest.mark.parametrize("policy", ["link-detach", "session-end", "connection-close"])
 def test_L_2_a_durable_lapses_when_the_scope_that_it_names_has_ended(
     house: GatewayProcess, node: str, policy: str

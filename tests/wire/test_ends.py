@@ -31,6 +31,7 @@ def test_a_client_that_closes_in_order_is_answered_in_order(house: GatewayProces
         assert peer.closed()
 
 
+@pytest.mark.requirement("O-4")
 def test_O_4_a_link_may_be_detached_and_attached_again(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as peer:
         peer.stored(node, MESSAGE)
@@ -41,6 +42,7 @@ def test_O_4_a_link_may_be_detached_and_attached_again(house: GatewayProcess, no
             assert peer.expect("detach").field(1) in (None, False)
 
 
+@pytest.mark.requirement("G-3", "S-1")
 @pytest.mark.parametrize("how", ["reset", "close"])
 def test_G_3_S_1_what_a_lost_connection_had_not_stated_comes_again(house: GatewayProcess, node: str, how: str) -> None:
     """H-7: uncounted."""
@@ -70,6 +72,7 @@ def test_a_publisher_that_is_cut_off_has_published_what_was_read(house: GatewayP
         other.nothing(0.1)
 
 
+@pytest.mark.requirement("L-1")
 def test_a_durable_subscription_outlives_links_and_gateways(gateway: StartGateway) -> None:
     """L-1, NF-4: every event acknowledged by itself, in any order, through the journal."""
     house = gateway("embedded", nodes=NODES)
@@ -157,6 +160,7 @@ def test_P2_an_idle_peer_is_closed_and_one_that_beats_is_not(gateway: StartGatew
         alive.publisher("any.queue")
 
 
+@pytest.mark.requirement("D-1", "D-3", "D-5")
 @pytest.mark.parametrize("kind", ["embedded", "kafka"])
 def test_D_1_kill_minus_9_with_500_in_flight_each_way(gateway: StartGateway, kind: str) -> None:
     """Nothing that was accepted is lost; what was not settled comes again, not as the first acquirer."""

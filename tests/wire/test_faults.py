@@ -57,6 +57,7 @@ BAD_FRAMES = {
 }
 
 
+@pytest.mark.requirement("P-1", "P-2")
 @pytest.mark.parametrize("bad", BAD_FRAMES)
 def test_P_2_a_bad_frame_closes_its_connection_with_a_reason(house: GatewayProcess, bystander: Peer, bad: str) -> None:
     data, condition = BAD_FRAMES[bad]
@@ -95,6 +96,7 @@ def test_a_wrong_protocol_header_is_answered_with_the_right_one(
         assert peer.raw == b"AMQP\x03\x01\x00\x00"
 
 
+@pytest.mark.requirement("P-4", "P-5")
 @pytest.mark.parametrize(
     "data",
     [
@@ -129,6 +131,7 @@ def test_P_5_a_frame_for_no_link_ends_its_session_and_no_other(
         peer.publisher(node)
 
 
+@pytest.mark.requirement("P-5")
 def test_P_5_a_handle_in_use_closes_the_connection(house: GatewayProcess, bystander: Peer, node: str) -> None:
     with Peer(house.port) as peer:
         peer.publisher(node)

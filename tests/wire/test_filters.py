@@ -30,6 +30,7 @@ def drained(peer: Peer, handle: int = 1) -> bool:
     return flow.field(8) is True
 
 
+@pytest.mark.requirement("J-2")
 @pytest.mark.parametrize("descriptor", [SYMBOLIC, NUMERIC])
 def test_J_2_a_selector_lets_through_what_matches_and_is_echoed(
     house: GatewayProcess, node: str, descriptor: Symbol | ULong
@@ -63,6 +64,7 @@ def test_a_selector_chooses_for_a_subscriber(house: GatewayProcess, node: str, d
         peer.nothing()
 
 
+@pytest.mark.requirement("J-6")
 @pytest.mark.parametrize("kind", ["queue", "channel"])
 @pytest.mark.parametrize(
     ("text", "position"), [("a = = 1", 5), ("a = 'x", 5), ("1 +", 4), ("a = 1 OR " * 1000 + "a = 1", 8193)]
@@ -80,6 +82,7 @@ def test_S_R1d_J_6_a_selector_that_cannot_be_read_ends_the_link_and_says_where(
         peer.consumer(node, handle=2, name="another")  # the session goes on
 
 
+@pytest.mark.requirement("K-4", "V-1", "V-2")
 def test_V_1_V_2_K_4_a_copy_link_sees_a_queue_and_takes_nothing(house: GatewayProcess, node: str) -> None:
     """Two of them see all; a rejection there changes nothing; the drain is answered when all was seen."""
     messages = numbered(12)

@@ -111,6 +111,7 @@ def test_an_attach_that_is_answered_too_late_takes_nothing(leave: Leave, what: s
     assert all(subscription._closed for subscription in held.realm.subscriptions)
 
 
+@pytest.mark.requirement("H-9")
 def test_H_9_a_second_outcome_that_is_another_ends_the_link_and_the_first_holds() -> None:
     held = Held("settle")
     store = held.realm.store("q")
@@ -124,6 +125,7 @@ def test_H_9_a_second_outcome_that_is_another_ends_the_link_and_the_first_holds(
     assert ("subscribe", "accepted", [1]) in held.outcomes()
 
 
+@pytest.mark.requirement("H-9")
 def test_H_9_two_outcomes_in_one_breath_are_two_outcomes() -> None:
     held = Held("settle")
     store = held.realm.store("q")
@@ -149,6 +151,7 @@ def test_a_subscription_that_is_lost_while_its_settlement_is_under_way() -> None
     held.finish()
 
 
+@pytest.mark.requirement("U-1")
 def test_credit_is_not_given_again_before_the_answer() -> None:
     """U-1: granted for completed deliveries only."""
     held = Held("publish")

@@ -58,6 +58,7 @@ def through(house: GatewayProcess, node: str, *payloads: bytes) -> list[bytes]:
         return [each.payload for each in got]
 
 
+@pytest.mark.requirement("A-1", "A-6")
 @pytest.mark.parametrize("around", AROUND)
 def test_A_1_A_6_a_bare_message_is_bit_identical_with_every_kind_of_body(
     house: GatewayProcess, node: str, around: str
@@ -67,11 +68,13 @@ def test_A_1_A_6_a_bare_message_is_bit_identical_with_every_kind_of_body(
     assert dict(zip(BODIES, through(house, node, *sent), strict=True)) == dict(zip(BODIES, sent, strict=True))
 
 
+@pytest.mark.requirement("A-2")
 def test_A_2_no_section_is_inserted(house: GatewayProcess, node: str) -> None:
     (got,) = through(house, node, BODIES["value-string"])
     assert got == BODIES["value-string"]
 
 
+@pytest.mark.requirement("A-3")
 def test_A_3_a_hash_over_the_bare_message_holds_behind_a_header_and_annotations(
     house: GatewayProcess, node: str
 ) -> None:
@@ -83,6 +86,7 @@ def test_A_3_a_hash_over_the_bare_message_holds_behind_a_header_and_annotations(
     assert got[:start] == HEADER
 
 
+@pytest.mark.requirement("B-1")
 def test_B_1_delivery_annotations_stay_on_their_hop(house: GatewayProcess, node: str) -> None:
     annotations = section(0x71, AmqpMap([(Symbol("x-opt-hop"), 1)]))
     assert through(house, node, annotations + ODD_DATA, HEADER + annotations + ODD_DATA) == [

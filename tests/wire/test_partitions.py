@@ -43,6 +43,7 @@ def one_by_one(peer: Peer, count: int) -> list[Seen]:
     return came
 
 
+@pytest.mark.requirement("C-2", "C-3")
 @pytest.mark.parametrize(
     ("levels", "classes"),
     [
@@ -68,6 +69,7 @@ def test_C_2_C_3_priorities_fall_into_as_many_levels_as_the_node_has(
     assert len(set(of_store.values())) == len(classes)
 
 
+@pytest.mark.requirement("C-4")
 def test_C_4_the_order_within_a_level_is_kept(house: GatewayProcess, node: str) -> None:
     house.command("node", "create", node, "--priority-levels", "10")
     with Peer(house.port) as peer:

@@ -29,6 +29,7 @@ def drained(peer: Peer, node: str, count: int) -> list[bytes]:
     return got
 
 
+@pytest.mark.requirement("T-2", "T-3", "X-1", "X-2")
 @pytest.mark.parametrize("mode", [0, 1, 2], ids=["P-A4-unsettled", "P-A3-settled", "P-A5-mixed"])
 def test_P_A3_P_A4_P_A5_published_in_every_mode(either: GatewayProcess, node: str, mode: int) -> None:
     with Peer(either.port) as peer:
@@ -42,6 +43,7 @@ def test_P_A3_P_A4_P_A5_published_in_every_mode(either: GatewayProcess, node: st
         assert len(drained(peer, node, len(settled) + len(unsettled))) == len(settled) + len(unsettled)
 
 
+@pytest.mark.requirement("R-4")
 @pytest.mark.parametrize("rcv", [0, 1])
 def test_R_4_an_answer_is_settled_whoever_should_settle_first(either: GatewayProcess, node: str, rcv: int) -> None:
     with Peer(either.port) as peer:
@@ -91,6 +93,7 @@ def test_an_aborted_message_never_was(house: GatewayProcess, node: str) -> None:
         assert drained(peer, node, 1) == [MESSAGE]
 
 
+@pytest.mark.requirement("U-2")
 def test_U_2_more_than_the_credit_ends_the_link(small: GatewayProcess, node: str) -> None:
     with Peer(small.port) as peer:
         assert peer.publisher(node) == 5
@@ -101,6 +104,7 @@ def test_U_2_more_than_the_credit_ends_the_link(small: GatewayProcess, node: str
         assert peer.outcomes(1) == {6: "accepted"}
 
 
+@pytest.mark.requirement("U-1")
 def test_U_1_credit_comes_again_for_what_is_completed(small: GatewayProcess, node: str) -> None:
     with Peer(small.port) as peer:
         peer.publisher(node)
@@ -110,6 +114,7 @@ def test_U_1_credit_comes_again_for_what_is_completed(small: GatewayProcess, nod
         assert len(drained(peer, node, 60)) == 60
 
 
+@pytest.mark.requirement("N-1")
 def test_N_1_order_is_kept(house: GatewayProcess, node: str) -> None:
     sent = [frames.message(b"%d" % number) for number in range(1_000)]
     with Peer(house.port) as peer:

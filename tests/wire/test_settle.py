@@ -58,6 +58,7 @@ def left(house: GatewayProcess, peer: Peer, kind: str, node: str, expected: int)
         return got
 
 
+@pytest.mark.requirement("G-2", "H-4", "R-6", "X-2", "X-3")
 @pytest.mark.parametrize("rcv", [0, 1], ids=["first", "second"])
 @pytest.mark.parametrize("kind", ["queue", "plain", "durable"])
 def test_S_A4_S_A5_S_A6_S_A7_accepted_is_confirmed_and_done(
@@ -91,6 +92,7 @@ DEFAULTS = {
 }
 
 
+@pytest.mark.requirement("I-2", "S-1", "X-4")
 @pytest.mark.parametrize("default", DEFAULTS)
 def test_S_A1_I_2_settled_without_a_state_is_the_default_outcome(
     house: GatewayProcess, node: str, default: str
@@ -103,6 +105,7 @@ def test_S_A1_I_2_settled_without_a_state_is_the_default_outcome(
         assert [count_and_first(each) for each in got] == ([] if again is None else [again])
 
 
+@pytest.mark.requirement("G-3", "S-1")
 @pytest.mark.parametrize("default", [name for name in DEFAULTS if name != "none"])
 def test_G_3_what_a_lost_link_leaves_is_the_default_outcome(house: GatewayProcess, node: str, default: str) -> None:
     outcome, again = DEFAULTS[default]
@@ -119,6 +122,7 @@ AGAIN = {
 }
 
 
+@pytest.mark.requirement("F-1", "F-2", "H-7", "H-11")
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("state", AGAIN)
 @pytest.mark.parametrize("kind", ["queue", "durable"])
@@ -140,6 +144,7 @@ def test_F_1_F_2_H_7_H_11_given_out_again_with_counts(
         assert count_and_first(seen) == (again[0] + 1, False)
 
 
+@pytest.mark.requirement("H-12")
 def test_H_12_undeliverable_here_goes_to_another_link_only(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as peer:
         (seen,) = given(house, peer, "queue", node)
@@ -152,6 +157,7 @@ def test_H_12_undeliverable_here_goes_to_another_link_only(house: GatewayProcess
             assert count_and_first(other.receive(1)[0]) == (1, False)
 
 
+@pytest.mark.requirement("H-14")
 def test_H_14_a_durable_has_nobody_else_so_undeliverable_is_the_end(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as peer:
         (seen,) = given(house, peer, "durable", node)
@@ -160,6 +166,7 @@ def test_H_14_a_durable_has_nobody_else_so_undeliverable_is_the_end(house: Gatew
         left(house, peer, "durable", node, 0)
 
 
+@pytest.mark.requirement("H-5")
 @pytest.mark.parametrize("kind", ["queue", "durable", "plain"])
 def test_H_5_rejected_is_the_end(house: GatewayProcess, node: str, kind: str) -> None:
     with Peer(house.port) as peer:
@@ -169,6 +176,7 @@ def test_H_5_rejected_is_the_end(house: GatewayProcess, node: str, kind: str) ->
         left(house, peer, kind, node, 0)
 
 
+@pytest.mark.requirement("H-3")
 def test_H_3_received_is_no_outcome(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as peer:
         (seen,) = given(house, peer, "queue", node)
@@ -178,6 +186,7 @@ def test_H_3_received_is_no_outcome(house: GatewayProcess, node: str) -> None:
         assert peer.outcomes(1) == {0: "accepted"}
 
 
+@pytest.mark.requirement("I-7")
 def test_I_7_an_outcome_that_was_not_agreed_on_ends_the_link(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as peer:
         given(house, peer, "queue", node, 2, outcomes=["accepted"])
@@ -191,6 +200,7 @@ def test_I_7_an_outcome_that_was_not_agreed_on_ends_the_link(house: GatewayProce
             other.nothing(0.1)
 
 
+@pytest.mark.requirement("W-18")
 @pytest.mark.parametrize(
     ("state", "condition"),
     [
@@ -211,6 +221,7 @@ def test_a_state_that_cannot_be_carried_out_ends_the_link_and_loses_nothing(
             assert other.receive(1)
 
 
+@pytest.mark.requirement("W-11")
 def test_W_11_acquiring_under_a_transaction_ends_the_link(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as peer:
         peer.stored(node, FRESH)
@@ -219,6 +230,7 @@ def test_W_11_acquiring_under_a_transaction_ends_the_link(house: GatewayProcess,
         assert peer.detached(1) == "amqp:not-implemented"
 
 
+@pytest.mark.requirement("R-5", "X-1")
 @pytest.mark.parametrize("kind", ["queue", "plain", "durable"])
 def test_X_1_R_5_sent_settled_is_done_when_it_is_sent(house: GatewayProcess, node: str, kind: str) -> None:
     with Peer(house.port) as peer:
@@ -232,6 +244,7 @@ def test_X_1_R_5_sent_settled_is_done_when_it_is_sent(house: GatewayProcess, nod
         left(house, peer, kind, node, 0)
 
 
+@pytest.mark.requirement("G-1", "K-4")
 def test_G_1_K_4_competing_consumers_share_a_queue(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as one, Peer(house.port) as two:
         one.publisher(node)
@@ -248,6 +261,7 @@ def test_G_1_K_4_competing_consumers_share_a_queue(house: GatewayProcess, node: 
         assert {seen.payload for seen in two.receive(10)} == got[0]
 
 
+@pytest.mark.requirement("K-4")
 def test_K_4_every_subscriber_of_a_channel_gets_a_copy(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as one, Peer(house.port) as two:
         one.publisher(node, "channel")
@@ -261,6 +275,7 @@ def test_K_4_every_subscriber_of_a_channel_gets_a_copy(house: GatewayProcess, no
         assert got[0] == got[1] == [frames.message(b"%d" % number) for number in range(5)]
 
 
+@pytest.mark.requirement("U-3")
 def test_U_3_never_more_than_the_credit(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as peer:
         peer.stored(node, *[FRESH] * 30)
@@ -271,6 +286,7 @@ def test_U_3_never_more_than_the_credit(house: GatewayProcess, node: str) -> Non
             peer.nothing(0.05)
 
 
+@pytest.mark.requirement("U-4")
 def test_U_4_a_drain_sends_what_is_there_and_uses_the_credit_up(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as peer:
         peer.stored(node, *[FRESH] * 3)
@@ -288,6 +304,7 @@ def test_U_4_a_drain_sends_what_is_there_and_uses_the_credit_up(house: GatewayPr
         peer.receive(1)
 
 
+@pytest.mark.requirement("Q-1")
 def test_dispositions_in_ranges_and_out_of_order(house: GatewayProcess, node: str) -> None:
     with Peer(house.port) as peer:
         got = given(house, peer, "queue", node, 10)

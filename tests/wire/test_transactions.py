@@ -41,6 +41,7 @@ def there(peer: Peer, node: str, count: int) -> list[Seen]:
 # -- the control link
 
 
+@pytest.mark.requirement("W-2")
 def test_T_C1_to_T_C5_a_coordinator_offers_what_is_held_and_nothing_else(peer: Transacting) -> None:
     attached = peer.control()
     target = attached.field(6)
@@ -55,6 +56,7 @@ def test_1_3_F_version_9_9_refuses_the_coordinator(tmp_path_factory: pytest.Temp
             assert peer.refused() == "amqp:not-implemented"
 
 
+@pytest.mark.requirement("W-19")
 def test_T_D1_W_19_a_declare_is_answered_with_an_id_of_at_most_32_octets(peer: Transacting) -> None:
     transaction = peer.begun()
     assert 0 < len(transaction) <= 32
@@ -62,6 +64,7 @@ def test_T_D1_W_19_a_declare_is_answered_with_an_id_of_at_most_32_octets(peer: T
     assert peer.declare() != transaction
 
 
+@pytest.mark.requirement("W-20")
 def test_W_20_a_session_has_one_transaction_and_it_belongs_to_that_session(peer: Transacting, node: str) -> None:
     peer.publisher(node)
     transaction = peer.begun()
@@ -75,6 +78,7 @@ def test_W_20_a_session_has_one_transaction_and_it_belongs_to_that_session(peer:
     assert peer.discharge(transaction) == "accepted"
 
 
+@pytest.mark.requirement("W-20")
 def test_W_20_the_next_declare_may_be_sent_right_behind_a_discharge(peer: Transacting, node: str) -> None:
     peer.publisher(node)
     transaction = peer.begun()
@@ -87,6 +91,7 @@ def test_W_20_the_next_declare_may_be_sent_right_behind_a_discharge(peer: Transa
     assert said[declare] == ("declared", True)
 
 
+@pytest.mark.requirement("W-21")
 def test_W_21_descriptors_may_be_symbolic(peer: Transacting, node: str) -> None:
     peer.publisher(node)
     peer.control()
@@ -100,6 +105,7 @@ def test_W_21_descriptors_may_be_symbolic(peer: Transacting, node: str) -> None:
     assert len(there(peer, node, 1)) == 1
 
 
+@pytest.mark.requirement("W-12")
 @pytest.mark.parametrize(
     ("said", "condition"),
     [
@@ -115,12 +121,14 @@ def test_what_is_no_request_ends_the_control_link(peer: Transacting, said: bytes
     assert peer.detached(CONTROL) == condition
 
 
+@pytest.mark.requirement("W-19")
 def test_W_19_a_distributed_transaction_is_refused(peer: Transacting) -> None:
     peer.control()
     peer.send(frames.declare(peer.number(), global_id=b"xid"))
     assert list(peer.told(1).values()) == [("rejected:amqp:not-implemented", True)]
 
 
+@pytest.mark.requirement("W-13")
 @pytest.mark.parametrize("fail", [False, True])
 def test_W_13_an_unknown_id_is_rejected_or_where_that_is_no_outcome_ends_the_link(
     peer: Transacting, fail: bool
@@ -138,6 +146,7 @@ def test_W_13_an_unknown_id_is_rejected_or_where_that_is_no_outcome_ends_the_lin
 # -- posting
 
 
+@pytest.mark.requirement("W-5", "W-8", "W-9")
 def test_P_A6_T_P1_W_5_W_8_W_9_what_is_posted_is_there_when_it_is_discharged(peer: Transacting, node: str) -> None:
     peer.publisher(node)
     transaction = peer.begun()
@@ -149,6 +158,7 @@ def test_P_A6_T_P1_W_5_W_8_W_9_what_is_posted_is_there_when_it_is_discharged(pee
     assert [event.payload for event in there(peer, node, 2)] == [ONE, TWO]
 
 
+@pytest.mark.requirement("W-7", "W-14")
 def test_W_7_W_14_what_is_rolled_back_never_was(peer: Transacting, node: str) -> None:
     credit = peer.publisher(node)
     transaction = peer.begun()
@@ -190,6 +200,7 @@ def test_1_3_I_a_presettled_message_that_cannot_be_makes_the_discharge_fail(peer
     assert peer.discharge(transaction, fail=True) == "accepted"
 
 
+@pytest.mark.requirement("W-4")
 def test_P_A2_W_4_what_yields_no_event_is_rejected_inside_and_settled_at_the_end(peer: Transacting, node: str) -> None:
     peer.publisher(node)
     transaction = peer.begun()
@@ -203,6 +214,7 @@ def test_P_A2_W_4_what_yields_no_event_is_rejected_inside_and_settled_at_the_end
     assert len(there(peer, node, 1)) == 1
 
 
+@pytest.mark.requirement("W-18")
 def test_W_18_a_message_for_a_transaction_that_is_not_there(peer: Transacting, node: str) -> None:
     peer.publisher(node)
     peer.publisher(node, handle=1)
@@ -235,6 +247,7 @@ def test_the_order_of_a_link_holds_across_its_transaction(peer: Transacting, nod
 # -- retiring
 
 
+@pytest.mark.requirement("W-10")
 def test_S_A8_T_S1_W_10_an_outcome_inside_a_transaction_is_carried_out_by_its_discharge(
     peer: Transacting, node: str
 ) -> None:
@@ -250,6 +263,7 @@ def test_S_A8_T_S1_W_10_an_outcome_inside_a_transaction_is_carried_out_by_its_di
     assert [event.payload for event in there(peer, node, 1)] == [TWO]
 
 
+@pytest.mark.requirement("W-10")
 def test_W_10_after_a_rollback_it_is_the_consumers_as_before(peer: Transacting, node: str) -> None:
     peer.stored(node, ONE)
     peer.consumer(node, credit=5)
@@ -265,6 +279,7 @@ def test_W_10_after_a_rollback_it_is_the_consumers_as_before(peer: Transacting, 
     there(peer, node, 0)
 
 
+@pytest.mark.requirement("W-4")
 @pytest.mark.parametrize(("default", "count"), [(None, 0), (frames.state("modified", True), 1)], ids=["unset", "JMS"])
 def test_W_4_what_the_consumer_settled_itself_gets_the_default_outcome_on_rollback(
     peer: Transacting, node: str, default: object, count: int
@@ -292,6 +307,7 @@ def test_a_consumer_may_close_before_the_discharge(peer: Transacting, node: str)
     assert [event.payload for event in there(peer, node, 1)] == [TWO]
 
 
+@pytest.mark.requirement("W-18")
 def test_W_18_an_outcome_for_a_transaction_that_is_not_there_ends_the_link(peer: Transacting, node: str) -> None:
     peer.stored(node, ONE)
     peer.consumer(node, credit=1)
@@ -328,6 +344,7 @@ def test_several_nodes_of_both_kinds_in_one_transaction(peer: Transacting, node:
     there(peer, orders, 0)
 
 
+@pytest.mark.requirement("W-15")
 def test_W_15_with_its_control_link_a_transaction_ends(peer: Transacting, node: str) -> None:
     peer.stored(node, ONE)
     peer.consumer(node, credit=1)
@@ -348,6 +365,7 @@ def test_W_15_with_its_control_link_a_transaction_ends(peer: Transacting, node: 
     there(peer, node, 0)
 
 
+@pytest.mark.requirement("W-15")
 @pytest.mark.parametrize("end", [frames.end(), frames.close(), None], ids=["session", "connection", "socket"])
 def test_an_undischarged_transaction_is_rolled_back_when_its_peer_goes(
     either: GatewayProcess, node: str, end: bytes | None
