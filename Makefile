@@ -57,8 +57,8 @@ bench: setup ## measure against Artemis and a bare producer, in one run (BENCH=-
 simulate: setup ## one simulated world (SEED=n)
 	@$(BIN)/python -m tests.simulation --seed $(SEED)
 
-torture: setup ## kill and starve a real gateway and its realm, then look for what was lost (SEED=n REALM=kafka CRASH_POINTS=20 TORTURE=args)
-	@$(BIN)/python -m tests.torture --seed $(SEED) --realm $(REALM) $(if $(CRASH_POINTS),--crash-points $(CRASH_POINTS)) $(TORTURE)
+torture: setup ## kill and starve a real gateway and its realm, then look for what was lost (SEED=n REALM=kafka BROKERS=3 CRASH_POINTS=20 TORTURE=args)
+	@$(BIN)/python -m tests.torture --seed $(SEED) --realm $(if $(filter 3,$(BROKERS)),cluster,$(REALM)) $(if $(CRASH_POINTS),--crash-points $(CRASH_POINTS)) $(TORTURE)
 
 mappings-check: setup ## is every combination of every profile decided by exactly one rule?
 	@$(BIN)/realmgate mappings check

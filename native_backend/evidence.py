@@ -50,7 +50,7 @@ class Evidence:
             self._submit(record)
 
     def _submit(self, record: Record) -> None:
-        self._services.log.append(Append(record.topic, 0, [record.key], [record.value], record))
+        self._services.log.append(Append(record.topic, 0, [record.key], [record.value], record, aside=True))
 
     def _keep(self, record: Record) -> None:
         if self._kept_bytes + len(record.value) > self._services.limits.evidence_bytes:

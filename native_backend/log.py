@@ -89,7 +89,8 @@ class Append:
     """One batch for one partition, stored in order. The driver completes it in one or several `Appended`.
 
     `keys` and `values` have equal length; all of the keys are `HeadedKey`s or none is. `owner` is the caller's; no
-    driver looks at it.
+    driver looks at it. `aside`: nobody waits for it. It may take longer than what is published, and whatever becomes
+    of it must not make the result of what is published unknown.
     """
 
     topic: str
@@ -98,6 +99,7 @@ class Append:
     values: Strings
     owner: Any = None
     offsets: list[int] = field(default_factory=list)  # the driver's scratch; read `Appended` instead
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

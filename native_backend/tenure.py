@@ -17,6 +17,7 @@ import orjson
 from native_backend.log import FORMAT, Failure, Log, LogError
 
 VERSION = 1
+UNSAID_MS = 5000  # the lease of an owner of a release that did not say how long it was
 _BATCH = 1000
 What = Literal["ask", "take", "hold", "release"]
 
@@ -77,7 +78,7 @@ class Tenure:
             self.asked = offset
         elif not self.run or (what == "take" and term == self.term + 1 and record["after"] == self.at):
             self.term, self.run, self.process = term, run, record["process"]
-            self.lease_s = record["lease_ms"] / 1000
+            self.lease_s = record.get("lease_ms", UNSAID_MS) / 1000
             self.released, self.at = what == "release", offset
         elif (term, run) == (self.term, self.run) and what != "take":  # a take again: the log stored it twice
             self.released, self.at = what == "release", offset

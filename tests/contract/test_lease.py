@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
+import orjson
 import pytest
 
 from native_backend.answers import SubscriptionLost
@@ -167,3 +169,22 @@ def test_the_order_of_the_log_decides_who_owns(world: World, start: Start) -> No
     log.trim(lease_topic(prefix), 0, last.at)
     assert tenure().run == "c"
     assert put("hold", "c", last).at > last.at
+
+
+def test_a_lease_of_a_release_that_did_not_say_how_long_it_is(world: World, start: Start) -> None:
+    """It was five seconds there."""
+    first = start(SHARP)
+    log, prefix = first.log, f"{first.prefix}.before"
+    log.create_topics([TopicSpec(lease_topic(prefix))])
+    tenure = Tenure()
+    for what, released in (("take", False), ("release", True)):
+        record = orjson.loads(encode_lease(cast(What, what), tenure, "earlier", {}, 0, 7.0))
+        del record["lease_ms"]
+        end = log.put(lease_topic(prefix), b"earlier", orjson.dumps(record)) + 1
+        while tenure.position < end:
+            tenure.read(log, prefix, 10.0)
+        assert (tenure.run, tenure.released, tenure.lease_s) == ("earlier", released, 5.0)
+    after = Gateway(world, prefix, SHARP)
+    after.open()
+    assert after.publish(after.create("orders"), bodies(1))
+    after.close()

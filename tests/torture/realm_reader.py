@@ -9,17 +9,19 @@ import json
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaTimeoutError
 
 from tests.torture.history import Said, read_body
 
 Record = tuple[int, bytes | None, bytes | None]  # offset, key, value
 Place = tuple[str, str]  # node, durable
+PATIENCE = 3  # more attempts at reading, of half a minute each
 TERMINAL = ("acknowledge", "discard", "dead-letter", "expired", "filtered", "evicted")
 
 
@@ -47,7 +49,14 @@ class Kept:
 
 
 def read_kafka(bootstrap: str, prefix: str) -> Kept:
-    """Committed records only."""
+    """Committed records only. A cluster that has just lost a broker may take its time."""
+    for _ in range(PATIENCE):
+        with suppress(KafkaTimeoutError):
+            return _read_kafka(bootstrap, prefix)
+    return _read_kafka(bootstrap, prefix)
+
+
+def _read_kafka(bootstrap: str, prefix: str) -> Kept:
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap.split(","), isolation_level="read_committed", consumer_timeout_ms=1000
     )

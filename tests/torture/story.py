@@ -11,6 +11,7 @@ from tests.torture.history import Row, Said
 from tests.torture.realm_reader import Place
 
 TERMINAL = ("accepted", "rejected")
+UNHEARD_MS = 5000  # what a peer was not told of may be under way so long after its link: twice the publishers' deadline
 
 
 @dataclass(slots=True)
@@ -31,6 +32,7 @@ class Attempt:
     """One message on one link. `outcome` is "" while nothing is known."""
 
     node: str
+    link: int
     peer: int
     number: int
     txn: int
@@ -91,7 +93,7 @@ class Story:
         self.answered: dict[Place, list[Settle]] = defaultdict(list)
         self.damaged: list[tuple[Place, int]] = []
         self.txns: dict[int, Txn] = defaultdict(Txn)
-        self.unknown: dict[str, list[int]] = defaultdict(list)  # node -> when a publisher was told that it is not known
+        self.unknown: list[int] = []  # when a publisher was told that it is not known
         self.kills: list[tuple[str, int]] = []  # what, deliveries in flight
         for at, (kind, ms, *fields) in enumerate(rows):
             self._add(at, kind, ms, fields)
@@ -104,14 +106,14 @@ class Story:
             self.links[fields[0]].ended_ms = ms
         elif kind == "send":
             link, index, number, txn = fields
-            self.attempts[link, index] = Attempt(self.links[link].node, self.links[link].peer, number, txn, ms)
+            self.attempts[link, index] = Attempt(self.links[link].node, link, self.links[link].peer, number, txn, ms)
             if txn:
                 self.txns[txn].attempts.append((link, index))
         elif kind == "told":
             attempt = self.attempts[fields[0], fields[1]]
             attempt.outcome, attempt.told_ms = fields[2], ms
             if fields[2] == "released" and not attempt.txn:
-                self.unknown[attempt.node].append(ms)
+                self.unknown.append(ms)
         elif kind == "received":
             link, eid, peer, number, sender, index, count, again = fields
             said = Said(peer, number, sender, index)
@@ -130,11 +132,14 @@ class Story:
             raise ValueError(f"row {at}: what is {kind!r}?")
 
     def is_doubtful(self, attempt: Attempt) -> bool:
-        """While it was on its way, the same node had a publish of unknown result. Kafka's producer then begins a new
-        epoch, and what it sends again under that the broker cannot tell from new."""
-        times = self.unknown[attempt.node]
-        at = bisect_left(times, attempt.sent_ms)
-        return at < len(times) and (not attempt.told_ms or times[at] <= attempt.told_ms)
+        """While it was on its way, some publish had an unknown result. One producer has them all, of whatever nodes; it
+        then begins a new epoch, and what it sends again under that the broker cannot tell from new. A transaction has
+        its own."""
+        if attempt.txn:
+            return False
+        until_ms = attempt.told_ms or self.links[attempt.link].ended_ms + UNHEARD_MS
+        at = bisect_left(self.unknown, attempt.sent_ms)
+        return at < len(self.unknown) and self.unknown[at] <= until_ms
 
     def _settlement(self, at: int, kind: str, fields: list) -> None:  # type: ignore[type-arg]
         place = self.links[fields[0]].place

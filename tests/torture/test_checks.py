@@ -270,8 +270,33 @@ def test_what_at_least_once_and_unknown_results_allow_is_no_breach(scene: Scene)
 def test_a_double_is_forgiven_only_while_a_result_was_unknown(scene: Scene) -> None:
     _duplicated(scene)
     assert scene.found() == {"duplicated"}
-    scene.rows.insert(scene.find("told", 1, 2), ("told", scene.rows[scene.find("send", 1, 2)][1], 1, 1, "released", ""))
+    unknown = ("told", scene.rows[scene.find("send", 1, 2)][1], 1, 1, "released", "")
+    scene.rows.insert(scene.find("told", 1, 2), unknown)
     assert scene.found() == set()
+    scene.replace("told", 1, 1, "released", by=(6, 1, "released", ""))
+    assert scene.found() == set(), "one producer sends to both nodes"
+    scene.replace("told", 6, 1, "released", by=(6, 1, "accepted", ""))
+    assert scene.found() == {"duplicated"}
+
+
+def test_a_double_is_not_forgiven_long_after_its_link(scene: Scene) -> None:
+    """What nobody was told of may have been under way when a result was unknown, but not for ever."""
+    _duplicated(scene)
+    told = scene.find("told", 1, 2)
+    ended_ms = scene.rows[told][1]
+    scene.rows[told] = ("end", ended_ms, 1, "cut")
+    scene.rows.append(("told", ended_ms + 1000, 6, 1, "released", ""))
+    assert scene.found() == set()
+    scene.rows[-1] = ("told", ended_ms + 10_000, 6, 1, "released", "")
+    assert scene.found() == {"duplicated"}
+
+
+def test_a_transaction_is_never_doubled(scene: Scene) -> None:
+    _duplicated(scene)
+    send = scene.find("send", 1, 2)
+    scene.rows[send] = (*scene.rows[send][:5], 9)
+    scene.rows.insert(send + 1, ("told", scene.rows[send][1], 6, 1, "released", ""))
+    assert "duplicated" in scene.found()
 
 
 def test_an_aborted_retirement_that_is_kept_is_seen(scene: Scene) -> None:

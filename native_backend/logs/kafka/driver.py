@@ -1,9 +1,9 @@
 """`KafkaLog`: the log port on Kafka.
 
-Appends go out by one idempotent producer, transactions by a producer a shard on its own thread, readers are one
-consumer each; control calls by kafka-python. `poll` serves the callbacks and has to be called about every millisecond
-while anything is under way. May import: the standard library, confluent-kafka, `native_backend.log`, `retrying`,
-`rights`, this driver.
+Appends go out by one idempotent producer, evidence by another (ADR 0051), transactions by a producer a shard on its
+own thread, readers are one consumer each; control calls by kafka-python. `poll` serves the callbacks and has to be
+called about every millisecond while anything is under way. May import: the standard library, confluent-kafka,
+`native_backend.log`, `retrying`, `rights`, this driver.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from native_backend.logs.kafka import settings
 from native_backend.logs.kafka.control import Control, Positions
 from native_backend.logs.kafka.entry import Entry, quieten
 from native_backend.logs.kafka.headed_producer import HeadedProducer
+from native_backend.logs.kafka.producer import NOBODY
 from native_backend.logs.kafka.producer import Producer as ColumnProducer
 from native_backend.logs.kafka.publisher import Publisher
 from native_backend.logs.kafka.ranges import Putter, Ranges
@@ -60,15 +61,10 @@ class KafkaLog:
             told = f"realm.client: {', '.join(one_sided)}: the client for control calls knows no such setting"
             raise LogError(Failure("unexpected", told))
         self.descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        config = settings.publish(bootstrap, client, self._entry.on_error)
-        in_flight_max, record_bytes_max = config["queue.buffering.max.messages"], config["message.max.bytes"]
+        on_error = self._entry.on_error
         try:
-            self._publisher = Publisher(
-                lambda: ColumnProducer(config, self.descriptor),
-                lambda: HeadedProducer(config),
-                int(str(in_flight_max)),
-                int(str(record_bytes_max)),
-            )
+            self._publisher = _publisher(settings.publish(bootstrap, client, on_error), self.descriptor)
+            self._evidence = _publisher(settings.evidence(bootstrap, client, on_error), NOBODY)
             Consumer(settings.tail(bootstrap, client, self._entry.on_error)).close()  # a wrong setting is told now
         except (KafkaException, ValueError) as error:
             os.close(self.descriptor)
@@ -84,7 +80,7 @@ class KafkaLog:
         self._watch = Watch(lambda names: self._control.describe(names, WATCH_S))
 
     def append(self, batch: Append) -> None:
-        self._publisher.append(batch)
+        (self._evidence if batch.aside else self._publisher).append(batch)
 
     def transact(self, shard: str, writes: Sequence[Write], owner: object) -> None:
         slot = self._slots.get(shard)
@@ -101,7 +97,7 @@ class KafkaLog:
         return KafkaReader(config, self._watch, topic, partition, start, stamped, headed)
 
     def poll(self) -> list[Completion]:
-        completions: list[Completion] = [*self._publisher.poll()]
+        completions: list[Completion] = [*self._publisher.poll(), *self._evidence.poll()]
         for slot in [*self._retired, *self._slots.values()]:
             completions += slot.poll()
         if self._retired:
@@ -175,10 +171,13 @@ class KafkaLog:
             return
         self._is_closed = True
         deadline = time.monotonic() + deadline_s
-        while not self._publisher.is_idle and time.monotonic() < deadline:
-            self._publisher.poll()
+        producers = (self._publisher, self._evidence)
+        while not all(producer.is_idle for producer in producers) and time.monotonic() < deadline:
+            for producer in producers:
+                producer.poll()
             time.sleep(_CLOSE_PAUSE_S)
-        self._publisher.close()
+        for producer in producers:
+            producer.close()
         for slot in self._slots.values():
             slot.retire(max(deadline - time.monotonic(), 0.1))
         self._watch.stop(max(deadline - time.monotonic(), 0.1))
@@ -186,3 +185,13 @@ class KafkaLog:
         self._putter.close()
         self._control.close(max(deadline - time.monotonic(), 0.1))
         os.close(self.descriptor)
+
+
+def _publisher(config: settings.Config, ready: int) -> Publisher:
+    """`ready`: an eventfd that is to tell of answers, or `NOBODY`."""
+    return Publisher(
+        lambda: ColumnProducer(config, ready),
+        lambda: HeadedProducer(config),
+        int(str(config["queue.buffering.max.messages"])),
+        int(str(config["message.max.bytes"])),
+    )

@@ -1,5 +1,5 @@
-"""The producer of events and evidence: `ColumnProducer` with this driver's errors and logging; and the end of the other
-producers, which are confluent-kafka's.
+"""The producers of events and of evidence: `ColumnProducer` with this driver's errors and logging; and the end of the
+other producers, which are confluent-kafka's.
 
 May import: the standard library, confluent-kafka, `native_backend.strings`, this driver.
 """
@@ -17,6 +17,7 @@ from native_backend.strings import Strings
 
 _LOG = logging.getLogger("librdkafka")
 _LEVELS = (logging.CRITICAL,) * 3 + (logging.ERROR, logging.WARNING, logging.INFO, logging.INFO, logging.DEBUG)
+NOBODY = -1  # is to be told when there is something to poll
 Errors = list[tuple[int, int, str]]  # index, code, words
 
 
@@ -24,7 +25,7 @@ class Producer:
     """Used by one thread, but for `look_up`. Raises ValueError for settings that librdkafka does not take."""
 
     def __init__(self, config: Config, ready: int) -> None:
-        """`ready`: an eventfd, readable when there is something to poll."""
+        """`ready`: an eventfd, readable when there is something to poll; or `NOBODY`."""
         words = {name: _word(value) for name, value in config.items() if name not in ("error_cb", "logger")}
         self._on_error: OnError = config["error_cb"]  # type: ignore[assignment]
         self._columns = ColumnProducer(cimpl.__file__, words)
@@ -52,7 +53,7 @@ class Producer:
 
     def hush(self) -> None:
         """Nobody is to be told any more when there is something to poll."""
-        self._columns.wake(-1)
+        self._columns.wake(NOBODY)
 
     def close(self) -> None:
         """Blocks. What is on its way is given up."""

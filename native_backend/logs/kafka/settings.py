@@ -20,6 +20,8 @@ IN_FLIGHT_MAX = 1_000_000
 LAUNCH_MESSAGES = 256
 """librdkafka sends as many at once, without lingering; the publisher launches no more of a partition at a time."""
 DELIVERY_TIMEOUT_MS = 60_000
+EVIDENCE_TIMEOUT_MS = 300_000
+"""At least so long evidence is tried: what has no answer by then is not written again."""
 TRANSACTION_TIMEOUT_MS = 10_000
 
 PRODUCER_ONLY = (
@@ -78,7 +80,7 @@ def one_sided(client: Client) -> list[str]:
 
 
 def publish(bootstrap: str, client: Client, on_error: OnError) -> Config:
-    """The producer of events and evidence."""
+    """The producer of events."""
     return {
         **_connection(bootstrap),
         "linger.ms": 1,
@@ -92,6 +94,13 @@ def publish(bootstrap: str, client: Client, on_error: OnError) -> Config:
         "error_cb": on_error,
         "logger": logging.getLogger("librdkafka"),
     }
+
+
+def evidence(bootstrap: str, client: Client, on_error: OnError) -> Config:
+    """The producer of evidence. A record that passes its deadline makes librdkafka begin a new epoch, and what was
+    under way then may be stored twice: messages must not be because of evidence, nor evidence because of messages."""
+    config = publish(bootstrap, client, on_error)
+    return {**config, "delivery.timeout.ms": max(EVIDENCE_TIMEOUT_MS, int(str(config["delivery.timeout.ms"])))}
 
 
 def single(bootstrap: str, client: Client, on_error: OnError) -> Config:

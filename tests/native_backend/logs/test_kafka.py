@@ -167,6 +167,29 @@ def test_an_append_that_is_not_acknowledged_in_time_is_in_doubt() -> None:
     log.close(0.5)
 
 
+def test_evidence_outlives_what_is_published() -> None:
+    """A deadline that passes makes librdkafka begin a new epoch, and doubles what was under way: not for evidence."""
+    log = open_kafka(f"127.0.0.1:{free_port()}", {"delivery.timeout.ms": 300})
+    log.append(Append("x.outcomes", 0, [b"k"], [b"v"], "evidence", aside=True))
+    log.append(Append("x", 0, [b"k"], [b"v"], "published"))
+    (answer,) = answered(log, 1)
+    assert isinstance(answer, Appended)
+    assert answer.batch.owner == "published"
+    until = time.monotonic() + 1.5  # librdkafka looks for what is overdue once a second
+    while time.monotonic() < until:
+        assert log.poll() == []
+        time.sleep(0.01)
+    log.close(0.1)
+
+
+def test_evidence_is_stored_like_anything_else(log: Log, topic: str) -> None:
+    log.append(Append(topic, 0, [b"k"], [b"evidence"], aside=True))
+    answered(log, 1)
+    log.append(Append(topic, 0, [b"k"], [b"published"]))
+    answered(log, 1)
+    assert log.read_range(topic, 0, 0, 10).values == [b"evidence", b"published"]
+
+
 @pytest.mark.parametrize("name", ["no.such.setting", "fetch.no.such.setting"])
 def test_a_client_setting_that_does_not_exist_is_told_at_once(name: str) -> None:
     with pytest.raises(LogError, match=rf"realm\.client.*{name}"):
