@@ -1,9 +1,9 @@
 """The journal: the truth about acknowledgement, one fenced transaction at a time for everything that is waiting.
 
 `Settlement`s and `Unit`s gather; a transaction begins when none is in flight and the last one began
-`journal_interval_s` ago, or at once when `journal_events` wait. It carries their event writes, then the journal's
-record. A record stored makes its items true, in order. One that fails for a reason that may concern one item only is
-tried again item by item.
+`journal_interval_s` ago, or at once when `journal_events` wait; and when the log has rested. It carries their event
+writes, then the journal's record. A record stored makes its items true, in order. One that fails for a reason that may
+concern one item only is tried again item by item.
 A transaction of unknown result (or that was fenced) is resolved before anybody is answered: make sure that the shard is
 still ours, claim again, read the journal's tail up to a mark written after the claim, apply or submit again. Another
 owner, or another run's records in that tail, ends this process's ownership for good.
@@ -88,7 +88,7 @@ class Journal:
         self._singly: list[list[Item]] = []  # to be tried one after another, before what is waiting
         self._batch: _Batch | None = None
         self._n = 0
-        self._begin_s = float("-inf")
+        self._begin_s = self._rested_s = float("-inf")
         self._retry_s: float | None = None  # when to do `_again`
         self._again: Callable[[], None] = self._transact
         self._interval_s = limits.journal_interval_s if log.poll_interval_s > 0 else 0.0
@@ -147,7 +147,7 @@ class Journal:
             self._begin(self._singly.pop(0))
         elif self._waiting:
             full = self._count >= self._limits.journal_events or self._bytes >= self._limits.transaction_bytes
-            if full or now_s - self._begin_s >= self._interval_s:
+            if now_s >= self._rested_s and (full or now_s - self._begin_s >= self._interval_s):
                 self._begin_s = now_s
                 self._begin(self._gather())
 
@@ -183,6 +183,7 @@ class Journal:
         if batch is None or transacted.owner is not batch:  # given up when this process was fenced
             return
         failure = transacted.failure
+        self._rested_s = self._clock.monotonic_s() + transacted.rest_s
         if failure is None:
             self._stored(batch, transacted.offsets[: len(batch.events)], transacted.offsets[-1] + 1)
         elif failure.cause in _IN_DOUBT:

@@ -129,11 +129,13 @@ class Write:
 @dataclass(frozen=True, slots=True)
 class Transacted:
     """A transaction ended. `failure` None: all of it is stored, at `offsets` (one for each write). `indeterminate`:
-    it may have been; `claim` the shard again, then read the journal to learn. Any other cause: none of it is stored."""
+    it may have been; `claim` the shard again, then read the journal to learn. Any other cause: none of it is stored.
+    `rest_s`: one that is handed over earlier waits for so long; who gathers meanwhile carries more, no later."""
 
     owner: Any
     offsets: list[int]
     failure: Failure | None = None
+    rest_s: float = 0.0
 
 
 Completion = Appended | Transacted

@@ -25,7 +25,38 @@ from native_backend.logs.kafka.publisher import UNKNOWN
 
 TRANSACTION_S = 5.0
 ABORT_S = 2.0
+REFUSED_S = 0.02
+BREATH_MIN_S, BREATH_MAX_S, BREATH_STEP_S = 0.001, 0.008, 0.001
+BREATH_PATIENCE = 200  # transactions that went well, for one that came too early
 GRACE_S = 3.0  # a call may overrun its own time; after this nobody waits for it
+
+
+@dataclass(eq=False, slots=True)
+class Breath:
+    """How long after a commit the next transaction begins, in seconds.
+
+    The broker answers a commit before the last marker is written. Who comes earlier is refused, and librdkafka then
+    waits 20 ms whatever it is told; who comes later has waited for nothing. How long the markers take depends on the
+    broker and on what else it does, so it is learnt: an early one costs as much as many that went well give back.
+    """
+
+    seconds: float = 0.002
+    free_at: float = 0.0
+
+    @property
+    def rest(self) -> float:
+        """What is left of it."""
+        return max(self.free_at - time.monotonic(), 0.0)
+
+    def learn(self, took: float) -> None:
+        """`took`: from the beginning of a transaction until its records were stored."""
+        if took >= REFUSED_S:
+            self.seconds = min(self.seconds + BREATH_STEP_S, BREATH_MAX_S)
+        else:
+            self.seconds = max(self.seconds - BREATH_STEP_S / BREATH_PATIENCE, BREATH_MIN_S)
+
+    def committed(self) -> None:
+        self.free_at = time.monotonic() + self.seconds
 
 
 @dataclass(eq=False, slots=True)
@@ -57,6 +88,7 @@ class Slot:
         self._answers: deque[Transacted] = deque()
         self._lock = threading.Lock()
         self._broken: Failure | None = None
+        self._breath = Breath()
         self._thread = threading.Thread(target=self._run, name=f"kafka-slot-{shard}", daemon=True)
         self._thread.start()
 
@@ -100,17 +132,22 @@ class Slot:
                 return
             job.is_answered = True
             offsets = job.offsets if failure is None else [-1] * len(job.writes)
-            self._answers.append(Transacted(job.owner, offsets, failure))
+            self._answers.append(Transacted(job.owner, offsets, failure, self._breath.rest))
 
     def _carry_out(self, job: Job) -> Failure | None:
-        deadline = time.monotonic() + TRANSACTION_S
+        time.sleep(self._breath.rest)
+        began = time.monotonic()
+        deadline = began + TRANSACTION_S
         try:
             self._producer.begin_transaction()
             failure = self._send(job, deadline)
         except (KafkaException, SystemError) as error:
             failure = failure_in(error)
         if failure is None:
-            return self._commit(deadline)
+            self._breath.learn(time.monotonic() - began)
+            failure = self._commit(deadline)
+            self._breath.committed()
+            return failure
         self._abort()
         if self._broken is not None:
             return self._broken

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
 from native_backend.log import Transacted, Write
-from native_backend.logs.kafka.slot import Slot
+from native_backend.logs.kafka.slot import BREATH_MAX_S, BREATH_MIN_S, REFUSED_S, Breath, Slot
 
 
 class FakeMessage:
@@ -91,3 +92,50 @@ def test_a_commit_that_must_be_aborted_is_certainly_not_stored() -> None:
     assert answer.failure is not None
     assert (answer.failure.cause, producer.aborted) == ("unavailable", 1)
     slot.retire(5.0)
+
+
+class SteadyProducer(SlowProducer):
+    """Notes when a transaction begins, and refuses the first ones: they take 20 ms longer."""
+
+    def __init__(self, refused: int) -> None:
+        super().__init__(None)
+        self._refused = refused
+        self.begun: list[float] = []
+
+    def begin_transaction(self) -> None:
+        self.begun.append(time.monotonic())
+
+    def flush(self, _timeout: float) -> int:
+        if len(self.begun) <= self._refused:
+            time.sleep(REFUSED_S)
+        return 0
+
+
+def test_the_broker_has_a_moment_after_each_commit() -> None:
+    producer = SteadyProducer(0)
+    slot: Any = Slot("s", producer)  # type: ignore[arg-type]
+    answers = [outcome(slot) for _ in range(10)]
+    slot.retire(5.0)
+    assert all(0.0 < answer.rest_s <= BREATH_MAX_S for answer in answers), "who gathers hears how long he may"
+    gaps = [later - earlier for earlier, later in pairwise(producer.begun)]
+    assert min(gaps) >= BREATH_MIN_S
+
+
+def test_the_moment_grows_with_every_refusal_and_shrinks_again() -> None:
+    breath = Breath()
+    first = breath.seconds
+    for _ in range(3):
+        breath.learn(REFUSED_S)
+    grown = breath.seconds
+    assert grown > first
+    for _ in range(50):
+        breath.learn(REFUSED_S)
+    assert breath.seconds == BREATH_MAX_S
+    for _ in range(10_000):
+        breath.learn(0.002)
+    assert breath.seconds == BREATH_MIN_S
+    producer = SteadyProducer(4)
+    slot: Any = Slot("s", producer)  # type: ignore[arg-type]
+    rests = [outcome(slot).rest_s for _ in range(4)]
+    slot.retire(5.0)
+    assert max(rests) > first
