@@ -38,8 +38,8 @@ class Admission:
     def __init__(self, connection: Connection, link: Incoming | Outgoing) -> None:
         self.connection = connection
         self.link = link
-        self.terminus = read_terminus(link.attach)
         self._house = connection.gateway
+        self.terminus = read_terminus(link.attach, self._house.settings.nodes.addresses)
         self._created = False
         self._node: Node | None = None
         self._held: HeldSource | None = None
@@ -80,7 +80,7 @@ class Admission:
             if not self._house.realm.access.may_create(self.connection.subject):
                 self._refuse(self._attached("access-denied", "attach"), "access-denied", "not-granted")
                 return
-            self._house.realm.create_node(self.terminus.node, self.terminus.wanted_kind, self)  # type: ignore[arg-type]
+            self._house.realm.create_node(self.terminus.node, self.terminus.wanted_kind, self)
         else:
             self._decide(found.node)
 
@@ -90,6 +90,8 @@ class Admission:
 
     def _decide(self, node: Node | None) -> None:
         terminus = self.terminus
+        if node is not None and terminus.kind not in (None, node.kind):
+            node = None  # there is no queue of a channel's name, and no channel of a queue's
         known = terminus.address == "node" and node is not None
         decision = self._tables()["attach"].decide(
             direction=terminus.direction,
@@ -135,7 +137,7 @@ class Admission:
         if subscription in ("durable", "shared", "volatile"):
             mode, terms = "durable", asked_terms(self.terminus, subscription)
             name = durable_name(self.connection.container, self.link.name, terms, self.terminus.everybody)
-            self._held = held_source(self.terminus.node, name, terms)
+            self._held = held_source(self.terminus.asked, name, terms)
         request = Subscribe(
             node,
             mode,  # type: ignore[arg-type]
@@ -145,7 +147,7 @@ class Admission:
             terms,
             selection,
             self.terminus.filters.start,
-            only_here=mode == "durable" and self.terminus.wanted_kind == "channel",  # a topic: as JMS moves it
+            only_here=mode == "durable" and self.terminus.kind == "channel",  # a topic: as JMS moves it
         )
         self._house.realm.subscribe(request, self)
 

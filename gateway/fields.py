@@ -2,7 +2,8 @@
 
 A shape reads one value and names everything that is wrong with it; it gives None then. Source: the configuration of
 issue 3; nothing is guessed, a wrong value is refused with what to write instead.
-May import: `gateway.limits`, `gateway.users`, `mappings`, `transformers`, the standard library.
+May import: `gateway.addresses`, `gateway.limits`, `gateway.users`, `mappings`, `native_backend.nodes`, `transformers`,
+the standard library.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gateway.addresses import QUEUE_PREFIXES, SHIPPED, TOPIC_PREFIXES
 from gateway.limits import limit_fields
 from gateway.users import MECHANISMS
 from mappings.vocabulary import DEFAULT_PROFILE, PROFILES
 from mappings.yaml_lines import Node, Problem, suggest
+from native_backend.nodes import KINDS
 from transformers import TRANSFORMERS, TransformerError, event_transformer
 
 REQUIRED: Final = object()
@@ -274,6 +277,24 @@ FIELDS: tuple[Field, ...] = (
         sequence(text("a pattern", '"orders.*"'), "a list of patterns", '["orders.*"]'),
         (),
         "whole-name patterns (`*`, `?`, `[...]`, case counts) of nodes that an attach creates; others must exist",
+    ),
+    Field(
+        "nodes.default_kind",
+        choice(KINDS),
+        SHIPPED.default_kind,
+        "what such a node is where neither a prefix nor a capability says it",
+    ),
+    Field(
+        "nodes.queue_prefixes",
+        sequence(text("a prefix", '"jms.queue."'), "a list of prefixes", '["jms.queue."]'),
+        QUEUE_PREFIXES,
+        "prefixes of addresses of queues; what follows is the node's name",
+    ),
+    Field(
+        "nodes.topic_prefixes",
+        sequence(text("a prefix", '"jms.topic."'), "a list of prefixes", '["jms.topic."]'),
+        TOPIC_PREFIXES,
+        "the same for channels",
     ),
     Field(
         "security.sasl",

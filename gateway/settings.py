@@ -3,8 +3,8 @@
     settings = load_settings(Path("realmgate.yaml"))       # or SettingsProblems: all of them, each FILE:LINE: ...
 
 Paths in it are relative to the file. Errors: `SettingsProblems`. Keys, defaults, shapes: `gateway.fields`.
-May import: `gateway.fields`, `gateway.limits`, `gateway.users`, `mappings`, `native_backend.client_settings`, the
-standard library.
+May import: `gateway.addresses`, `gateway.fields`, `gateway.limits`, `gateway.users`, `mappings`,
+`native_backend.client_settings`, the standard library.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gateway.addresses import SHIPPED, Addresses
 from gateway.fields import FIELDS, REQUIRED, Field, host_port
 from gateway.limits import Limits
 from gateway.users import ASKS_WHO, IN_THE_CLEAR, NOBODY, Users, load_users
@@ -57,9 +58,10 @@ class MappingSettings:
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """Patterns of nodes that an attach creates (fnmatchcase, whole name)."""
+    """Patterns of nodes that an attach creates (fnmatchcase, whole name), and how addresses are read."""
 
     create_on_attach: tuple[str, ...]
+    addresses: Addresses = SHIPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +180,21 @@ def _settings(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
         listen=tuple(Listen(*host_port(address)) for address in values["listen"]),
         realm=_realm(values, base, problems),
         mappings=MappingSettings(values["mappings.profile"], directory),
-        nodes=NodeSettings(tuple(values["nodes.create_on_attach"])),
+        nodes=_nodes(values, root, problems),
         security=_security(values, base, root, problems),
         limits=Limits(**limits),
         transformer=values["transformer"],
         admin=Listen(*host_port(values["admin.listen"])) if values["admin.listen"] else None,
     )
+
+
+def _nodes(values: dict[str, Any], root: Node, problems: list[Problem]) -> NodeSettings:
+    queues, topics = values["nodes.queue_prefixes"], values["nodes.topic_prefixes"]
+    for prefix in set(queues) & set(topics):
+        message = f"nodes: {prefix!r} is a prefix of queues and of topics"
+        problems.append((root.get("nodes") or root).problem(message, "remove it from one of the two"))
+    addresses = Addresses(tuple(queues), tuple(topics), values["nodes.default_kind"])
+    return NodeSettings(tuple(values["nodes.create_on_attach"]), addresses)
 
 
 def _security(values: dict[str, Any], base: Path, root: Node, problems: list[Problem]) -> Security:

@@ -1,7 +1,8 @@
 """What an ATTACH asks for, in the words of the mapping tables. Read from the frame, not from proton: proton loses
 default-outcome, unknown distribution modes and what a null-address terminus says (`semantics.md` 4.1).
 
-May import: `gateway.filters`, `gateway.frames`, `transformers.amqp_types`.
+May import: `gateway.addresses`, `gateway.filters`, `gateway.frames`, `native_backend.answers`,
+`transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gateway.addresses import SHIPPED, Address, Addresses
 from gateway.filters import Filters, read_filters
 from gateway.frames import Frame
+from native_backend.answers import NodeKind
 from transformers.amqp_types import Array, Described
 
 _ROLE, _SOURCE, _TARGET, _DESIRED = 2, 5, 6, 12
@@ -19,7 +22,12 @@ _OUTCOMES_AT, _SOURCE_CAPABILITIES, _TARGET_CAPABILITIES = 9, 10, 6
 _COORDINATOR: Final = 0x30
 _DURABILITY: Final = {0: "none", 1: "configuration", 2: "unsettled-state"}
 _OUTCOMES: Final = {0x24: "accepted", 0x25: "rejected", 0x26: "released", 0x27: "modified"}
-_KINDS: Final = {"queue": "queue", "topic": "channel", "temporary-queue": "queue", "temporary-topic": "channel"}
+_KINDS: Final[dict[str, NodeKind]] = {
+    "queue": "queue",
+    "topic": "channel",
+    "temporary-queue": "queue",
+    "temporary-topic": "channel",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +37,15 @@ class Terminus:
 
     direction: str  # publish, subscribe
     address: str  # node, none, dynamic, coordinator
+    asked: str  # the address as it was written
     node: str
     distribution_mode: str
     source_durability: str
     default_outcome: str
     sharing: str  # exclusive, shared
     filters: Filters
-    wanted_kind: str  # of a node made on attach
+    kind: NodeKind | None  # that the prefix says, else a capability; None: any
+    wanted_kind: NodeKind  # of a node made on attach
     outcomes: frozenset[str] | None  # that were agreed on; None: all of them
     everybody: bool  # what is shared is shared by all containers
     expiry: str  # the policy as it was written; empty: none was
@@ -46,7 +56,7 @@ class Terminus:
         return self.filters.kind
 
 
-def read_terminus(attach: Frame) -> Terminus:
+def read_terminus(attach: Frame, addresses: Addresses = SHIPPED) -> Terminus:
     """The terminus that the realm is asked for: the target of a publisher, the source of a consumer."""
     publishing = attach.field(_ROLE) is False  # the peer is the sender
     terminus = attach.field(_TARGET if publishing else _SOURCE)
@@ -54,16 +64,20 @@ def read_terminus(attach: Frame) -> Terminus:
     address = _at(fields, _ADDRESS)
     source = [] if publishing else fields
     capabilities = _at(fields, _TARGET_CAPABILITIES if publishing else _SOURCE_CAPABILITIES)
+    named = addresses.read(address) if isinstance(address, str) else Address("", None)
+    kind = named.kind or _capable_kind(capabilities)
     return Terminus(
         direction="publish" if publishing else "subscribe",
         address=_address_class(terminus, address, _at(fields, _DYNAMIC)),
-        node=address if isinstance(address, str) else "",
+        asked=address if isinstance(address, str) else "",
+        node=named.node,
         distribution_mode=_mode(_at(source, _MODE)),
         source_durability=_DURABILITY.get(_at(source, _DURABLE) or 0, "none"),
         default_outcome=_default_outcome(_at(source, _DEFAULT_OUTCOME)),
         sharing="shared" if not publishing and "shared" in _names(capabilities) else "exclusive",
         filters=read_filters(_at(source, _FILTER)),
-        wanted_kind=_wanted_kind(capabilities),
+        kind=kind,
+        wanted_kind=kind or addresses.default_kind,
         outcomes=_outcomes(_at(source, _OUTCOMES_AT)),
         everybody="global" in _names(capabilities) + _names(attach.field(_DESIRED)),
         expiry=str(_at(source, _EXPIRY) or ""),
@@ -127,5 +141,5 @@ def _seconds(timeout: Any) -> int:
     return timeout if isinstance(timeout, int) and timeout > 0 else 0
 
 
-def _wanted_kind(capabilities: Any) -> str:
-    return next((_KINDS[name] for name in _names(capabilities) if name in _KINDS), "queue")
+def _capable_kind(capabilities: Any) -> NodeKind | None:
+    return next((_KINDS[name] for name in _names(capabilities) if name in _KINDS), None)

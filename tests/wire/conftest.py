@@ -15,7 +15,7 @@ _NUMBERS = itertools.count()
 
 def serve(factory: pytest.TempPathFactory, **settings: object) -> Iterator[GatewayProcess]:
     directory = factory.mktemp("gateway")
-    gateway = start_gateway(directory, embedded_realm(directory), nodes=NODES, **settings)
+    gateway = start_gateway(directory, embedded_realm(directory), **{"nodes": NODES, **settings})
     yield gateway
     assert gateway.stop() == 0, gateway.log()
     assert "Traceback" not in gateway.log(), gateway.log()
