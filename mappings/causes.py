@@ -35,6 +35,7 @@ _SUBSCRIBE = {
     "refused": "access-denied",
     "fenced": "in-use",
     "indeterminate": "indeterminate",
+    "unavailable": "unavailable",
 }
 _PUBLISH = {
     "not-found": "not-found",

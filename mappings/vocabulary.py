@@ -137,6 +137,7 @@ ATTACHED = TableWords(
             "in-use",
             "kind-differs",
             "indeterminate",
+            "unavailable",
         ),
         "moment": ("attach", "later"),
     },
@@ -156,7 +157,7 @@ ATTACHED = TableWords(
         Law(
             "a link is refused while it attaches, when nothing is in flight",
             {"attach": ("refuse",)},
-            {"condition": CONDITIONS, "class": ("fatal",), "in_flight": ("none",)},
+            {"condition": CONDITIONS, "in_flight": ("none",)},
             {"moment": ("attach",)},
         ),
         Law(

@@ -35,6 +35,7 @@ SubscribeAnswer = Literal[
     "in-use",
     "kind-differs",  # shared where it is known as exclusive, or the other way round
     "indeterminate",
+    "unavailable",  # for now, and certainly not done: never of what is held already, which is asked again
 ]
 SettleAnswer = Literal["done", "access-denied", "not-found", "unexpected", "indeterminate"]
 CommitAnswer = Literal[

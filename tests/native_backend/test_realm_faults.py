@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from native_backend.answers import Published, Settled, SubscriptionLost
+from native_backend.answers import NodeFound, Published, Settled, SubscriptionLost
 from native_backend.journal import tail
 from native_backend.logs.simulated.driver import SimulatedLog
 from native_backend.logs.simulated.faults import Faults
+from native_backend.terms import EXCLUSIVE
 from tests.native_backend.gateway import Gateway
 from tests.native_backend.logs.worlds import SimulatedWorld
 from tests.native_backend.realm_world import bodies
@@ -121,3 +122,19 @@ def test_a_publish_that_fails_is_answered_by_its_cause(simulated: SimulatedWorld
         assert gateway.realm.evidence_failed == 0
     else:
         gateway.until(lambda: gateway.realm.evidence_failed == 1, "the failure of evidence")
+
+
+def test_a_log_that_cannot_be_asked_at_an_attach_is_unavailable_and_then_is_there(simulated: SimulatedWorld) -> None:
+    gateway = Gateway(simulated, "u").open()
+    log = gateway.log
+    assert isinstance(log, SimulatedLog)
+    node = gateway.create("news", "channel")
+    log.faults = Faults(control=1.0)
+    found, durable = object(), object()
+    gateway.realm.find_node("news", found)
+    assert gateway.answer(NodeFound, lambda answer: answer.owner is found).answer == "unavailable"
+    gateway.ask(node, "durable", "me:inbox", durable, EXCLUSIVE, None, None)
+    assert gateway.subscribed_to(durable).answer == "unavailable"
+    log.faults = Faults()
+    assert gateway.find("news") == node
+    assert gateway.subscribed(node, "durable", "me:inbox").answer == "ready"
