@@ -47,4 +47,4 @@ class _Watched(Door):
         keeper.failed += 1
         keeper.penalties.failed(self._address, user, keeper.clock.monotonic_s())
         if keeper.failed & (keeper.failed - 1) == 0:  # the 1st, 2nd, 4th, 8th...: who guesses must not fill the disk
-            log.warning("failed logins so far: %d; the last by %a from %s", keeper.failed, user[:80], self._address)
+            log.warning("failed logins so far: %d; the last by %a from %s", keeper.failed, user[:200], self._address)

@@ -1,6 +1,7 @@
 """The entrance: one socket's SASL negotiation on the loop, with its waits and its work on another thread.
 
-May import: `gateway.mechanisms`, `gateway.sasl`, `native_backend.access`, asyncio.
+May import: `gateway.certificate_names`, `gateway.doorkeeper`, `gateway.mechanisms`, `gateway.sasl`,
+`gateway.settings`, `native_backend.access`, asyncio.
 """
 
 from __future__ import annotations
@@ -9,9 +10,20 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
 
+from gateway.certificate_names import names
+from gateway.doorkeeper import Doorkeeper
 from gateway.mechanisms import Denied, Granted
 from gateway.sasl import Hold, SaslServer, State
+from gateway.settings import Security
 from native_backend.access import Subject
+
+
+def sasl_server(security: Security, keeper: Doorkeeper, transport: asyncio.Transport) -> SaslServer:
+    """For the peer on that transport: what it is offered depends on whether it came by TLS."""
+    address = str((transport.get_extra_info("peername") or ("",))[0])
+    offered = security.offered(transport.get_extra_info("ssl_object") is not None)
+    door = keeper.door(address)
+    return SaslServer(offered, security.bare_amqp, door, lambda: names(transport.get_extra_info("peercert")))
 
 
 class Entrance:

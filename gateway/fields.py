@@ -2,8 +2,8 @@
 
 A shape reads one value and names everything that is wrong with it; it gives None then. Source: the configuration of
 issue 3; nothing is guessed, a wrong value is refused with what to write instead.
-May import: `gateway.addresses`, `gateway.limits`, `gateway.users`, `mappings`, `native_backend.nodes`, `transformers`,
-the standard library.
+May import: `gateway.addresses`, `gateway.limits`, `gateway.tls_settings`, `gateway.users`, `mappings`,
+`native_backend.nodes`, `transformers`, the standard library.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from gateway.addresses import QUEUE_PREFIXES, SHIPPED, TOPIC_PREFIXES
 from gateway.limits import limit_fields
+from gateway.tls_settings import VERSIONS as TLS_VERSIONS
 from gateway.users import MECHANISMS
 from mappings.vocabulary import DEFAULT_PROFILE, PROFILES
 from mappings.yaml_lines import Node, Problem, suggest
@@ -24,6 +25,8 @@ from transformers import TRANSFORMERS, TransformerError, event_transformer
 
 REQUIRED: Final = object()
 PORT_DEFAULT = 5672
+PORTS: Final = {"amqp": PORT_DEFAULT, "amqps": 5671}  # each scheme with its port
+SECURE: Final = frozenset({"amqps"})
 
 # Client settings that the realm's guarantees rest on: the driver sets them.
 RESERVED_CLIENT_KEYS = frozenset(
@@ -37,8 +40,9 @@ RESERVED_CLIENT_KEYS = frozenset(
         "transactional.id",
     }
 )
-_ADDRESS = re.compile(r"amqp://(?:\[([0-9a-fA-F:.]+)\]|([^\s:/\[\]@]+))(?::([0-9]+))?/?")
-_ADMIN = re.compile(r"http://(?:\[([0-9a-fA-F:.]+)\]|([^\s:/\[\]@]+)):([0-9]+)/?")
+_HOST = r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:/\[\]@]+))"
+_ADDRESS = re.compile(rf"(?P<scheme>{'|'.join(PORTS)})://{_HOST}(?::(?P<port>[0-9]+))?/?")
+_ADMIN = re.compile(rf"(?P<scheme>http)://{_HOST}:(?P<port>[0-9]+)/?")
 _BROKER = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]@]+):([0-9]+)")
 
 
@@ -191,14 +195,12 @@ def _client(key: str, node: Node, problems: list[Problem]) -> Node | None:
 
 def _address(said: str) -> str | None:
     match = _ADDRESS.fullmatch(said)
-    if match is None:
-        return "needs TLS, which this version does not speak" if said.startswith("amqps:") else "is no amqp:// address"
-    return _port(match[3])
+    return "is no amqp:// or amqps:// address" if match is None else _port(match["port"])
 
 
 def _admin(said: str) -> str | None:
     match = _ADMIN.fullmatch(said)
-    return "is no http://HOST:PORT" if match is None else _port(match[3])
+    return "is no http://HOST:PORT" if match is None else _port(match["port"])
 
 
 def _bootstrap(said: str) -> str | None:
@@ -223,11 +225,23 @@ def _prefix(said: str) -> str | None:
     return "is no prefix: 1 to 60 of a-z A-Z 0-9 . _ -"
 
 
-def host_port(address: str) -> tuple[str, int]:
-    """The parts of an address that was read as legal."""
+def parts(address: str) -> tuple[str, int, str]:
+    """Host, port and scheme of an address that was read as legal."""
     match = _ADDRESS.fullmatch(address) or _ADMIN.fullmatch(address)
     assert match is not None
-    return match[1] or match[2], int(match[3] or PORT_DEFAULT)
+    scheme = match["scheme"]
+    return match["v6"] or match["name"], int(match["port"] or PORTS[scheme]), scheme
+
+
+def _password(key: str, node: Node, problems: list[Problem]) -> Node | None:
+    """Left as it was written: `native_backend.client_settings` gets it."""
+    if node.is_mapping:
+        return node
+    problems.append(node.problem(f"{key} is a secret and stands in the configuration", f"write {PASSWORD.example}"))
+    return None
+
+
+PASSWORD = Shape("`{file: PATH}` or `{env: NAME}`", "{file: PATH}", _password)
 
 
 CLIENT = Shape("a mapping", '{"security.protocol": SSL}', _client)
@@ -238,7 +252,8 @@ FIELDS: tuple[Field, ...] = (
         "listen",
         sequence(text("an address", f'"{LISTEN}"', _address), "a list of addresses", f'["{LISTEN}"]', least=1),
         (LISTEN,),
-        "where to listen: `amqp://HOST:PORT`; port 0 picks a free one, without one it is 5672",
+        "where to listen: `amqp://HOST:PORT`, `amqps://HOST:PORT` (needs `tls`); port 0 picks a free one, without one "
+        "it is 5672, or 5671",
     ),
     Field(
         "admin.listen",
@@ -324,7 +339,31 @@ FIELDS: tuple[Field, ...] = (
         "security.plain_without_tls",
         boolean(True),
         False,
-        "offer PLAIN where everybody on the wire can read the password",
+        "offer PLAIN also to who came without TLS, where everybody on the wire can read the password",
+    ),
+    Field(
+        "tls.certificate",
+        text("a path", "server.pem"),
+        None,
+        "the gateway's certificate and those between it and the root, PEM ([how to](how-to/tls.md)); this and "
+        "the other files are relative to this one, and read anew when they change",
+    ),
+    Field("tls.key", text("a path", "server.key"), None, "its private key, PEM"),
+    Field("tls.key_password", PASSWORD, None, "the key's password, where it has one; read at the start"),
+    Field(
+        "tls.client_ca",
+        text("a path", "clients.pem"),
+        None,
+        "whose certificates clients may show, PEM; without it none is asked for",
+    ),
+    Field(
+        "tls.require_client_certificate",
+        boolean(True),
+        False,
+        "whoever has none of `client_ca` cannot connect; not written: it may, by another mechanism than EXTERNAL",
+    ),
+    Field(
+        "tls.minimum_version", choice(tuple(TLS_VERSIONS)), "1.2", "the oldest version of TLS that a client may speak"
     ),
     *(
         Field(

@@ -1,10 +1,11 @@
-"""SASL mechanisms, the server's side of each: ANONYMOUS, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512. No sockets, no clock.
+"""SASL mechanisms, the server's side of each: ANONYMOUS, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, EXTERNAL. No sockets, no
+clock.
 
-    mechanism = MECHANISMS["PLAIN"](users)
+    mechanism = MECHANISMS["PLAIN"](users)         # or External(users, names of the peer's certificate)
     step = mechanism.step(initial_response)        # octets: the next challenge; Granted, Denied; Check: ask its job
 
 `mechanism.user` is who it says it is, as soon as it has. Whatever octets come, nothing is raised.
-Source: RFC 4505 (ANONYMOUS), RFC 4616 (PLAIN), RFC 5802 and 7677 (SCRAM, through scramp).
+Source: RFC 4505 (ANONYMOUS), RFC 4616 (PLAIN), RFC 5802 and 7677 (SCRAM, through scramp), RFC 4422 (EXTERNAL).
 May import: scramp, `gateway.passwords`, `gateway.users`, `native_backend.access`, the standard library.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from scramp import ScramException, ScramMechanism
 
@@ -125,6 +126,25 @@ class ScramSha256(Scram):
 
 class ScramSha512(Scram):
     name = "SCRAM-SHA-512"
+
+
+class External:
+    """Who the peer is, TLS has proved: the user that has one of its certificate's names. The response is the user it
+    wants to be: empty, missing, or that one."""
+
+    name: Final = "EXTERNAL"
+
+    def __init__(self, users: Users, certificate: tuple[str, ...]) -> None:
+        self.user: str | None = None
+        self._users = users
+        self._certificate = certificate
+
+    def step(self, response: bytes) -> Step:
+        user = self._users.with_certificate(self._certificate)
+        self.user = user or next(iter(self._certificate), "no certificate")  # whoever fails is counted under that
+        if user is None or response not in (b"", user.encode()):
+            return Denied()
+        return Granted(self._users.subject(user))
 
 
 MECHANISMS: dict[str, Callable[[Users], Mechanism]] = {

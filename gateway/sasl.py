@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from gateway.mechanisms import MECHANISMS, Check, Denied, Granted, Mechanism, Step
+from gateway.mechanisms import MECHANISMS, Check, Denied, External, Granted, Mechanism, Step
 from gateway.users import NOBODY, Users
 from native_backend.access import ANONYMOUS, Subject
 from transformers.amqp_types import Array, DecodeError, Described, Symbol, UByte, decode, encode
@@ -62,13 +62,21 @@ class Door:
 class SaslServer:
     """One connection's negotiation."""
 
-    def __init__(self, offered: Iterable[str], bare_amqp: bool, door: Door | None = None) -> None:
-        """`offered`: names of `gateway.mechanisms`, in order of preference; none means that only bare AMQP can pass."""
+    def __init__(
+        self,
+        offered: Iterable[str],
+        bare_amqp: bool,
+        door: Door | None = None,
+        certificate: Callable[[], tuple[str, ...]] = tuple,
+    ) -> None:
+        """`offered`: names of `gateway.mechanisms`, in order of preference; none means that only bare AMQP can pass.
+        `certificate`: the names in the peer's, asked when it speaks; who shows none is not offered EXTERNAL."""
         self.subject: Subject = ANONYMOUS
         self.hold: Hold | None = None
         self._offered = tuple(offered)
         self._bare_amqp = bare_amqp
         self._door = door or Door(NOBODY)
+        self._certificate = certificate
         self._held: Step = b""
         self._entered = False
         self._buffer = b""
@@ -108,6 +116,8 @@ class SaslServer:
         if head == SASL_HEADER and self._offered:
             self._header_seen = True
             self._buffer = self._buffer[8:]
+            if not self._certificate():
+                self._offered = tuple(name for name in self._offered if name != External.name) or self._offered
             return SASL_HEADER + _frame(_MECHANISMS, [Array(0xA3, [Symbol(name) for name in self._offered])])
         if head == AMQP_HEADER and self._bare_amqp:
             self._state = "authenticated"
@@ -142,7 +152,8 @@ class SaslServer:
         if code == _INIT and self._mechanism is None and fields and isinstance(fields[0], Symbol):
             if fields[0] not in self._offered:
                 return self._refuse(_frame(_OUTCOME, [_AUTH]))
-            self._mechanism = MECHANISMS[fields[0]](self._door.users)
+            users, name = self._door.users, fields[0]
+            self._mechanism = External(users, self._certificate()) if name == External.name else MECHANISMS[name](users)
             return self._step(fields[1] if len(fields) > 1 else None)
         if code == _RESPONSE and self._mechanism is not None and fields and isinstance(fields[0], bytes):
             return self._step(fields[0])

@@ -19,11 +19,11 @@ from typing import Any, cast
 from gateway.admin.http import HttpServer
 from gateway.connection import Connection
 from gateway.doorkeeper import Doorkeeper
-from gateway.entrance import Entrance
+from gateway.entrance import Entrance, sasl_server
 from gateway.gateway import Gateway
+from gateway.listening import Listening
 from gateway.reload import Reload, Signature
 from gateway.roster import Roster
-from gateway.sasl import SaslServer
 from native_backend.access import Subject
 
 log = logging.getLogger("realmgate.server")
@@ -64,6 +64,7 @@ class Server:
         self.roster: Roster
         self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
         self.reload: Reload
+        self.listening: Listening
         gateway.on_pressure = self._on_pressure
         gateway.on_broken = self._on_broken
 
@@ -71,17 +72,15 @@ class Server:
         loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._stop.set)
-        listeners = await self.open()
+        await self.open()
         pages = await self._open_pages()
-        loop.add_signal_handler(signal.SIGHUP, self.reload.request)
+        loop.add_signal_handler(signal.SIGHUP, self.listening.hung_up, self.reload)
         housekeeping = loop.create_task(self._keep_house())
-        for listener in listeners:
-            host, port = listener.sockets[0].getsockname()[:2]
-            sys.stdout.write(f"ready amqp://{host}:{port} realm={self.gateway.realm.kind}\n")
+        for address in self.listening.addresses():
+            sys.stdout.write(f"ready {address} realm={self.gateway.realm.kind}\n")
         sys.stdout.flush()
         await self._stop.wait()
-        for listener in listeners:
-            listener.close()
+        self.listening.close()
         await self._shut_down()
         housekeeping.cancel()
         await self.reload.close()
@@ -98,8 +97,8 @@ class Server:
         users, failures_kept = self.gateway.settings.security.users, self.gateway.limits.failed_logins
         self.doorkeeper = Doorkeeper(users, failures_kept, self.gateway.clock)
         self.roster = Roster(self.gateway, self.doorkeeper, self.password_checks)
-        addresses = [(listen.host, listen.port) for listen in self.gateway.settings.listen]
-        listeners = [await loop.create_server(lambda: Port(self), *address) for address in addresses]
+        self.listening = Listening(self.gateway, self.password_checks, lambda: Port(self))
+        listeners = await self.listening.open(loop)
         self.reload = Reload(self.gateway, self._seen)
         self._tick()
         return listeners
@@ -109,7 +108,7 @@ class Server:
             return None
         from gateway.admin.station import pages  # prometheus-client takes memory: only where it is asked for
 
-        server = HttpServer(pages(self.gateway, self.reload))
+        server = HttpServer(pages(self.gateway, self.reload, self.listening.certificates))
         await server.open(self._admin)
         return server
 
@@ -185,6 +184,7 @@ class Server:
         while True:
             await asyncio.sleep(HOUSEKEEPING_INTERVAL_S)
             self.reload.look()
+            self.listening.look()
             self.roster.look()
             for port in list(self.ports.values()):
                 port.tick(self.gateway.clock.monotonic_s())
@@ -248,8 +248,7 @@ class Port(asyncio.Protocol):
             transport.abort()
             return
         security, server = self._gateway.settings.security, self._server
-        address = str((transport.get_extra_info("peername") or ("",))[0])
-        sasl = SaslServer(security.sasl, security.bare_amqp, server.doorkeeper.door(address))
+        sasl = sasl_server(security, server.doorkeeper, transport)
         checks = server.password_checks
         self._entrance = Entrance(sasl, transport, server.loop, checks, self._enter, self._refuse)
         self._connection = self._gateway.connect()

@@ -3,8 +3,8 @@
     settings = load_settings(Path("realmgate.yaml"))       # or SettingsProblems: all of them, each FILE:LINE: ...
 
 Paths in it are relative to the file. Errors: `SettingsProblems`. Keys, defaults, shapes: `gateway.fields`.
-May import: `gateway.addresses`, `gateway.fields`, `gateway.limits`, `gateway.users`, `mappings`,
-`native_backend.client_settings`, the standard library.
+May import: `gateway.addresses`, `gateway.fields`, `gateway.limits`, `gateway.tls_settings`, `gateway.users`,
+`mappings`, `native_backend.client_settings`, the standard library.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from gateway.addresses import SHIPPED, Addresses
-from gateway.fields import FIELDS, REQUIRED, Field, host_port
+from gateway.fields import FIELDS, REQUIRED, SECURE, Field, parts
 from gateway.limits import Limits
-from gateway.users import ASKS_WHO, IN_THE_CLEAR, NOBODY, Users, load_users
+from gateway.tls_settings import TlsSettings, read_tls
+from gateway.users import ASKS_WHO, BY_CERTIFICATE, IN_THE_CLEAR, NOBODY, Users, load_users
 from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys
 from native_backend.client_settings import ClientSettings, read_client
 
@@ -25,10 +26,15 @@ EMBEDDED_PREFIX = "um"
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Where to listen; port 0 picks a free one."""
+    """Where to listen, and what is spoken there; port 0 picks a free one."""
 
     host: str
     port: int
+    scheme: str = "amqp"
+
+    @property
+    def secure(self) -> bool:
+        return self.scheme in SECURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,7 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """SASL mechanisms that are offered, whether a peer may come without SASL, who is known, and whether Kafka's lists
+    """SASL mechanisms, whether a peer may come without SASL, who is known, and whether Kafka's lists
     count."""
 
     sasl: tuple[str, ...]
@@ -74,6 +80,14 @@ class Security:
     users: Users = NOBODY
     kafka_acls: bool = False
     users_file: Path | None = None
+    plain_without_tls: bool = False
+
+    def offered(self, secure: bool) -> tuple[str, ...]:
+        """The mechanisms for a peer on such a listener; EXTERNAL besides needs a certificate of its own."""
+        if secure:
+            return self.sasl
+        hidden = BY_CERTIFICATE if self.plain_without_tls else BY_CERTIFICATE | IN_THE_CLEAR
+        return tuple(name for name in self.sasl if name not in hidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +102,7 @@ class Settings:
     limits: Limits
     transformer: str
     admin: Listen | None = None  # where health and metrics are served
+    tls: TlsSettings | None = None
 
 
 class SettingsProblems(Exception):
@@ -176,15 +191,20 @@ def _settings(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
             node = root["mappings"]["dir"]
             problems.append(node.problem(f"{directory} holds no tables/", "name a directory that does"))
     limits = {key.removeprefix("limits."): value for key, value in values.items() if key.startswith("limits.")}
+    listen = tuple(Listen(*parts(address)) for address in values["listen"])
+    tls = read_tls(values, base, root, problems)
+    security = _security(values, base, root, problems)
+    _entries(listen, tls, security, root, problems)
     return Settings(
-        listen=tuple(Listen(*host_port(address)) for address in values["listen"]),
+        listen=listen,
         realm=_realm(values, base, problems),
         mappings=MappingSettings(values["mappings.profile"], directory),
         nodes=_nodes(values, root, problems),
-        security=_security(values, base, root, problems),
+        security=security,
         limits=Limits(**limits),
         transformer=values["transformer"],
-        admin=Listen(*host_port(values["admin.listen"])) if values["admin.listen"] else None,
+        admin=Listen(*parts(values["admin.listen"])) if values["admin.listen"] else None,
+        tls=tls,
     )
 
 
@@ -195,6 +215,31 @@ def _nodes(values: dict[str, Any], root: Node, problems: list[Problem]) -> NodeS
         problems.append((root.get("nodes") or root).problem(message, "remove it from one of the two"))
     addresses = Addresses(tuple(queues), tuple(topics), values["nodes.default_kind"])
     return NodeSettings(tuple(values["nodes.create_on_attach"]), addresses)
+
+
+def _entries(
+    listen: tuple[Listen, ...], tls: TlsSettings | None, security: Security, root: Node, problems: list[Problem]
+) -> None:
+    """Whether somebody can come in at each listener."""
+    secure = [each for each in listen if each.secure]
+    addresses, section = root.get("listen") or root, root.get("security") or root
+    if secure and "tls" not in root:
+        message = f"listen: {secure[0].scheme}:// needs a certificate"
+        problems.append(addresses.problem(message, "write tls: {certificate: server.pem, key: server.key}"))
+    if not secure and tls is not None:
+        problems.append(root["tls"].problem("tls: no listener speaks it", 'write listen: ["amqps://HOST:PORT"]'))
+    if BY_CERTIFICATE.intersection(security.sasl) and (tls is None or tls.client_ca is None) and "tls" in root:
+        problems.append(section.problem("security.sasl: EXTERNAL needs tls.client_ca", "write client_ca: PATH"))
+    hidden = [name for name in security.sasl if not any(name in security.offered(each.secure) for each in listen)]
+    if IN_THE_CLEAR.intersection(hidden):
+        message = "security.sasl: PLAIN shows passwords to everybody on the wire"
+        remedy = "listen at amqps://, remove it, or write plain_without_tls: true where the wire is safe"
+        problems.append(section.problem(message, remedy))
+    elif hidden and not secure:
+        problems.append(section.problem(f"security.sasl: {hidden[0]} needs TLS", "listen at amqps://, or remove it"))
+    elif security.sasl and not all(security.offered(each.secure) or security.bare_amqp for each in listen):
+        message = f"listen: nobody can come in without TLS: {', '.join(security.sasl)} is offered with it only"
+        problems.append(addresses.problem(message, "remove the address, or offer SCRAM-SHA-256, too"))
 
 
 def _security(values: dict[str, Any], base: Path, root: Node, problems: list[Problem]) -> Security:
@@ -210,14 +255,12 @@ def _security(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
         problems.append(section.problem(f"security.sasl: {asking[0]} needs users", "write users: users.yaml"))
     if file is not None and not asking:
         problems.append(section.problem("security.users: no mechanism asks who it is", "write sasl: [SCRAM-SHA-256]"))
-    if not values["security.plain_without_tls"] and IN_THE_CLEAR.intersection(sasl):
-        message = "security.sasl: PLAIN shows passwords to everybody on the wire"
-        problems.append(section.problem(message, "remove it, or write plain_without_tls: true where the wire is safe"))
     if values["security.kafka_acls"] and values["realm.kind"] != "kafka":
         problems.append(section.problem("security.kafka_acls: this realm is not on Kafka", "remove it"))
     path = base / file if file is not None else None
     users = load_users(path, problems) if path is not None else NOBODY
-    return Security(tuple(sasl), bare_amqp, users, values["security.kafka_acls"], path)
+    in_the_clear = values["security.plain_without_tls"]
+    return Security(tuple(sasl), bare_amqp, users, values["security.kafka_acls"], path, in_the_clear)
 
 
 def _realm(values: dict[str, Any], base: Path, problems: list[Problem]) -> EmbeddedRealm | KafkaRealm:

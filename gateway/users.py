@@ -1,11 +1,13 @@
 """Users, their groups, and what proves who they are: the file that `security.users` names.
 
-    users: {alice: {groups: [traders], scram: ["SCRAM-SHA-256$15000:SALT$STORED:SERVER"]}}
+    users: {alice: {groups: [traders], scram: ["SCRAM-SHA-256$15000:SALT$STORED:SERVER"]},
+            feed: {certificates: ["subject:CN=feed,O=Example", "dns:feed.example"]}}
 
 An entry under `scram` is what RFC 5803 has a server keep: the password cannot be read from it, and one entry serves its
 SCRAM mechanism and PLAIN. `realmgate user hash` makes entries. Nothing here shows a key: no repr, no message.
+Under `certificates` stand names of client certificates (`gateway.certificate_names`): who shows one of them is it.
 Source: RFC 5802, RFC 7677 (SCRAM), RFC 5803 (its stored form). Errors: every problem of a file as FILE:LINE.
-May import: `mappings`, `native_backend.access`, the standard library.
+May import: `gateway.certificate_names`, `mappings`, `native_backend.access`, the standard library.
 """
 
 from __future__ import annotations
@@ -14,18 +16,20 @@ import hmac
 import re
 import secrets
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from gateway.certificate_names import KINDS
 from mappings.yaml_lines import Document, Node, Problem, load_document, refuse_unknown_keys, suggest
 from native_backend.access import ANONYMOUS, Subject
 
 SCRAM: Final = {"SCRAM-SHA-256": 32, "SCRAM-SHA-512": 64}  # octets of a key
-MECHANISMS: Final = ("ANONYMOUS", "PLAIN", *SCRAM)
-ASKS_WHO: Final = frozenset({"PLAIN", *SCRAM})  # needs users
+MECHANISMS: Final = ("ANONYMOUS", "PLAIN", *SCRAM, "EXTERNAL")
+ASKS_WHO: Final = frozenset({"PLAIN", *SCRAM, "EXTERNAL"})  # needs users
+BY_CERTIFICATE: Final = frozenset({"EXTERNAL"})  # of the peer's own, so on TLS only
 IN_THE_CLEAR: Final = frozenset({"PLAIN"})  # who listens on the wire learns the password
 ITERATIONS: Final = 15_000
 ITERATIONS_MIN, ITERATIONS_MAX = 4_096, 1_000_000  # RFC 7677; about half a second of one processor
@@ -33,6 +37,8 @@ SALT_MIN: Final = 12  # octets
 NAME_MAX: Final = 255  # octets; more would not fit into a SASL frame with the rest of SCRAM's message
 _ENTRY = re.compile(r"(SCRAM-SHA-(?:256|512))\$([0-9]{1,8}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+):([A-Za-z0-9+/=]+)")
 _EXAMPLE = "make it with: realmgate user hash NAME"
+_KINDS = tuple(f"{kind}:" for kind in KINDS)
+_NAMES = "write subject:CN=..., dns:..., email:... or uri:..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +53,12 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """One user of the file. Passwords only as keys, by mechanism."""
+    """One user of the file. Passwords only as keys, by mechanism; certificates by name."""
 
     name: str
     groups: frozenset[str]
     keys: Mapping[str, Keys] = field(repr=False)
+    certificates: frozenset[str] = frozenset()
 
 
 class Users:
@@ -60,6 +67,7 @@ class Users:
 
     def __init__(self, users: Mapping[str, User]) -> None:
         self._users = users
+        self._by_certificate = {name: user.name for user in users.values() for name in user.certificates}
         self._secret = secrets.token_bytes(32)
 
     def __len__(self) -> int:
@@ -79,7 +87,12 @@ class Users:
     def mechanism(self, name: str) -> str:
         """One that the user has keys for."""
         user = self._users.get(name)
-        return next(iter(user.keys)) if user else "SCRAM-SHA-256"
+        return next(iter(user.keys), "SCRAM-SHA-256") if user else "SCRAM-SHA-256"
+
+    def with_certificate(self, names: Iterable[str]) -> str | None:
+        """Whose certificate that is; None where its names are nobody's, or of several users."""
+        found = {self._by_certificate[name] for name in names if name in self._by_certificate}
+        return found.pop() if len(found) == 1 else None
 
     def _nobody(self, name: str, mechanism: str) -> Keys:
         """The same salt for the same name; keys that fit no password."""
@@ -110,6 +123,7 @@ def read_users(document: Document, found: list[Problem], problems: list[Problem]
             user = _user(name, node, listed, problems)
             if user is not None:
                 users[name] = user
+        _refuse_shared(listed, users, problems)
     elif not found:
         problems.append((listed or root).problem("there is no mapping of users", "write users: {NAME: {scram: [...]}}"))
     return Users(users)
@@ -124,8 +138,13 @@ def _user(name: str, node: Node, listed: Node, problems: list[Problem]) -> User 
     if not node.is_mapping:
         problems.append(node.problem(f"user {name[:80]!a} is a {node.kind}", "write {scram: [...], groups: [...]}"))
         return None
-    refuse_unknown_keys(node, ["scram", "groups"], problems)
+    refuse_unknown_keys(node, ["scram", "groups", "certificates"], problems)
     groups = _texts(node.get("groups"), "groups", problems)
+    certificates = [entry.value for entry in _texts(node.get("certificates"), "certificates", problems)]
+    for entry in certificates:
+        if not entry.startswith(_KINDS) or entry in _KINDS:
+            said = f"certificates: {entry[:80]!a} is no name of a certificate"
+            problems.append(node["certificates"].problem(said, _NAMES))
     keys = {}
     for entry in _texts(node.get("scram"), "scram", problems):
         read = _keys(entry, problems)
@@ -133,9 +152,22 @@ def _user(name: str, node: Node, listed: Node, problems: list[Problem]) -> User 
             problems.append(entry.problem(f"a second entry for {read[0]}", "keep one"))
         elif read is not None:
             keys[read[0]] = read[1]
-    if not keys and len(problems) == count:
-        problems.append(Problem(node.file, where, f"user {name!a} has no password", _EXAMPLE))
-    return User(name, frozenset(group.value for group in groups), keys) if len(problems) == count else None
+    if not keys and not certificates and len(problems) == count:
+        problems.append(Problem(node.file, where, f"user {name!a} has neither password nor certificate", _EXAMPLE))
+    if len(problems) > count:
+        return None
+    return User(name, frozenset(group.value for group in groups), keys, frozenset(certificates))
+
+
+def _refuse_shared(listed: Node, users: Mapping[str, User], problems: list[Problem]) -> None:
+    """A certificate is one user's."""
+    whose: dict[str, str] = {}
+    for user in users.values():
+        for entry in sorted(user.certificates):
+            other = whose.setdefault(entry, user.name)
+            if other != user.name:
+                message = f"certificates: {entry[:80]!a} is the name of {other[:80]!a}, too"
+                problems.append(Problem(listed.file, listed.key_line(user.name), message, "keep one"))
 
 
 def _wrong_name(name: str) -> str | None:

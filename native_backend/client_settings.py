@@ -53,7 +53,7 @@ def read_client(node: Node | None, base: Path, problems: list[Problem], key: str
     hidden = set()
     for name, value in node.items():
         if value.is_mapping:
-            content = _elsewhere(f"{key}.{name}", value, base, problems)
+            content = elsewhere(f"{key}.{name}", value, base, problems)
             hidden.add(name)
             if content is not None:
                 settings[name] = content
@@ -68,8 +68,9 @@ def read_client(node: Node | None, base: Path, problems: list[Problem], key: str
     return ClientSettings(settings, frozenset(hidden))
 
 
-def _elsewhere(key: str, node: Node, base: Path, problems: list[Problem]) -> str | None:
-    written = list(node.items())
+def elsewhere(key: str, node: Node, base: Path, problems: list[Problem]) -> str | None:
+    """The value that `{file: PATH}` or `{env: NAME}` names; None, with a problem, where there is none."""
+    written = list(node.items()) if node.is_mapping else []
     if len(written) != 1 or written[0][0] not in _SOURCES or written[0][1].kind != "text" or not written[0][1].value:
         problems.append(node.problem(f"{key} names no source", _WRITE))
         return None

@@ -46,6 +46,8 @@ class GatewayProcess:
     port: int = 0
     realm_kind: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
+    more: list[str] = field(default_factory=list)  # schemes of further listeners, such as amqps
+    ports: dict[str, int] = field(default_factory=dict)  # theirs
 
     @property
     def address(self) -> str:
@@ -64,7 +66,8 @@ class GatewayProcess:
     def launch(self) -> None:
         """Start, and return at once."""
         assert self.process is None, "the gateway is running already"
-        self.settings["listen"] = [f"amqp://127.0.0.1:{self.port}"]
+        further = [f"{scheme}://127.0.0.1:{self.ports.get(scheme, 0)}" for scheme in self.more]
+        self.settings["listen"] = [f"amqp://127.0.0.1:{self.port}", *further]
         self.config_path.write_text(yaml.safe_dump(self.settings, default_flow_style=None))
         with self.log_path.open("a") as log:
             self.process = subprocess.Popen(
@@ -77,6 +80,11 @@ class GatewayProcess:
             self.kill()
             raise RuntimeError(f"the gateway did not get ready:\n{self.log()}")
         self.port, self.realm_kind = int(ready["port"]), ready["kind"]
+        for scheme in self.more:
+            assert self.process is not None and self.process.stdout is not None
+            line = self.process.stdout.readline()
+            assert line.startswith(f"ready {scheme}://127.0.0.1:"), line
+            self.ports[scheme] = int(line.split()[1].rpartition(":")[2])
 
     def is_ready(self) -> bool:
         """It has said so since it was launched; `await_ready` takes it in."""

@@ -15,6 +15,7 @@ from gateway.admin.http import JSON, Response
 from gateway.limits import PROBLEMS_SHOWN
 
 if TYPE_CHECKING:
+    from gateway.certificates import Certificates
     from gateway.gateway import Gateway
     from gateway.reload import Reload
 
@@ -30,11 +31,11 @@ def state_of(gateway: Gateway) -> str:
     return "ready" if gateway.realm.figures.lease_held else "lease-lapsed"
 
 
-def health(gateway: Gateway, reload: Reload) -> Response:
-    """Of a gateway whose realm is open."""
+def health(gateway: Gateway, reload: Reload, certificates: Certificates | None = None) -> Response:
+    """Of a gateway whose realm is open; `certificates` where it speaks TLS."""
     state = state_of(gateway)
     figures, tables = gateway.realm.figures, gateway.tables
-    document = {
+    document: dict[str, Any] = {
         "state": state,
         "run": gateway.realm.run,
         "realm": {"kind": gateway.realm.kind, "lease_held": figures.lease_held, "taken_over": gateway.realm.lost},
@@ -46,6 +47,14 @@ def health(gateway: Gateway, reload: Reload) -> Response:
         "alarms": dict(figures.alarms),
         "warnings": [*_warnings(gateway, reload)],
     }
+    if certificates is not None:
+        document["tls"] = {
+            "read": certificates.read,
+            "refused": certificates.refused,
+            "problem": certificates.problem[:_PROBLEM_CHARACTERS],
+        }
+        if certificates.problem:
+            document["warnings"].append("the certificates on disk were refused: mend what tls.problem names")
     return _response(document, is_ready=state == "ready")
 
 

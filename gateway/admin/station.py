@@ -21,6 +21,7 @@ from gateway.admin.health import health, state_of, waiting
 from gateway.admin.http import HttpServer, Page, Response
 
 if TYPE_CHECKING:
+    from gateway.certificates import Certificates
     from gateway.gateway import Gateway
     from gateway.opening import Progress
     from gateway.reload import Reload
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("realmgate.admin")
 
 
-def pages(gateway: Gateway, reload: Reload) -> dict[str, Page]:
+def pages(gateway: Gateway, reload: Reload, certificates: Certificates | None = None) -> dict[str, Page]:
     """Of a gateway that serves."""
 
     async def show_health() -> Response:
-        return health(gateway, reload)
+        return health(gateway, reload, certificates)
 
     async def show_metrics() -> Response:
         return await _exposed(_families(gateway, reload))

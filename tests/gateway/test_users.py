@@ -51,14 +51,35 @@ def test_an_unknown_user_looks_like_a_known_one(tmp_path: Path) -> None:
     assert users.keys("alice", "SCRAM-SHA-512").salt != known.salt  # alice has no entry for it: as if unknown
 
 
+def test_a_certificate_is_of_the_user_that_has_a_name_of_it(tmp_path: Path) -> None:
+    users, problems = load(
+        tmp_path, "users:\n  a: {certificates: ['subject:CN=a', 'dns:a']}\n  b: {certificates: ['dns:b']}\n"
+    )
+    assert problems == []
+    assert users.with_certificate(("subject:CN=a", "dns:else")) == "a"
+    assert users.with_certificate(("subject:CN=a", "dns:a")) == "a"
+    assert users.with_certificate(("subject:CN=a", "dns:b")) is None  # whose?
+    assert users.with_certificate(("subject:CN=c",)) is users.with_certificate(()) is None
+    assert not is_password(users, "a", "")
+
+
 CUT = ENTRY[:-8] + "AA=="
 FEW = ENTRY.replace("$4096:", "$4095:")
 WRONG = [
+    ("users:\n  a: {certificates: [CN=a]}\n", "2: certificates: 'CN=a' is no name of a certificate; write subject:"),
+    ("users:\n  a: {certificates: ['dns:']}\n", "2: certificates: 'dns:' is no name of a certificate"),
+    (
+        "users:\n  a: {certificates: ['dns:a']}\n  b: {certificates: ['dns:b', 'dns:a']}\n",
+        "3: certificates: 'dns:a' is the name of 'a', too; keep one",
+    ),
     ("user: {}\n", "1: unknown key user; write users"),
     ("- alice\n", "1: there is no mapping of users; write users:"),
     ("users: [alice]\n", "1: there is no mapping of users"),
     ("users:\n  alice: secret\n", "2: user 'alice' is a text; write {scram"),
-    ("users:\n  alice: {}\n", "2: user 'alice' has no password; make it with: realmgate user hash NAME"),
+    (
+        "users:\n  alice: {}\n",
+        "2: user 'alice' has neither password nor certificate; make it with: realmgate user hash NAME",
+    ),
     ("users:\n  alice: {pasword: x}\n", "2: unknown key pasword"),
     ("users:\n  alice:\n    scram: secret\n", "3: scram must be a list of texts"),
     ("users:\n  alice:\n    scram: [secret]\n", "3: scram: the entry cannot be read; make it"),

@@ -1,0 +1,90 @@
+"""TLS on a socket that asyncio accepted: the server's side, through memory, so that the handshake is ours to count, to
+time and to give up, and new certificates are a new context for the next socket.
+
+Source: RFC 8446, RFC 5246 (by OpenSSL). Errors: none; a handshake or a record that cannot be read ends the connection,
+and `failed` is told the reason. May import: `gateway.layer`, asyncio, ssl.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from gateway.layer import Layer
+
+RECORD_BYTES = 16_384  # of plain text, at most
+
+
+class TlsLayer(Layer):
+    """`get_extra_info` knows "ssl_object" and, once it was verified, "peercert" (as `ssl` describes it)."""
+
+    def __init__(self, above: asyncio.Protocol, context: ssl.SSLContext, failed: Callable[[str], None]) -> None:
+        super().__init__(above)
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._failed = failed
+        self._shaken = False  # hands
+
+    def data_received(self, data: bytes) -> None:
+        if self.below.is_closing():
+            return
+        self._incoming.write(data)
+        try:
+            if not self._shaken:
+                self._tls.do_handshake()
+                self._shaken = True
+            plain, ended = self._read()
+        except ssl.SSLWantReadError:
+            self._flush()
+            return
+        except ssl.SSLError as error:
+            self._flush()  # the alert, if there is one
+            self._failed(str(getattr(error, "verify_message", "") or error.reason or error))
+            self.below.close()
+            return
+        self._flush()
+        if plain:
+            self.above.data_received(plain)
+        if ended:
+            self.close()
+
+    def _read(self) -> tuple[bytes, bool]:
+        """What is there, and whether the peer has said that no more comes."""
+        pieces: list[bytes] = []
+        while True:
+            try:
+                piece = self._tls.read(RECORD_BYTES)
+            except ssl.SSLWantReadError:
+                return b"".join(pieces), False
+            except ssl.SSLZeroReturnError:
+                piece = b""
+            if not piece:
+                return b"".join(pieces), True
+            pieces.append(piece)
+
+    def _flush(self) -> None:
+        if self._outgoing.pending:
+            self.below.write(self._outgoing.read())
+
+    def write(self, data: Any) -> None:
+        if self._shaken and not self.below.is_closing():
+            self._tls.write(data)
+            self.below.write(self._outgoing.read())
+
+    def close(self) -> None:
+        """Says so first: else the peer cannot tell an end from a cut."""
+        if self._shaken and not self.below.is_closing():
+            with suppress(ssl.SSLError):  # it wants to read the peer's word, which nobody waits for
+                self._tls.unwrap()
+            self._flush()
+        self.below.close()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        if name == "ssl_object":
+            return self._tls
+        if name == "peercert":
+            return (self._tls.getpeercert() if self._shaken else None) or default
+        return super().get_extra_info(name, default)
