@@ -54,13 +54,23 @@ class Admission:
 
     def begin(self) -> None:
         """Look the node up; what names no node is decided at once."""
+        self.connection.undecided.add(self)
         if self._names_node:
             self._house.realm.find_node(self.terminus.node, self)
         else:
             self._decide(None)
+            self._note_decided()
 
     def answered(self, answer: Answer) -> None:
         """The realm has answered; the link may have gone meanwhile."""
+        self._hear(answer)
+        self._note_decided()
+
+    def _note_decided(self) -> None:
+        if self.link.owner is not self or not self.link.alive:
+            self.connection.undecided.discard(self)
+
+    def _hear(self, answer: Answer) -> None:
         if isinstance(answer, NodeFound):
             self._on_node(answer)
         elif isinstance(answer, DurablesFound):
@@ -104,7 +114,8 @@ class Admission:
         )
         then = decision.then
         if then["native"] == "coordinate":
-            self._coordinate()
+            if not self.connection.undecided.must_wait(self):
+                self.coordinate()
         elif then["native"] == "recall":
             name = recalled_name(self.connection.container, self.link.name, terminus.everybody)
             self._house.realm.find_durables(name, self.connection.subject, self)
@@ -117,7 +128,10 @@ class Admission:
         else:
             self._on_published_to(node)
 
-    def _coordinate(self) -> None:
+    def coordinate(self) -> None:
+        """Confirm a control link: every attach before it is decided."""
+        if not self.link.alive:
+            return
         assert isinstance(self.link, Incoming)
         self.link.confirm(offered_capabilities(self._house.tables))
         self.link.owner = CoordinatorLink(self.connection, self.link)

@@ -28,6 +28,7 @@ from gateway.facts import (
 from gateway.offers import connection_capabilities
 from gateway.recall import RecalledLink
 from gateway.scopes import Scopes
+from gateway.undecided import Undecided
 from native_backend.access import ANONYMOUS
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Connection:
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
         self.transactions: dict[int, Transaction] = {}  # by session: the open one (W-20)
         self.scopes = Scopes()
+        self.undecided = Undecided()
         self._unheard: list[Fact] = []  # read and not carried out yet, the latest first
         self._on = {
             Transfers: self._on_transfers,

@@ -2,11 +2,12 @@
 
 * Qpid JMS (`jms/`): class path by Maven, compiled by javac;
 * rhea (`rhea/`): by npm from its lock file;
-* the C load client (`tests/load/`): by make, on Debian's libqpid-proton11-dev.
+* the C load client (`tests/load/`): by make, on Debian's libqpid-proton11-dev;
+* python-qpid-proton's `Container` (`python/`) and cli-proton-python: installed with the locked dependencies.
 
-All three number their messages. Body of message i from JMS and rhea: the text `message i` and three characters beyond
-ASCII when i is even; `i % 257` bytes rising from i when odd. Each client knows this and compares.
-Errors: `RuntimeError` with the client's own words. May import: the standard library.
+Where bodies are compared, that of message i is the text `message i` and three characters beyond ASCII when i is even;
+`i % 257` bytes rising from i when odd (from Python: `message i` alone). Each client knows this and compares.
+Errors: `RuntimeError` with the client's own words. May import: `tests.gateway_process`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tests.gateway_process import GatewayProcess
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -46,9 +50,27 @@ def rhea(mode: str, port: int, node: str, count: int) -> dict[str, Any]:
     return _report(out)
 
 
+def container(*arguments: object) -> dict[str, Any]:
+    """python-qpid-proton's `Container`; see `python/container.py` for the commands. Returns its report."""
+    script = HERE / "python" / "container.py"
+    return _report(_run([sys.executable, str(script), *map(str, arguments)]))
+
+
+def cli_proton(role: str, *options: str) -> list[dict[str, Any]]:
+    """cli-proton-python's `sender` or `receiver`, as installed. Returns the messages that it logs."""
+    program = Path(sys.executable).with_name(f"cli-proton-python-{role}")
+    logged = _run([str(program), *options, "--log-msgs", "json", "--timeout", "30"])
+    return [_report(line) for line in logged.splitlines()]
+
+
 def load(mode: str, address: str, node: str, *options: str) -> dict[str, Any]:
     """The C load client; `mode` is send or receive. Returns its report."""
     return _report(_run([str(load_client()), mode, "--address", address, "--node", node, *options]))
+
+
+def waiting(gateway: GatewayProcess, queue: str) -> int:
+    """How many messages the operator still sees in a queue: the lines of `queue peek` below its heading."""
+    return len(gateway.command("queue", "peek", queue).splitlines()) - 1
 
 
 @cache

@@ -51,6 +51,13 @@ class Peer:
             if not self._read(end - time.monotonic()):
                 raise AssertionError(f"no {name} within {deadline_s} s; ended: {self._ended}")
 
+    def frames(self, count: int) -> list[Seen]:
+        """The next so many frames, whatever they are."""
+        while len(self.seen) < count:
+            assert self._read(10.0), f"only {self.seen} came; ended: {self._ended}"
+        taken, self.seen = self.seen[:count], self.seen[count:]
+        return taken
+
     def nothing(self, seconds: float = 0.15) -> None:
         """Nothing but flows comes for a while."""
         end = time.monotonic() + seconds
