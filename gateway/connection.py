@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gateway.admission import Admission
+from gateway.attach_faults import attach_fault
 from gateway.consuming import ConsumingLink
 from gateway.engine import Engine
 from gateway.engine_links import Incoming, Link, Outgoing
@@ -126,6 +127,10 @@ class Connection:
         if on_session > limits.links_per_session or gateway.links > limits.links:
             self.fault("too-many-links", f"at most {limits.links_per_session} a session", fact.link)
             return
+        wrong = attach_fault(fact.link.attach)
+        if wrong is not None:
+            self.fault(*wrong, fact.link)
+            return
         admission = Admission(self, fact.link)
         if admission.recalls:
             admission.begin()  # it takes no name over: a durable that is in use is not found
@@ -229,6 +234,8 @@ class Connection:
             channel = link.attach.channel
         then = self.gateway.tables["fault"].decide(fault=fault).then
         self.gateway.count_fault(fault, detail)
+        if then["scope"] == "message":
+            return  # it was turned away by itself
         if then["scope"] == "link" and link is not None:
             self.close_link(link, then["condition"], detail)
         elif then["scope"] != "connection" and channel is not None:

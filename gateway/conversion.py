@@ -18,6 +18,7 @@ from native_backend.headers import HeadedKey
 from native_backend.octets import Octets
 from transformers import TRANSFORMERS, NativeEvent, TransformerError, event_transformer, transformer
 from transformers.amqp_types import DecodeError
+from transformers.annotation_keys import check_annotations
 from transformers.header import header_fields
 from transformers.installed import COMPLETE
 from transformers.sections import section_offsets
@@ -80,7 +81,9 @@ class EventColumns:
         values: list[bytes | None] = []
         for seq, message in enumerate(messages, first_seq):
             try:
-                fields = header_fields(message, section_offsets(message))
+                offsets = section_offsets(message)
+                check_annotations(message, offsets)
+                fields = header_fields(message, offsets)
             except DecodeError:
                 event = None
             else:

@@ -4,7 +4,7 @@ A delivery is a pointer here and a *seq* everywhere else. When a link is freed i
 that a completion which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of
 the process). Between Python and `engine_runs.c`, which does what every message needs, a pointer is an int.
 May import: `cproton`, `gateway.complaint`, `gateway.engine_binding`, `gateway.engine_output`, `gateway.engine_runs`,
-`gateway.engine_sources`, `gateway.engine_states`, `gateway.frames`, `gateway.sources`.
+`gateway.engine_sources`, `gateway.engine_states`, `gateway.frames`, `gateway.sources`, `gateway.termini`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from gateway.engine_sources import write_source
 from gateway.engine_states import (
     TRANSACTIONAL,
     offer_capabilities,
+    offer_outcomes,
     provisional,
     tell_declared,
     tell_in_transaction,
@@ -30,6 +31,7 @@ from gateway.engine_states import (
 )
 from gateway.frames import Frame
 from gateway.sources import HeldSource
+from gateway.termini import agreed_outcomes, written_default_outcome
 
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
 SENDER_SETTLE_MODES: Final = ("unsettled", "settled", "mixed")
@@ -235,6 +237,17 @@ class Outgoing(Link):
         self.unheard: list[tuple[int, int]] = []  # (seq, EID) of what the peer stated too late
         # pointer -> (seq, state): stated but not settled by the peer, waits for us
         self.waiting: dict[int, tuple[int, str]] = {}
+
+    def confirm(self, capabilities: Sequence[str] | None = None, held: HeldSource | None = None) -> None:
+        if not agreed_outcomes(self.attach):
+            offer_outcomes(lib.pn_link_remote_source(self._pointer))
+        default = written_default_outcome(self.attach)
+        if default is None:
+            super().confirm(capabilities, held)
+        else:
+            self._output.flush()
+            super().confirm(capabilities, held)
+            self._output.flush_attach(default)
 
     @property
     def credit(self) -> int:

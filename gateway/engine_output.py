@@ -2,7 +2,7 @@
 
 Mostly it is what proton wrote. Events to a consumer go past proton, as far as they can: it writes the frames of a run
 without payloads, and `engine_sends.c` puts those in between (every payload would be copied three times else).
-May import: `cproton`, `gateway.engine_binding`, `gateway.engine_sends`.
+May import: `cproton`, `gateway.engine_binding`, `gateway.engine_sends`, `gateway.outgoing_attach`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from cproton import ffi, lib
 
 from gateway import engine_sends
 from gateway.engine_binding import at
+from gateway.outgoing_attach import with_default_outcome
 
 
 class Output:
@@ -43,6 +44,13 @@ class Output:
             lib.pn_transport_peek(self._transport, ffi.from_buffer(piece), count)
             lib.pn_transport_pop(self._transport, count)
             self._pieces.append(piece)
+
+    def flush_attach(self, default_outcome: Any) -> None:
+        """The ATTACH of a link that was opened since the last flush, with the default outcome of its source: proton
+        has no word for it."""
+        first = len(self._pieces)
+        self.flush()
+        self._pieces[first:] = [with_default_outcome(b"".join(self._pieces[first:]), default_outcome)]
 
     def send(
         self,

@@ -93,6 +93,11 @@ def offer_capabilities(terminus: Any, names: Sequence[str]) -> None:
         _set(data, _symbols(names))
 
 
+def offer_outcomes(source: Any) -> None:
+    """All there are (I-5)."""
+    _set(lib.pn_terminus_outcomes(source), _symbols([f"amqp:{outcome}:list" for outcome in _OUTCOMES.values()]))
+
+
 def offer_to_connection(connection: Any, names: Sequence[str]) -> None:
     """In our OPEN; it must not have gone out."""
     _set(lib.pn_connection_offered_capabilities(connection), _symbols(names))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from native_backend.starting import EARLIEST, LATEST, Start
-from transformers.amqp_types import AmqpMap, Described, Timestamp
+from transformers.amqp_types import AmqpMap, Described, Symbol, Timestamp
 
 _SELECTOR: Final = ("apache.org:selector-filter:string", 0x0000468C00000004)
 _SELECTOR_KEY: Final = "jms-selector"
@@ -48,6 +48,8 @@ def read_filters(filters: Any) -> Filters:
     selectors: list[str] = []
     starts: list[Start] = []
     for key, value in filters.pairs:
+        if not isinstance(key, Symbol):
+            return Filters("unsupported")
         if value is None:
             continue
         start = _position(value)

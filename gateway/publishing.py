@@ -19,6 +19,7 @@ from gateway.outcomes import LinkFacts, Verdict
 from gateway.posting import Posted, post
 from mappings import Decision, NodeTables, Slice, TableSet
 from native_backend.answers import Published
+from transformers.annotation_keys import fault_of
 
 if TYPE_CHECKING:
     from gateway.connection import Connection
@@ -102,11 +103,19 @@ class PublishingLink:
         if transfers.transaction is not None:
             house.release_bytes(size_bytes)  # the transaction counts them
             post(self, keys, values, transfers, first_seq)
-            return
-        if None in keys or _is_mixed(transfers):
+        elif None in keys or _is_mixed(transfers):
             self._one_by_one(keys, values, transfers, first_seq)
         else:
             self._all_at_once(keys, values, transfers, first_seq, size_bytes)  # type: ignore[arg-type]
+        if None in keys:
+            self._look_at_refused(keys, messages)
+
+    def _look_at_refused(self, keys: list[bytes | None], messages: Sequence[bytes]) -> None:
+        """What is no event has its outcome; some of it is a fault of its sender, too (A-9, B-7)."""
+        for at, key in enumerate(keys):
+            found = fault_of(messages[at]) if key is None and self.link.alive else None
+            if found is not None:
+                self.connection.fault(*found, self.link)
 
     def _publish_column(self, transfers: Transfers, first_seq: int, size_bytes: int) -> bool:
         """What mostly comes: all of one run meet the same cell, and are events as they are."""

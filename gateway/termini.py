@@ -22,6 +22,7 @@ _OUTCOMES_AT, _SOURCE_CAPABILITIES, _TARGET_CAPABILITIES = 9, 10, 6
 _COORDINATOR: Final = 0x30
 _DURABILITY: Final = {0: "none", 1: "configuration", 2: "unsettled-state"}
 _OUTCOMES: Final = {0x24: "accepted", 0x25: "rejected", 0x26: "released", 0x27: "modified"}
+_OUTCOME_NAMES: Final = {f"amqp:{name}:list": name for name in _OUTCOMES.values()}
 _KINDS: Final[dict[str, NodeKind]] = {
     "queue": "queue",
     "topic": "channel",
@@ -85,6 +86,16 @@ def read_terminus(attach: Frame, addresses: Addresses = SHIPPED) -> Terminus:
     )
 
 
+def read_default_outcome(attach: Frame) -> str:
+    """A value of the axis `default_outcome`, or `unknown`."""
+    return _default_outcome(written_default_outcome(attach))
+
+
+def written_default_outcome(attach: Frame) -> Any:
+    """What the source says, as it is written."""
+    return _at(_fields(attach.field(_SOURCE)), _DEFAULT_OUTCOME)
+
+
 def agreed_outcomes(attach: Frame) -> frozenset[str] | None:
     """What the peer's source lists, also where the peer sends; None: nothing, so all of them."""
     return _outcomes(_at(_fields(attach.field(_SOURCE)), _OUTCOMES_AT))
@@ -114,9 +125,13 @@ def _mode(mode: Any) -> str:
 
 
 def _default_outcome(outcome: Any) -> str:
-    if not isinstance(outcome, Described):
+    """`unknown` is refused before anything else is asked (I-1)."""
+    if outcome is None:
         return "unset"
-    name = _OUTCOMES.get(outcome.descriptor, "unset") if isinstance(outcome.descriptor, int) else "unset"
+    if not isinstance(outcome, Described):
+        return "unknown"
+    code = outcome.descriptor
+    name = _OUTCOMES.get(code, "unknown") if isinstance(code, int) else _OUTCOME_NAMES.get(code, "unknown")
     if name != "modified":
         return name
     fields = outcome.value if isinstance(outcome.value, list) else []

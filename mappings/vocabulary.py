@@ -60,6 +60,7 @@ _SENDER_SETTLE_MODE = ("unsettled", "settled", "mixed")
 _DURABILITY = ("none", "configuration", "unsettled-state")
 _DIRECTION = ("publish", "subscribe")
 _NAMED = ("durable", "shared", "volatile")
+_OF_MESSAGES = ("message-malformed", "annotation-unknown", "annotation-invalid")
 
 ATTACH = TableWords(
     "attach",
@@ -346,9 +347,20 @@ FAULT = TableWords(
             "link-name-in-use",
             "too-many-links",
             "idle",
+            *_OF_MESSAGES,
+            "outcome-unknown",
+            "delivery-mode-forced",
         )
     },
-    {"scope": Word(("link", "session", "connection")), "condition": Word(CONDITIONS)},
+    {"scope": Word(("link", "session", "connection", "message")), "condition": Word(CONDITIONS)},
+    (
+        Law(
+            "only a message can be turned away by itself",
+            {"scope": ("message",)},
+            {},
+            {"fault": _OF_MESSAGES},
+        ),
+    ),
     of_node=False,
 )
 

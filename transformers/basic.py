@@ -11,6 +11,7 @@ import functools
 from collections.abc import Sequence
 
 from transformers.amqp_types import DecodeError
+from transformers.annotation_keys import check_annotations
 from transformers.column import Column
 from transformers.header import said_fields
 from transformers.sections import (
@@ -73,6 +74,8 @@ def _event(message: bytes) -> tuple[bytes, bytes, int]:
     """The value, the fields of the key behind the seq, and up to where another message of equal length must be equal to
     have the same fields (0: no shape to go by)."""
     offsets = section_offsets(message)
+    if offsets[1] >= 0 or offsets[2] >= 0 or offsets[6] >= 0:
+        check_annotations(message, offsets)
     if offsets[DELIVERY_ANNOTATIONS] >= 0:
         value, offsets = without_delivery_annotations(message, offsets)
         content = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from transformers.amqp_types import DecodeError
+from transformers.annotation_keys import check_annotations
 from transformers.sections import section_offsets, without_delivery_annotations
 
 
@@ -26,7 +27,9 @@ class Opaque:
         values: list[bytes | None] = []
         for seq, message in enumerate(messages, first_seq):
             try:
-                value, _ = without_delivery_annotations(message, section_offsets(message))
+                offsets = section_offsets(message)
+                check_annotations(message, offsets)
+                value, _ = without_delivery_annotations(message, offsets)
             except DecodeError:
                 keys.append(None)
                 values.append(None)

@@ -21,6 +21,7 @@ Offsets = tuple[int, int, int, int, int, int, int]
 
 HEADER, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES, BODY, FOOTER = range(7)
 
+WITHOUT_BODY = "a message without a body"
 _LIST, _MAP, _BINARY = (0x45, 0xC0, 0xD0), (0xC1, 0xD1), (0xA0, 0xB0)
 _DATA, _SEQUENCE = 0x75, 0x76
 _BY_SYMBOL = {
@@ -100,7 +101,7 @@ def _walk(message: bytes) -> Offsets:
             offsets[slot] = offset
         offset, last = _content_end(message, code, value), code
     if offsets[BODY] < 0:
-        raise DecodeError(end, "a message without a body")
+        raise DecodeError(end, WITHOUT_BODY)
     header, delivery, annotations, properties, application, body, footer = offsets
     return header, delivery, annotations, properties, application, body, footer
 

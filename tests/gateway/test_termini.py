@@ -68,9 +68,10 @@ def test_L_1_durability(durable: int, said: str) -> None:
         (frames.state("modified", True), "modified-failed"),
         (frames.state("modified", False, True), "modified-undeliverable"),
         (frames.state("modified", True, True), "modified-failed-undeliverable"),
-        (frames.state("received"), "unset"),
-        (Described(Symbol("amqp:foo:list"), []), "unset"),
-        ("accepted", "unset"),
+        (frames.state("received"), "unknown"),
+        (Described(Symbol("amqp:foo:list"), []), "unknown"),
+        (Described(Symbol("amqp:released:list"), []), "released"),
+        ("accepted", "unknown"),
     ],
 )
 def test_I_2_default_outcomes(default: Any, said: str) -> None:

@@ -76,7 +76,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
     max_leaves=5,
 )
-_symbols = st.text("abc-", min_size=1, max_size=4).map(Symbol)
+_symbols = st.text("abc-", min_size=1, max_size=4).map(lambda name: Symbol(f"x-opt-{name}"))
 
 
 @st.composite

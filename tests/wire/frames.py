@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from transformers.amqp_types import Array, Described, Symbol, UByte, UInt, ULong, decode, encode
+from transformers.amqp_types import AmqpMap, Array, Described, Symbol, UByte, UInt, ULong, decode, encode
 
 AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
@@ -180,6 +180,16 @@ def attach_receiver(
     return frame(ATTACH, [name, UInt(handle), True, UByte(mode), UByte(rcv), origin, target(None)], channel=channel)
 
 
+def attach_with_properties(
+    address: str, properties: dict[str, Any], handle: int = 1, name: str = "sub", publishes: bool = False, mode: int = 2
+) -> bytes:
+    """A link with properties; it consumes unless it publishes."""
+    source_, target_ = (source(None), target(address)) if publishes else (source(address), target(None))
+    pairs = AmqpMap([(Symbol(key), value) for key, value in properties.items()])
+    fields = [name, UInt(handle), not publishes, UByte(mode), UByte(0), source_, target_, None, None, UInt(0)]
+    return frame(ATTACH, [*fields, None, None, None, pairs])
+
+
 def attach_without_source(name: str, handle: int = 1, everybody: bool = False, channel: int = 0) -> bytes:
     """As JMS unsubscribes; `everybody`: what is meant is no container's own."""
     desired = Array(0xA3, [Symbol("shared"), Symbol("global")]) if everybody else None
@@ -260,6 +270,14 @@ def close() -> bytes:
 def message(body: bytes = b"body", header: bytes = b"") -> bytes:
     """A data section, behind an optional header section."""
     return header + encode(Described(ULong(0x75), body))
+
+
+def annotated(pairs: dict[Any, Any], code: int = 0x72, body: bytes = b"body") -> bytes:
+    """A message with annotations: of the message, of the delivery (0x71), or a footer (0x78). Plain strings as keys are
+    symbols."""
+    keys = AmqpMap([(Symbol(key) if type(key) is str else key, value) for key, value in pairs.items()])
+    section = encode(Described(ULong(code), keys))
+    return message(body) + section if code == 0x78 else section + message(body)
 
 
 def header(count: int = 0, first: bool | None = None) -> bytes:

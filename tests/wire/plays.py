@@ -270,6 +270,29 @@ def _idle(stage: Stage, peer: Conversation) -> None:
         peer.connection.tick(clock.monotonic_s())
 
 
+def _message_malformed(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_sender("q"))
+    peer.say(frames.transfer(0, b"garbage"))
+
+
+def _annotation_unknown(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_sender("q"))
+    peer.say(frames.transfer(0, frames.annotated({"foo": 1})))
+
+
+def _annotation_invalid(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_sender("q"))
+    peer.say(frames.transfer(0, frames.annotated({"rejected": 5}, 0x71)))
+
+
+def _outcome_unknown(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_receiver(frames.source("q", outcomes=["foo"])), frames.flow(1, 5))
+
+
+def _delivery_mode_forced(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_with_properties("q", {"delivery-mode": "exactly-once"}), frames.flow(1, 5))
+
+
 LIMITS: dict[str, dict[str, int]] = {
     "over-credit": {"credit_per_link": 2},
     "message-too-large": {"message_size_bytes": 100},
@@ -290,6 +313,11 @@ FAULTS: dict[str, Callable[[Stage, Conversation], None]] = {
     "link-name-in-use": _link_name_in_use,
     "too-many-links": _too_many_links,
     "idle": _idle,
+    "message-malformed": _message_malformed,
+    "annotation-unknown": _annotation_unknown,
+    "annotation-invalid": _annotation_invalid,
+    "outcome-unknown": _outcome_unknown,
+    "delivery-mode-forced": _delivery_mode_forced,
 }
 PLAYS: dict[str, Callable[[Facts, TableSet], list[Any]]] = {
     "attach": _attach,

@@ -1,0 +1,38 @@
+"""What an ATTACH may not say, whatever node it names: outcomes that are none, a delivery mode that is forced on us.
+
+Source: semantics 2.I-1, 2.I-4, 2.I-6, 2.R-1, 2.R-7. May import: `gateway.frames`, `gateway.termini`,
+`transformers.amqp_types`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.frames import Frame
+from gateway.termini import agreed_outcomes, read_default_outcome
+from transformers.amqp_types import AmqpMap
+
+_OUTCOMES: Final = frozenset({"accepted", "rejected", "released", "modified"})
+_ROLE, _SENDER_SETTLE_MODE, _PROPERTIES, _SETTLED = 2, 3, 13, 1
+_FORCED: Final = "delivery-mode"
+
+
+def attach_fault(attach: Frame) -> tuple[str, str] | None:
+    """A value of the axis of the table `fault`, and words for it; None: nothing is wrong."""
+    consuming = attach.field(_ROLE) is True
+    if consuming:
+        unknown = sorted((agreed_outcomes(attach) or frozenset()) - _OUTCOMES)
+        if unknown:
+            return "outcome-unknown", f"{unknown[0][:60]!r} is no outcome"
+        if read_default_outcome(attach) == "unknown":
+            return "outcome-unknown", "the default-outcome is no outcome"
+    properties = attach.field(_PROPERTIES)
+    forced = properties.get(_FORCED) if isinstance(properties, AmqpMap) else None
+    if forced is not None and not _is_kept(str(forced), consuming, attach.field(_SENDER_SETTLE_MODE) == _SETTLED):
+        return "delivery-mode-forced", f"{str(forced)[:60]!r} is not what this link does"
+    return None
+
+
+def _is_kept(mode: str, consuming: bool, settled: bool) -> bool:
+    """Nothing is settled before it is stored, or before it was taken; unless the link settles all when it is sent."""
+    return mode == ("at-most-once" if settled and consuming else "at-least-once") and (consuming or not settled)

@@ -1,0 +1,184 @@
+"""What an ATTACH says of outcomes, delivery modes and filters: what is agreed, what is answered, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.gateway_process import GatewayProcess
+from tests.wire import frames
+from tests.wire.frames import Seen
+from tests.wire.peer import Peer
+from transformers.amqp_types import AmqpMap, Array, Described, Symbol, ULong
+
+MESSAGE = frames.message()
+INVALID, NOT_IMPLEMENTED = "amqp:invalid-field", "amqp:not-implemented"
+ALL = [f"amqp:{name}:list" for name in ("accepted", "rejected", "released", "modified")]
+
+
+def source_said(attached: Seen) -> tuple[Any, list[str]]:
+    """The default-outcome and the outcomes of the answer."""
+    fields = attached.field(5).value
+    outcomes = fields[9] if len(fields) > 9 else None
+    return fields[8], [str(each) for each in (outcomes.items if isinstance(outcomes, Array) else [outcomes])]
+
+
+@pytest.mark.requirement("I-3", "I-5", "I-9", "O-3")
+@pytest.mark.parametrize("where", ["queue", "plain", "durable", "browser"])
+def test_the_answer_lists_every_outcome_where_none_is_asked_for(house: GatewayProcess, node: str, where: str) -> None:
+    with Peer(house.port) as peer:
+        peer.publisher(node, "queue" if where in ("queue", "browser") else "channel")
+        source = frames.source(node, 2 if where == "durable" else 0, "copy" if where == "browser" else None)
+        assert source_said(peer.consumer(source, credit=1)) == (None, ALL)
+        peer.nothing(0.05)
+        peer.publish(MESSAGE)
+        assert peer.outcomes(1) == {0: "accepted"}
+        (seen,) = peer.receive(1)
+        peer.settle([seen.field(1)], frames.state("accepted"), settled=False)
+        assert peer.outcomes(1) == {0: "accepted"}
+
+
+DEFAULTS = {
+    "accepted": frames.state("accepted"),
+    "rejected": frames.state("rejected"),
+    "released": frames.state("released"),
+    "modified": frames.state("modified", True, False),
+    "by-its-symbol": Described(Symbol("amqp:released:list"), []),
+}
+
+
+@pytest.mark.requirement("I-6", "I-8", "S-2", "G-3")
+@pytest.mark.parametrize("default", DEFAULTS)
+@pytest.mark.parametrize("durable", [0, 2])
+def test_a_default_outcome_that_is_admitted_is_answered_and_holds(
+    house: GatewayProcess, node: str, default: str, durable: int
+) -> None:
+    with Peer(house.port, f"c-{node}") as peer:
+        peer.publisher(node, "channel" if durable else "queue")
+        wanted = DEFAULTS[default]
+        attached = peer.consumer(frames.source(node, durable, default=wanted, outcomes=["accepted", "released"]))
+        assert source_said(attached) == (wanted, ["amqp:accepted:list", "amqp:released:list"])
+        peer.credit(1)
+        peer.nothing(0.05)
+        peer.publish(MESSAGE)
+        peer.outcomes(1)
+        peer.receive(1)
+        peer.send(frames.detach(1, closed=False))
+        peer.expect("detach")
+        peer.consumer(frames.source(node, durable), credit=2, handle=2)
+        again = default in ("released", "modified", "by-its-symbol")
+        assert len(peer.receive(1 if again else 0, handle=2)) == again
+        peer.nothing(0.1)
+
+
+@pytest.mark.requirement("I-1", "I-4", "I-6", "I-8", "S-2")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"default": frames.state("received")},
+        {"default": Described(ULong(0x77), [])},
+        {"default": Described(Symbol("amqp:foo:list"), [])},
+        {"default": "released"},
+        {"outcomes": ["foo"]},
+        {"outcomes": ["accepted", "foo"]},
+        {"outcomes": ["received"]},
+    ],
+    ids=str,
+)
+def test_an_outcome_that_is_none_refuses_the_link(house: GatewayProcess, node: str, wrong: dict[str, Any]) -> None:
+    with Peer(house.port) as peer:
+        peer.stored(node, MESSAGE)
+        peer.send(frames.attach_receiver(frames.source(node, **wrong)))
+        assert peer.refused() == INVALID
+        peer.send(frames.detach(1))
+        peer.consumer(node, credit=1)
+        peer.receive(1)
+
+
+@pytest.mark.requirement("I-7", "I-6")
+@pytest.mark.parametrize("state", ["rejected", "released", "modified"])
+def test_only_what_was_agreed_on_may_be_said(house: GatewayProcess, node: str, state: str) -> None:
+    with Peer(house.port) as peer:
+        peer.stored(node, MESSAGE)
+        peer.consumer(frames.source(node, outcomes=["accepted"]), credit=1)
+        peer.receive(1)
+        peer.settle([0], frames.state(state))
+        assert peer.detached(1) == "amqp:not-allowed"
+
+
+FILTERS = {
+    "a-string": AmqpMap([(Symbol("a"), "a = 1")]),
+    "a-number": AmqpMap([(Symbol("jms-selector"), 7)]),
+    "a-key-that-is-no-symbol": AmqpMap([("a", Described(Symbol("apache.org:selector-filter:string"), "a = 1"))]),
+    "no-map": ["a"],
+    "unknown-beside-a-selector": AmqpMap(
+        [
+            (Symbol("a"), Described(Symbol("apache.org:selector-filter:string"), "a = 1")),
+            (Symbol("b"), Described(Symbol("com:example:filter"), 1)),
+        ]
+    ),
+}
+
+
+@pytest.mark.requirement("J-1", "J-4")
+@pytest.mark.parametrize("filters", FILTERS)
+@pytest.mark.parametrize("kind", ["queue", "channel"])
+def test_a_filter_set_that_cannot_be_kept_refuses_the_link(
+    house: GatewayProcess, node: str, kind: str, filters: str
+) -> None:
+    with Peer(house.port) as peer:
+        peer.publisher(node, kind)
+        peer.send(frames.attach_receiver(frames.source(node, filters=FILTERS[filters])))
+        assert peer.refused() == NOT_IMPLEMENTED
+
+
+FORCED = [
+    ("exactly-once", False, 2, False),
+    ("at-most-once", False, 2, False),
+    ("at-least-once", False, 2, True),
+    ("at-least-once", False, 1, False),
+    ("at-most-once", False, 1, True),
+    ("exactly-once", True, 0, False),
+    ("at-most-once", True, 1, False),
+    ("at-least-once", True, 0, True),
+    ("once-in-a-while", False, 2, False),
+]
+
+
+@pytest.mark.requirement("R-1", "R-7")
+@pytest.mark.parametrize(("mode", "publishes", "settle_mode", "kept"), FORCED)
+def test_a_forced_delivery_mode_is_kept_or_refused(
+    house: GatewayProcess, node: str, mode: str, publishes: bool, settle_mode: int, kept: bool
+) -> None:
+    with Peer(house.port) as peer:
+        peer.stored(node, MESSAGE)
+        peer.send(frames.attach_with_properties(node, {"delivery-mode": mode}, 1, "x", publishes, settle_mode))
+        if kept:
+            assert peer.expect("attach").field(6 if publishes else 5) is not None
+        else:
+            assert peer.refused() == NOT_IMPLEMENTED
+
+
+@pytest.mark.requirement("R-2")
+def test_a_delivery_mode_that_is_a_wish_is_passed_over(house: GatewayProcess, node: str) -> None:
+    with Peer(house.port) as peer:
+        peer.stored(node, MESSAGE)
+        peer.send(frames.attach_with_properties(node, {"opt-delivery-mode": "exactly-once", "product": "x"}))
+        assert peer.expect("attach").field(5) is not None
+
+
+@pytest.mark.requirement("K-2", "K-6", "M-11")
+def test_what_is_not_said_is_the_nodes_way(house: GatewayProcess, node: str) -> None:
+    """A queue moves, a channel copies; a preference that fits is kept; termini may be empty where they are the
+    peer's own."""
+    with Peer(house.port) as one, Peer(house.port) as two:
+        one.stored(node, MESSAGE)
+        one.stored(f"{node}.c", MESSAGE, kind="channel")
+        for at, (address, mode) in enumerate(
+            ((node, None), (node, "move"), (f"{node}.c", None), (f"{node}.c", "copy"))
+        ):
+            one.send(frames.attach_receiver(frames.source(address, mode=mode), at, f"link-{at}"))
+            assert one.expect("attach").field(5) is not None
+        two.consumer(node, credit=1)
+        assert len(two.receive(1)) == 1, "the others have no credit"

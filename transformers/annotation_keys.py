@@ -1,0 +1,83 @@
+"""What the annotations of a message may be called (001 3.2.10), and what is wrong with a message that is none.
+
+A key is a symbol or a ulong. `x-opt...` is anybody's and passes; of all other keys only `rejected` of the
+delivery-annotations is known, and it holds an error. Sections of one link are mostly alike: a short one that was found
+good is not looked at again.
+
+Source: seed 001 sections 3.2.2, 3.2.3, 3.2.10 (B-3, B-5 to B-7); seed 004 2.2.1 (A-9). Errors: `DecodeError`, and
+`AnnotationError` for what can be read and may not be. May import: `transformers`, the standard library.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from transformers.amqp_types import AmqpMap, DecodeError, Described, Symbol, ULong, decode
+from transformers.header import header_fields
+from transformers.sections import (
+    DELIVERY_ANNOTATIONS,
+    FOOTER,
+    MESSAGE_ANNOTATIONS,
+    WITHOUT_BODY,
+    Offsets,
+    section_offsets,
+)
+
+_ANYBODYS = "x-opt"
+_REJECTED = "rejected"
+_ERROR = (0x1D, "amqp:error:list")
+_REMEMBERED_BYTES = 512
+MALFORMED, UNKNOWN, INVALID = "message-malformed", "annotation-unknown", "annotation-invalid"
+
+
+class AnnotationError(DecodeError):
+    """`fault` is a value of the axis of the table `fault`."""
+
+    def __init__(self, fault: str, reason: str) -> None:
+        super().__init__(0, reason)
+        self.fault = fault
+
+
+def check_annotations(message: bytes, offsets: Offsets) -> None:
+    """Raises for keys that may not be."""
+    for place in (DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, FOOTER):
+        begin = offsets[place]
+        if begin >= 0:
+            end = min((offset for offset in offsets[place + 1 :] if offset >= 0), default=len(message))
+            look = _remembered if end - begin <= _REMEMBERED_BYTES else _look
+            look(message[begin:end], place == DELIVERY_ANNOTATIONS)
+
+
+def fault_of(message: bytes) -> tuple[str, str] | None:
+    """The fault in a message that is no event, and words for it. None: there is none; a body may be missing."""
+    if not message:
+        return None
+    try:
+        offsets = section_offsets(message)
+        check_annotations(message, offsets)
+        header_fields(message, offsets)
+    except AnnotationError as error:
+        return error.fault, error.reason
+    except DecodeError as error:
+        return None if error.reason == WITHOUT_BODY else (MALFORMED, str(error))
+    return None
+
+
+def _look(section: bytes, of_delivery: bool) -> None:
+    said, end = decode(section)
+    if not isinstance(said, Described) or not isinstance(said.value, AmqpMap) or end != len(section):
+        raise DecodeError(0, "annotations are a map")
+    for key, value in said.value.pairs:
+        if not isinstance(key, Symbol | ULong):
+            raise DecodeError(0, f"an annotation called by a {type(key).__name__}")
+        if isinstance(key, Symbol) and key.startswith(_ANYBODYS):
+            continue
+        if not of_delivery or key != _REJECTED:
+            raise AnnotationError(UNKNOWN, f"the annotation {str(key)[:60]!r} is not known here")
+        if not isinstance(value, Described) or value.descriptor not in _ERROR:
+            raise AnnotationError(INVALID, "the annotation 'rejected' holds an error")
+
+
+@lru_cache(maxsize=4096)
+def _remembered(section: bytes, of_delivery: bool) -> None:
+    _look(section, of_delivery)
