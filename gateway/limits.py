@@ -100,6 +100,13 @@ class Limits:
         2**31 - 1,
         "how old an event of a queue is at least, in seconds, when it is ended and deleted for good",
     )
+    evidence_s: int = _limit(
+        round(_REALM.evidence_s),
+        0,
+        2**31 - 1,
+        "how old an outcome record is at least, in seconds, when it is deleted; the journal: a little more, and only "
+        "below what the newest snapshots need",
+    )
     lease_ms: int = _limit(
         round(1000 * _REALM.lease_s), 500, 3_600_000, "how long this gateway may go unheard before a standby takes over"
     )
@@ -115,6 +122,7 @@ class Limits:
             lease_s=lease_s,
             lease_look_s=look_s,
             retain_s=float(self.retain_s),
+            evidence_s=float(self.evidence_s),
         )
 
 

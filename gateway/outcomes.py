@@ -174,6 +174,7 @@ class Outcomes:
             "n": self.records,
             "at": self._flushed_us,
             "low": low,
+            "next": self._next_seq,
             "digest": origin.digest,
             "profile": origin.profile,
             "closed": int(closed),

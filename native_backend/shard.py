@@ -14,6 +14,7 @@ from functools import partial
 
 from native_backend.acknowledgement import Acknowledgement, Standing
 from native_backend.answers import SubscribeAnswer
+from native_backend.bygones import Bygones
 from native_backend.dispatch import Dispatch
 from native_backend.durables import (
     QUEUE,
@@ -58,6 +59,7 @@ class Shard:
         self._undeleted: set[Key] = set()  # could not be erased: the next start does that
         self._projector = Projector(services)
         self._trimmer = Trimmer(services, self.lows)
+        self._bygones = Bygones(services, self._needed)
         self._closing = False
         self.snapshots = Snapshots(services, self._freeze)
         services.journal.on_fenced = self._fenced
@@ -167,7 +169,15 @@ class Shard:
             return
         self._projector.advance(self._open.values())
         self._trimmer.advance()
+        self._bygones.advance()
         self.snapshots.advance(lambda: [*self._open, *self._recovered])
+
+    def _needed(self) -> int | None:
+        """Of the journal. A durable that is being opened is about to have its first snapshot; one without any (its
+        record is lost) needs whatever there is until the next round."""
+        if self._opening or not self.snapshots.covers((*self._open, *self._recovered)):
+            return None
+        return self.snapshots.needed
 
     def state(self, store: int, name: str) -> Acknowledgement | None:
         """As far as it is known; None: nobody has begun with it."""

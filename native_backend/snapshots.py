@@ -48,6 +48,10 @@ class Snapshots:
         """Recovery reads the journal from here, if this process ends now; None: from wherever it begins."""
         return min((journal for journal, _ in self._stored.values()), default=None)
 
+    def covers(self, keys: Iterable[Key]) -> bool:
+        """Whether each of them has a snapshot."""
+        return all(key in self._stored for key in keys)
+
     def advance(self, every: Callable[[], Iterable[Key]]) -> None:
         """Begin a round when one is due, and its next batch."""
         records = self._services.journal.records

@@ -19,6 +19,7 @@ from native_backend.services import Services, store_bounds
 from native_backend.settlement import Settlement
 
 _LOG = logging.getLogger(__name__)
+Place = tuple[str, int]  # topic, partition
 Lows = Callable[[], list[tuple[Node, int]]]
 """The queues whose state is known, and below which EID everything has ended."""
 
@@ -50,7 +51,7 @@ class Trimmer:
 
         def job() -> tuple[int, int]:
             first = store_bounds(services.log, node, deadline_s)[0]
-            return first, _older(services.log, node, first, low, before_ms, deadline_s)
+            return first, older(services.log, (node.topic, node.partition), first, low, before_ms, deadline_s)
 
         services.control.submit(job, self._found)
 
@@ -85,13 +86,14 @@ class Trimmer:
         self._next()
 
 
-def _older(log: Log, node: Node, first: int, low: int, before_ms: int, deadline_s: float) -> int:
-    """The EID in [first, low] below which every event was stored at or before `before_ms`. Blocks; raises LogError."""
-    while first < low:
-        middle = (first + low) // 2
-        records = log.read_range(node.topic, node.partition, middle, 1, deadline_s)
-        if records.offsets and records.offsets[0] < low and records.timestamps_ms[0] <= before_ms:
+def older(log: Log, place: Place, first: int, end: int, before_ms: int, deadline_s: float) -> int:
+    """The offset in [first, end] below which every record was stored at or before `before_ms`. Blocks; raises
+    LogError."""
+    while first < end:
+        middle = (first + end) // 2
+        records = log.read_range(*place, middle, 1, deadline_s)
+        if records.offsets and records.offsets[0] < end and records.timestamps_ms[0] <= before_ms:
             first = records.offsets[0] + 1
         else:
-            low = middle
+            end = middle
     return first

@@ -20,7 +20,8 @@ from reconciliation.transforms.verdicts import DOUBLED, IN_FLIGHT, OVERWRITTEN
 
 @dataclass(frozen=True, slots=True)
 class NodeBalance:
-    """Events of one node. Left: accepted + untold + copied + anomalies (signed). Right: stored + retained out."""
+    """Events of one node. Left: accepted + untold + copied + anomalies (signed) + older. Right: stored + retained
+    out."""
 
     node: str
     kind: str
@@ -29,12 +30,13 @@ class NodeBalance:
     in_flight: int
     copied: int  # by the realm itself: dead letters, as the journal tells them
     anomalies: int  # P2 + P3 + P4 - P1, and doubled records
+    older: int  # of whose publishing the evidence was trimmed
     stored: int
     retained_out: int
 
     @property
     def difference(self) -> int:
-        told = self.accepted + self.indeterminate + self.in_flight + self.copied + self.anomalies
+        told = self.accepted + self.indeterminate + self.in_flight + self.copied + self.anomalies + self.older
         return told - self.stored - self.retained_out
 
 
@@ -97,6 +99,7 @@ def balance(judgement: Judgement, totals: Mapping[Key, int]) -> Balance:
             by_store[IN_FLIGHT, store],
             _copied(judgement, store),
             sum(sign * by_store[code, store] for code, sign in _SIGNS.items()),
+            judgement.base.older.get(store, 0) if judgement.base is not None else 0,
             judgement.counts.get((store, None), {}).get("events", 0),
             judgement.trimmed.get((store, None), {}).get("publishes", 0),
         )
@@ -116,9 +119,10 @@ def _accepted(tallies: Iterable[Tally]) -> Counter[int]:
 
 
 def _copied(judgement: Judgement, store: int) -> int:
-    """Where a store has been trimmed, which copies are gone cannot be told: then those that are there count."""
+    """Where a store or the journal has been trimmed, which copies are gone (or were told of) cannot be told: then those
+    that are there count."""
     said, held = judgement.copies.get(store, (0, 0))
-    return held if judgement.catalog.first_kept.get(store) else said
+    return held if judgement.catalog.first_kept.get(store) or judgement.catalog.journal_first else said
 
 
 def _durable(judgement: Judgement, totals: Mapping[Key, int], durable: Durable) -> DurableBalance:

@@ -56,7 +56,8 @@ class DurableState:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """`first_kept` is by store; `journal_first` above 0 means that the journal's beginning is gone."""
+    """`first_kept` is by store; `journal_first` above 0 means that the journal's beginning is gone, `outcomes_first`
+    that the outcomes' is."""
 
     nodes: dict[int, Node]
     durables: list[DurableState]
@@ -65,6 +66,7 @@ class Catalog:
     node_classes: NodeClasses
     first_kept: dict[int, int]
     journal_first: int
+    outcomes_first: int
     unreadable: list[str] = field(default_factory=list)
 
 
@@ -93,6 +95,7 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
         NodeClasses(tables),
         {store: landed.extent.first_kept(node.topic, node.partition) for store, node in nodes.items()},
         landed.extent.first_kept(f"{realm.prefix}.journal"),
+        landed.extent.first_kept(f"{realm.prefix}.outcomes"),
         unreadable,
     )
 

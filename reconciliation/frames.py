@@ -17,7 +17,7 @@ from reconciliation.catalog import Catalog, DurableState
 from reconciliation.landing import Landed
 from reconciliation.ranges import Kind
 from reconciliation.runs import Run
-from reconciliation.transforms import claims, decode
+from reconciliation.transforms import bases, claims, decode
 from reconciliation.withdrawn import Withdrawn
 
 LITERAL_ROWS_MAX = 5_000
@@ -101,7 +101,7 @@ def small(
         local_table(spark, nodes, schemas.NODES),
         local_table(spark, durables, schemas.DURABLES),
         local_table(spark, _terminal_ranges(catalog, commanded), schemas.RANGES),
-        local_table(spark, [(run.name, run.low, run.state) for run in runs], schemas.RUNS),
+        local_table(spark, [(run.name, run.low, run.state, run.base) for run in runs], schemas.RUNS),
         local_table(spark, catalog.cells, schemas.CELLS),
         local_table(spark, commanded.ranges, schemas.RANGES) if commanded.ranges else None,
         local_table(spark, commanded.voids, schemas.VOIDS) if commanded.voids else None,
@@ -147,14 +147,27 @@ class Accounts:
     terminals: DataFrame
     copied: DataFrame
     all: DataFrame
+    older: DataFrame | None
+    """Events of whose publishing the evidence was trimmed; None when none was."""
 
 
-def accounts(spark: SparkSession, landed: Landed, of: Records, tables: Small) -> Accounts:
-    groups = decode.outcome_groups(of.outcomes)
-    told = claims.claims(decode.deliveries(groups), tables.nodes)
+def groups_of(outcomes: DataFrame, tables: Small, since: int | None) -> DataFrame:
+    """Of all outcomes that are judged. `since`: when the first was told that is kept; None: all are kept."""
+    groups = decode.outcome_groups(outcomes)
+    return groups if since is None else bases.judged_groups(groups, tables.runs)
+
+
+def accounts(spark: SparkSession, landed: Landed, of: Records, tables: Small, since: int | None) -> Accounts:
+    told = claims.claims(decode.deliveries(groups_of(of.outcomes, tables, since)), tables.nodes)
     events = decode.events(landed_records(spark, landed, "events"), tables.nodes).persist()
     settled = decode.settlements(of.journal)
     ends = decode.terminals(settled)
-    together = told.unionByName(claims.stored_events(events)).unionByName(claims.ended(ends))
     terminals = ends if tables.voids is None else decode.standing(ends, tables.voids)
-    return Accounts(told, events, terminals, decode.copied(settled), together)
+    stored, ended, older = events, ends, None
+    if since is not None:
+        stored = bases.with_judged(events, tables.runs, since)
+        older = stored.where(~F.col("judged") & ~F.col("copy"))
+        stored = stored.where("judged")
+        ended = bases.with_judged(ends, tables.runs, since).where("judged")
+    together = told.unionByName(claims.stored_events(stored)).unionByName(claims.ended(ended))
+    return Accounts(told, events, terminals, decode.copied(settled), together, older)

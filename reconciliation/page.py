@@ -27,6 +27,7 @@ _SUM_COLUMNS = ("accepted", "entitled", "=stored")
 _BALANCE_WORDS = {
     "=stored": "= in store",
     "+retained out": "+ no longer kept",
+    "+older": "+ older than the evidence",
     "+lost by retention": "+ lost by retention",
 }
 
@@ -36,7 +37,7 @@ def render(
 ) -> str:
     clean = not findings.anomalies and not sheet.difference
     body = [
-        *_header(realm, window, judgement, findings, sheet, clean),
+        *_header(realm, window, landed, judgement, findings, sheet, clean),
         *(() if clean else _classes(findings)),  # what is wrong comes first
         *_sheet(sheet),
         *_matrix(error_cells(judgement.tallies)),
@@ -56,7 +57,7 @@ def render(
 
 
 def _header(
-    realm: Realm, window: Window, judgement: Judgement, findings: Findings, sheet: Balance, clean: bool
+    realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, sheet: Balance, clean: bool
 ) -> Iterator[str]:
     head, _, rest = summary.verdict(findings, sheet).partition(". ")
     state = "good" if clean else "bad"
@@ -66,6 +67,8 @@ def _header(
         words = words.replace(f"({one.code})", f'(<a href="#{one.code}">{one.code}</a>)')
     yield f'<div class="strip {state}" role="status"><strong>{escape(head.capitalize())}</strong>{words}</div>'
     yield f"<p>Realm: {escape(summary.place(realm))}. Window: {escape(summary.window_words(window))}.</p>"
+    if judgement.base is not None:
+        yield f"<p>{escape(summary.base_words(judgement, landed))}</p>"
     yield '<dl class="tiles">'
     for term, figure, note in _tiles(judgement, findings, sheet):
         yield f"<div><dt>{term}</dt><dd>{figure}<small>{note}</small></dd></div>"

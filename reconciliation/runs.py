@@ -1,6 +1,8 @@
 """The gateway's runs, on the driver: which are closed, killed or live, and what is wrong with their numbering (Q1).
 
-A run that has not closed is live when it is the latest, else killed. Neither is judged above its last `low`.
+A run that has not closed is live when it is the latest, else killed. Neither is judged above its last `low`. Where old
+evidence was trimmed, a run that began before is judged from its *base* on: what was given a seq after the first outcome
+record of it that is kept was told later, too.
 May import: pyspark rows, `reconciliation`.
 """
 
@@ -11,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 State = Literal["closed", "killed", "live"]
+NEVER = 1 << 62
+"""The base of a run of which nothing can be judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,9 @@ class Numbering:
     at_first: int | None
     at_last: int | None
     low: int | None
+    offset_first: int
+    at_offset_first: int | None
+    next: int | None  # the seq that was given next, as of the first record; earlier releases did not say
     closed: int | None
     digests: tuple[str, ...]
 
@@ -34,11 +41,19 @@ class Numbering:
         values = row.asDict()
         return cls(**{**values, "digests": tuple(sorted(values["digests"]))})
 
-    @property
-    def has_holes(self) -> bool:
+    def is_cut(self, since: int | None) -> bool:
+        """Whether its beginning may have been trimmed with all that was told before `since`."""
+        return since is not None and self.run is not None and self.n_first != 1 and began_ms(self.run) * 1000 <= since
+
+    def has_holes(self, since: int | None) -> bool:
         if self.n_first is None or self.n_last is None:
             return False
-        return self.n_distinct < self.n_last - (self.n_first if self.source == "journal" else 1) + 1
+        first = self.n_first if self.source == "journal" or self.is_cut(since) else 1
+        return self.n_distinct < self.n_last - first + 1
+
+    def base(self, since: int | None) -> int:
+        """The first seq that can be judged."""
+        return (self.next or NEVER) if self.is_cut(since) else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +65,7 @@ class Run:
     state: State
     at_first: int
     at_last: int
+    base: int = 1
 
 
 def began_ms(run: str) -> int:
@@ -57,7 +73,15 @@ def began_ms(run: str) -> int:
     return int(run.partition("-")[0], 16)
 
 
-def runs_of(numberings: Iterable[Numbering]) -> list[Run]:
+def told_since(numberings: Iterable[Numbering], first_kept: int) -> int | None:
+    """When the first outcome record was told that is kept; None: none was trimmed, the topic begins at 0."""
+    told = [one for one in numberings if one.source == "outcomes" and one.at_offset_first is not None]
+    if not first_kept or not told:
+        return None
+    return min(told, key=lambda one: one.offset_first).at_offset_first
+
+
+def runs_of(numberings: Iterable[Numbering], since: int | None = None) -> list[Run]:
     known = [one for one in numberings if one.run is not None]
     latest = max((began_ms(one.run) for one in known if one.run), default=0)
     found = []
@@ -65,7 +89,7 @@ def runs_of(numberings: Iterable[Numbering]) -> list[Run]:
         if one.source == "outcomes" and one.run is not None:
             open_state: State = "live" if began_ms(one.run) == latest else "killed"
             state: State = "closed" if one.closed else open_state
-            found.append(Run(one.run, one.low or 1, state, one.at_first or 0, one.at_last or 0))
+            found.append(Run(one.run, one.low or 1, state, one.at_first or 0, one.at_last or 0, one.base(since)))
     return sorted(found, key=lambda run: (began_ms(run.name), run.name))
 
 

@@ -21,7 +21,7 @@ RECORD = pa.schema(
 """A landed record. Events are landed without their value: nothing is judged by it."""
 
 OUTCOMES = """
-v int, run string, n bigint, at bigint, low bigint, digest string, profile string, closed int,
+v int, run string, n bigint, at bigint, low bigint, next bigint, digest string, profile string, closed int,
 groups array<struct<
   direction string, link bigint, name string, container string, node string, store bigint, durable string,
   `table` string, cell int, rule string, answer_table string, answer_cell int, answer_rule string,
@@ -44,7 +44,7 @@ DURABLES = (
 RANGES = "store bigint, durable string, first bigint, last bigint"
 VOIDS = "store bigint, durable string, before bigint, eid bigint"
 BLOCKS = "run string, block bigint"
-RUNS = "run string, low bigint, state string"
+RUNS = "run string, low bigint, state string, base bigint"
 CELLS = """
 digest string, `table` string, cell int, expected_rule string, then_operation string, then_outcome string,
 then_condition string, then_class string

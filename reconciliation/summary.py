@@ -22,6 +22,7 @@ def write(
         f"Verdict: {verdict(findings, sheet)}",
         "",
         f"Realm: {place(realm)}. Window: {window_words(window)}. {evidence_words(judgement, landed)}",
+        *([base_words(judgement, landed)] if judgement.base is not None else []),
         "",
         *_balance(sheet),
         "",
@@ -60,6 +61,18 @@ def evidence_words(judgement: Judgement, landed: Landed) -> str:
     return f"Evidence: {of_runs}, {stored:,} events in the stores."
 
 
+def base_words(judgement: Judgement, landed: Landed) -> str:
+    """From where on is judged, when old evidence was trimmed."""
+    assert judgement.base is not None
+    older, since = sum(judgement.base.older.values()), readable(judgement.base.since)
+    cut = sum(run.base > 1 for run in judgement.runs)
+    return (
+        f"Base: outcome records are kept from {since} on (offset {judgement.catalog.outcomes_first:,}), the journal "
+        f"from offset {judgement.catalog.journal_first:,}; what is older was trimmed and is not judged: {older:,} "
+        f"events in the stores, and the beginning of {cut:,} run{'s' if cut != 1 else ''}."
+    )
+
+
 def _balance(sheet: Balance) -> Iterator[str]:
     yield "Balance by node (told = stored)"
     yield from _table(node_row(one) for one in sheet.nodes) if sheet.nodes else ["  (no nodes)"]
@@ -82,6 +95,7 @@ def node_row(one: NodeBalance) -> dict[str, str | int]:
         "+in flight": one.in_flight,
         "+copied": one.copied,
         "+anomalies": one.anomalies,
+        "+older": one.older,
         "=stored": one.stored,
         "+retained out": one.retained_out,
         "difference": one.difference,

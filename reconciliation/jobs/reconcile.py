@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from reconciliation import frames, schemas
 from reconciliation.catalog import Catalog, read_catalog
 from reconciliation.landing import Landed
-from reconciliation.runs import Numbering, Run, hole_finding, numbering_findings, runs_of
+from reconciliation.runs import Numbering, Run, hole_finding, numbering_findings, runs_of, told_since
 from reconciliation.settings import Realm
 from reconciliation.tally import Tally, tally_findings
 from reconciliation.transforms import blocks, decode, durables, tallies, verdicts
@@ -33,6 +33,15 @@ Copies = dict[int, tuple[int, int]]
 """Store -> events that the journal says were copied into it, and copies that it holds."""
 
 
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Old outcome records were trimmed: those that are kept were told from `since` on. `older`: by store, how many
+    events are there of whose publishing nothing is kept."""
+
+    since: int
+    older: dict[int, int]
+
+
 @dataclass(slots=True)
 class Judgement:
     """What the job found, but for the findings that Spark wrote below `written`."""
@@ -46,6 +55,7 @@ class Judgement:
     findings: list[dict[str, Any]]
     written: Path
     records: dict[str, int] = field(default_factory=dict)
+    base: Base | None = None  # None: all evidence is kept
 
 
 def judge(
@@ -56,18 +66,19 @@ def judge(
     records = frames.records(spark, landed)
     tell("reading outcome records and the journal")
     numberings = [Numbering.of(row) for row in run_transforms.numbering(records.outcomes, records.journal).collect()]
-    runs = runs_of(numberings)
-    found = numbering_findings(numberings, catalog.digests) + _holes(records, numberings)
+    since = told_since(numberings, catalog.outcomes_first)
+    runs = runs_of(numberings, since)
+    found = numbering_findings(numberings, catalog.digests) + _holes(records, numberings, since)
     found += [{"class": "Q1", "count": 1, "detail": text} for text in catalog.unreadable]
     evicted = {row["store"]: row["below"] for row in decode.evicted(records.journal).collect()}
     orders = [Ordered(**row.asDict()) for row in decode.ordered(records.journal).collect()]
     commanded = withdrawn(orders, (state.durable for state in catalog.durables))
     tables = frames.small(spark, catalog, runs, evicted, commanded)
     tell("checking outcomes against the rules")
-    tallied = [catalog.node_classes.checked(one) for one in _tallies(records, tables, window)]
+    tallied = [catalog.node_classes.checked(one) for one in _tallies(records, tables, window, since)]
     found += tally_findings(tallied)
     tell("comparing publishes with events, and acknowledgements with the journal")
-    accounts = frames.accounts(spark, landed, records, tables)
+    accounts = frames.accounts(spark, landed, records, tables, since)
     event_blocks = durables.event_blocks(accounts.events).persist()
     ends = _ends(accounts, tables)
     states = durables.durable_blocks(event_blocks, ends, tables.durables).persist()
@@ -81,21 +92,32 @@ def judge(
         per_delivery.coalesce(1).write.partitionBy("class").parquet(str(target), mode="append")
     totals = {f"{one.source} records": one.records for one in numberings if one.run is not None}
     copies = _copies(accounts)
-    return Judgement(catalog, runs, tallied, counts, trimmed, copies, [_full(one) for one in found], target, totals)
+    base = Base(since, _older(accounts)) if since is not None else None
+    full = [_full(one) for one in found]
+    return Judgement(catalog, runs, tallied, counts, trimmed, copies, full, target, totals, base)
 
 
-def _holes(records: frames.Records, numberings: Iterable[Numbering]) -> list[dict[str, Any]]:
+def _holes(records: frames.Records, numberings: Iterable[Numbering], since: int | None) -> list[dict[str, Any]]:
     found = []
-    for source, frame, first in (("outcomes", records.outcomes, 1), ("journal", records.journal, None)):
-        broken = {one.run: one.at_last for one in numberings if one.source == source and one.run and one.has_holes}
+    torn = [one for one in numberings if one.run is not None and one.has_holes(since)]
+    whole, cut = ([one for one in torn if one.is_cut(since) is is_cut] for is_cut in (False, True))
+    looks = (("outcomes", whole, records.outcomes, 1), ("outcomes", cut, records.outcomes, None))
+    for source, those, frame, first in (*looks, ("journal", torn, records.journal, None)):
+        broken = {one.run: one.at_last for one in those if one.source == source and one.run is not None}
         if broken:
             rows = run_transforms.missing_numbers(frame, sorted(broken), first).collect()
             found += [hole_finding(source, row["run"], row["first"], row["last"], broken[row["run"]]) for row in rows]
     return found
 
 
-def _tallies(records: frames.Records, tables: frames.Small, window: Window) -> list[Tally]:
-    groups = decode.outcome_groups(records.outcomes)
+def _older(accounts: frames.Accounts) -> dict[int, int]:
+    if accounts.older is None:
+        return {}
+    return {row["store"]: row["count"] for row in accounts.older.groupBy("store").count().collect()}
+
+
+def _tallies(records: frames.Records, tables: frames.Small, window: Window, since: int | None) -> list[Tally]:
+    groups = frames.groups_of(records.outcomes, tables, since)
     judged = tallies.judged(tallies.tallies(groups, window.since, window.until), tables.cells)
     return [Tally.of(row) for row in judged.collect()]
 

@@ -27,8 +27,8 @@ def block_of(seq: str) -> Column:
 
 def suspects(accounts: DataFrame, runs: DataFrame) -> DataFrame:
     """(run, block) to look at row by row. `accounts`: claims, events and terminals together; `runs`: run, low,
-    state."""
-    digests = _digests(accounts.join(F.broadcast(runs.select("run", "low")), "run", "left"))
+    state, base."""
+    digests = _digests(accounts.join(F.broadcast(runs.select("run", "low", "base")), "run", "left"))
     return digests.where(_disagrees() | _incomplete() | (F.col("unknown") > 0)).select("run", "block")
 
 
@@ -44,6 +44,7 @@ def _digests(accounts: DataFrame) -> DataFrame:
         *_pair("ended", what.startswith("journal"), _END, what),
         F.count_if(what.endswith("unknown")).alias("unknown"),
         F.max("low").alias("low"),
+        F.max("base").alias("base"),
         F.count_if(claimed & below).alias("records"),
         F.sum(F.when(claimed & below, place)).alias("places"),
         F.sum(F.when(claimed & below, place * place)).alias("squares"),
@@ -68,14 +69,14 @@ def _disagrees() -> Column:
 
 
 def _incomplete() -> Column:
-    """Each seq from 1 to low - 1 has exactly one record: compare count, sum and sum of squares with what they must
-    be."""
+    """Each seq from the base to low - 1 has exactly one record: compare count, sum and sum of squares with what they
+    must be."""
     start = F.col("block") * SIZE
-    first = F.when(F.col("block") == 0, F.lit(1)).otherwise(F.lit(0))
+    first = F.least(F.greatest(F.coalesce("base", F.lit(1)) - start, F.lit(0)), F.lit(SIZE))
     end = F.greatest(F.least(F.col("low") - start, F.lit(SIZE)), first)  # places first <= p < end
     count = end - first
-    total = end * (end - 1) / 2
-    squares = end * (end - 1) * (2 * end - 1) / 6
+    total = _sum_below(end) - _sum_below(first)
+    squares = _squares_below(end) - _squares_below(first)
     return F.coalesce(
         (F.col("records") != count)
         | (F.coalesce("places", F.lit(0)) != total)
@@ -84,10 +85,19 @@ def _incomplete() -> Column:
     )
 
 
+def _sum_below(end: Column) -> Column:
+    return end * (end - 1) / 2
+
+
+def _squares_below(end: Column) -> Column:
+    return end * (end - 1) * (2 * end - 1) / 6
+
+
 def expected(runs: DataFrame) -> DataFrame:
-    """A row for every block below a run's `low`, so that a block of which nothing is left is missed all the same."""
-    blocks = F.sequence(F.lit(0).cast("bigint"), F.shiftright(F.col("low") - 1, BITS))
-    rows = runs.where(F.col("low") > 1).select("run", F.explode(blocks).alias("block"))
+    """A row for every block from a run's base up to its `low`, so that a block of which nothing is left is missed all
+    the same."""
+    blocks = F.sequence(F.shiftright("base", BITS), F.shiftright(F.col("low") - 1, BITS))
+    rows = runs.where(F.col("low") > F.col("base")).select("run", F.explode(blocks).alias("block"))
     return rows.select("run", F.shiftleft("block", BITS).alias("seq"), F.lit(EXPECTED).alias("what"))
 
 

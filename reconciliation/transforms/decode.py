@@ -21,8 +21,8 @@ ENDS = (*TERMINAL, "expired", "filtered", "move")
 def outcome_records(records: DataFrame) -> DataFrame:
     """One row per turn: its run, number, marks, and the groups as they are."""
     parsed = records.select("offset", F.from_json(F.col("value").cast("string"), OUTCOMES).alias("record"))
-    return parsed.select("offset", "record.run", "record.n", "record.at", "record.low", "record.digest",
-                         "record.profile", "record.closed", "record.groups")  # fmt: skip
+    return parsed.select("offset", "record.run", "record.n", "record.at", "record.low", "record.next",
+                         "record.digest", "record.profile", "record.closed", "record.groups")  # fmt: skip
 
 
 def outcome_groups(records: DataFrame) -> DataFrame:

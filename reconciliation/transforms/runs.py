@@ -11,13 +11,17 @@ from pyspark.sql import functions as F
 
 def numbering(outcomes: DataFrame, journal: DataFrame) -> DataFrame:
     """One row per (source, run): how its records are numbered. A null run counts unreadable records."""
-    turns = outcomes.select(F.lit("outcomes").alias("source"), "run", "n", "at", "low", "closed", "digest")
+    turns = outcomes.select(
+        F.lit("outcomes").alias("source"), "offset", "run", "n", "at", "low", "next", "closed", "digest"
+    )
     commits = journal.select(
         F.lit("journal").alias("source"),
+        "offset",
         "run",
         "n",
         "at",
         F.lit(None).cast("bigint").alias("low"),
+        F.lit(None).cast("bigint").alias("next"),
         F.lit(None).cast("int").alias("closed"),
         F.lit(None).cast("string").alias("digest"),
     )
@@ -32,6 +36,9 @@ def numbering(outcomes: DataFrame, journal: DataFrame) -> DataFrame:
             F.min("at").alias("at_first"),
             F.max("at").alias("at_last"),
             F.max("low").alias("low"),
+            F.min("offset").alias("offset_first"),
+            F.min_by("at", "offset").alias("at_offset_first"),
+            F.min_by("next", "n").alias("next"),
             F.max("closed").alias("closed"),
             F.collect_set("digest").alias("digests"),
         )

@@ -213,7 +213,7 @@ def missing_records(accounts: DataFrame, runs: DataFrame) -> DataFrame:
     claimed = ~(what.startswith("journal") | what.isin("event", EXPECTED))
     place = F.when(claimed, F.col("seq"))
     blocks = accounts.groupBy("run", block_of("seq")).agg(F.collect_set(place).alias("present"))
-    first = F.greatest(F.shiftleft("block", BITS), F.lit(1))
+    first = F.greatest(F.shiftleft("block", BITS), F.col("base"))
     last = F.least(F.shiftleft(F.col("block") + 1, BITS), F.col("low")) - 1
     inside = blocks.join(F.broadcast(runs), "run", "inner").where(last >= first)
     missing = inside.select("run", F.array_except(F.sequence(first, last), "present").alias("missing"))

@@ -138,7 +138,7 @@ def test_what_was_said_alike_is_one_group() -> None:
     }
     head = {key: value for key, value in record.items() if key != "groups"}
     assert head == {
-        "v": 1, "run": "run", "n": 1, "at": book.now, "low": 6, "digest": ORIGIN.digest,
+        "v": 1, "run": "run", "n": 1, "at": book.now, "low": 6, "next": 6, "digest": ORIGIN.digest,
         "profile": "extended", "closed": 0,
     }  # fmt: skip
 

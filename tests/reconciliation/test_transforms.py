@@ -47,7 +47,26 @@ def stored(seq: int, eid: int) -> list[tuple[str | int | None, ...]]:
 def test_suspect_blocks(
     session: SparkSession, low: int, rows: list[tuple[str | int | None, ...]], suspect: list[int]
 ) -> None:
-    of_runs = local_table(session, [("r", low, "live")], schemas.RUNS)
+    of_runs = local_table(session, [("r", low, "live", 1)], schemas.RUNS)
+    accounts = local_table(session, rows, ACCOUNT).unionByName(blocks.expected(of_runs), allowMissingColumns=True)
+    assert [row["block"] for row in blocks.suspects(accounts, of_runs).collect()] == suspect
+
+
+@pytest.mark.parametrize(
+    ("base", "rows", "suspect"),
+    [
+        (3, told(3, 4), []),
+        (3, told(4), [0]),
+        (3, told(2, 4), [0]),
+        (5, [], []),  # nothing to be judged
+        (1 << 62, [], []),
+        (4097, [], []),
+    ],
+)
+def test_a_block_is_whole_from_the_base_on(
+    session: SparkSession, base: int, rows: list[tuple[str | int | None, ...]], suspect: list[int]
+) -> None:
+    of_runs = local_table(session, [("r", 5, "live", base)], schemas.RUNS)
     accounts = local_table(session, rows, ACCOUNT).unionByName(blocks.expected(of_runs), allowMissingColumns=True)
     assert [row["block"] for row in blocks.suspects(accounts, of_runs).collect()] == suspect
 
@@ -101,7 +120,7 @@ def test_outcomes_are_held_against_the_tables(
 def numbering(run: str | None, **changed: object) -> Numbering:
     honest: dict[str, object] = {
         "source": "outcomes", "run": run, "records": 3, "n_first": 1, "n_last": 3, "n_distinct": 3, "at_first": 1,
-        "at_last": 2, "low": 9, "closed": 0, "digests": ("d",),
+        "at_last": 2, "low": 9, "closed": 0, "offset_first": 0, "at_offset_first": 1, "next": None, "digests": ("d",),
     }  # fmt: skip
     return Numbering(**{**honest, **changed})  # type: ignore[arg-type]
 

@@ -246,6 +246,7 @@ class GatewayRun:
         self.records += 1
         record = {
             "v": 1, "run": self.name, "n": self.records, "at": self.world.clock.epoch_us(), "low": self.low,
+            "next": self.next_seq,
             "digest": TABLES.digest, "profile": "extended", "closed": int(closed), "groups": self.groups,
         }  # fmt: skip
         self.groups = []

@@ -58,7 +58,7 @@ def stored_unit_written_again(original: Original) -> Original:
     return looked
 
 
-@_bug(trimming_room, "_older", "Trimming takes the event after the last one that has ended.", "went before its end")
+@_bug(trimming_room, "older", "Trimming takes the event after the last one that has ended.", "went before its end")
 def trimmed_one_too_far(original: Original) -> Original:
     def older(log: Any, node: Any, first: int, *bounds: Any) -> int:
         found: int = original(log, node, first, *bounds)

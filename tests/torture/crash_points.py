@@ -67,6 +67,8 @@ POINTS = (
     Point("trim noted, trimmed", "native_backend.trimming", "Trimmer.settled", "before"),
     Point("trimmed, next", "native_backend.logs.kafka.driver", "KafkaLog.trim", "after", "kafka"),
     Point("trimmed, next", "native_backend.logs.sqlite.driver", "SqliteLog.trim", "after", "embedded"),
+    Point("old evidence, trimmed", "native_backend.bygones", "trim", "before"),
+    Point("old evidence trimmed, next", "native_backend.bygones", "trim", "after"),
     Point("put, next", "native_backend.logs.kafka.driver", "KafkaLog.put", "after", "kafka", is_start=True),
     Point("put, next", "native_backend.logs.sqlite.driver", "SqliteLog.put", "after", "embedded", is_start=True),
     Point("projection, next", "native_backend.projection", "Projector.commit", "after"),

@@ -13,17 +13,19 @@ from collections.abc import Callable
 from kafka.errors import KafkaError
 
 from tests.torture.history import Said
-from tests.torture.realm_reader import Kept
+from tests.torture.realm_reader import Kept, Place
 
 INTERVAL_S = 1.5
 
 
 class Follower:
-    """One thread. `read` may fail while the realm is down; an event must be seen within `retain_s` of being stored."""
+    """One thread. `read` may fail while the realm is down; an event must be seen within `retain_s` of being stored, and
+    so must its end."""
 
     def __init__(self, read: Callable[[], Kept], retain_s: float) -> None:
         self._read, self._retain_s = read, retain_s
         self._seen: dict[str, dict[int, Said | None]] = {}
+        self._terminal: dict[Place, set[int]] = {}
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._longest_s = 0.0  # from the beginning of one reading to the end of the next
@@ -49,6 +51,9 @@ class Follower:
                 seen.update(events)
                 kept.trimmed[node] = seen.keys() - events.keys()
                 kept.events[node] = dict(sorted(seen.items()))
+            for place, eids in kept.terminal.items():
+                self._terminal.setdefault(place, set()).update(eids)
+            kept.terminal = {place: {*eids} for place, eids in self._terminal.items()}
         return kept
 
     def stop(self) -> None:

@@ -40,7 +40,7 @@ class Stage:
     front: Proxy = field(default_factory=lambda: Proxy(0))
     disk: Disk | None = None
     starts: int = 0
-    retain_s: int = 0  # so long an ended event of a queue stays; 0: for ever, as far as this run goes
+    retain_s: int = 0  # so long an ended event of a queue stays, and evidence; 0: for ever, as far as this run goes
 
     @property
     def kind(self) -> str:
@@ -93,7 +93,7 @@ class Stage:
             "realm": realm,
             "nodes": {"create_on_attach": ["*"]},
             "mappings": {"dir": str(self.tables.directory)},
-            "limits": LIMITS | ({"retain_s": self.retain_s} if self.retain_s else {}),
+            "limits": LIMITS | ({"retain_s": self.retain_s, "evidence_s": self.retain_s} if self.retain_s else {}),
         }
 
     # -- the gateway

@@ -1,0 +1,32 @@
+"""Where old outcome records were trimmed: only deliveries from their run's base on are judged, in every account alike.
+
+What a run without outcome records left counts as older when the run began before the first record that is kept.
+May import: pyspark, `reconciliation.transforms`.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+
+def judged_groups(groups: DataFrame, runs: DataFrame) -> DataFrame:
+    """Groups of outcomes without the deliveries below their run's base; `seq` and `eid` stay of one length."""
+    based = groups.join(F.broadcast(runs.select("run", "base")), "run", "left")
+    pairs = F.filter(F.arrays_zip("seq", "eid"), lambda pair: pair["seq"] >= F.coalesce("base", F.lit(1)))
+    cut = based.withColumn("pairs", pairs).where(F.size("pairs") > 0)
+    columns = {"seq": F.col("pairs.seq"), "eid": F.col("pairs.eid")}
+    return cut.withColumns(columns).select(*groups.columns)
+
+
+def with_judged(rows: DataFrame, runs: DataFrame, since: int) -> DataFrame:
+    """Adds `judged` to events or ends. What names no run is always judged."""
+    based = rows.join(F.broadcast(runs.select("run", "base")), "run", "left")
+    judged = F.when(F.col("base").isNotNull(), F.col("seq") >= F.col("base")).otherwise(~_is_older(since))
+    return based.withColumn("judged", F.coalesce(judged, F.lit(True))).drop("base")
+
+
+def _is_older(since: int) -> Column:
+    """A run's name begins with the milliseconds since 1970 at which it began, in hex."""
+    began_ms = F.conv(F.split_part("run", F.lit("-"), F.lit(1)), 16, 10).cast("bigint")
+    return began_ms * 1000 <= F.lit(since)
