@@ -32,7 +32,7 @@ from native_backend.logs.kafka.entry import Entry, quieten
 from native_backend.logs.kafka.headed_producer import HeadedProducer
 from native_backend.logs.kafka.producer import NOBODY
 from native_backend.logs.kafka.producer import Producer as ColumnProducer
-from native_backend.logs.kafka.publisher import Publisher
+from native_backend.logs.kafka.publisher import IN_FLIGHT_BYTES_MAX, Publisher
 from native_backend.logs.kafka.ranges import Putter, Ranges
 from native_backend.logs.kafka.reader import KafkaReader
 from native_backend.logs.kafka.slot import Slot, claim
@@ -188,10 +188,13 @@ class KafkaLog:
 
 
 def _publisher(config: settings.Config, ready: int) -> Publisher:
-    """`ready`: an eventfd that is to tell of answers, or `NOBODY`."""
+    """`ready`: an eventfd that is to tell of answers, or `NOBODY`. Half of the producer's queue is used: keys and
+    headers may count, too."""
+    queue_bytes = int(str(config["queue.buffering.max.kbytes"])) * 1024
     return Publisher(
         lambda: ColumnProducer(config, ready),
         lambda: HeadedProducer(config),
         int(str(config["queue.buffering.max.messages"])),
         int(str(config["message.max.bytes"])),
+        in_flight_bytes_max=min(queue_bytes // 2, IN_FLIGHT_BYTES_MAX),
     )

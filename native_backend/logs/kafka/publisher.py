@@ -4,9 +4,9 @@ What is appended to a partition while something of it is in the producer waits, 
 landed. An idempotent librdkafka sends one request of a partition at a time anyhow (it holds the messages in flight
 against its limit of five requests), and with more to send it spins until the answer comes, which takes a core.
 
-The producer's queue never overflows: what exceeds `in_flight_max` waits here, in order, partition by partition. A
-topic that the producer does not know is looked up once by a thread (the producer would go on refusing a topic that was
-deleted and made again), and what is appended to it meanwhile waits behind.
+The producer's queue never overflows: what exceeds `in_flight_max` or `in_flight_bytes_max` waits here, in order,
+partition by partition. A topic that the producer does not know is looked up once by a thread (the producer would go on
+refusing a topic that was deleted and made again), and what is appended to it meanwhile waits behind.
 May import: the standard library, confluent-kafka, `native_backend.log`, `headers`, `strings`, this driver.
 """
 
@@ -28,7 +28,7 @@ from native_backend.logs.kafka.settings import LAUNCH_MESSAGES
 from native_backend.strings import largest_of
 
 LOOK_UP_S = 5.0
-IN_FLIGHT_BYTES_MAX = 512 << 20  # half of queue.buffering.max.kbytes
+IN_FLIGHT_BYTES_MAX = 512 << 20  # half of what queue.buffering.max.kbytes is by default
 RECORD_OVERHEAD_BYTES = 96  # librdkafka counts headers of batch and record towards message.max.bytes
 UNKNOWN = {KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 
@@ -54,6 +54,7 @@ class Publisher:
         in_flight_max: int,
         record_bytes_max: int,
         launch_max: int = LAUNCH_MESSAGES,
+        in_flight_bytes_max: int = IN_FLIGHT_BYTES_MAX,
     ) -> None:
         self._make = make
         self._producer = make()
@@ -61,6 +62,7 @@ class Publisher:
         self._headed: HeadedProducer | None = None  # made when it is needed
         self._in_flight_max = in_flight_max
         self._launch_max = min(launch_max, in_flight_max)
+        self._in_flight_bytes_max = in_flight_bytes_max
         self._record_bytes_max = record_bytes_max - RECORD_OVERHEAD_BYTES
         self._lanes: dict[tuple[str, int], Lane] = {}
         self._count = 0
@@ -137,11 +139,12 @@ class Publisher:
             if flight.count > room:
                 lane.waiting.appendleft(flight.cut(room))
                 continue
+            if flight.size > self._in_flight_bytes_max and flight.count > 1:
+                lane.waiting.appendleft(flight.cut(flight.count // 2))
+                continue
             if flight.count:
-                is_full = (
-                    self._count + flight.count > self._in_flight_max or self._bytes + flight.size > IN_FLIGHT_BYTES_MAX
-                )
-                if is_full and self._count:
+                over_bytes = self._bytes + flight.size > self._in_flight_bytes_max
+                if (over_bytes or self._count + flight.count > self._in_flight_max) and self._count:
                     return
                 if not self._produce(lane, flight):
                     return

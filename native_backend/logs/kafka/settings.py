@@ -17,6 +17,7 @@ OnError = Callable[[Any], None]  # takes the client's own error
 
 RECORD_BYTES_MAX = 1_000_000  # librdkafka's message.max.bytes; the broker's default is 48,588 more
 IN_FLIGHT_MAX = 1_000_000
+QUEUE_KBYTES = 1 << 20
 LAUNCH_MESSAGES = 256
 """librdkafka sends as many at once, without lingering; the publisher launches no more of a partition at a time."""
 DELIVERY_TIMEOUT_MS = 60_000
@@ -86,6 +87,7 @@ def publish(bootstrap: str, client: Client, on_error: OnError) -> Config:
         "linger.ms": 1,
         "delivery.timeout.ms": DELIVERY_TIMEOUT_MS,
         "queue.buffering.max.messages": IN_FLIGHT_MAX,
+        "queue.buffering.max.kbytes": QUEUE_KBYTES,
         "message.max.bytes": RECORD_BYTES_MAX,
         **_without(client, CONSUMER_ONLY),
         "enable.idempotence": True,

@@ -167,6 +167,30 @@ def test_an_append_that_is_not_acknowledged_in_time_is_in_doubt() -> None:
     log.close(0.5)
 
 
+@pytest.mark.parametrize("small", [{"queue.buffering.max.kbytes": 1024}, {"queue.buffering.max.messages": 100}])
+def test_a_queue_that_is_full_makes_appends_wait(kafka_bootstrap: str, topic: str, small: dict[str, int]) -> None:
+    """librdkafka refuses what does not fit; nobody hears of that, and nothing changes its place."""
+    log = open_kafka(kafka_bootstrap, small)
+    sizes = [10, 200_000, 90_000, 10, 10, 300_000]
+    values = [b"%d;" % number + b"x" * sizes[number % len(sizes)] for number in range(240)]
+    for at in range(0, len(values), 60):
+        log.append(Append(topic, 0, [b"k"] * 60, values[at : at + 60]))
+    answers = answered(log, len(values))
+    assert {answer.failure for answer in answers} == {None}
+    assert [each.split(b";")[0] for each in _values(log, topic)] == [b"%d" % number for number in range(240)]
+    log.close()
+
+
+def _values(log: Log, topic: str) -> list[bytes]:
+    found: list[bytes] = []
+    at, end = log.bounds(topic, 0)
+    while at < end:
+        records = log.read_range(topic, 0, at, 50)
+        found += [value for value in records.values if value is not None]
+        at = records.next
+    return found
+
+
 def test_evidence_outlives_what_is_published() -> None:
     """A deadline that passes makes librdkafka begin a new epoch, and doubles what was under way: not for evidence."""
     log = open_kafka(f"127.0.0.1:{free_port()}", {"delivery.timeout.ms": 300})
