@@ -39,6 +39,7 @@ _partial, _settled, _recv, _advance = (
     lib.pn_link_advance,
 )
 _remote_state = lib.pn_delivery_remote_state
+_RESUME: Final = 8  # its position in a transfer
 
 
 class Deliveries:
@@ -167,6 +168,11 @@ class Deliveries:
             return
         if lib.pn_link_current(pointer) != delivery:
             return  # the publisher's own disposition for a delivery that is already ours
+        if self.frame is not None and self.frame.field(_RESUME) is True:
+            link.resumed = at(delivery)
+        if link.resumed == at(delivery):
+            self._pass_over(link, delivery)  # nothing is known here of what it resumes; unsettled, as it was (H-15)
+            return
         if _partial(delivery):
             self._on_partial(link, delivery)
             return

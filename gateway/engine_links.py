@@ -163,6 +163,7 @@ class Incoming(Link):
     # Whether the session wants to know of a message in several frames before it is complete: unsettled, settled.
     reports_partial = (False, False)
     partial_reported = False
+    resumed = 0  # pointer of the last delivery that its sender resumes
     broken = False  # it is closed, or a message was too large: nothing more is read from it
 
     def __init__(self, pointer: Any, attach: Frame, session: int) -> None:

@@ -1,8 +1,8 @@
 """The sessions and link handles that the peer has open, read off its frames, so that a frame for a link that is not
-there (P-5), or for one whose name is taken in that session, ends its session before an engine sees it and closes the
-whole connection.
+there (P-5), for one whose name is taken in that session, or for a second session on its channel (P-3), ends its session
+before an engine sees it and closes the whole connection.
 
-Source: semantics 2.P-5, 4.2; AMQP 1.0 part 2 sections 2.5.1, 2.6.2. May import: `gateway.frames`.
+Source: semantics 2.P-3, 2.P-5, 4.2; AMQP 1.0 part 2 sections 2.5.1, 2.6.2. May import: `gateway.frames`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class Handles:
         if code == BEGIN:
             if channel > self._channel_max:
                 return Fault("framing", f"channel {channel}, above the channel-max of {self._channel_max}")
+            if channel in self._sessions:
+                return Fault("session-in-use", f"channel {channel} has a session already", channel)
             self._sessions[channel] = {}
         elif code == END:
             self._sessions.pop(channel, None)

@@ -350,6 +350,7 @@ FAULT = TableWords(
             *_OF_MESSAGES,
             "outcome-unknown",
             "delivery-mode-forced",
+            "session-in-use",
         )
     },
     {"scope": Word(("link", "session", "connection", "message")), "condition": Word(CONDITIONS)},

@@ -53,6 +53,7 @@ def produce(bootstrap: str, topic: str, pairs: list[tuple[bytes | None, bytes]])
             producer.send(topic, key=key, value=value).get(timeout=20)
 
 
+@pytest.mark.requirement("A-13", "A-14")
 def test_records_of_a_plain_producer_are_messages_to_amqp_consumers(served: GatewayProcess) -> None:
     bootstrap, prefix = realm_of(served)
     ours = frames.message(b"by AMQP")
@@ -72,6 +73,7 @@ def test_records_of_a_plain_producer_are_messages_to_amqp_consumers(served: Gate
         octets = came[3].payload
         properties, at = decode(octets)
         assert str(properties.value[6]) == "application/octet-stream"
+        assert properties.value[7:] in ([], [None]), "no content-encoding"
         assert decode(octets, at)[0].value == NATIVE[2][1]
         numbers = [seen.field(1) for seen in came]
         peer.settle(numbers, frames.state("released"))

@@ -293,6 +293,10 @@ def _delivery_mode_forced(_: Stage, peer: Conversation) -> None:
     peer.say(frames.attach_with_properties("q", {"delivery-mode": "exactly-once"}), frames.flow(1, 5))
 
 
+def _session_in_use(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.begin())
+
+
 LIMITS: dict[str, dict[str, int]] = {
     "over-credit": {"credit_per_link": 2},
     "message-too-large": {"message_size_bytes": 100},
@@ -318,6 +322,7 @@ FAULTS: dict[str, Callable[[Stage, Conversation], None]] = {
     "annotation-invalid": _annotation_invalid,
     "outcome-unknown": _outcome_unknown,
     "delivery-mode-forced": _delivery_mode_forced,
+    "session-in-use": _session_in_use,
 }
 PLAYS: dict[str, Callable[[Facts, TableSet], list[Any]]] = {
     "attach": _attach,

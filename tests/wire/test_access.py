@@ -125,6 +125,7 @@ def test_a_durable_needs_a_right_of_its_own_and_a_group_may_have_it(house: Gatew
     assert alice.receive(1) and bob.receive(1)
 
 
+@pytest.mark.requirement("H-6")
 def test_S_R1a_a_consumer_whose_right_is_revoked_is_rejected_and_its_events_go_to_another(
     house: GatewayProcess, peers: ExitStack, node: str
 ) -> None:

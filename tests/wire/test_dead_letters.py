@@ -54,7 +54,7 @@ def letter(house: GatewayProcess, dead: str) -> bytes:
         return seen.payload
 
 
-@pytest.mark.requirement("H-5")
+@pytest.mark.requirement("H-5", "H-13")
 def test_H_5_a_rejected_message_is_kept_with_its_cause(house: GatewayProcess, nodes: tuple[str, str]) -> None:
     node, dead = nodes
     with Peer(house.port) as peer:
@@ -106,6 +106,7 @@ def test_one_disposition_may_return_some_and_give_up_others(house: GatewayProces
     assert bare(letter(house, dead)) == bare(frames.message(b"0"))
 
 
+@pytest.mark.requirement("B-4")
 def test_annotations_of_the_publisher_stay(house: GatewayProcess, nodes: tuple[str, str]) -> None:
     node, dead = nodes
     own = encode(

@@ -72,7 +72,7 @@ def test_a_publisher_that_is_cut_off_has_published_what_was_read(house: GatewayP
         other.nothing(0.1)
 
 
-@pytest.mark.requirement("L-1")
+@pytest.mark.requirement("D-2", "L-1")
 def test_a_durable_subscription_outlives_links_and_gateways(gateway: StartGateway) -> None:
     """L-1, NF-4: every event acknowledged by itself, in any order, through the journal."""
     house = gateway("embedded", nodes=NODES)
@@ -110,6 +110,7 @@ def test_a_durable_subscription_outlives_links_and_gateways(gateway: StartGatewa
             other.receive(1)
 
 
+@pytest.mark.requirement("H-8")
 def test_the_operator_stops_it_and_every_peer_hears_why(gateway: StartGateway) -> None:
     """amqp:connection:forced; exit code 0 within five seconds; the unsettled comes again, the accepted stays."""
     house = gateway("embedded", nodes=NODES)
@@ -160,7 +161,7 @@ def test_P2_an_idle_peer_is_closed_and_one_that_beats_is_not(gateway: StartGatew
         alive.publisher("any.queue")
 
 
-@pytest.mark.requirement("D-1", "D-3", "D-5")
+@pytest.mark.requirement("D-1", "D-2", "D-3", "D-5")
 @pytest.mark.parametrize("kind", ["embedded", "kafka"])
 def test_D_1_kill_minus_9_with_500_in_flight_each_way(gateway: StartGateway, kind: str) -> None:
     """Nothing that was accepted is lost; what was not settled comes again, not as the first acquirer."""

@@ -131,6 +131,26 @@ def test_P_5_a_frame_for_no_link_ends_its_session_and_no_other(
         peer.publisher(node)
 
 
+@pytest.mark.requirement("P-1", "P-3")
+def test_a_second_begin_on_a_channel_ends_that_session_and_no_other(
+    house: GatewayProcess, bystander: Peer, node: str
+) -> None:
+    """And what is sent until the peer has ended it, too, is passed over."""
+    with Peer(house.port) as peer:
+        peer.send(frames.begin(channel=1))
+        peer.expect("begin")
+        peer.publisher(node)
+        peer.send(frames.begin(), frames.transfer(0, MESSAGE), frames.begin())
+        ended = peer.expect("end")
+        assert (ended.channel, ended.condition) == (0, "amqp:illegal-state")
+        peer.nothing(0.05)
+        peer.send(frames.end(), frames.begin())
+        assert peer.expect("begin").channel == 0
+        target = frames.target(node)
+        peer.send(frames.attach_sender(target, 0, "on the other one", channel=1))
+        assert peer.expect("attach").channel == 1
+
+
 @pytest.mark.requirement("P-5")
 def test_P_5_a_handle_in_use_closes_the_connection(house: GatewayProcess, bystander: Peer, node: str) -> None:
     with Peer(house.port) as peer:

@@ -43,7 +43,7 @@ def one_by_one(peer: Peer, count: int) -> list[Seen]:
     return came
 
 
-@pytest.mark.requirement("C-2", "C-3")
+@pytest.mark.requirement("C-1", "C-2", "C-3")
 @pytest.mark.parametrize(
     ("levels", "classes"),
     [

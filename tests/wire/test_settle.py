@@ -58,7 +58,7 @@ def left(house: GatewayProcess, peer: Peer, kind: str, node: str, expected: int)
         return got
 
 
-@pytest.mark.requirement("G-2", "H-4", "R-6", "X-2", "X-3")
+@pytest.mark.requirement("G-2", "H-4", "H-13", "R-6", "X-2", "X-3")
 @pytest.mark.parametrize("rcv", [0, 1], ids=["first", "second"])
 @pytest.mark.parametrize("kind", ["queue", "plain", "durable"])
 def test_S_A4_S_A5_S_A6_S_A7_accepted_is_confirmed_and_done(
@@ -122,7 +122,7 @@ AGAIN = {
 }
 
 
-@pytest.mark.requirement("F-1", "F-2", "H-7", "H-11")
+@pytest.mark.requirement("F-1", "F-2", "G-2", "H-7", "H-11", "H-13")
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("state", AGAIN)
 @pytest.mark.parametrize("kind", ["queue", "durable"])
@@ -166,7 +166,7 @@ def test_H_14_a_durable_has_nobody_else_so_undeliverable_is_the_end(house: Gatew
         left(house, peer, "durable", node, 0)
 
 
-@pytest.mark.requirement("H-5")
+@pytest.mark.requirement("H-5", "H-13")
 @pytest.mark.parametrize("kind", ["queue", "durable", "plain"])
 def test_H_5_rejected_is_the_end(house: GatewayProcess, node: str, kind: str) -> None:
     with Peer(house.port) as peer:

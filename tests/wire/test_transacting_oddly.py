@@ -9,7 +9,8 @@ import pytest
 from tests.gateway_process import GatewayProcess
 from tests.wire import frames
 from tests.wire.peer import Peer
-from tests.wire.transacting import Transacting
+from tests.wire.transacting import CONTROL, Transacting
+from transformers.amqp_types import UByte, UInt
 
 ONE = frames.message(b"one")
 ACCEPTED = frames.state("accepted")
@@ -39,6 +40,60 @@ def test_outcomes_in_a_transaction_may_come_in_any_order(peer: Transacting, node
     with Peer(peer.port) as other:
         other.consumer(node, credit=5)
         other.nothing(0.1)
+
+
+@pytest.mark.requirement("W-3")
+def test_a_control_link_needs_no_source(peer: Transacting) -> None:
+    fields = ["control", UInt(CONTROL), False, UByte(0), UByte(0), None, frames.COORDINATOR, None, None, UInt(0)]
+    peer.send(frames.frame(frames.ATTACH, fields))
+    assert peer.expect("attach").field(6).descriptor == 0x30
+    peer.expect("flow")
+    assert peer.discharge(peer.declare()) == "accepted"
+
+
+@pytest.mark.requirement("W-15", "W-16")
+def test_a_control_link_cannot_be_resumed(peer: Transacting, node: str) -> None:
+    """Detached and attached again under its name it has no transaction, and nothing unsettled, any more."""
+    peer.publisher(node)
+    transaction = peer.begun()
+    [posted] = peer.post(transaction, ONE)
+    assert peer.told(1) == {posted: ("transactional accepted", False)}
+    peer.send(frames.detach(CONTROL, closed=False))
+    assert peer.told(1) == {posted: ("released", True)}
+    peer.expect("detach")
+    assert not peer.control().field(7)
+    assert peer.discharge(transaction) == "rejected:amqp:transaction:unknown-id"
+
+
+@pytest.mark.requirement("W-17")
+def test_transfer_and_outcome_never_name_different_transactions(peer: Transacting, node: str) -> None:
+    """What comes from us carries none, and what is said of a message names the one that it came under, also while
+    another session has one."""
+    peer.stored(node, ONE)
+    peer.publisher(node)
+    peer.consumer(node, credit=1)
+    (given,) = peer.receive(1)
+    assert given.field(7) is None
+    first = peer.begun()
+    peer.send(
+        frames.begin(channel=1),
+        frames.frame(
+            frames.ATTACH,
+            ["other", UInt(0), False, UByte(0), UByte(0), None, frames.COORDINATOR, None, None, UInt(0)],
+            channel=1,
+        ),
+    )
+    peer.expect("begin")
+    peer.expect("attach")
+    peer.send(frames.declare(0, 0, channel=1))
+    second = peer.expect("disposition").field(4).value[0]
+    [posted] = peer.post(first, ONE)
+    said = peer.expect("disposition")
+    assert (said.field(1), said.field(4).value[0]) == (posted, first)
+    peer.retire(second, given.field(1))  # of another session
+    assert peer.detached(1) == "amqp:transaction:unknown-id"
+    assert peer.discharge(first) == "accepted"
+    assert peer.told(1) == {posted: ("accepted", True)}
 
 
 def test_a_peer_may_be_gone_before_its_discharge_is_answered(house: GatewayProcess, node: str) -> None:

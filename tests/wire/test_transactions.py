@@ -146,7 +146,7 @@ def test_W_13_an_unknown_id_is_rejected_or_where_that_is_no_outcome_ends_the_lin
 # -- posting
 
 
-@pytest.mark.requirement("W-5", "W-8", "W-9")
+@pytest.mark.requirement("W-1", "W-4", "W-5", "W-6", "W-8", "W-9")
 def test_P_A6_T_P1_W_5_W_8_W_9_what_is_posted_is_there_when_it_is_discharged(peer: Transacting, node: str) -> None:
     peer.publisher(node)
     transaction = peer.begun()
@@ -247,7 +247,7 @@ def test_the_order_of_a_link_holds_across_its_transaction(peer: Transacting, nod
 # -- retiring
 
 
-@pytest.mark.requirement("W-10")
+@pytest.mark.requirement("W-4", "W-6", "W-10")
 def test_S_A8_T_S1_W_10_an_outcome_inside_a_transaction_is_carried_out_by_its_discharge(
     peer: Transacting, node: str
 ) -> None:
@@ -295,6 +295,7 @@ def test_W_4_what_the_consumer_settled_itself_gets_the_default_outcome_on_rollba
     assert delivery_count(event.payload) == count
 
 
+@pytest.mark.requirement("W-5")
 def test_a_consumer_may_close_before_the_discharge(peer: Transacting, node: str) -> None:
     peer.stored(node, ONE, TWO)
     peer.consumer(node, credit=2)
