@@ -213,7 +213,8 @@ class Admission:
                 self._give_back(answer.subscription)
             self._refuse(decision, answer.answer, answer.native)
             return
-        self.link.confirm(held=self._held)
+        mode = "move" if answer.subscription.mode == "queue" else "copy"
+        self.link.confirm(held=self._held, mode=mode)
         assert isinstance(self.link, Outgoing) and self._node is not None
         facts = self._facts(self._node, answer.subscription.durable)
         self.link.owner = consuming_link(self.connection, self.link, self.terminus, answer.subscription, facts)

@@ -84,10 +84,11 @@ class ConsumingLink:
             return False
         delivered = self.subscription.take(room, self._limits.take_bytes)
         if delivered is None:
-            if link.draining and not self.subscription.looking:
+            if link.draining and self.subscription.is_searched():
+                self.subscription.search_anew()
                 link.drained()
                 self.connection.touch()
-            elif not self.subscription.park(self.wake):
+            elif link.draining or not self.subscription.park(self.wake):
                 self.wake()
             return False
         self._send(delivered)

@@ -21,6 +21,7 @@ from transformers.amqp_types import DecodeError
 from transformers.annotation_keys import check_annotations
 from transformers.header import header_fields
 from transformers.installed import COMPLETE
+from transformers.marks import marks
 from transformers.sections import section_offsets
 
 log = logging.getLogger("realmgate.transformer")
@@ -83,7 +84,7 @@ class EventColumns:
             try:
                 offsets = section_offsets(message)
                 check_annotations(message, offsets)
-                fields = header_fields(message, offsets)
+                fields = header_fields(message, offsets) + marks(message, offsets)
             except DecodeError:
                 event = None
             else:

@@ -19,7 +19,7 @@ from gateway import engine_runs
 from gateway.complaint import Complaint, Info
 from gateway.engine_binding import at
 from gateway.engine_output import Output
-from gateway.engine_sources import write_source
+from gateway.engine_sources import write_mode, write_source
 from gateway.engine_states import (
     TRANSACTIONAL,
     offer_capabilities,
@@ -89,14 +89,18 @@ class Link:
     def receiver_settle_mode(self) -> str:
         return "second" if self.attach.field(_ATTACH_RCV) == 1 else "first"
 
-    def confirm(self, capabilities: Sequence[str] | None = None, held: HeldSource | None = None) -> None:
-        """Answer the ATTACH with the termini as asked for; a coordinator offers `capabilities`, of a durable's source
-        is said what holds."""
+    def confirm(
+        self, capabilities: Sequence[str] | None = None, held: HeldSource | None = None, mode: str | None = None
+    ) -> None:
+        """Answer the ATTACH with the termini as asked for; a coordinator offers `capabilities`, of a source is said how
+        it distributes (`mode`, K-1), of a durable's what holds."""
         pointer = self._pointer
         lib.pn_terminus_copy(lib.pn_link_source(pointer), lib.pn_link_remote_source(pointer))
         lib.pn_terminus_copy(lib.pn_link_target(pointer), lib.pn_link_remote_target(pointer))
         if capabilities is not None:
             offer_capabilities(lib.pn_link_target(pointer), capabilities)
+        if mode is not None:
+            write_mode(lib.pn_link_source(pointer), mode)
         if held is not None:
             write_source(lib.pn_link_source(pointer), held)
         lib.pn_link_set_snd_settle_mode(pointer, lib.pn_link_remote_snd_settle_mode(pointer))

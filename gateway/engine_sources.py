@@ -26,6 +26,13 @@ _EXPIRIES: Final = {
 }
 
 
+_MODES: Final = {"move": lib.PN_DIST_MODE_MOVE, "copy": lib.PN_DIST_MODE_COPY}
+
+
+def write_mode(source: Any, mode: str) -> None:
+    lib.pn_terminus_set_distribution_mode(source, _MODES[mode])
+
+
 def write_source(source: Any, held: HeldSource) -> None:
     """Over what was copied from the peer's: what is not said here stays."""
     lib.pn_terminus_set_type(source, lib.PN_SOURCE)

@@ -15,12 +15,9 @@ from native_backend.delivery import Delivered, Gathering
 from native_backend.expiry import stretch
 from native_backend.feed import Chunk
 from native_backend.lobby import Wake
-from native_backend.log import Failure, Log
-from native_backend.nodes import Node
+from native_backend.log import Failure
 from native_backend.services import Services
 from native_backend.subscription import PlainSubscription, Subscribe, Subscription
-
-_STEP = 64  # records: what a log shows at its end are few that are no events
 
 
 class Browsing(PlainSubscription):
@@ -57,6 +54,9 @@ class Browsing(PlainSubscription):
                 break
         return gathering.delivered(self._state.failed, 0)
 
+    def is_searched(self) -> bool:
+        return not self.looking
+
     def park(self, wake: Wake) -> bool:
         return not self.looking and super().park(wake)
 
@@ -82,30 +82,10 @@ class Browsing(PlainSubscription):
                 self.looking = True
                 return False
             end, lives = found
+        if lives and chunk.marks is not None and chunk.marks.due_ms is not None:  # what is not due is not shown
+            end, later = stretch(chunk.marks.due_ms, begin, end, self._services.clock.epoch_us() // 1000)
+            lives = not later
         eids = gathering.add(chunk, begin, end) if lives else chunk.eids[begin:end]
         if eids:
             cursor.position = eids[-1] + 1
         return bool(eids)
-
-
-def last_event(log: Log, node: Node, bounds: tuple[int, int], deadline_s: float) -> int:
-    """The last event of a store with these bounds; -1: none. Blocks; raises LogError."""
-    first, high = bounds
-    step = _STEP
-    while high > first:
-        low = max(first, high - step)
-        last = _last_within(log, node, low, high, deadline_s)
-        if last >= 0:
-            return last
-        high, step = low, 2 * step
-    return -1
-
-
-def _last_within(log: Log, node: Node, low: int, high: int, deadline_s: float) -> int:
-    last = -1
-    while low < high:
-        records = log.read_range(node.topic, node.partition, low, high - low, deadline_s)
-        found = zip(records.offsets, records.values, strict=True)
-        last = max((eid for eid, value in found if value is not None and eid < high), default=last)
-        low = max(records.next, low + 1)
-    return last

@@ -31,11 +31,16 @@ def delay_ms(properties: Properties, attempts: int) -> int:
 class Delays:
     """Ranges of EIDs, each with a time before which it is not given."""
 
-    __slots__ = ("_heap", "_slots")
+    __slots__ = ("_heap", "_ranges", "_slots")
 
     def __init__(self) -> None:
         self._slots: dict[int, array[int]] = {}  # slot -> first, last, first, last, ...
         self._heap: list[int] = []
+        self._ranges = 0
+
+    def __len__(self) -> int:
+        """How many ranges."""
+        return self._ranges
 
     def __bool__(self) -> bool:
         return bool(self._heap)
@@ -56,6 +61,7 @@ class Delays:
         copied = Delays()
         copied._slots = {slot: ranges[:] for slot, ranges in self._slots.items()}
         copied._heap = self._heap[:]
+        copied._ranges = self._ranges
         return copied
 
     def add(self, first: int, last: int, not_before_ms: int) -> None:
@@ -68,10 +74,12 @@ class Delays:
             ranges[-1] = last
         else:
             ranges.extend((first, last))
+            self._ranges += 1
 
     def due(self, now_ms: int) -> Iterator[tuple[int, int]]:
         """Take out what may be given now."""
         while self._heap and self._heap[0] * SLOT_MS <= now_ms:
             ranges = self._slots.pop(heappop(self._heap))
+            self._ranges -= len(ranges) // 2
             for at in range(0, len(ranges), 2):
                 yield ranges[at], ranges[at + 1]

@@ -20,9 +20,9 @@ from native_backend.barred import Barred
 from native_backend.dead_letters import Burial, dead_letter_node
 from native_backend.delivery import Delivered, Gathering
 from native_backend.durables import Durable
-from native_backend.expiry import stretch
 from native_backend.feed import Chunk, Cursor, Feed, chunk_of
-from native_backend.intervals import Intervals, dense_runs
+from native_backend.giving import Giving
+from native_backend.intervals import Intervals
 from native_backend.link import Link
 from native_backend.lobby import Waiting, Wake
 from native_backend.log import Failure, LogError, Records
@@ -48,23 +48,24 @@ class Dispatch:
         self.again_below = again_below  # EIDs below may have been given by a process that was killed
         self.links: list[Link] = []
         self.paused = False  # its place is being moved
-        self._services = services
-        self._feed: Feed | None = None
-        self._cursor = Cursor(state.position)
+        self.services = services
+        self.feed: Feed | None = None
+        self.cursor = Cursor(state.position)
         self._fetching = False
         self._retry_s = 0.0  # no fetch before
         self._elsewhere: dict[object, Barred] = {}  # by `Link.link`
-        self.sifters = Sifters(services, self, self._given, self._expire, self._unreadable)
+        self._giving = Giving(self)
+        self.sifters = Sifters(services, self, self._giving, self.unreadable)
         self._waiting = Waiting(services.lobby, self._offer)
-        state.on_returned = self._waiting.stir
+        state.on_returned = self._stir
 
     # -- links come and go
 
     def enter(self, link: Link) -> None:
         self.links.append(link)
-        if self._feed is None:
-            self._feed = self._services.feeds.feed(self.current)
-            self._cursor = self._feed.join(self.state.position)
+        if self.feed is None:
+            self.feed = self.services.feeds.feed(self.current)
+            self.cursor = self.feed.join(self.state.position)
 
     def leave(self, link: Link) -> None:
         """What the link has and did not settle is to be given again, not counted."""
@@ -75,6 +76,9 @@ class Dispatch:
         self._waiting.drop(link)
         self._elsewhere.pop(link.link, None)
         self.sifters.leave(link)
+        if self._giving.groups is not None:
+            for first, last in self._giving.groups.leave(link):
+                self.state.again(first, last)
         if not self.links:
             self._rest()
 
@@ -84,9 +88,18 @@ class Dispatch:
         return Standing(self.node.name, self.durable.name, *numbers, links)
 
     @property
+    def is_fetching(self) -> bool:
+        """What `take` did not give may still be there: it is read again, or nothing is given at the moment."""
+        return self._fetching or self.paused or self._giving.stopped
+
+    def _stir(self) -> None:
+        self._waiting.stir()
+        self.sifters.stir()
+
+    @property
     def caught_up(self) -> bool:
         """Somebody looked for more this turn, in vain."""
-        return self._feed is not None and self._feed.is_dry(self._cursor)
+        return self.feed is not None and self.feed.is_dry(self.cursor)
 
     def lose(self, answer: SubscribeAnswer, native: str = "") -> None:
         """No link gets anything any more."""
@@ -95,10 +108,10 @@ class Dispatch:
             link.lose(answer, native)
 
     def _rest(self) -> None:
-        if self._feed is not None:
-            self._feed.leave(self._cursor)
-            self._feed = None
-        self._services.feeds.keep(self, None)
+        if self.feed is not None:
+            self.feed.leave(self.cursor)
+            self.feed = None
+        self.services.feeds.keep(self, None)
 
     # -- giving
 
@@ -106,150 +119,73 @@ class Dispatch:
         if self.paused:
             return None
         if self.state.delayed:
-            self.state.wake(self._services.clock.epoch_us() // 1000)
-        if not self.state.returned and (self._feed is None or self._feed.is_dry(self._cursor)):
+            self.state.wake(self.services.clock.epoch_us() // 1000)
+        giving = self._giving
+        giving.stopped = False
+        returned = giving.has_returned(link)
+        if not returned and (self.feed is None or self.feed.is_dry(self.cursor)):
             return None  # most links, most turns
         gathering = Gathering(count_max, bytes_max)
-        if self.state.returned:
-            self._take_returned(link, gathering)
+        if returned:
+            giving.take_returned(link, gathering)
             self.sifters.count_repeated(gathering)
         if gathering.room > 0 and not self._fetching:
-            self._take_new(link, gathering)
+            giving.take_new(link, gathering)
         return gathering.delivered(self.state.failed, self.again_below)
 
     def park(self, link: Link, wake: Wake) -> bool:
         """It has just taken nothing. False: nobody can tell when there will be something; ask again."""
-        if self._offer():
+        if self._giving.has_kept(link) or self._offer():
             return False
         self._waiting.add(link, wake)
         return True
 
+    def wake(self, link: Link) -> None:
+        """Something is kept for it."""
+        self._waiting.wake(link)
+        self.sifters.wake(link)
+
     def _offer(self) -> int:
         """How many events there may be for links that wait. With none they are stirred by what comes."""
         many = len(self.links)
-        if self.paused or self._fetching or self._feed is None or not self._services.lease.held:
+        if self.paused or self._fetching or self.feed is None or not self.services.lease.held:
             return many
         if self.state.delayed:
-            self.state.wake(self._services.clock.epoch_us() // 1000)
+            self.state.wake(self.services.clock.epoch_us() // 1000)
         if self.state.returned:
             return many
-        self._cursor.position = self.state.position
-        count = self._feed.at_hand(self._cursor, many)
+        self.cursor.position = self.state.position
+        count = self.feed.at_hand(self.cursor, many)
         if not count:
-            self._feed.park(self._cursor, self._waiting.stir)
+            self.feed.park(self.cursor, self._waiting.stir)
             if self.state.delayed:
-                self._services.lobby.stir_at(self.state.delayed.soonest_ms, self._waiting)
+                self.services.lobby.stir_at(self.state.delayed.soonest_ms, self._waiting)
         return count
 
-    def _take_new(self, link: Link, gathering: Gathering) -> None:
-        state, cursor = self.state, self._cursor
-        cursor.position = state.position  # links with selections may have moved it on
-        while gathering.room > 0 and self._feed is not None:
-            chunk = self._feed.next(cursor)
-            if chunk is None:
-                return
-            if isinstance(chunk, Failure):
-                self._unreadable(chunk)
-                return
-            begin = chunk.index(state.position)
-            if chunk.expiries_ms is not None:
-                if self._take_perishable(link, gathering, chunk, begin):
-                    return  # a chunk that has perished is enough for one turn
-                continue
-            eids = gathering.add(chunk, begin, len(chunk.eids))
-            if eids:
-                self._given(link, chunk, eids)
-                state.position = cursor.position = eids[-1] + 1
-
-    def _take_perishable(self, link: Link, gathering: Gathering, chunk: Chunk, at: int) -> bool:
-        """New events that live; True when there were others, too."""
-        assert chunk.expiries_ms is not None
-        now_ms, end = self._services.clock.epoch_us() // 1000, len(chunk.eids)
-        expired: list[int] = []
-        while at < end and gathering.room > 0:
-            stop, lives = stretch(chunk.expiries_ms, at, end, now_ms)
-            eids = gathering.add(chunk, at, stop) if lives else chunk.eids[at:stop]
-            if not eids:
-                break
-            if lives:
-                self._given(link, chunk, eids)
-            else:
-                expired += eids
-            self.state.position = self._cursor.position = eids[-1] + 1
-            at += len(eids)
-        self._expire(expired, chunk)
-        return bool(expired)
-
-    def _expire(self, eids: list[int], chunk: Chunk) -> None:
+    def expire(self, eids: list[int], chunk: Chunk) -> None:
         """Their time is over, whoever might have had them: to the dead letters, or nowhere."""
         if not eids:
             return
         runs = unowned_runs(self.state, chunk, eids)
         self._give_up(Settlement(self, None, "expired", False, False, "ttl", runs, len(eids), None), "expired")
 
-    def _take_returned(self, link: Link, gathering: Gathering) -> None:
-        returned, barred = self.state.returned, self._elsewhere.get(link.link)
-        bound = barred.resume if barred is not None else 0
-        skips = self._services.limits.returned_scan  # stretches that this link cannot have now
-        while gathering.room > 0 and skips:
-            found = returned.at_or_above(bound)
-            allowed = found if found is None or barred is None else barred.eids.first_hole(*found)
-            if found is None:
-                break
-            if allowed is None:
-                bound, skips = found[1] + 1, skips - 1
-                continue
-            first, last = allowed
-            bound = last + 1
-            chunk = self._readable(first)
-            if chunk is None:
-                if self._fetch(first):
-                    return
-                skips -= 1
-                continue
-            last = min(last, chunk.end - 1)
-            bound = last + 1
-            begin, end = chunk.index(first), chunk.index(last + 1)
-            if chunk.expiries_ms is not None and begin < end:
-                end, lives = stretch(chunk.expiries_ms, begin, end, self._services.clock.epoch_us() // 1000)
-                last = chunk.eids[end - 1]
-                bound = last + 1
-                if not lives:
-                    returned.remove(first, last)
-                    self._expire(chunk.eids[begin:end], chunk)
-                    continue
-            eids = gathering.add(chunk, begin, end)
-            if len(eids) < end - begin:  # no room for all
-                if not eids:
-                    return
-                last = eids[-1]
-            returned.remove(first, last)
-            after = eids[-1] + 1 if eids else first
-            if after <= last:  # nothing but gaps
-                self.state.cover(after, last)
-            self._given(link, chunk, eids)
-        if barred is not None:
-            barred.resume = 0 if skips else bound  # the next take looks further on
+    def barred(self, link: Link) -> Barred | None:
+        """What that link wanted to go elsewhere."""
+        return self._elsewhere.get(link.link)
 
-    def _given(self, link: Link, chunk: Chunk, eids: list[int]) -> None:
-        runs = dense_runs(eids)
-        for first, last in runs:
-            link.outstanding.add(first, last)
-        if chunk.gaps:
-            for first, _ in runs:
-                cover = chunk.gaps.get(first)
-                if cover is not None:
-                    self.state.covers[first] = cover
+    def bars(self, link: Link, eid: int) -> bool:
+        barred = self._elsewhere.get(link.link)
+        return barred is not None and eid in barred.eids
 
     # -- settling
 
     def settle(self, link: Link, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
         if not eids:
-            self._services.answer(Settled(owner, "done"))
+            self.services.answer(Settled(owner, "done"))
             return
         settlement = self.take_off(link, settling, eids, seqs)
         if settlement is None:
-            self._services.answer(Settled(owner, "not-found", "not outstanding"))
+            self.services.answer(Settled(owner, "not-found", "not outstanding"))
             return
         settlement.owner = owner
         settlement.held = False  # no transaction has it any more, whatever comes of it
@@ -258,22 +194,22 @@ class Dispatch:
         elif settling.failed and self.current.properties.redelivery_delay_ms:
             self._postpone(settlement)
         else:
-            self._services.journal.add(settlement)
+            self.services.journal.add(settlement)
 
     def _give_up(self, settlement: Settlement, reason: str) -> None:
-        target = dead_letter_node(self._services.metadata, self.node)
+        target = dead_letter_node(self.services.metadata, self.node)
         if target is None:
-            self._services.journal.add(settlement)
+            self.services.journal.add(settlement)
         else:
-            Burial(self._services, self, self.state, target, self.node, reason).begin(settlement)
+            Burial(self.services, self, self.state, target, self.node, reason).begin(settlement)
 
     def _postpone(self, settlement: Settlement) -> None:
-        now_ms = self._services.clock.epoch_us() // 1000
+        now_ms = self.services.clock.epoch_us() // 1000
         parts = postponed(settlement, self.current.properties, self.state.failed, now_ms)
         if len(parts) == 1:
-            self._services.journal.add(parts[0])
+            self.services.journal.add(parts[0])
         else:
-            self._services.journal.add_unit(Unit(parts, [], settlement.owner, settles=True))
+            self.services.journal.add_unit(Unit(parts, [], settlement.owner, settles=True))
 
     def take_off(self, link: Link, settling: Settling, eids: list[int], seqs: list[int]) -> Settlement | None:
         """For a settlement that somebody will give to the journal, or restore. None when it is not there."""
@@ -295,15 +231,15 @@ class Dispatch:
     @property
     def current(self) -> Node:
         """Properties change while it is open."""
-        return self._services.metadata.stores.get(self.node.store, self.node)
+        return self.services.metadata.stores.get(self.node.store, self.node)
 
     def keys(self) -> tuple[str, str, int]:
         return self.node.name, self.durable.name, self.node.store
 
     def settled(self, settlement: Settlement) -> None:
         self.state.apply(settlement.operation, settlement.failed, settlement.runs, settlement.not_before_ms)
-        if self.node.store in self._services.counted:
-            self._services.counted[self.node.store].ended(settlement.operation, settlement.runs)
+        if self.node.store in self.services.counted:
+            self.services.counted[self.node.store].ended(settlement.operation, settlement.runs)
         self.sifters.settled(settlement)
         if settlement.elsewhere and settlement.link in self.links:
             barred = self._elsewhere.setdefault(settlement.link.link, Barred())
@@ -327,45 +263,48 @@ class Dispatch:
     def evict(self, bound: int) -> None:
         """Everything below is given up. What links have of it they may still settle."""
         self.state.evict(bound)
-        self._waiting.stir()
-        self._cursor.position = max(self._cursor.position, self.state.position)
+        self._giving.lose_below(self.state.low)
+        self._stir()
+        self.cursor.position = max(self.cursor.position, self.state.position)
 
     # -- by command
 
     def withdraw(self, below: int, runs_max: int, eids_max: int = 2**62) -> list[Run]:
         """Take what lies below that EID and is at no link away, gaps included: in the caller's hands from now on."""
+        self._giving.give_back()
         runs = self.state.withdraw(below, runs_max, eids_max)
-        self._waiting.stir()
-        self._cursor.position = self.state.position
+        self._stir()
+        self.cursor.position = self.state.position
         return runs
 
     def rewind(self, before: int) -> None:
         """The journal has moved the place: nothing is in anybody's hands. `before`: where new events were read."""
         self.again_below = max(self.again_below, before)
-        self._cursor.position = self.state.position
-        self._services.feeds.keep(self, None)
+        self.cursor.position = self.state.position
+        self.services.feeds.keep(self, None)
         self._elsewhere.clear()
+        self._giving.forget()
         self.sifters.forget()
         self.paused = False
-        self._waiting.stir()
+        self._stir()
 
     # -- reading again
 
-    def _readable(self, eid: int) -> Chunk | None:
-        fetched = self._services.feeds.again(self)
+    def readable(self, eid: int) -> Chunk | None:
+        fetched = self.services.feeds.again(self)
         if fetched is not None and fetched.start <= eid < fetched.end:
             return fetched
-        return self._feed.held(eid) if self._feed is not None else None
+        return self.feed.held(eid) if self.feed is not None else None
 
-    def _fetch(self, start: int) -> bool:
+    def fetch(self, start: int) -> bool:
         """Read again from `start`; True when that, or another such read, is under way."""
         if self._fetching:
             return True
-        if self._feed is None or self._services.clock.monotonic_s() < self._retry_s:
+        if self.feed is None or self.services.clock.monotonic_s() < self._retry_s:
             return False
         self._fetching = True
-        log, node, count = self._services.log, self.node, self._feed.count
-        deadline_s = self._services.limits.control_deadline_s
+        log, node, count = self.services.log, self.node, self.feed.count
+        deadline_s = self.services.limits.control_deadline_s
 
         def read() -> Records:
             return log.read_range(node.topic, node.partition, start, count, deadline_s)
@@ -373,25 +312,26 @@ class Dispatch:
         def done(records: Records | LogError) -> None:
             self._fetching = False
             if isinstance(records, LogError):
-                self._retry_s = self._services.clock.monotonic_s() + self._services.limits.retry_interval_s
-                self._unreadable(records.failure)
-            elif self._feed is not None:
-                ttl_ms, feeds = self.current.properties.ttl_ms, self._services.feeds
+                self._retry_s = self.services.clock.monotonic_s() + self.services.limits.retry_interval_s
+                self.unreadable(records.failure)
+            elif self.feed is not None:
+                ttl_ms, feeds = self.current.properties.ttl_ms, self.services.feeds
                 feeds.keep(self, chunk_of(start, records, ttl_ms, feeds.frame))
 
-        self._services.control.submit(read, done)
+        self.services.control.submit(read, done)
         return True
 
-    def _unreadable(self, failure: Failure) -> None:
+    def unreadable(self, failure: Failure) -> None:
         """A read failed: wait, give up, or go on where the log still has something."""
         if failure.cause == "retention":
-            bounded(self._services, self.node, self._kept)
+            bounded(self.services, self.node, self._kept)
         elif failure.cause in LASTING:
             self.lose(subscribe_answer(failure), failure.code or failure.cause)
         else:
             _LOG.warning("cannot read node %r now: %s", self.node.name, failure)
 
     def _kept(self, first: int) -> None:
-        lose_below(self._services, self.node, self.durable.name, self.state, first)
-        self._waiting.stir()
-        self._cursor.position = self.state.position
+        lose_below(self.services, self.node, self.durable.name, self.state, first)
+        self._giving.lose_below(first)
+        self._stir()
+        self.cursor.position = self.state.position

@@ -20,6 +20,7 @@ from native_backend.expiry import expiries, may_expire
 from native_backend.foreign import Frame, are_ours, are_published, as_stored, framed
 from native_backend.limits import RealmLimits
 from native_backend.log import Failure, Log, Records
+from native_backend.marks import Marks, are_marked, count_from_storage
 from native_backend.nodes import Node
 
 _FIRST_READ = 100  # events, before their size is known
@@ -28,14 +29,15 @@ Stir = Callable[[], None]
 
 class Chunk:
     """All events of [start, end), as columns. `gaps`: for an event with non-events before it, where they begin.
-    `expiries_ms`: None when none expires."""
+    `expiries_ms`: None when none expires; `marks`: when none has any."""
 
-    __slots__ = ("eids", "end", "expiries_ms", "gaps", "size", "start", "values")
+    __slots__ = ("eids", "end", "expiries_ms", "gaps", "marks", "size", "start", "values")
 
     def __init__(
         self, start: int, end: int, eids: list[int], values: list[bytes], expiries_ms: list[int] | None = None
     ) -> None:
         self.expiries_ms = expiries_ms
+        self.marks: Marks | None = None
         self.start = start
         self.end = end
         self.eids = eids
@@ -63,7 +65,9 @@ def chunk_of(start: int, records: Records, ttl_ms: int, frame: Frame) -> Chunk:
             times.append(records.timestamps_ms[at])
     if not are_published(keys):
         values = framed(keys, values, frame)
-    return Chunk(start, max(records.next, start), eids, values, expiries(times, keys, ttl_ms))
+    chunk = Chunk(start, max(records.next, start), eids, values, expiries(times, keys, ttl_ms))
+    chunk.marks = Marks(keys, times) if are_marked(keys) else None
+    return chunk
 
 
 class Cursor:
@@ -163,10 +167,13 @@ class Feed:
                 return True
             if isinstance(found, Failure):
                 self._failure = found
+        self._stir()
+        return False
+
+    def _stir(self) -> None:
         parked, self._parked = self._parked, {}
         for stir in parked.values():
             stir()
-        return False
 
     def next(self, cursor: Cursor) -> Chunk | Failure | None:
         """The chunk with the first event at or above the cursor; None when there is none at the moment."""
@@ -214,6 +221,8 @@ class Feed:
             self._ends.append(chunk.end)
             self._bytes += chunk.size
             self._feeds.held_bytes += chunk.size
+            if self._parked:  # whoever reads on, reads for all that wait
+                self._stir()
             while self._bytes > self._feeds.limits.window_bytes and len(self._chunks) > 1:
                 self.shed()
             self._feeds.read(self)
@@ -262,24 +271,24 @@ class Feed:
             self.headed = True
             self._read_again(stretch)
             return None
-        expire = None
+        expire, marked = None, are_marked(keys)
         if stretch.stamped:
             expire = expiries(stretch.reader.times_ms, keys, self.node.properties.ttl_ms)
-        elif may_expire(keys):
+        elif may_expire(keys) or (marked and count_from_storage(keys)):
             self.stamped = True
             self._read_again(stretch)
             return None
         if not published:
             values = framed(keys, values, self._feeds.frame)
         chunk = Chunk(stretch.end, eids[-1] + 1, eids, values, expire)
+        chunk.marks = Marks(keys, stretch.reader.times_ms) if marked else None
         stretch.end = chunk.end
         limits = self._feeds.limits
         self.count = max(1, min(limits.read_count, limits.chunk_bytes * len(eids) // max(1, chunk.size)))
         return chunk
 
     def _read_again(self, stretch: _Stretch) -> None:
-        """The first events that expire by themselves, or that may have headers: read them again with their times, or
-        their headers, and all that follow."""
+        """The first events whose times or headers matter: read them again with those, and all that follow."""
         stretch.stamped, stretch.headed = self.stamped, self.headed
         stretch.reader.close()
         log, node = self._feeds.log, self.node

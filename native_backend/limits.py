@@ -39,6 +39,12 @@ class RealmLimits:
     """Events that all links with selectors together may be asked about in one turn: about two milliseconds of it."""
     passed_ranges: int = 1_000_000
     """Stretches of events in a queue that selectors passed over and nobody has taken (16 bytes each)."""
+    delayed_ranges: int = 2_000_000
+    """Stretches of events of one durable, or one plain subscription, that are not to be given yet (16 bytes each)."""
+    groups: int = 65_536
+    """Places in the table that says which consumer has a message group; groups that share a place share a consumer."""
+    kept_ranges: int = 100_000
+    """Stretches of events that wait for one consumer, because it has their groups (16 bytes each)."""
     journal_interval_s: float = 0.005
     """From the beginning of one journal transaction to the next, on logs that are polled. A log that wakes us paces
     itself."""

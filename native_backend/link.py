@@ -16,5 +16,7 @@ class Link(Protocol):
     outstanding: Intervals
     held: Intervals  # of what it was given: a transaction has it, whether or not the link lives
     link: object
+    hungry: bool  # it took less than it asked for last time
+    selecting: str  # the selection it came with; empty: none
 
     def lose(self, answer: SubscribeAnswer, native: str) -> None: ...

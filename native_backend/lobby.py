@@ -30,6 +30,12 @@ class Waiting:
     def drop(self, link: object) -> None:
         self._wakes.pop(link, None)
 
+    def wake(self, link: object) -> None:
+        """Something is there for this one."""
+        wake = self._wakes.pop(link, None)
+        if wake is not None:
+            wake()
+
     def stir(self) -> None:
         """Something may have come for them."""
         if self._wakes:

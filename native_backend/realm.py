@@ -29,6 +29,7 @@ from native_backend.lease import Lease, Standby
 from native_backend.letter import Enclose, as_it_is
 from native_backend.limits import RealmLimits
 from native_backend.log import Appended, Log, LogError, Records, TopicSpec
+from native_backend.log_end import LogEnds
 from native_backend.metadata import Metadata, read_tail, realm_topic, realm_topics
 from native_backend.nodes import Node, NodeError
 from native_backend.presence import Presence, SystemPresence
@@ -95,6 +96,7 @@ class Realm:
             enclose,
             lease,
             ScanBudget(feeds, limits.selection_scan),
+            LogEnds(log, control, limits),
         )
         self._log, self._clock, self._control, self._journal, self._feeds = log, clock, control, journal, feeds
         self.access = Admittance(self._metadata, self._services)
@@ -352,6 +354,8 @@ class Realm:
         node = node.part(0)
         self._shard.lose(node, "not-found", "deleted")
         self._publisher.forget(node)
+        for part in node.parts:
+            self._services.ends.forget(part.store)
         self._subscriptions.lose_plain(node.store)
 
 

@@ -19,10 +19,12 @@ PIECE = 256  # events asked about at a time
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`text` as it was asked for: two selections of one text select the same."""
+    """`text` as it was asked for: two selections of one text select the same. `not_from`: nothing either that bears
+    the mark of this origin."""
 
     text: str
     select: Callable[[list[bytes]], list[bool]]
+    not_from: int | None = None
 
 
 class ScanBudget:
@@ -63,13 +65,19 @@ class Sieve:
             if not granted:
                 return None
             self._eids = chunk.eids[begin : begin + granted]
-            self._matches = self._selection.select(chunk.values[begin : begin + granted])
+            self._matches = self._select(chunk, begin, begin + granted)
             at = 0
         matches, stop = self._matches, at + 1
         bound = min(len(matches), at + end - begin)
         while stop < bound and matches[stop] is matches[at]:
             stop += 1
         return begin + stop - at, matches[at]
+
+    def _select(self, chunk: Chunk, begin: int, end: int) -> list[bool]:
+        matches, origin = self._selection.select(chunk.values[begin:end]), self._selection.not_from
+        if origin is None or chunk.marks is None or chunk.marks.origins is None:
+            return matches
+        return [fits and of != origin for fits, of in zip(matches, chunk.marks.origins[begin:end], strict=True)]
 
     def _known(self, eid: int) -> int:
         """Its place among those asked about last; -1: it is none of them. Of one store the events that follow an event

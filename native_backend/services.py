@@ -22,6 +22,7 @@ from native_backend.letter import Enclose
 from native_backend.limits import RealmLimits
 from native_backend.lobby import Lobby
 from native_backend.log import Cause, Failure, Log, LogError
+from native_backend.log_end import LogEnds
 from native_backend.metadata import Metadata
 from native_backend.nodes import Node
 from native_backend.occupancy import Counted
@@ -49,6 +50,7 @@ class Services:
     enclose: Enclose
     lease: Lease
     scanning: ScanBudget
+    ends: LogEnds
     alarms: Counter[str] = field(default_factory=Counter)
     """What an operator has to look at, counted."""
     lobby: Lobby = field(default_factory=Lobby)

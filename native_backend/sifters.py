@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from native_backend.acknowledgement import Acknowledgement, Run
 from native_backend.delivery import Gathering
 from native_backend.feed import Chunk
+from native_backend.giving import Giving
 from native_backend.intervals import Intervals, dense_runs
 from native_backend.log import Failure
 from native_backend.nodes import Node
@@ -25,24 +26,26 @@ class Shared(Keeper, Protocol):
     """The `Dispatch` whose links they are."""
 
     state: Acknowledgement
+
+    def expire(self, eids: list[int], chunk: Chunk) -> None: ...
+
     paused: bool
     again_below: int
     node: Node
 
 
 class Sifters:
-    """See the module's docstring. `given`, `expire` and `unreadable` are the dispatch's."""
+    """See the module's docstring. `giving` and `unreadable` are the dispatch's."""
 
     def __init__(
         self,
         services: Services,
         dispatch: Shared,
-        given: Callable[[Any, Chunk, list[int]], None],
-        expire: Callable[[list[int], Chunk], None],
+        giving: Giving,
         unreadable: Callable[[Failure], None],
     ) -> None:
         self.services, self.dispatch, self.state = services, dispatch, dispatch.state
-        self.given, self.expire, self.unreadable = given, expire, unreadable
+        self.giving, self.given, self.unreadable = giving, giving.given, unreadable
         self.fresh = Intervals()
         self._sifters: dict[Any, Sifter] = {}  # by link
 
@@ -56,6 +59,14 @@ class Sifters:
     def leave(self, link: Any) -> None:
         if link in self._sifters:
             self._sifters.pop(link).leave()
+
+    def wake(self, link: Any) -> None:
+        if link in self._sifters:
+            self._sifters[link].stir()
+
+    def stir(self) -> None:
+        for sifter in self._sifters.values():
+            sifter.stir()
 
     def count_repeated(self, gathering: Gathering) -> None:
         """All that is gathered so far was returned. What of it is fresh is given for the first time."""

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from native_backend.acknowledgement import Run
 from native_backend.delivery import Delivered, Gathering
-from native_backend.expiry import stretch
 from native_backend.feed import Chunk, Feed
+from native_backend.giving import Fate
 from native_backend.intervals import Intervals
+from native_backend.lobby import Waiting, Wake
 from native_backend.log import Failure
 from native_backend.selection import Selection, Sieve
 from native_backend.settlement import Settlement
@@ -45,17 +46,47 @@ class Sifter:
         self._cursor = feed.join(self._state.position)
         self._resume = 0  # where the next look at what is returned begins
         self._warned = False
+        self._waiting = Waiting(sifters.services.lobby, self._offer)
 
     def leave(self) -> None:
+        self._waiting.drop(self.link)
         self._feed.leave(self._cursor)
+
+    def park(self, wake: Wake) -> bool:
+        """It has just taken nothing; see `Dispatch.park`."""
+        if self._offer():
+            return False
+        self._waiting.add(self.link, wake)
+        return True
+
+    def stir(self) -> None:
+        """Something was returned, or the place was moved."""
+        self._waiting.stir()
+
+    def _offer(self) -> int:
+        """Whether there may be something for it. If not, it is stirred by what comes."""
+        if self.looking or self._sifters.dispatch.paused or not self._sifters.services.lease.held:
+            return 1
+        if self._state.delayed:
+            self._state.wake(self._clock.epoch_us() // 1000)
+        if self._sifters.giving.has_kept(self.link) or self._returned() is not None or self.looking:
+            return 1
+        self._cursor.position = self._state.position
+        if self._feed.at_hand(self._cursor, 1):
+            return 1
+        self._feed.park(self._cursor, self._waiting.stir)
+        if self._state.delayed:
+            self._sifters.services.lobby.stir_at(self._state.delayed.soonest_ms, self._waiting)
+        return 0
 
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
         """Events for this link now. Nobody takes while the durable is `paused`."""
-        self.looking = False
-        if self._sifters.dispatch.paused:
+        self.looking = self._sifters.dispatch.paused
+        if self.looking:
             return None
         if self._state.delayed:
             self._state.wake(self._clock.epoch_us() // 1000)
+        self._take_back()
         gathering = Gathering(count_max, bytes_max)
         while gathering.room > 0 and self._take_returned(gathering):
             pass
@@ -65,6 +96,13 @@ class Sifter:
         return gathering.delivered(self._state.failed, self._sifters.dispatch.again_below)
 
     # -- what was given before, or passed over
+
+    def _take_back(self) -> None:
+        """What others kept for it, because it has the groups, is to be looked at like what was returned."""
+        groups = self._sifters.giving.groups
+        if groups is not None:
+            for first, last in groups.give_up(self.link):
+                self._state.again(first, last)
 
     def _returned(self) -> tuple[int, int] | None:
         """The lowest that is returned and not known to be unfit."""
@@ -116,6 +154,11 @@ class Sifter:
             self.unfit.add(first, through)
             return True
         state.returned.remove(first, through)
+        if fate not in ("unfit", "expired"):
+            if not self._sifters.giving.set_aside(chunk, begin, stop, fate, first):
+                state.returned.add(first, through)
+                return False
+            return True
         self._end(chunk, begin, stop, fate)
         return True
 
@@ -133,6 +176,11 @@ class Sifter:
         stop, fate = found
         if fate == "unfit" and not self._ends:
             return self._pass_over(chunk.eids[stop - 1])
+        if fate not in ("fits", "unfit", "expired"):
+            if not self._sifters.giving.set_aside(chunk, begin, stop, fate, state.position):
+                return False
+            state.position = chunk.eids[stop - 1] + 1
+            return True
         if fate != "fits":
             state.position = chunk.eids[stop - 1] + 1
             self._end(chunk, begin, stop, fate)
@@ -172,13 +220,13 @@ class Sifter:
             return None
         return chunk
 
-    def _look(self, chunk: Chunk, begin: int, end: int) -> tuple[int, str] | None:
-        """The first part of [begin, end) with one fate: where it ends, and the fate: fits, unfit or expired. None: not
-        in this turn."""
-        if chunk.expiries_ms is not None:
-            end, lives = stretch(chunk.expiries_ms, begin, end, self._clock.epoch_us() // 1000)
-            if not lives:
-                return end, "expired"
+    def _look(self, chunk: Chunk, begin: int, end: int) -> tuple[int, Fate] | None:
+        """The first part of [begin, end) with one fate: where it ends, and the fate: unfit, or as `Giving` has them.
+        None: not in this turn."""
+        if chunk.expiries_ms is not None or chunk.marks is not None:
+            end, fate = self._sifters.giving.stretch(self.link, chunk, begin, end, self._clock.epoch_us() // 1000)
+            if fate != "fits":
+                return end, fate
         found = self._sieve.stretch(chunk, begin, end)
         if found is None:
             self.looking = True
@@ -186,10 +234,10 @@ class Sifter:
         stop, fits = found
         return stop, "fits" if fits else "unfit"
 
-    def _end(self, chunk: Chunk, begin: int, stop: int, fate: str) -> None:
+    def _end(self, chunk: Chunk, begin: int, stop: int, fate: Fate) -> None:
         eids = chunk.eids[begin:stop]
         if fate == "expired":
-            self._sifters.expire(eids, chunk)
+            self._sifters.dispatch.expire(eids, chunk)
         else:
             self._sifters.filter_out(eids, chunk)
 
@@ -209,3 +257,4 @@ class Sifter:
     def forget(self) -> None:
         """The place was moved: all is to be given as if for the first time."""
         self.unfit, self._resume = Intervals(), 0
+        self.stir()

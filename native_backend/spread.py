@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from native_backend.answers import Answer, SettleAnswer, Settled, SubscribeAnswer, SubscriptionLost
-from native_backend.browsing import Browsing, last_event
+from native_backend.browsing import Browsing
 from native_backend.delivery import Delivered
 from native_backend.dispatch import Dispatch
 from native_backend.lobby import Wake
 from native_backend.log import Failure, LogError
+from native_backend.log_end import last_event
 from native_backend.nodes import Node
 from native_backend.services import Services, store_bounds
 from native_backend.settlement import Settlement, Settling
@@ -145,6 +146,14 @@ class SpreadSubscription(Subscription):
                 return None
         self.looking = any(store.looking for store in self._stores)
         return None
+
+    def is_searched(self) -> bool:
+        over = [store.is_searched() for store in self._stores]  # each begins to look
+        return not self.looking and all(over)
+
+    def search_anew(self) -> None:
+        for store in self._stores:
+            store.search_anew()
 
     def park(self, wake: Wake) -> bool:
         """At every store: whichever has something first wakes it, and it may be woken again by another."""

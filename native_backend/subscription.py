@@ -20,11 +20,14 @@ from native_backend.answers import SettleAnswer, Settled, SubscribeAnswer, Subsc
 from native_backend.delivery import Delivered, Gathering
 from native_backend.dispatch import Dispatch
 from native_backend.expiry import stretch
+from native_backend.feed import Chunk
 from native_backend.holding import enlist, hold, unhold
 from native_backend.intervals import Intervals
 from native_backend.lobby import Wake
 from native_backend.log import Failure
+from native_backend.log_end import Search
 from native_backend.nodes import Node
+from native_backend.put_off import PutOff
 from native_backend.selection import Selection, Sieve
 from native_backend.services import LASTING, Services, bounded, subscribe_answer
 from native_backend.settlement import Settlement, Settling
@@ -67,17 +70,34 @@ class Subscription(ABC):
         self.subject = request.subject
         self.owner = owner
         self.on_released: Callable[[], None] | None = None
+        self.hungry = False
+        self.selecting = request.selection.text if request.selection is not None else ""
         self.outstanding = Intervals()
         self.held = Intervals()
         self.looking = False  # `take` found nothing, but has not looked at all that is here
         self._lost: SubscribeAnswer | None = None
         self._open = True
         self._services = services
+        self._search = Search(services.ends, request.node)
         self._closed = closed
 
     @abstractmethod
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
         """Events for this link now, at most that many; None if there are none ready."""
+
+    def is_searched(self) -> bool:
+        """After `take` gave nothing: there is nothing, and when it was first asked so there was nothing more in the
+        log either. False: ask again when `take` has given nothing again."""
+        return not self.looking and self._search.is_over(self._reached)
+
+    def search_anew(self) -> None:
+        """The next time that is asked is another first one."""
+        self._search.begin_anew()
+
+    @property
+    def _reached(self) -> int:
+        """The first EID that it has not seen."""
+        return self.position
 
     def park(self, wake: Wake) -> bool:
         """After `take` gave nothing: call `wake` once, out of `poll`, when it may give something. False: it cannot
@@ -160,15 +180,24 @@ class DurableSubscription(Subscription):
         if not self._services.lease.held:
             return None
         if self._sifter is None:
-            return self._dispatch.take(self, count_max, bytes_max)
-        delivered = self._sifter.take(count_max, bytes_max)
-        self.looking = self._sifter.looking
+            delivered = self._dispatch.take(self, count_max, bytes_max)
+            self.looking = self._dispatch.is_fetching
+        else:
+            delivered = self._sifter.take(count_max, bytes_max)
+            self.looking = self._sifter.looking
+        self.hungry = delivered is None or len(delivered.eids) < count_max
+        if delivered is not None:
+            self.search_anew()
         return delivered
+
+    @property
+    def _reached(self) -> int:
+        return self._dispatch.state.position
 
     def park(self, wake: Wake) -> bool:
         if self._lost is not None:
             return True
-        return self._sifter is None and self._dispatch.park(self, wake)
+        return self._dispatch.park(self, wake) if self._sifter is None else self._sifter.park(wake)
 
     def revoke(self, native: str, answer: SubscribeAnswer = "access-denied") -> None:
         if self._open and self._lost is None:
@@ -221,10 +250,13 @@ class PlainSubscription(Subscription):
         self._feed = services.feeds.feed(services.metadata.stores.get(self.node.store, self.node))
         self._cursor = self._feed.join(position)
         self._sieve = Sieve(request.selection, services.scanning) if request.selection is not None else None
+        self._put_off: PutOff | None = None  # once an event is not due
 
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
         gathering = Gathering(count_max, bytes_max)
         self.looking = False
+        if self._put_off is not None:
+            self._take_due(self._put_off, gathering)
         while gathering.room > 0 and self._open and self._lost is None:
             chunk = self._feed.next(self._cursor)
             if chunk is None:
@@ -242,14 +274,44 @@ class PlainSubscription(Subscription):
                     self.looking = True
                     break
                 end, lives = found
+            if lives and chunk.marks is not None and chunk.marks.due_ms is not None:
+                end, lives = self._due(chunk, chunk.marks.due_ms, begin, end)
+                if end == begin:
+                    break
             eids = gathering.add(chunk, begin, end) if lives else chunk.eids[begin:end]
             if eids:
                 self._cursor.position = eids[-1] + 1
+        if gathering.eids:
+            self.search_anew()
         return gathering.delivered({}, 0)
 
+    def _due(self, chunk: Chunk, due_ms: list[int], begin: int, end: int) -> tuple[int, bool]:
+        """The first part that is all due or all not, and is put off then: where it ends (`begin`: no further now), and
+        whether it is due."""
+        end, later = stretch(due_ms, begin, end, self._services.clock.epoch_us() // 1000)
+        if later:
+            if self._put_off is None:
+                self._put_off = PutOff(self._feed, self._services.lobby, self._services.limits.delayed_ranges)
+            if not self._put_off.add(chunk, begin, end):
+                end = begin
+        return end, not later
+
+    def _take_due(self, put_off: PutOff, gathering: Gathering) -> None:
+        if not self._open or self._lost is not None:
+            return
+        now_ms = self._services.clock.epoch_us() // 1000
+        failure = put_off.take(gathering, now_ms)
+        self.looking = gathering.room > 0 and put_off.is_due(now_ms)
+        if failure is not None:
+            self._unreadable(failure)
+
     def park(self, wake: Wake) -> bool:
+        if self.looking:
+            return False
         if self._lost is None and self._feed.at_hand(self._cursor, 1):
             return False
+        if self._lost is None and self._put_off is not None:
+            self._put_off.park(wake)
         if self._lost is None:
             self._feed.park(self._cursor, wake)
         return True
@@ -279,6 +341,10 @@ class PlainSubscription(Subscription):
 
     def _kept(self, first: int) -> None:
         self._cursor.position = max(self._cursor.position, first)
+        if self._put_off is not None:
+            self._put_off.lose_below(first)
 
     def _leave(self) -> None:
+        if self._put_off is not None:
+            self._put_off.leave()
         self._feed.leave(self._cursor)

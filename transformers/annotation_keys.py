@@ -14,14 +14,7 @@ from functools import lru_cache
 
 from transformers.amqp_types import AmqpMap, DecodeError, Described, Symbol, ULong, decode
 from transformers.header import header_fields
-from transformers.sections import (
-    DELIVERY_ANNOTATIONS,
-    FOOTER,
-    MESSAGE_ANNOTATIONS,
-    WITHOUT_BODY,
-    Offsets,
-    section_offsets,
-)
+from transformers.sections import DELIVERY_ANNOTATIONS, FOOTER, MESSAGE_ANNOTATIONS, Offsets, section_offsets
 
 _ANYBODYS = "x-opt"
 _REJECTED = "rejected"
@@ -49,7 +42,7 @@ def check_annotations(message: bytes, offsets: Offsets) -> None:
 
 
 def fault_of(message: bytes) -> tuple[str, str] | None:
-    """The fault in a message that is no event, and words for it. None: there is none; a body may be missing."""
+    """The fault in a message that is no event, and words for it. None: there is none."""
     if not message:
         return None
     try:
@@ -59,7 +52,7 @@ def fault_of(message: bytes) -> tuple[str, str] | None:
     except AnnotationError as error:
         return error.fault, error.reason
     except DecodeError as error:
-        return None if error.reason == WITHOUT_BODY else (MALFORMED, str(error))
+        return MALFORMED, str(error)
     return None
 
 

@@ -1,6 +1,7 @@
 """The transformer `basic`: the header is readable natively, the places of the sections too, the bytes stay the bytes.
 
-Key `1;basic;RUN;SEQ;DURABLE;PRIORITY;TTL;PROPERTIES;APPLICATION;BODY`; value the message without delivery-annotations.
+Key `1;basic;RUN;SEQ;DURABLE;PRIORITY;TTL;PROPERTIES;APPLICATION;BODY` and marks; value the message without
+delivery-annotations.
 Source: semantics 3.4 (1, basic); docs/records.md, *Event key*. Errors: none, a malformed message is a null event.
 May import: `transformers`.
 """
@@ -14,6 +15,7 @@ from transformers.amqp_types import DecodeError
 from transformers.annotation_keys import check_annotations
 from transformers.column import Column
 from transformers.header import said_fields
+from transformers.marks import marks
 from transformers.sections import (
     BODY,
     DELIVERY_ANNOTATIONS,
@@ -86,7 +88,10 @@ def _event(message: bytes) -> tuple[bytes, bytes, int]:
     if header == 0:
         end = properties if properties >= 0 else application if application >= 0 else body
         section = value[: annotations if annotations >= 0 else end]
-    return value, _fields(section, properties, application, body), content
+    said = _fields(section, properties, application, body)
+    if annotations >= 0 or properties >= 0:
+        said += marks(value, offsets)
+    return value, said, content
 
 
 @functools.lru_cache(maxsize=4096)

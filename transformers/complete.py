@@ -68,6 +68,8 @@ def body_content(message: bytes, body: int, end: int) -> tuple[bytes, int]:
     kind = _BRIEF.get(message[body : body + 4])
     if kind is not None and body + 5 + message[body + 4] == end:
         return kind, body + 5
+    if body == end:
+        return b"sections", body  # there is none
     descriptor, value = decode(message, body + 1)
     code = _BY_SYMBOL.get(descriptor) if not isinstance(descriptor, ULong) else int(descriptor)
     form = message[value]

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from transformers.amqp_types import DecodeError
 from transformers.annotation_keys import check_annotations
+from transformers.marks import marks
 from transformers.sections import section_offsets, without_delivery_annotations
 
 
 class Opaque:
-    """Keys end after the seq."""
+    """Keys end after the seq, or marks."""
 
     name = "none"
 
@@ -29,11 +30,11 @@ class Opaque:
             try:
                 offsets = section_offsets(message)
                 check_annotations(message, offsets)
-                value, _ = without_delivery_annotations(message, offsets)
+                value, offsets = without_delivery_annotations(message, offsets)
             except DecodeError:
                 keys.append(None)
                 values.append(None)
             else:
-                keys.append(template % seq)
+                keys.append(template % seq + marks(value, offsets))
                 values.append(value)
         return keys, values

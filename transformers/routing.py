@@ -42,8 +42,14 @@ def group_of(message: bytes) -> str | None:
     """The group-id."""
     try:
         at = section_offsets(message)[PROPERTIES]
-        if at < 0:
-            return None
+    except DecodeError:
+        return None
+    return None if at < 0 else group_within(message, at)
+
+
+def group_within(message: bytes, at: int) -> str | None:
+    """The group-id in the properties that begin there."""
+    try:
         start = skip(message, at + 1)
         size = _LISTS[message[start]]
         count = {1: 0, 3: message[start + 2], 9: int.from_bytes(message[start + 5 : start + 9], "big")}[size]

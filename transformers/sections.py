@@ -1,12 +1,13 @@
 """Where the sections of an AMQP message begin, found without decoding the body.
 
 `section_offsets(message)` gives seven offsets: header, delivery-annotations, message-annotations, properties,
-application-properties, body, footer; -1 where there is none (the body is always there). A section ends where the next
-present one begins; together they end exactly at the end of the message.
+application-properties, body, footer; -1 where there is none. A section ends where the next present one begins; together
+they end exactly at the end of the message. A message without a body (JMS sends such) has an empty one: its place is
+where it would stand.
 
 Accepted: every encoding of a section (numeric and symbolic descriptors, every width), each at most once and in this
 order, a body of data sections, or of sequence sections, or of one value. Anything else raises `DecodeError`: truncated,
-unknown, out of order, no body. What a list, map or value holds inside its announced size is not looked at.
+unknown, out of order, no section at all. What a list, map or value holds inside its announced size is not looked at.
 
 Source: seed 001 section 3.2. May import: `transformers.amqp_types`.
 """
@@ -21,7 +22,6 @@ Offsets = tuple[int, int, int, int, int, int, int]
 
 HEADER, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES, BODY, FOOTER = range(7)
 
-WITHOUT_BODY = "a message without a body"
 _LIST, _MAP, _BINARY = (0x45, 0xC0, 0xD0), (0xC1, 0xD1), (0xA0, 0xB0)
 _DATA, _SEQUENCE = 0x75, 0x76
 _BY_SYMBOL = {
@@ -100,8 +100,10 @@ def _walk(message: bytes) -> Offsets:
         if offsets[slot] < 0:
             offsets[slot] = offset
         offset, last = _content_end(message, code, value), code
+    if not end:
+        raise DecodeError(end, "a message without a section")
     if offsets[BODY] < 0:
-        raise DecodeError(end, WITHOUT_BODY)
+        offsets[BODY] = offsets[FOOTER] if offsets[FOOTER] >= 0 else end
     header, delivery, annotations, properties, application, body, footer = offsets
     return header, delivery, annotations, properties, application, body, footer
 

@@ -137,8 +137,8 @@ def test_a_store_is_read_once_a_turn_for_all_who_wait(start: Start, world: Any, 
     node = gateway.create("news", "channel")
     sleepers = [Sleeper(gateway, node, "durable", f"d{at}").park() for at in range(20)]
     dispatch = gateway.realm._shard.opened(node, "d0")
-    assert dispatch is not None and dispatch._feed is not None and dispatch._feed._lead is not None
-    lead, reads = dispatch._feed._lead, []
+    assert dispatch is not None and dispatch.feed is not None and dispatch.feed._lead is not None
+    lead, reads = dispatch.feed._lead, []
     if not isinstance(world, SimulatedWorld):
         gateway.turn()
     read = lead.reader.read

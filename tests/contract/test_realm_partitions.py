@@ -97,8 +97,8 @@ def test_stores_are_taken_from_by_turns(gateway: Gateway) -> None:
     for _ in range(150):
         at = spread._turn % 3
         dispatch = gateway.realm._shard.opened(node.part(at), "queue")
-        assert dispatch is not None and dispatch._feed is not None
-        here = dispatch._feed.held(dispatch.state.position) is not None  # a log may bring it a little later
+        assert dispatch is not None and dispatch.feed is not None
+        here = dispatch.feed.held(dispatch.state.position) is not None  # a log may bring it a little later
         [one] = consumer.receive(1)
         assert partition_of(one) == at or not here
         seen += here

@@ -235,9 +235,10 @@ def slow_offsets(octets: bytes) -> tuple[int, ...] | None:
         if after < before or (after == before and after not in (0x75, 0x76)):
             return None
     bodies_seen = {code for code in codes if code in (0x75, 0x76, 0x77)}
-    if len(bodies_seen) != 1:
+    if len(bodies_seen) > 1 or not codes:
         return None
     places: dict[int, int] = {}
     for code, place in seen:
         places.setdefault(0x75 if code in bodies_seen else code, place)
+    places.setdefault(0x75, places.get(0x78, len(octets)))  # an empty one
     return tuple(places.get(code, -1) for code in (0x70, 0x71, 0x72, 0x73, 0x74, 0x75, 0x78))

@@ -39,6 +39,9 @@ FOOTER = encode(Described(0x78, {Symbol("x-opt-hash"): b"h"}))
         (ANNOTATIONS + VALUE, (-1, -1, 0, -1, -1, len(ANNOTATIONS), -1)),
         (SEQUENCE + SEQUENCE + FOOTER, (-1, -1, -1, -1, -1, 0, 2 * len(SEQUENCE))),
         (DATA + LARGE + DATA, (-1, -1, -1, -1, -1, 0, -1)),
+        (HEADER, (0, -1, -1, -1, -1, len(HEADER), -1)),
+        (HEADER + PROPERTIES, (0, -1, -1, len(HEADER), -1, len(HEADER + PROPERTIES), -1)),
+        (FOOTER, (-1, -1, -1, -1, -1, 0, 0)),
     ],
 )
 def test_places(message: bytes, offsets: tuple[int, ...]) -> None:
@@ -48,10 +51,7 @@ def test_places(message: bytes, offsets: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        (b"", "without a body"),
-        (HEADER, "without a body"),
-        (HEADER + PROPERTIES, "without a body"),
-        (FOOTER, "without a body"),
+        (b"", "without a section"),
         (VALUE + VALUE, "after"),
         (DATA + SEQUENCE, "goes on"),
         (SEQUENCE + DATA, "after"),

@@ -48,7 +48,7 @@ def test_none_key() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TRANSFORMERS))
-@pytest.mark.parametrize("message", [b"", HEADER, b"garbage", DATA[:-1], HEADER + HEADER + DATA, DATA + b"\0"])
+@pytest.mark.parametrize("message", [b"", HEADER[:-1], b"garbage", DATA[:-1], HEADER + HEADER + DATA, DATA + b"\0"])
 def test_null_events_keep_their_place(name: str, message: bytes) -> None:
     keys, values = transformer(name).transform_columns([DATA, message, DATA], b"p;", 1)
     assert (keys[1], values[1]) == (None, None)

@@ -210,6 +210,12 @@ class ScriptedSubscription:
     def park(self, wake: object) -> bool:
         return False
 
+    def is_searched(self) -> bool:
+        return True
+
+    def search_anew(self) -> None:
+        """It knows at once."""
+
     def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
         assert self.mode != "plain", "a plain subscription has nothing to settle"
         place = self._held if settling.held else self._outstanding

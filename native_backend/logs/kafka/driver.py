@@ -48,6 +48,7 @@ class KafkaLog:
     """A driver of `native_backend.log.Log`."""
 
     kind = "kafka"
+    reads_lag = True
     poll_interval_s = 0.001
 
     def __init__(self, bootstrap: str, client: settings.Client, retries: Retries | None = None) -> None:

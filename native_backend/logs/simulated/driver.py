@@ -43,6 +43,7 @@ class SimulatedLog:
     """A driver of `native_backend.log.Log`."""
 
     kind = "simulated"
+    reads_lag = True  # its readers stall
     poll_interval_s = 0.001
     descriptor = -1
 

@@ -28,6 +28,7 @@ class SqliteLog:
     """A driver of `native_backend.log.Log`."""
 
     kind = "embedded"
+    reads_lag = False
     poll_interval_s = 0.0
     descriptor = -1
 

@@ -1,0 +1,72 @@
+"""Groups of events, and which link of a durable or queue has each: all of a group to one link, for as long as it lives.
+
+A group goes to the link that meets its first event, unless another link of the same selection waits for events and has
+fewer groups. Digests of group-ids are counted modulo `limits.groups`, so the table has a bound; groups that share a
+place share a link. What a link meets of another's groups is *kept* for that one, in its place.
+Source: AMQP 1.0, 3.2.4 (group-id); JMS 2.0 section 3.5.11 (JMSXGroupID).
+May import: the standard library, `native_backend.intervals`, `link`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from native_backend.intervals import Intervals
+from native_backend.link import Link
+
+_NOTHING = Intervals()
+
+
+class Groups:
+    """See the module's docstring."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._keepers: dict[tuple[str, int], Link] = {}  # by selection and place
+        self._counts: dict[Link, int] = {}
+        self._kept: dict[Link, Intervals] = {}
+
+    def keeper(self, group: int, link: Link, links: Sequence[Link]) -> Link:
+        """Whoever has it; if nobody, somebody has it from now on."""
+        place = link.selecting, group % self._places
+        keeper = self._keepers.get(place)
+        if keeper is None:
+            keeper = self._keepers[place] = self._fewest(link, links)
+            self._counts[keeper] = self._counts.get(keeper, 0) + 1
+        return keeper
+
+    def _fewest(self, link: Link, links: Sequence[Link]) -> Link:
+        counts = self._counts
+        best, fewest = link, counts.get(link, 0)
+        for other in links:
+            if other.hungry and other.selecting == link.selecting and counts.get(other, 0) < fewest:
+                best, fewest = other, counts.get(other, 0)
+        return best
+
+    def kept(self, link: Link) -> Intervals:
+        """Events that wait for that link: nobody has them, and nobody else gets them."""
+        return self._kept.setdefault(link, Intervals())
+
+    def has_kept(self, link: Link) -> bool:
+        return bool(self._kept.get(link, _NOTHING))
+
+    def give_up(self, link: Link) -> Intervals:
+        """What was kept for it."""
+        return self._kept.pop(link, Intervals())
+
+    def leave(self, link: Link) -> Intervals:
+        """Its groups are nobody's any more; what was kept for it."""
+        if self._counts.pop(link, 0):
+            for place in [place for place, keeper in self._keepers.items() if keeper is link]:
+                del self._keepers[place]
+        return self.give_up(link)
+
+    def all_kept(self) -> list[Intervals]:
+        """What was kept for anybody; it is not any more. Groups stay where they are."""
+        kept, self._kept = [*self._kept.values()], {}
+        return kept
+
+    def lose_below(self, bound: int) -> None:
+        """What lies below is given no more."""
+        for kept in self._kept.values():
+            kept.remove_below(bound)
