@@ -16,6 +16,7 @@ from gateway.consuming import ConsumingLink
 from gateway.coordinator import CoordinatorLink, offered_capabilities
 from gateway.engine_links import Incoming, Outgoing
 from gateway.linking import consuming_link, publishing_link
+from gateway.origins import NO_LOCAL, origin_of
 from gateway.outcomes import LinkFacts
 from gateway.recall import RecalledLink
 from gateway.sources import HeldSource, asked_terms, durable_name, held_source, recalled_name
@@ -148,6 +149,10 @@ class Admission:
         except SelectorError as error:
             self._refuse(self._attached("selector-invalid", "attach"), "selector-invalid", "", str(error))
             return
+        if self.terminus.filters.no_local and not self._house.mark_origin(self.connection.container):
+            detail = f"at most {self._house.limits.no_local_containers} containers want none of their own messages"
+            self.connection.close_link(self.link, "amqp:resource-limit-exceeded", detail)
+            return
         if subscription in ("durable", "shared", "volatile"):
             mode, terms = "durable", asked_terms(self.terminus, subscription)
             name = durable_name(self.connection.container, self.link.name, terms, self.terminus.everybody)
@@ -183,12 +188,16 @@ class Admission:
         self._refuse(self._attached("already-subscribed", "attach"), "already-subscribed", "")
 
     def _selection(self) -> Selection | None:
-        text = self.terminus.filters.selector
-        if text is None:
+        filters, container = self.terminus.filters, self.connection.container
+        text = filters.selector or ""
+        if not text and not filters.no_local:
             return None
         if len(text) > (longest := self._house.limits.selector_characters):
             raise SelectorError(longest, f"longer than {longest} characters")
-        return Selection(text, selector(text).select)
+        select = selector(text).select if text else _all
+        if not filters.no_local:
+            return Selection(text, select)
+        return Selection(f"{NO_LOCAL}{container}; {text}", select, origin_of(container))
 
     def _on_published_to(self, node: Node) -> None:
         denied = self._house.realm.may_publish(node, self.connection.subject) == "access-denied"
@@ -204,13 +213,11 @@ class Admission:
 
     def _on_subscribed(self, answer: Subscribed) -> None:
         if not self.link.alive:
-            if answer.subscription is not None:
-                self._give_back(answer.subscription)
+            self._give_back(answer.subscription)
             return
         decision = self._attached(answer.answer, "attach")
         if answer.subscription is None or decision.then["attach"] != "confirm":
-            if answer.subscription is not None:
-                self._give_back(answer.subscription)
+            self._give_back(answer.subscription)
             self._refuse(decision, answer.answer, answer.native)
             return
         mode = "move" if answer.subscription.mode == "queue" else "copy"
@@ -222,9 +229,13 @@ class Admission:
         self.link.owner.wake()
         self.connection.touch()
 
-    def _give_back(self, subscription: Subscription) -> None:
-        subscription.close()
-        subscription.release()
+    def _give_back(self, subscription: Subscription | None) -> None:
+        """There will be no such link."""
+        if subscription is not None:
+            subscription.close()
+            subscription.release()
+        if self.terminus.filters.no_local:
+            self._house.origins.release(self.connection.container)
 
     def _on_lost(self, answer: SubscriptionLost) -> None:
         consuming = self.link.owner
@@ -271,3 +282,7 @@ class Admission:
 
     def ended(self, cause: str) -> None:
         """The peer did not wait."""
+
+
+def _all(values: list[bytes]) -> list[bool]:
+    return [True] * len(values)

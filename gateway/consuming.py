@@ -274,6 +274,8 @@ class ConsumingLink:
             state = self._default.decide(cause=cause).then["state"]
             self._carry_out(state, cause, True, seqs, eids)
         self.subscription.close()
+        if self._terminus.filters.no_local and self.subscription.mode != "durable":  # a durable goes on wanting none
+            self._house.origins.release(self.connection.container)
         self.connection.scopes.leave(self.subscription, self.link.session)
 
     def failed_later(self, decision: Decision, answer: str, native: str) -> None:

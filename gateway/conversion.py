@@ -42,6 +42,20 @@ class Conversion:
         self.columns = columns
         self.column = column
 
+    def marked(self, origin: int) -> Conversion:
+        """The same, of events that say where they come from."""
+        columns, mark = self.columns, b";O%x" % origin
+
+        def marked_columns(messages: Sequence[bytes], first_seq: int) -> tuple[list[bytes | None], list[bytes | None]]:
+            keys, values = columns(messages, first_seq)
+            return [None if key is None else with_mark(key, mark) for key in keys], values
+
+        return Conversion(marked_columns)
+
+
+def with_mark(key: bytes, mark: bytes) -> bytes:
+    return key.renamed(bytes(key) + mark) if type(key) is HeadedKey else key + mark
+
 
 def conversion(name: str, run: str, node: str) -> Conversion:
     """For one link of a node. Raises TransformerError."""

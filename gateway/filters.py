@@ -5,6 +5,7 @@ is none (J-1), and so is a selector without a word in it.
 |---|---|
 | `apache.org:selector-filter:string`, 0x468C00000004, or with the key `jms-selector` | a selector |
 | the same, comparing `amqp.annotation.x-opt-offset` (or one of its sisters) | a position, as at Event Hubs |
+| `apache.org:no-local-filter:list`, 0x468C00000003 | nothing of the subscriber's own container: a selector, too |
 | `rabbitmq:stream-offset-spec` | a position, as at a stream of RabbitMQ |
 
 A position is an EID (Event Hubs: a number in quotes, `-1` for the beginning, `@latest`; RabbitMQ: a number, `first`,
@@ -21,6 +22,7 @@ from native_backend.starting import EARLIEST, LATEST, Start
 from transformers.amqp_types import AmqpMap, Described, Symbol, Timestamp
 
 _SELECTOR: Final = ("apache.org:selector-filter:string", 0x0000468C00000004)
+_NO_LOCAL: Final = ("apache.org:no-local-filter:list", 0x0000468C00000003)
 _SELECTOR_KEY: Final = "jms-selector"
 _STREAM_OFFSET: Final = "rabbitmq:stream-offset-spec"
 _ANNOTATION: Final = re.compile(
@@ -35,6 +37,7 @@ class Filters:
     kind: str = "none"  # none, selector, position, unsupported
     selector: str | None = None
     start: Start = LATEST
+    no_local: bool = False
 
 
 NONE: Final = Filters()
@@ -47,6 +50,7 @@ def read_filters(filters: Any) -> Filters:
         return Filters("unsupported")
     selectors: list[str] = []
     starts: list[Start] = []
+    no_local = False
     for key, value in filters.pairs:
         if not isinstance(key, Symbol):
             return Filters("unsupported")
@@ -54,7 +58,9 @@ def read_filters(filters: Any) -> Filters:
             continue
         start = _position(value)
         text = value.value if isinstance(value, Described) and _is_selector(key, value) else None
-        if start is not None:
+        if isinstance(value, Described) and value.descriptor in _NO_LOCAL:
+            no_local = True
+        elif start is not None:
             starts.append(start)
         elif isinstance(text, str):
             selectors.append(text)
@@ -64,8 +70,8 @@ def read_filters(filters: Any) -> Filters:
         return Filters("unsupported")
     selector = selectors[0] if selectors and selectors[0].strip() else None
     if starts:
-        return Filters("position", selector, starts[0])
-    return NONE if selector is None else Filters("selector", selector)
+        return Filters("position", selector, starts[0], no_local)
+    return Filters("selector", selector, no_local=no_local) if no_local or selector is not None else NONE
 
 
 def _is_selector(key: Any, value: Described) -> bool:

@@ -22,6 +22,7 @@ from gateway.coordinator import CoordinatorLink
 from gateway.credit import CreditPool
 from gateway.engine_links import Link
 from gateway.limits import RELOAD_STEP_LINKS
+from gateway.origins import Origins, origin_of
 from gateway.outcomes import Outcomes
 from gateway.publishing import PublishingLink
 from gateway.requests import TRANSACTION_ID_BYTES
@@ -57,6 +58,7 @@ class Gateway:
         self.links = 0
         self.link_names: dict[LinkName, tuple[Connection, Link]] = {}
         self.in_flight_bytes = 0
+        self.origins = Origins(realm.durables)
         self.transactions = 0  # open ones
         self.transaction_bytes = 0  # of messages that they hold
         self.faults: Counter[str] = Counter()
@@ -124,10 +126,23 @@ class Gateway:
             document = orjson.dumps(self.tables.to_store(self.clock.epoch_us()))
             self.realm.append_evidence("tables", digest.encode(), document)
 
-    def conversion(self, node: str, tables: TableSet) -> Conversion:
-        """What makes events of messages for that node."""
+    def conversion(self, node: str, tables: TableSet, container: str) -> Conversion:
+        """What makes events of that container's messages for that node."""
         name = tables.classify(node).transformer or self.settings.transformer
-        return conversion(name, self.realm.run, node)
+        made = conversion(name, self.realm.run, node)
+        return made.marked(origin_of(container)) if container in self.origins else made
+
+    def mark_origin(self, container: str) -> bool:
+        """What it publishes bears its mark from now on. False: there are too many such containers."""
+        known = container in self.origins
+        if not known and len(self.origins) >= self.limits.no_local_containers:
+            return False
+        self.origins.hold(container)
+        publishers = [] if known else [each for each in self.connections if each.container == container]
+        for link in [link for connection in publishers for link in connection.engine.links()]:
+            if link.alive and isinstance(link.owner, PublishingLink):
+                link.owner.use(self.tables)
+        return True
 
     # -- connections
 

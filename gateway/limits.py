@@ -65,6 +65,9 @@ class Limits:
     )
     take_bytes: int = _limit(_MIB, 1, 2**30, "octets of events that one consumer is given in one turn")
     selector_characters: int = _limit(8_192, 1, 65_536, "a selector; a longer one is refused")
+    no_local_containers: int = _limit(
+        10_000, 1, 1_000_000, "containers with consumers that want none of their own messages; one more is refused"
+    )
     transactions: int = _limit(1_000, 1, 1_000_000, "open transactions of all clients; one more is not declared")
     transaction_bytes: int = _limit(
         8 * _MIB, 1, 512 * _MIB, "octets of messages that one transaction may hold; one more message is rejected"

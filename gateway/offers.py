@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from mappings import Slice, TableSet
 
-SHARED_SUBS = "SHARED-SUBS"
+SHARED_SUBS, DELAYED_DELIVERY = "SHARED-SUBS", "DELAYED_DELIVERY"
 
 
 def connection_capabilities(tables: TableSet) -> list[str]:
     """Symbols."""
     by_class = (tables.for_class(node_class)["attach"] for node_class in tables.classify.node_classes)
-    return [SHARED_SUBS] if all(map(_shares, by_class)) else []
+    shared = [SHARED_SUBS] if all(map(_shares, by_class)) else []
+    return [*shared, DELAYED_DELIVERY]  # whatever the tables say, and whichever transformer they choose
 
 
 def _shares(attach: Slice) -> bool:

@@ -52,7 +52,7 @@ class PublishingLink:
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next transfer on, as they are for this node."""
-        self._convert = self._house.conversion(self.node.name, tables)
+        self._convert = self._house.conversion(self.node.name, tables, self.connection.container)
         self._decide_by(tables.for_node(self.node.name))
 
     def _decide_by(self, tables: NodeTables) -> None:

@@ -4,14 +4,15 @@ of it.
 A durable is named `CONTAINER:SUBSCRIPTION`, one that all containers share (the capability `global`) `:SUBSCRIPTION`;
 what stands behind a bar in a link's name tells the links of one subscription apart. A shared subscription without
 durability has a name that no durable one can have: `...|volatile`. A durable source that names no expiry policy never
-expires, and is told so. Source: semantics.md 2.L, 3.3 (Qpid JMS); ADR 0044. May import: `gateway.termini`,
-`native_backend.terms`.
+expires, and is told so. Source: semantics.md 2.L, 3.3 (Qpid JMS); ADR 0044. May import: `gateway.origins`,
+`gateway.termini`, `native_backend.terms`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gateway.origins import NO_LOCAL
 from gateway.termini import Terminus
 from native_backend.terms import VOLATILE, Expiry, Terms
 
@@ -33,7 +34,7 @@ class HeldSource:
 
 def asked_terms(terminus: Terminus, subscription: str) -> Terms:
     """`subscription` as the table `attach` says it: durable, shared or volatile."""
-    selector = terminus.filters.selector or ""
+    selector = (NO_LOCAL if terminus.filters.no_local else "") + (terminus.filters.selector or "")
     if subscription == "volatile":
         return replace(VOLATILE, selector=selector)
     expiry = _EXPIRIES.get(terminus.expiry, "never")

@@ -5,8 +5,7 @@ exceeds its bytes. Whoever is below the window gets a reader of its own until it
 that is handed round. Events are columns; a slice costs no object per event.
 
 What a read finds missing is asked for once a turn (a turn is a `Realm.poll`). A `Failure` is a value: the caller
-decides. May import: the standard library, `native_backend.log`, `clock`, `expiry`, `foreign`, `limits`,
-`nodes`.
+decides. May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations

@@ -222,6 +222,10 @@ class Realm:
         """Answered by `Subscribed`."""
         self._subscriptions.begin(request, owner)
 
+    def durables(self) -> list[Durable]:
+        """Those that are known now."""
+        return [*self._metadata.durables.values()]
+
     def find_durables(self, name: str, subject: Subject, owner: object) -> None:
         """Answered by `DurablesFound`, metadata read to its end first: those of that name, if they may be ended."""
 

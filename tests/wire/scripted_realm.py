@@ -64,6 +64,7 @@ class ScriptedRealm:
         self.subscriptions: list[ScriptedSubscription] = []
         self.released: list[str | None] = []  # durables of which one link's scope has ended
         self.access = SimpleNamespace(on_changed=[])
+        self.durables: Any = list
         self._next_eid = 1
         self._said: list[Answer] = []
         self._held: list[Answer] = []

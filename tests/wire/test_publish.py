@@ -11,7 +11,14 @@ from transformers.amqp_types import Described, ULong
 
 MESSAGE = frames.message()
 TRANSACTIONAL = Described(ULong(0x34), [b"txn", None])
-GARBAGE = [b"garbage", b"\x00\x53", b"\x00\x53\x75\xa0\xff", b"\x00\x53\x79\x45", b"\x00\x53\x70\x45", b"\xff" * 40]
+GARBAGE = [
+    b"garbage",
+    b"\x00\x53",
+    b"\x00\x53\x75\xa0\xff",
+    b"\x00\x53\x79\x45",
+    b"\x00\x53\x70\xc1\x01\x00",
+    b"\xff" * 40,
+]
 
 
 @pytest.fixture(params=["extended", "um-9.12"])

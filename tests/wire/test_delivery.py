@@ -1,0 +1,140 @@
+"""What JMS asks of queues and topics on the wire: delivery times, message groups, no-local, drains, empty bodies, and
+what the answering ATTACH says of the source."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.gateway_process import GatewayProcess
+from tests.wire import frames
+from tests.wire.peer import Peer
+from tests.wire.test_filters import drained, selector
+from transformers.amqp_types import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, encode
+
+_DELAY_MS = 700
+NO_LOCAL = AmqpMap([(Symbol("no-local"), Described(ULong(0x0000468C00000003), "NoLocalFilter{}"))])
+
+
+def waiting(body: bytes, name: str = "x-opt-delivery-time", value: object = None) -> bytes:
+    """A message that is to be given in `_DELAY_MS`."""
+    due = Timestamp(round(time.time() * 1000) + _DELAY_MS) if value is None else value
+    return encode(Described(ULong(0x72), AmqpMap([(Symbol(name), due)]))) + frames.message(body)
+
+
+def grouped(group: str, number: int) -> bytes:
+    fields = [None] * 10 + [group, UInt(number)]
+    return encode(Described(ULong(0x73), fields)) + frames.message(b"%d" % number)
+
+
+def bodies(peer: Peer, count: int, handle: int = 1) -> list[bytes]:
+    """The last octets of so many messages."""
+    return [seen.payload[-1:] for seen in peer.receive(count, handle)]
+
+
+def test_delayed_delivery_is_offered(house: GatewayProcess) -> None:
+    with Peer(house.port) as peer:
+        peer.publisher("any.offers")
+        opened = next(seen for seen in frames.read(bytes(peer.raw))[0] if seen.name == "open")
+        assert "DELAYED_DELIVERY" in [str(each) for each in opened.field(7).items]
+
+
+@pytest.mark.parametrize("name", ["x-opt-delivery-time", "x-opt-delivery-delay"])
+@pytest.mark.parametrize(("kind", "durable"), [("queue", 0), ("channel", 0), ("channel", 2)])
+def test_a_message_with_a_delivery_time_is_not_given_before(
+    house: GatewayProcess, node: str, kind: str, durable: int, name: str
+) -> None:
+    """Others overtake it; it comes as if for the first time."""
+    value = None if name.endswith("time") else ULong(_DELAY_MS)
+    with Peer(house.port) as peer:
+        peer.publisher(node, kind, handle=5)
+        peer.consumer(frames.source(node, durable), credit=10)
+        begun = time.time()
+        peer.stored(node, waiting(b"2", name, value), frames.message(b"1"), kind=kind)
+        assert bodies(peer, 1) == [b"1"]
+        peer.credit(10, drain=True)
+        assert drained(peer)
+        assert time.time() - begun < _DELAY_MS / 1000, "a machine too slow for this test"
+        peer._sent[1] += 9  # the drain used up what was left of ten
+        peer.credit(10)
+        (late,) = peer.receive(1)
+        assert late.payload[-1:] == b"2" and time.time() - begun >= _DELAY_MS / 1000
+        assert not late.payload.startswith(b"\x00\x53\x70"), "no header that counts an attempt"
+
+
+def test_a_browser_sees_what_is_due_and_a_selector_waits(house: GatewayProcess, node: str) -> None:
+    with Peer(house.port) as peer:
+        peer.stored(node, waiting(b"2"), frames.message(b"1"))
+        peer.consumer(frames.source(node, mode="copy"), handle=2, name="browser")
+        peer.credit(10, 2, drain=True)
+        assert bodies(peer, 1, 2) == [b"1"] and drained(peer, 2)
+        peer.consumer(frames.source(node, filters=selector("JMSPriority = 4")), credit=10)
+        assert bodies(peer, 2) == [b"1", b"2"]
+
+
+def test_a_group_keeps_to_one_consumer_until_that_leaves(house: GatewayProcess, node: str) -> None:
+    """Both get groups; what one has is in order; with its link its groups go to the other."""
+    with Peer(house.port) as one, Peer(house.port) as other:
+        one.publisher(node, handle=5)
+        for name, peer in (("one", one), ("other", other)):
+            peer.consumer(node, credit=100, name=name)
+            peer.nothing(0.1)  # it waits
+        sent = [grouped(f"group-{number % 6}", number) for number in range(60)]
+        one.stored(node, *sent)
+        got = [[sent.index(seen.payload) for seen in peer.receive(30)] for peer in (one, other)]
+        groups = [{number % 6 for number in numbers} for numbers in got]
+        assert [len(of) for of in groups] == [3, 3], "whoever has fewer gets the next"
+        assert got == [sorted(numbers) for numbers in got] and not groups[0] & groups[1]
+        other.close()
+        again = [sent.index(seen.payload) for seen in one.receive(30)]
+        assert again == got[1], "what the other had comes to the one that is left, group-sequence and all"
+
+
+def test_a_group_waits_for_its_consumer_and_others_go_on(house: GatewayProcess, node: str) -> None:
+    with Peer(house.port) as peer:
+        peer.publisher(node, handle=5)
+        peer.consumer(node, credit=1, handle=1, name="slow")
+        peer.stored(node, grouped("a", 1))
+        assert bodies(peer, 1) == [b"1"]
+        peer.consumer(node, credit=10, handle=2, name="quick")
+        peer.stored(node, grouped("a", 2), grouped("b", 3), grouped("a", 4), frames.message(b"5"))
+        assert bodies(peer, 2, 2) == [b"3", b"5"]
+        peer.credit(10, 2, drain=True)
+        assert drained(peer, 2)
+        peer.credit(10, 1)
+        assert bodies(peer, 2) == [b"2", b"4"]
+
+
+@pytest.mark.parametrize("durable", [0, 2])
+def test_no_local_holds_back_what_its_own_container_publishes(house: GatewayProcess, node: str, durable: int) -> None:
+    """From before the subscription on or not: a publisher that is there already is marked, too."""
+    with Peer(house.port) as peer:
+        peer.publisher(node, "channel", handle=5)
+        attached = peer.consumer(frames.source(node, durable, filters=NO_LOCAL), credit=10)
+        assert attached.field(5).value[7] == NO_LOCAL
+        peer.consumer(node, credit=10, handle=2, name="with local")
+        peer.publish(frames.message(b"1"), handle=5, settled=True)
+        peer.stored(node, frames.message(b"2"), kind="channel")  # by another container
+        assert bodies(peer, 2, 2) == [b"1", b"2"]
+        assert bodies(peer, 1) == [b"2"]
+        peer.credit(10, drain=True)
+        assert drained(peer)
+
+
+@pytest.mark.parametrize("message", [b"\x00\x53\x70\x45", grouped("g", 1)[: -len(frames.message(b"1"))]])
+def test_a_message_without_a_body_comes_as_it_was_sent(house: GatewayProcess, node: str, message: bytes) -> None:
+    with Peer(house.port) as peer:
+        peer.stored(node, message)
+        peer.consumer(node, credit=1)
+        assert [seen.payload for seen in peer.receive(1)] == [message]
+
+
+@pytest.mark.requirement("K-1")
+def test_K_1_the_answer_says_how_the_source_distributes(house: GatewayProcess, node: str) -> None:
+    with Peer(house.port) as peer:
+        peer.publisher(node, handle=5)
+        assert peer.consumer(node).field(5).value[6] == "move"
+        assert peer.consumer(frames.source(node, mode="copy"), handle=2, name="b").field(5).value[6] == "copy"
+        peer.publisher(f"{node}.topic", "channel", handle=6)
+        assert peer.consumer(f"{node}.topic", handle=3, name="t").field(5).value[6] == "copy"
