@@ -243,15 +243,17 @@ class Outgoing(Link):
         # pointer -> (seq, state): stated but not settled by the peer, waits for us
         self.waiting: dict[int, tuple[int, str]] = {}
 
-    def confirm(self, capabilities: Sequence[str] | None = None, held: HeldSource | None = None) -> None:
+    def confirm(
+        self, capabilities: Sequence[str] | None = None, held: HeldSource | None = None, mode: str | None = None
+    ) -> None:
         if not agreed_outcomes(self.attach):
             offer_outcomes(lib.pn_link_remote_source(self._pointer))
         default = written_default_outcome(self.attach)
         if default is None:
-            super().confirm(capabilities, held)
+            super().confirm(capabilities, held, mode)
         else:
             self._output.flush()
-            super().confirm(capabilities, held)
+            super().confirm(capabilities, held, mode)
             self._output.flush_attach(default)
 
     @property
