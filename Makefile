@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 REALM ?= embedded
 SEED ?= 1
+SECONDS ?= 600
 BENCH ?=
 PYTEST ?=
 TORTURE ?=
@@ -20,7 +21,7 @@ EXTENSIONS := gateway/engine_runs.c gateway/engine_sends.c gateway/tap_runs.c na
 HEADERS := gateway/proton_binding.h native_backend/octets.h native_backend/logs/kafka/librdkafka.h
 CODE := $(ROOMS) bench deploy tests
 
-.PHONY: help setup demo test check run kafka kafka-stop bench simulate torture mappings-check lock clean prerequisites-test
+.PHONY: help setup demo test check run kafka kafka-stop bench simulate fuzz torture mappings-check lock clean prerequisites-test
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +57,9 @@ bench: setup ## measure against Artemis and a bare producer, in one run (BENCH=-
 
 simulate: setup ## one simulated world (SEED=n)
 	@$(BIN)/python -m tests.simulation --seed $(SEED)
+
+fuzz: setup ## bad input for SECONDS=600, in process and over sockets (SEED=n); what it finds is in .cache/fuzz
+	@$(BIN)/python -m tests.fuzz --seed $(SEED) --seconds $(SECONDS)
 
 torture: setup ## kill and starve a real gateway and its realm, then look for what was lost (SEED=n REALM=kafka BROKERS=3 CRASH_POINTS=20 TORTURE=args)
 	@$(BIN)/python -m tests.torture --seed $(SEED) --realm $(if $(filter 3,$(BROKERS)),cluster,$(REALM)) $(if $(CRASH_POINTS),--crash-points $(CRASH_POINTS)) $(TORTURE)

@@ -51,6 +51,7 @@ class Connection:
             message_size_max=limits.message_size_bytes,
             channel_max=limits.sessions_per_connection - 1,
             idle_timeout_ms=limits.idle_timeout_ms,
+            late_max=limits.credit_per_link,
             capabilities=connection_capabilities(gateway.tables),
         )
         self.container = ""
@@ -123,6 +124,8 @@ class Connection:
     def _on_attached(self, fact: Attached) -> None:
         limits, gateway = self.gateway.limits, self.gateway
         gateway.links += 1
+        if not fact.link.alive:
+            return  # what was wrong before it has ended its session: it was counted as gone already
         on_session = sum(link.session == fact.link.session for link in self.engine.links())
         if on_session > limits.links_per_session or gateway.links > limits.links:
             self.fault("too-many-links", f"at most {limits.links_per_session} a session", fact.link)

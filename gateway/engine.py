@@ -34,6 +34,7 @@ from gateway.frames import ATTACH, BEGIN, FLOW, OPEN, Fault, Frame
 from gateway.handles import Handles
 from gateway.tap import Run, Tap
 
+_OPEN_OF_NOBODY = b"\x00\x00\x00\x10\x02\x00\x00\x00\x00\x53\x10\xc0\x03\x01\xa1\x00"
 _ATTACH_HANDLE, _FLOW_HANDLE, _FLOW_PROPERTIES = 1, 4, 10
 
 
@@ -50,6 +51,7 @@ class Engine:
         message_size_max: int,
         channel_max: int,
         idle_timeout_ms: int,
+        late_max: int,
         capabilities: Sequence[str] = (),
     ) -> None:
         self._connection = lib.pn_connection()
@@ -64,12 +66,14 @@ class Engine:
         if capabilities:
             offer_to_connection(self._connection, capabilities)
         lib.pn_transport_bind(self._transport, self._connection)
-        self._tap = Tap(frame_size_max, message_size_max, Handles(channel_max))
+        self._handles = Handles(channel_max)
+        self._tap = Tap(frame_size_max, message_size_max, self._handles)
         self._header_left = 8
+        self._opened = False
         self._links: dict[Any, Link] = {}
         self._sessions: dict[int, Any] = {}  # by the peer's channel, until it ends them
         self._ended: list[tuple[Any, list[Link]]] = []  # sessions that both sides have ended, with their links
-        self._deliveries = Deliveries(self._collector, self._links, message_size_max, self._on_event)
+        self._deliveries = Deliveries(self._collector, self._links, message_size_max, late_max, self._on_event)
         self._freed = False
         self._output = Output(self._transport)
 
@@ -101,6 +105,7 @@ class Engine:
             assert not isinstance(frame, Run)
             self._deliveries.frame = frame
             if frame is not None and frame.code == OPEN:
+                self._opened = True
                 self._deliveries.facts.append(Opened(frame))
             if frame is not None and frame.code == FLOW:
                 self._look_at_flow(frame)  # first: nothing may go out under a transaction that is not there
@@ -235,11 +240,15 @@ class Engine:
         number = at(session)
         set_condition(lib.pn_session_condition(session), condition, description)
         lib.pn_session_close(session)
+        self._handles.discards.add(channel)
         return [link for link in self._links.values() if link.session == number and link.alive]
 
     def close(self, condition: str | None = None, description: str = "") -> None:
         """Send CLOSE, after an OPEN of ours if there was none yet."""
         lib.pn_connection_open(self._connection)
+        if not self._opened and not self._header_left:
+            self._push(_OPEN_OF_NOBODY, 0, len(_OPEN_OF_NOBODY))  # proton says no CLOSE to whom it has not heard
+            self._opened = True
         if condition:
             set_condition(lib.pn_connection_condition(self._connection), condition, description)
         lib.pn_connection_close(self._connection)

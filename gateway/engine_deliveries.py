@@ -50,12 +50,15 @@ class Deliveries:
         collector: Any,
         links: dict[Any, Link],
         message_size_max: int,
+        late_max: int,
         on_other: Callable[[Any, int], None],
     ) -> None:
+        """`late_max`: transfers that may be under way on a link when it is closed with an error."""
         self._collector = collector
         self._collector_at = at(collector)
         self._links = links
         self._message_size_max = message_size_max
+        self._late_max = late_max
         self._buffer, self._buffer_pointer = _scratch(message_size_max + 1)
         self._on_other = on_other
         self.facts: list[Fact] = []
@@ -197,6 +200,10 @@ class Deliveries:
                 pass
             if not _partial(delivery):
                 _advance(link._pointer)
+                link.passed_over += 1
+                if link.passed_over == self._late_max + 1:  # each is kept by proton until the link is detached
+                    words = f"more than {self._late_max} transfers on a link that was closed"
+                    self.fault(Fault("errant-link", words, link.attach.channel))
 
     def _on_partial(self, link: Incoming, delivery: Any) -> None:
         if lib.pn_delivery_pending(delivery) > self._message_size_max:

@@ -168,6 +168,7 @@ class Incoming(Link):
     reports_partial = (False, False)
     partial_reported = False
     resumed = 0  # pointer of the last delivery that its sender resumes
+    passed_over = 0  # transfers that came when it was broken
     broken = False  # it is closed, or a message was too large: nothing more is read from it
 
     def __init__(self, pointer: Any, attach: Frame, session: int) -> None:

@@ -1,13 +1,14 @@
 """The sessions and link handles that the peer has open, read off its frames, so that a frame for a link that is not
 there (P-5), for one whose name is taken in that session, or for a second session on its channel (P-3), ends its session
-before an engine sees it and closes the whole connection.
+before an engine sees it and closes the whole connection. And their order: OPEN comes first and once, CLOSE last; proton
+takes them as they come.
 
-Source: semantics 2.P-3, 2.P-5, 4.2; AMQP 1.0 part 2 sections 2.5.1, 2.6.2. May import: `gateway.frames`.
+Source: semantics 2.P-3, 2.P-5, 4.2; AMQP 1.0 part 2 sections 2.4.1, 2.5.1, 2.6.2. May import: `gateway.frames`.
 """
 
 from __future__ import annotations
 
-from gateway.frames import ATTACH, BEGIN, DETACH, END, FLOW, TRANSFER, Fault, Frame
+from gateway.frames import ATTACH, BEGIN, CLOSE, DETACH, END, FLOW, OPEN, TRANSFER, Fault, Frame
 
 _HANDLE_AT = {ATTACH: 1, FLOW: 4, TRANSFER: 0, DETACH: 0}
 _NAME_AT, _ROLE_AT = 0, 2
@@ -18,6 +19,8 @@ class Handles:
 
     def __init__(self, channel_max: int) -> None:
         self._channel_max = channel_max
+        self._opened = self._closed = False
+        self.discards: set[int] = set()  # channels of sessions that we have ended and the peer has not
         self._sessions: dict[
             int, dict[int, tuple[str, bool]]
         ] = {}  # by channel and handle: the name and role of a link
@@ -29,6 +32,9 @@ class Handles:
     def see(self, frame: Frame) -> Fault | None:
         """Keep up with a frame; what is wrong with it."""
         code, channel = frame.code, frame.channel
+        if (code == OPEN) == self._opened or self._closed or (code == OPEN and channel):
+            return Fault("out-of-order", f"performative 0x{code:x}: OPEN comes first, on channel 0, and CLOSE last")
+        self._opened, self._closed = True, code == CLOSE
         if code == BEGIN:
             if channel > self._channel_max:
                 return Fault("framing", f"channel {channel}, above the channel-max of {self._channel_max}")
@@ -37,6 +43,7 @@ class Handles:
             self._sessions[channel] = {}
         elif code == END:
             self._sessions.pop(channel, None)
+            self.discards.discard(channel)
         elif code in _HANDLE_AT:
             return self._see_handle(frame, frame.field(_HANDLE_AT[code]))
         return None

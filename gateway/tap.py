@@ -45,6 +45,7 @@ _TRANSFER_PLAIN_FIELDS: Final = _MORE
 _FLOW_PLAIN_FIELDS: Final = 9  # echo and properties come behind
 _WIDTHS: Final = {0x40: 0, 0x41: 0, 0x42: 0, 0x43: 0, 0x44: 0, 0x45: 0, 0x50: 1, 0x52: 1, 0x53: 1, 0x56: 1, 0x70: 4}
 
+_HEARD_ALWAYS: Final = (OPEN, END, CLOSE)
 _ABORTED: Final = 9  # its position in a transfer
 _SMALL_UINT: Final = 0x52
 _UINT0: Final = 0x43
@@ -100,7 +101,7 @@ class Tap:
         start = position = 0  # start: of the plain run that is growing
         link_channel, link_first = _NO_LINK  # of the transfer before, whose link is known to be there
         stated, stated_channel = -1, 0  # the highest delivery-id that a disposition spoke of, and where
-        frame_size_max = self._frame_size_max
+        frame_size_max, discards = self._frame_size_max, self._handles.discards
         while end - position >= HEADER_SIZE:
             if end - position >= _HEAD_SIZE:
                 size, kind, channel, head, counts, first = _HEAD(data, position)
@@ -113,13 +114,8 @@ class Tap:
                     continue
                 if head == _DISPOSITION8 and first >> 8 == _TRUE:
                     low, high = _ids(data, position + _ROLE_END)
-                    if low <= stated and position > start:
-                        yield (
-                            data,
-                            start,
-                            position,
-                            None,
-                        )  # of two states of one delivery in one push, the engine sees one
+                    if low <= stated and position > start:  # of two states of one delivery in a push it sees one
+                        yield data, start, position, None
                         start = position
                     stated = high if channel == stated_channel or stated < 0 else _ALL
                     stated_channel = channel
@@ -133,6 +129,11 @@ class Tap:
                 return
             if position + size > end:
                 break
+            if discards and channel in discards and self._is_unheard(data, position, size, kind, channel):
+                if position > start:
+                    yield data, start, position, None
+                start = position = position + size
+                continue
             alone: Alone = None
             if size < _HEAD_SIZE or not _is_plain(data, position, kind, head, counts, first):
                 if size != (kind >> 8) * 4:  # an empty frame is a heartbeat
@@ -164,6 +165,12 @@ class Tap:
         if position > start:
             yield data, start, position, None
         self._rest = bytes(data[position:])
+
+    def _is_unheard(self, data: Octets, position: int, size: int, kind: int, channel: int) -> bool:
+        """We have ended that session: of what the peer sent before it knew, nothing counts but its END."""
+        start = (kind >> 8) * 4
+        frame = _decode(data, position + start, position + size, channel) if size > start else None
+        return frame is not None and not (isinstance(frame, Frame) and frame.code in _HEARD_ALWAYS)
 
     def _alone(self, data: Octets, position: int, size: int, kind: int, channel: int) -> Frame | Fault:
         frame = _decode(data, position + (kind >> 8) * 4, position + size, channel)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.frames import ATTACH, BEGIN, DETACH, END, TRANSFER, Fault, Frame
+from gateway.frames import ATTACH, BEGIN, CLOSE, DETACH, END, OPEN, TRANSFER, Fault, Frame
 from gateway.handles import Handles
 from transformers.amqp_types import UInt
 
@@ -13,6 +14,12 @@ from transformers.amqp_types import UInt
 def frame(code: int, channel: int, handle: int) -> Frame:
     fields = {ATTACH: (f"link {handle}", UInt(handle), True), BEGIN: (), END: ()}.get(code, (UInt(handle),))
     return Frame(channel, code, tuple(fields))
+
+
+def opened() -> Handles:
+    handles = Handles(1)
+    assert handles.see(Frame(0, OPEN, ("peer",))) is None
+    return handles
 
 
 STEPS = st.lists(
@@ -24,7 +31,7 @@ STEPS = st.lists(
 @settings(max_examples=200, deadline=None)
 @given(STEPS)
 def test_like_a_set_of_pairs(steps: list[tuple[int, int, int]]) -> None:
-    handles = Handles(1)
+    handles = opened()
     sessions: set[int] = set()
     links: set[tuple[int, int]] = set()
     for code, channel, handle in steps:
@@ -47,8 +54,23 @@ def test_like_a_set_of_pairs(steps: list[tuple[int, int, int]]) -> None:
         assert (fault.fault if isinstance(fault, Fault) else None) == expected
 
 
-def test_O_6_a_name_is_free_again_with_its_detach_its_session_and_in_the_other_direction() -> None:
+@pytest.mark.parametrize(
+    "codes", [[BEGIN], [CLOSE], [OPEN, OPEN], [OPEN, CLOSE, BEGIN], [OPEN, BEGIN, CLOSE, END], [OPEN, CLOSE, OPEN]]
+)
+def test_out_of_order(codes: list[int]) -> None:
     handles = Handles(1)
+    *before, last = [handles.see(Frame(0, code, ())) for code in codes]
+    assert before == [None] * len(before)
+    assert last is not None and last.fault == "out-of-order" and last.channel is None
+
+
+def test_open_is_on_channel_0() -> None:
+    fault = Handles(1).see(Frame(1, OPEN, ()))
+    assert fault is not None and fault.fault == "out-of-order"
+
+
+def test_O_6_a_name_is_free_again_with_its_detach_its_session_and_in_the_other_direction() -> None:
+    handles = opened()
 
     def attached(channel: int, handle: int, role: bool = True) -> str | None:
         fault = handles.see(Frame(channel, ATTACH, ("sub", UInt(handle), role)))

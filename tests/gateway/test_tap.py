@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gateway.frames import ATTACH, BEGIN, DETACH, END, FLOW, TRANSFER, Fault, Frame
+from gateway.frames import ATTACH, BEGIN, DETACH, END, FLOW, OPEN, TRANSFER, Fault, Frame
 from gateway.handles import Handles
 from gateway.tap import Run, Tap
 from tests.wire import frames
@@ -54,9 +54,16 @@ ALONE = {
 }
 
 
+def opened() -> Handles:
+    """Of a connection whose OPEN has come."""
+    handles = Handles(channel_max=5)
+    assert handles.see(Frame(0, OPEN, ("peer",))) is None
+    return handles
+
+
 def walk(chunks: list[bytes]) -> list[Any]:
     """Frames, faults and the octets of plain runs, joined: (octets | Frame | Fault)."""
-    tap = Tap(FRAME_MAX, MESSAGE_MAX, Handles(channel_max=5))
+    tap = Tap(FRAME_MAX, MESSAGE_MAX, opened())
     pieces: list[Any] = []
     for chunk in chunks:
         for data, start, end, frame in tap.walk(chunk):
@@ -101,7 +108,7 @@ def test_plain_frames_are_not_looked_at_alone(plain: str) -> None:
 
 def runs(*data: bytes) -> list[int]:
     """How many messages each run has."""
-    tap = Tap(FRAME_MAX, MESSAGE_MAX, Handles(channel_max=5))
+    tap = Tap(FRAME_MAX, MESSAGE_MAX, opened())
     pieces = tap.walk(b"".join([*ATTACHED, *data]))
     return [len(frame.places) // 8 for *_, frame in pieces if isinstance(frame, Run)]
 
@@ -240,3 +247,19 @@ def test_random_bodies_are_frames_or_a_fault(body: bytes, code: int) -> None:
 def test_a_heartbeat_does_not_borrow_the_next_frame() -> None:
     """Sixteen octets are read at once, eight of them may be the next frame's."""
     assert at_once(HEARTBEAT, ALONE["more"][1])[0] == HEARTBEAT
+
+
+def test_of_a_session_that_we_have_ended_only_its_end_is_heard() -> None:
+    handles = opened()
+    tap = Tap(FRAME_MAX, MESSAGE_MAX, handles)
+    run = [frames.transfer(number, MESSAGE) for number in range(9)]
+    list(tap.walk(b"".join([*ATTACHED, frames.begin(1), frames.attach_sender("q", 0, "x", channel=1)])))
+    handles.discards.add(0)
+    unheard = [*run, frames.attach_sender("q", 9, "late"), *PLAIN.values(), frames.begin(), b"\0\0\0\x09\2\0\0\0\xff"]
+    unheard = [each for each in unheard if each not in (PLAIN["disposition"], PLAIN["rejected"])]
+    other = frames.transfer(3, MESSAGE, channel=1)
+    pieces = list(tap.walk(b"".join([*unheard, other, *unheard, frames.end(), frames.begin()])))
+    heartbeats = PLAIN["heartbeat"] + PLAIN["extended-heartbeat"]
+    said = b"".join(bytes(data[start:end]) for data, start, end, _ in pieces)
+    assert said == heartbeats + other + heartbeats + frames.end() + frames.begin()
+    assert not handles.discards

@@ -216,6 +216,10 @@ def _malformed_performative(_: Stage, peer: Conversation) -> None:
     peer.say(b"\x00\x00\x00\x0e\x02\x00\x00\x00\x00\x53\x12\xc0\x20\x05")
 
 
+def _out_of_order(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.open_("peer"))
+
+
 def _over_credit(_: Stage, peer: Conversation) -> None:
     peer.say(frames.attach_sender("q"))
     peer.say(*(frames.transfer(number, MESSAGE) for number in range(5)))
@@ -228,6 +232,11 @@ def _message_too_large(_: Stage, peer: Conversation) -> None:
 
 def _unattached_handle(_: Stage, peer: Conversation) -> None:
     peer.say(frames.transfer(0, MESSAGE, handle=9))
+
+
+def _errant_link(stage: Stage, peer: Conversation) -> None:
+    _message_too_large(stage, peer)
+    peer.say(*(frames.transfer(number, MESSAGE) for number in range(1, 30)))
 
 
 def _handle_in_use(_: Stage, peer: Conversation) -> None:
@@ -300,6 +309,7 @@ def _session_in_use(_: Stage, peer: Conversation) -> None:
 LIMITS: dict[str, dict[str, int]] = {
     "over-credit": {"credit_per_link": 2},
     "message-too-large": {"message_size_bytes": 100},
+    "errant-link": {"message_size_bytes": 100, "credit_per_link": 5},
     "too-many-links": {"links_per_session": 1},
     "idle": {"idle_timeout_ms": 1000},
 }
@@ -307,9 +317,11 @@ FAULTS: dict[str, Callable[[Stage, Conversation], None]] = {
     "framing": _framing,
     "unknown-performative": _unknown_performative,
     "malformed-performative": _malformed_performative,
+    "out-of-order": _out_of_order,
     "over-credit": _over_credit,
     "message-too-large": _message_too_large,
     "unattached-handle": _unattached_handle,
+    "errant-link": _errant_link,
     "handle-in-use": _handle_in_use,
     "conflicting-outcome": _conflicting_outcome,
     "outcome-not-agreed": _outcome_not_agreed,

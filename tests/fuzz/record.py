@@ -1,0 +1,74 @@
+"""`python -m tests.fuzz.record`: makes the corpus anew, from what the wire client says in its plays.
+
+Of every rule of every table one combination, so that each kind of frame, state and terminus is in it; what several
+plays say alike is kept once. May import: `tests.wire`, `mappings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from mappings import TableSet, load_tables
+from tests.fuzz.steps import Case, Step
+from tests.wire.conversation import Conversation
+from tests.wire.plays import PLAYS
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+def main() -> None:
+    tables = load_tables()
+    said: dict[str, Case] = {}
+    for table in PLAYS:
+        for case in sessions(table, tables):
+            said.setdefault("".join(map(str, case.steps)), case)
+    for path in CORPUS.glob("play-*.case"):
+        path.unlink()
+    for number, case in enumerate(said.values()):
+        (CORPUS / f"play-{number:03}.case").write_text(str(case))
+    print(f"{len(said)} cases")
+
+
+def sessions(table: str, tables: TableSet) -> Iterator[Case]:
+    decided = {decision.rule: decision.cell for decision in reversed(tables[table].cells) if decision is not None}
+    for rule in sorted(decided):
+        facts = tables[table].facts(decided[rule])
+        with Recording() as recording:
+            PLAYS[table](facts, tables)
+        yield Case("plain", recording.steps, f"table {table}, rule {rule}")
+
+
+class Recording:
+    """Everything that the wire clients of a play say, while it lasts."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._peers: list[Conversation] = []
+        self._say, self._lose = Conversation.say, Conversation.lose
+
+    def _number(self, peer: Conversation) -> int:
+        if peer not in self._peers:
+            self._peers.append(peer)
+        return self._peers.index(peer)
+
+    def __enter__(self) -> Recording:
+        recording, say, lose = self, self._say, self._lose
+
+        def noted(peer, *pieces, cut=None):  # type: ignore[no-untyped-def]
+            recording.steps.append(Step(recording._number(peer), "send", b"".join(pieces)))
+            return say(peer, *pieces, cut=cut)
+
+        def lost(peer: Conversation) -> None:
+            recording.steps.append(Step(recording._number(peer), "lose"))
+            lose(peer)
+
+        Conversation.say, Conversation.lose = noted, lost  # type: ignore[method-assign, assignment]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Conversation.say, Conversation.lose = self._say, self._lose  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Bred cases over sockets, against a real gateway's process: what only its server can get wrong.
+
+A witness publishes and consumes all the while; a connection is sent what a case says and reads what comes, or does not.
+At the end the process is there, has logged no traceback, and its memory and descriptors are where they were.
+May import: `tests.fuzz`, `tests.gateway_process`, `tests.wire`.
+"""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psutil
+
+from tests.fuzz.breeding import Breeder
+from tests.fuzz.steps import Case, cases_in
+from tests.fuzz.worker import CORPUS, REGRESSIONS
+from tests.gateway_process import GatewayProcess, embedded_realm, start_gateway
+from tests.wire import frames
+from tests.wire.peer import Peer
+
+SERVED_S = 30.0  # eight processes on two cores are no fault of ours
+AT_ONCE = 20  # connections that are open beside each other
+LEVEL_BYTES = 24 * 1024 * 1024
+GONE_S = 30.0
+LIMITS = {"open_timeout_ms": 2_000, "idle_timeout_ms": 4_000, "close_timeout_ms": 1_000}
+
+
+@dataclass(slots=True)
+class Sockets:
+    """What came of it."""
+
+    cases: int = 0
+    figures: dict[str, Any] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+
+class Fuzzed:
+    """A connection that does what a case says, without waiting for anything."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=5)
+        self._socket.setblocking(False)
+
+    def send(self, data: bytes) -> None:
+        with suppress(OSError):
+            self._socket.send(data)
+
+    def read(self) -> None:
+        with suppress(OSError):
+            self._socket.recv(1 << 16)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def fuzz_sockets(seed: str, seconds: float, directory: Path) -> Sockets:
+    here = directory / "sockets"
+    shutil.rmtree(here, ignore_errors=True)
+    gateway = start_gateway(here, embedded_realm(here), limits=LIMITS)
+    done = Sockets()
+    try:
+        _fuzz(gateway, Random(f"sockets {seed}"), time.monotonic() + seconds, done)
+    except (AssertionError, OSError) as error:
+        done.wrong.append(f"over sockets: {type(error).__name__}: {error}; {gateway.log()}")
+    alive = gateway.process is not None and gateway.process.poll() is None
+    code = gateway.stop()
+    if not alive or code != 0:
+        done.wrong.append(f"the gateway ended with {code}: {gateway.log()}")
+    elif "Traceback" in gateway.log_path.read_text():
+        done.wrong.append(f"the gateway logged: {gateway.log()}")
+    return done
+
+
+def _fuzz(gateway: GatewayProcess, random: Random, end: float, done: Sockets) -> None:
+    breeder, process = Breeder(cases_in(CORPUS) + cases_in(REGRESSIONS)), psutil.Process(gateway.pid)
+    witness = Witness(gateway.port)
+    witness.is_served()
+    before = process.num_fds()
+    levels: list[int] = []
+    connections: list[Fuzzed] = []
+    while time.monotonic() < end:
+        _carry_out(breeder.breed(random), gateway.port, random, connections, done)
+        while len(connections) > AT_ONCE:
+            connections.pop(random.randrange(len(connections))).close()
+        if done.cases % 20 == 0:
+            witness.is_served()
+            levels.append(process.memory_info().rss)
+        gc.collect(0)
+    for connection in connections:
+        connection.close()
+    gone_by = time.monotonic() + GONE_S
+    while process.num_fds() > before and time.monotonic() < gone_by:
+        time.sleep(0.1)
+    witness.is_served()
+    witness.close()
+    warm = levels[len(levels) // 3] if levels else 0
+    grown = process.memory_info().rss - warm
+    done.figures = {"warm_mb": warm // 10**6, "grown_mb": round(grown / 1e6, 1), "fds": process.num_fds() - before}
+    if process.num_fds() > before:
+        done.wrong.append(f"descriptors: {before} before, {process.num_fds()} after")
+    if len(levels) > 30 and grown > LEVEL_BYTES:
+        done.wrong.append(f"memory grew by {grown / 1e6:.1f} MB")
+
+
+def _carry_out(case: Case, port: int, random: Random, connections: list[Fuzzed], done: Sockets) -> None:
+    peers: dict[int, Fuzzed] = {}
+    for step in case.steps:
+        peer = peers.get(step.connection)
+        if peer is None:
+            peer = peers[step.connection] = Fuzzed(port)
+            done.cases += 1
+        if step.verb == "send":
+            peer.send(step.data)
+        elif step.verb == "lose":
+            peer.close()
+        if random.random() < 0.7:
+            peer.read()
+    connections += peers.values()
+
+
+class Witness:
+    """Served all the while."""
+
+    def __init__(self, port: int) -> None:
+        self._peer = Peer(port, "ground.witness")
+        self._peer.publisher("ground.witness")
+        self._peer.consumer("ground.witness", credit=5)
+
+    def is_served(self) -> None:
+        [number] = self._peer.publish(frames.message(b"witness"))
+        deadline = time.monotonic() + SERVED_S
+        names: set[str] = set()
+        while {"disposition", "transfer"} - names:
+            assert time.monotonic() < deadline, f"the witness was not served: message {number}, {names}"
+            self._peer._read(0.2)
+            for seen in self._peer.seen:
+                names.add(seen.name)
+                if seen.name == "transfer":
+                    self._peer._sent[1] += 1
+                    self._peer.settle([seen.field(1)], frames.state("accepted"))
+                    self._peer.credit(5)
+            self._peer.seen.clear()
+            self._peer.raw = b""
+
+    def close(self) -> None:
+        self._peer.close()
