@@ -13,7 +13,7 @@ from mappings.errors import shipped_errors
 DESCRIPTION_BYTES_MAX = 119
 RETRY_AFTER_MS = 1000  # where the log has said nothing
 
-Info = tuple[tuple[str, str | int], ...]
+Info = tuple[tuple[str, str | int | bool], ...]  # a Symbol stays one
 
 
 class Complaint(str):

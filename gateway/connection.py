@@ -26,9 +26,11 @@ from gateway.facts import (
     SessionEnded,
     Transfers,
 )
+from gateway.frames import Frame
 from gateway.offers import connection_capabilities
 from gateway.recall import RecalledLink
 from gateway.scopes import Scopes
+from gateway.sole_connections import REFUSED, REPLACED, Properties
 from gateway.undecided import Undecided
 from native_backend.access import ANONYMOUS
 
@@ -53,7 +55,9 @@ class Connection:
             idle_timeout_ms=limits.idle_timeout_ms,
             late_max=limits.credit_per_link,
             capabilities=connection_capabilities(gateway.tables),
+            opening=self._opening,
         )
+        self._replaced: Connection | None = None  # by this one; itself, where it is refused
         self.container = ""
         self.subject = ANONYMOUS
         self.opened = False
@@ -116,13 +120,25 @@ class Connection:
 
     # -- facts
 
+    def _opening(self, opened: Frame) -> Properties:
+        self.container = str(opened.field(_CONTAINER) or "")
+        properties, self._replaced = self.gateway.sole_connections.claim(self, opened)
+        return properties
+
     def _on_opened(self, fact: Opened) -> None:
-        self.container = str(fact.frame.field(_CONTAINER) or "")
         self.opened = True
         self.engine.open()
+        older, self._replaced = self._replaced, None
+        if older is self:
+            self.fault("container-in-use", REFUSED)
+        elif older is not None:
+            older.fault("container-taken-over", REPLACED)
 
     def _on_attached(self, fact: Attached) -> None:
         limits, gateway = self.gateway.limits, self.gateway
+        if self.closing:  # it came with what the connection was closed for
+            fact.link.forget()
+            return
         gateway.links += 1
         if not fact.link.alive:
             return  # what was wrong before it has ended its session: it was counted as gone already
@@ -281,6 +297,7 @@ class Connection:
                 self._end_link(link, cause)
                 link.forget()
         self.scopes.end()
+        self.gateway.sole_connections.leave(self)
 
     def close(self, condition: str | None, detail: str = "", cause: str = "lost") -> None:
         """Close the connection from our side."""

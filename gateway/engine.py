@@ -5,12 +5,12 @@ outside them touches proton, and no buffer of proton's leaves uncopied. The fram
 what proton says of each piece is read before the next one goes in. Proton reports a malformed performative by going
 silent (`semantics.md` 4.2): here that is a fault like any other. May import: `cproton`, `gateway.engine_binding`,
 `gateway.engine_deliveries`, `gateway.engine_links`, `gateway.engine_output`, `gateway.engine_states`, `gateway.facts`,
-`gateway.frames`, `gateway.handles`, `gateway.tap`.
+`gateway.frames`, `gateway.handles`, `gateway.tap`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cproton
@@ -20,7 +20,7 @@ from gateway.engine_binding import at
 from gateway.engine_deliveries import Deliveries
 from gateway.engine_links import Incoming, Link, Outgoing, set_condition
 from gateway.engine_output import Output
-from gateway.engine_states import offer_to_connection
+from gateway.engine_states import offer_to_connection, say_of_connection
 from gateway.facts import (
     Attached,
     Closed,
@@ -33,6 +33,7 @@ from gateway.facts import (
 from gateway.frames import ATTACH, BEGIN, FLOW, OPEN, Fault, Frame
 from gateway.handles import Handles
 from gateway.tap import Run, Tap
+from transformers.amqp_types import Symbol
 
 _OPEN_OF_NOBODY = b"\x00\x00\x00\x10\x02\x00\x00\x00\x00\x53\x10\xc0\x03\x01\xa1\x00"
 _ATTACH_HANDLE, _FLOW_HANDLE, _FLOW_PROPERTIES = 1, 4, 10
@@ -53,7 +54,9 @@ class Engine:
         idle_timeout_ms: int,
         late_max: int,
         capabilities: Sequence[str] = (),
+        opening: Callable[[Frame], Sequence[tuple[Symbol, Any]]] = lambda _: (),
     ) -> None:
+        """`opening` is asked for the properties of our OPEN, before anything that comes behind the peer's is read."""
         self._connection = lib.pn_connection()
         self._transport = lib.pn_transport()
         self._collector = lib.pn_collector()
@@ -68,6 +71,7 @@ class Engine:
         lib.pn_transport_bind(self._transport, self._connection)
         self._handles = Handles(channel_max)
         self._tap = Tap(frame_size_max, message_size_max, self._handles)
+        self._opening = opening
         self._header_left = 8
         self._opened = False
         self._links: dict[Any, Link] = {}
@@ -107,6 +111,8 @@ class Engine:
             if frame is not None and frame.code == OPEN:
                 self._opened = True
                 self._deliveries.facts.append(Opened(frame))
+                if properties := self._opening(frame):
+                    say_of_connection(self._connection, properties)
             if frame is not None and frame.code == FLOW:
                 self._look_at_flow(frame)  # first: nothing may go out under a transaction that is not there
             self._push(octets, start, end)

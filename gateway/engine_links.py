@@ -4,7 +4,8 @@ A delivery is a pointer here and a *seq* everywhere else. When a link is freed i
 that a completion which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of
 the process). Between Python and `engine_runs.c`, which does what every message needs, a pointer is an int.
 May import: `cproton`, `gateway.complaint`, `gateway.engine_binding`, `gateway.engine_output`, `gateway.engine_runs`,
-`gateway.engine_sources`, `gateway.engine_states`, `gateway.frames`, `gateway.sources`, `gateway.termini`.
+`gateway.engine_sources`, `gateway.engine_states`, `gateway.frames`, `gateway.sources`, `gateway.termini`,
+`transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from gateway.engine_states import (
 from gateway.frames import Frame
 from gateway.sources import HeldSource
 from gateway.termini import agreed_outcomes, written_default_outcome
+from transformers.amqp_types import Symbol
 
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
 SENDER_SETTLE_MODES: Final = ("unsettled", "settled", "mixed")
@@ -59,8 +61,12 @@ def _set_info(data: Any, info: Info) -> None:
     lib.pn_data_enter(data)
     for key, value in info:
         cproton.pn_data_put_symbol(data, key)
-        if isinstance(value, int):
+        if isinstance(value, bool):
+            lib.pn_data_put_bool(data, value)
+        elif isinstance(value, int):
             lib.pn_data_put_uint(data, value)
+        elif isinstance(value, Symbol):
+            cproton.pn_data_put_symbol(data, value)
         else:
             cproton.pn_data_put_string(data, value)
     lib.pn_data_exit(data)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from cproton import ffi, lib
 
-from transformers.amqp_types import Array, DecodeError, Described, Symbol, ULong, decode, encode
+from transformers.amqp_types import AmqpMap, Array, DecodeError, Described, Symbol, ULong, decode, encode
 
 TRANSACTIONAL: Final = 0x34
 DECLARED: Final = 0x33
@@ -101,6 +101,11 @@ def offer_outcomes(source: Any) -> None:
 def offer_to_connection(connection: Any, names: Sequence[str]) -> None:
     """In our OPEN; it must not have gone out."""
     _set(lib.pn_connection_offered_capabilities(connection), _symbols(names))
+
+
+def say_of_connection(connection: Any, properties: Sequence[tuple[Symbol, Any]]) -> None:
+    """As properties of our OPEN; it must not have gone out."""
+    _set(lib.pn_connection_properties(connection), encode(AmqpMap(list(properties))))
 
 
 def _symbols(names: Sequence[str]) -> bytes:

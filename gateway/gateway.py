@@ -27,6 +27,7 @@ from gateway.outcomes import Outcomes
 from gateway.publishing import PublishingLink
 from gateway.requests import TRANSACTION_ID_BYTES
 from gateway.settings import Settings
+from gateway.sole_connections import SoleConnections
 from mappings import TableSet
 from native_backend.clock import Clock
 from native_backend.realm import Realm
@@ -56,6 +57,7 @@ class Gateway:
         self.touched: dict[Connection, None] = {}
         self.ready: dict[ConsumingLink, None] = {}  # may get something in the next turn; all others are not visited
         self.links = 0
+        self.sole_connections = SoleConnections()
         self.link_names: dict[LinkName, tuple[Connection, Link]] = {}
         self.in_flight_bytes = 0
         self.origins = Origins(realm.durables)

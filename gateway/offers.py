@@ -1,10 +1,12 @@
 """What a connection offers in its OPEN: what works under the tables in force when the peer connects, and nothing else.
 
-Source: semantics.md 3.7 (the connection capabilities of JMS). May import: `mappings`.
+Source: semantics.md 3.7 (the connection capabilities of JMS). May import: `gateway.sole_connections`,
+`mappings`.
 """
 
 from __future__ import annotations
 
+from gateway.sole_connections import CAPABILITY as SOLE_CONNECTION
 from mappings import Slice, TableSet
 
 SHARED_SUBS, DELAYED_DELIVERY = "SHARED-SUBS", "DELAYED_DELIVERY"
@@ -14,7 +16,11 @@ def connection_capabilities(tables: TableSet) -> list[str]:
     """Symbols."""
     by_class = (tables.for_class(node_class)["attach"] for node_class in tables.classify.node_classes)
     shared = [SHARED_SUBS] if all(map(_shares, by_class)) else []
-    return [*shared, DELAYED_DELIVERY]  # whatever the tables say, and whichever transformer they choose
+    return [
+        *shared,
+        DELAYED_DELIVERY,
+        SOLE_CONNECTION,
+    ]  # whatever the tables say, and whichever transformer they choose
 
 
 def _shares(attach: Slice) -> bool:

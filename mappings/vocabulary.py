@@ -347,6 +347,8 @@ FAULT = TableWords(
             "outcome-not-agreed",
             "transactional-acquisition",
             "link-name-in-use",
+            "container-in-use",
+            "container-taken-over",
             "too-many-links",
             "idle",
             *_OF_MESSAGES,

@@ -87,8 +87,13 @@ def frame(code: int, fields: list[Any], payload: bytes = b"", channel: int = 0) 
     return struct.pack(">IBBH", len(body) + 8, 2, 0, channel) + body
 
 
-def open_(container: str = "peer") -> bytes:
-    return frame(OPEN, [container, "host"])
+def open_(container: str = "peer", sole: int | None = None) -> bytes:
+    """`sole`: it wants to be its container's only connection, by that enforcement policy; -1 leaves it out."""
+    if sole is None:
+        return frame(OPEN, [container, "host"])
+    policy = [(Symbol("sole-connection-enforcement-policy"), UInt(sole))] if sole >= 0 else []
+    desired = Array(0xA3, [Symbol("sole-connection-for-container")])
+    return frame(OPEN, [container, "host", *[None] * 6, desired, AmqpMap(policy)])
 
 
 def begin(channel: int = 0) -> bytes:

@@ -267,6 +267,22 @@ def _link_name_in_use(stage: Stage, peer: Conversation) -> None:
     peer.listen()
 
 
+def _sole(stage: Stage, policy: int) -> None:
+    newcomer = Conversation(stage.house, begin=False)
+    stage.peers.append(newcomer)
+    newcomer.say(frames.AMQP_HEADER, frames.open_("sole", policy), frames.begin(), frames.attach_sender("q"))
+
+
+def _container_in_use(stage: Stage, _: Conversation) -> None:
+    _sole(stage, 0)
+    _sole(stage, 0)
+
+
+def _container_taken_over(stage: Stage, _: Conversation) -> None:
+    _sole(stage, 0)
+    _sole(stage, 1)
+
+
 def _too_many_links(_: Stage, peer: Conversation) -> None:
     peer.say(frames.attach_sender("q"), frames.attach_sender("q", handle=5, name="one too many"))
 
@@ -327,6 +343,8 @@ FAULTS: dict[str, Callable[[Stage, Conversation], None]] = {
     "outcome-not-agreed": _outcome_not_agreed,
     "transactional-acquisition": _transactional_acquisition,
     "link-name-in-use": _link_name_in_use,
+    "container-in-use": _container_in_use,
+    "container-taken-over": _container_taken_over,
     "too-many-links": _too_many_links,
     "idle": _idle,
     "message-malformed": _message_malformed,

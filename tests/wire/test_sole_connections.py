@@ -1,0 +1,113 @@
+"""A container's only connection, as JMS asks for it with a client id: who is refused, who goes, who is let alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mappings import load_tables
+from native_backend.access import Subject
+from tests.gateway_process import GatewayProcess
+from tests.wire import frames
+from tests.wire.conversation import Conversation, build_house
+from tests.wire.frames import Seen
+from tests.wire.peer import Peer
+from tests.wire.scripted_realm import ScriptedRealm
+from transformers.amqp_types import AmqpMap, Array, Described
+
+CAPABILITY = "sole-connection-for-container"
+FAILED, DETECTION = "amqp:connection-establishment-failed", "sole-connection-detection-policy"
+
+
+def connect(house: GatewayProcess, container: str, sole: int | None) -> tuple[Peer, Seen]:
+    peer = Peer(house.port, container, begin=False)
+    peer.send(frames.AMQP_HEADER, frames.open_(container, sole), frames.begin(), frames.attach_sender("any.sole"))
+    return peer, peer.expect("open")
+
+
+def properties(opened: Seen) -> dict[str, Any]:
+    found = opened.field(9)
+    return {str(name): value for name, value in found.pairs} if isinstance(found, AmqpMap) else {}
+
+
+def error(closed: Seen) -> tuple[str, dict[str, Any]]:
+    said = closed.field(0)
+    assert isinstance(said, Described)
+    return str(said.value[0]), {str(name): value for name, value in said.value[2].pairs}
+
+
+def refused(peer: Peer, opened: Seen) -> bool:
+    if not properties(opened).get(FAILED):
+        peer.expect("begin")
+        peer.expect("attach")
+        return False
+    peer.expect("begin")
+    assert error(peer.expect("close")) == ("amqp:invalid-field", {"invalid-field": "container-id"})
+    peer.send(frames.close())
+    assert peer.closed()
+    return True
+
+
+def test_it_is_offered(house: GatewayProcess) -> None:
+    peer, opened = connect(house, "one", None)
+    offered = opened.field(7)
+    assert CAPABILITY in (offered.items if isinstance(offered, Array) else [offered])
+    assert properties(opened) == {}
+    peer.close()
+
+
+@pytest.mark.parametrize("policy", [0, -1, 7])
+def test_the_second_one_is_refused_until_the_first_has_gone(house: GatewayProcess, policy: int) -> None:
+    container = f"refused-{policy}"
+    first, opened = connect(house, container, policy)
+    assert not refused(first, opened)
+    assert properties(opened) == {DETECTION: 1}
+    for _ in range(2):
+        assert refused(*connect(house, container, policy))
+    first.send(frames.close())
+    first.expect("close")
+    again, opened = connect(house, container, policy)
+    assert not refused(again, opened)
+    again.reset()
+    while refused(*connect(house, container, policy)):  # until the gateway has read that it went
+        pass
+    first.close()
+
+
+def test_the_one_that_is_there_goes(house: GatewayProcess) -> None:
+    peers = []
+    for number in range(3):
+        peer, opened = connect(house, "taken", 1)
+        assert not refused(peer, opened)
+        peers.append(peer)
+        if number:
+            closed = peers[number - 1].expect("close")
+            assert error(closed) == ("amqp:resource-locked", {"sole-connection-enforcement": True})
+    assert refused(*connect(house, "taken", 0))
+    for peer in peers:
+        peer.close()
+
+
+def test_who_does_not_ask_is_let_alone(house: GatewayProcess) -> None:
+    first, _ = connect(house, "alone", None)
+    second, opened = connect(house, "alone", 0)
+    assert not refused(second, opened)
+    third, opened = connect(house, "alone", None)
+    assert not refused(third, opened)
+    for peer in (first, second, third):
+        peer.close()
+
+
+def test_nobody_closes_another_users_connection() -> None:
+    stage = build_house(load_tables(None, "extended"), ScriptedRealm())
+    peers = []
+    for user in ("alice", "mallory", "alice"):
+        peer = Conversation(stage, begin=False)
+        peer.connection.subject = Subject(user)
+        peer.say(frames.AMQP_HEADER, frames.open_("mine", 1))
+        peers.append(peer)
+    first, other, second = ([seen.name for seen in peer.listen() or peer.seen] for peer in peers)
+    assert other == ["open", "close"] and properties(peers[1].seen[0])[FAILED] is True
+    assert second == ["open"]
+    assert first[-1] == "close"
