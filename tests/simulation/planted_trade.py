@@ -13,6 +13,7 @@ from native_backend.answers import Committed
 from native_backend.intervals import dense_runs
 from native_backend.journal import Journal
 from native_backend.log import Append
+from native_backend.spread import SpreadSubscription, partition_of
 from native_backend.transaction import Commit
 from tests.simulation.planted import Bug, Original
 
@@ -70,6 +71,16 @@ def trimmed_one_too_far(original: Original) -> Original:
 @_bug(subscription_room, "unhold", "What a transaction lets go is forgotten.", "not be held")
 def let_go_and_forgotten(_: Original) -> Original:
     return lambda dispatch, link, eids: link.held.discard(min(eids), max(eids))
+
+
+@_bug(SpreadSubscription, "unhold", "What is let go stays held in all stores but the first.", "not be held")
+def let_go_in_the_first_store(original: Original) -> Original:
+    return lambda spread, places: None if partition_of(places[0]) else original(spread, places)
+
+
+@_bug(SpreadSubscription, "_of", "What is settled in a store is settled in the first one.", "not be held")
+def one_store_for_all(_: Original) -> Original:
+    return lambda spread, _: spread._stores[0]
 
 
 @_bug(

@@ -1,7 +1,8 @@
 """A smaller world, of transactions alone: a realm on a disk that goes wrong, killed and opened again; one seed decides.
 
-Events are taken from a queue, and in units with new events for two other nodes acknowledged, or let go. At the end the
-disk says what became of each unit. `live` gives the breaches in words. Times are milliseconds of the world.
+Events are taken from a queue of one store or of several (partitions, or levels of priority), and in units with new
+events for two other nodes acknowledged, or let go. At the end the disk says what became of each unit. `live` gives the
+breaches in words. Events of the queue are named by their places. Times are milliseconds of the world.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from native_backend.admin import create_node
 from native_backend.answers import Committed
 from native_backend.journal import tail
 from native_backend.limits import RealmLimits
 from native_backend.logs.simulated.driver import SimulatedLog
 from native_backend.logs.simulated.faults import NONE
+from native_backend.properties import Properties
 from native_backend.realm import Posting
 from native_backend.settlement import Settlement, Settling
+from native_backend.spread import partition_of, place
 from tests.native_backend.gateway import Consumer, Gateway
 from tests.native_backend.logs.worlds import SimulatedWorld
 from tests.simulation.shape import WEATHERS
@@ -24,6 +28,7 @@ from tests.simulation.shape import WEATHERS
 STEPS = 50
 PATIENCE_MS = 4_000
 OUTPUTS = ("left", "right")
+SHAPES = (Properties(), Properties(partitions=3), Properties(priority_levels=3))
 LIMITS = RealmLimits(retain_s=0.05, trim_interval_s=0.02, retry_interval_s=0.005, snapshot_records=8, lease_look_s=0.05)
 
 
@@ -42,7 +47,7 @@ class Found:
 
     stored: Counter[tuple[str, bytes]] = field(default_factory=Counter)
     acknowledged: set[int] = field(default_factory=set)
-    first: int = 0  # of the queue's events that are kept
+    first: dict[int, int] = field(default_factory=dict)  # of the queue's events that are kept, by partition
     left: set[int] = field(default_factory=set)
 
 
@@ -54,7 +59,8 @@ class Trade:
         self.weather = replace(WEATHERS[self.random.choice([*WEATHERS])], fence=0.0)  # the lease's affair
         self.world = SimulatedWorld("simulated", seed=seed)
         self.units: list[Unit] = []
-        self.stored: set[int] = set()  # EIDs of the queue
+        self.shape = self.random.choice(SHAPES)
+        self.stored: set[int] = set()  # places of the queue
         self.breaches: list[str] = []
         self.kills = 0
         self._under_way: dict[object, Unit] = {}
@@ -63,7 +69,11 @@ class Trade:
 
     def _open(self) -> None:
         self.gateway = Gateway(self.world, "u", LIMITS).open()
-        self.queue = self.gateway.create("orders")
+        if not self.kills:
+            create_node(self._log, "u", "orders", "queue", self.gateway.clock, self.shape)
+        found = self.gateway.find("orders")
+        assert found is not None
+        self.queue = found
         for name in OUTPUTS:
             self.gateway.create(name)
         self.consumer: Consumer = self.gateway.consumer(self.queue)
@@ -108,7 +118,9 @@ class Trade:
     def _publish(self) -> None:
         count = self.random.randint(0, 6)
         if count:
-            self.stored.update(self.gateway.publish(self.queue, [self._body() for _ in range(count)]))
+            part = self.random.choice(self.queue.parts)
+            eids = self.gateway.publish(part, [self._body() for _ in range(count)])
+            self.stored.update(place(part.partition, eid) for eid in eids)
 
     def _body(self) -> bytes:
         self._number += 1
@@ -123,7 +135,7 @@ class Trade:
             return
         unit = Unit(posted, taken)
         self.units.append(unit)
-        if taken and not self.consumer.subscription.hold(taken):
+        if not all(self.consumer.subscription.hold(places) for places in _by_store(taken)):
             self.breaches.append(f"{taken} could not be held")
             return
         if self.random.random() < 0.25:
@@ -131,11 +143,11 @@ class Trade:
             self._let_go(unit)
             return
         settlements: list[Settlement] = []
-        if taken:
-            seqs = [self.consumer.seqs[eid] for eid in taken]
-            enlisted = self.consumer.subscription.enlist(Settling("acknowledge", held=True), taken, seqs)
+        for places in _by_store(taken):
+            seqs = [self.consumer.seqs[each] for each in places]
+            enlisted = self.consumer.subscription.enlist(Settling("acknowledge", held=True), places, seqs)
             if enlisted is None:
-                self.breaches.append(f"{taken} could not be enlisted")
+                self.breaches.append(f"{places} could not be enlisted")
                 return
             settlements.append(enlisted)
         owner = object()
@@ -153,9 +165,9 @@ class Trade:
         return postings
 
     def _let_go(self, unit: Unit) -> None:
-        if unit.taken:
-            self.consumer.subscription.unhold(unit.taken)
-            self._outstanding += unit.taken
+        for places in _by_store(unit.taken):
+            self.consumer.subscription.unhold(places)
+            self._outstanding += places
 
     def _kill(self) -> None:
         """What was under way is done or not, as a whole."""
@@ -172,12 +184,14 @@ class Trade:
         for name in OUTPUTS:
             for value in self._log.read_range(f"u.node.{name}", 0, 0, 100_000).values:
                 found.stored[name, bytes(value or b"")] += 1
+        partitions = {part.store: part.partition for part in self.queue.parts}
         for _, record in tail(self._log, "u.journal", 0):
             for entry in record["entries"]:
                 if (entry["node"], entry["operation"]) == ("orders", "acknowledge"):
                     for first, last, *_ in entry["runs"]:
-                        found.acknowledged.update(range(first, last + 1))
-        found.first = self._log.bounds("u.node.orders", 0)[0]
+                        at = partitions[entry["store"]]
+                        found.acknowledged.update(place(at, eid) for eid in range(first, last + 1))
+        found.first = {at: self._log.bounds("u.node.orders", at)[0] for at in partitions.values()}
         return found
 
     def _judge(self, found: Found) -> list[str]:
@@ -197,8 +211,18 @@ class Trade:
             elif unit.answer not in ("done", "", "indeterminate") and any(whole):
                 breaches.append(f"aborted seen: {said}")
         ended = found.acknowledged & self.stored
-        breaches += [f"event {eid} went before its end" for eid in sorted(self.stored - ended) if eid < found.first]
+        firsts = {at: place(at, first) for at, first in found.first.items()}
+        gone = [each for each in sorted(self.stored - ended) if each < firsts[partition_of(each)]]
+        breaches += [f"event {each} went before its end" for each in gone]
         missing = self.stored - ended - found.left
         breaches += [f"event {eid} is with nobody" for eid in sorted(missing)]
         breaches += [f"event {eid} has ended and comes again" for eid in sorted(ended & found.left)]
         return breaches
+
+
+def _by_store(places: list[int]) -> list[list[int]]:
+    """A call speaks of one store; in the order in which they were chosen."""
+    found: dict[int, list[int]] = {}
+    for each in places:
+        found.setdefault(partition_of(each), []).append(each)
+    return [*found.values()]
