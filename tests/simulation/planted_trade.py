@@ -13,6 +13,7 @@ from native_backend.answers import Committed
 from native_backend.intervals import dense_runs
 from native_backend.journal import Journal
 from native_backend.log import Append
+from native_backend.shard import Shard
 from native_backend.spread import SpreadSubscription, partition_of
 from native_backend.transaction import Commit
 from tests.simulation.planted import Bug, Original
@@ -66,6 +67,11 @@ def trimmed_one_too_far(original: Original) -> Original:
         return found if found == first else found + 1
 
     return older
+
+
+@_bug(Shard, "_needed", "The journal is trimmed whether or not a snapshot has what it says.", "ended and comes again")
+def snapshots_not_asked(_: Original) -> Original:
+    return lambda shard: shard._services.journal.next
 
 
 @_bug(subscription_room, "unhold", "What a transaction lets go is forgotten.", "not be held")

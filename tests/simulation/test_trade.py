@@ -31,6 +31,7 @@ def test_units_are_whole() -> None:
     assert {"done", "let go", ""} <= answers, "a killed one has no answer"
     assert sum(unit.answer == "done" for trade in trades for unit in trade.units) > 200
     assert {(trade.shape.partitions, trade.shape.priority_levels) for trade in trades} == {(1, 0), (3, 0), (1, 3)}
+    assert sum(trade.trimmed > 0 for trade in trades) > len(SEEDS) // 2, "the journal is trimmed meanwhile"
     assert sum(trade.kills for trade in trades) > 2 * len(SEEDS)
 
 

@@ -29,7 +29,14 @@ STEPS = 50
 PATIENCE_MS = 4_000
 OUTPUTS = ("left", "right")
 SHAPES = (Properties(), Properties(partitions=3), Properties(priority_levels=3))
-LIMITS = RealmLimits(retain_s=0.05, trim_interval_s=0.02, retry_interval_s=0.005, snapshot_records=8, lease_look_s=0.05)
+LIMITS = RealmLimits(
+    retain_s=0.05,
+    evidence_s=0.05,
+    trim_interval_s=0.02,
+    retry_interval_s=0.005,
+    snapshot_records=8,
+    lease_look_s=0.05,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -63,8 +70,11 @@ class Trade:
         self.stored: set[int] = set()  # places of the queue
         self.breaches: list[str] = []
         self.kills = 0
+        self.trimmed = 0  # where the journal began at last
         self._under_way: dict[object, Unit] = {}
         self._number = 0
+        self._acknowledged: set[int] = set()  # as the journal said below `_read`, which may be trimmed by now
+        self._read = 0
         self._open()
 
     def _open(self) -> None:
@@ -94,9 +104,11 @@ class Trade:
             if self.random.random() < 0.08:
                 self._kill()
             self._log.faults = NONE
+            self._follow()
         until_ms = self.world.now_ms() + PATIENCE_MS
         while self._under_way and self.world.now_ms() < until_ms:
             self._turn()
+            self._follow()
         for unit in self._under_way.values():
             self.breaches.append(f"unit {self.units.index(unit)} was never answered")
         self._kill()
@@ -172,27 +184,36 @@ class Trade:
     def _kill(self) -> None:
         """What was under way is done or not, as a whole."""
         self._log.faults = NONE
+        self._follow()
         self.gateway.kill()
         self.kills += 1
+        self.trimmed = max(self.trimmed, self._log.bounds("u.journal", 0)[0])
         self._under_way.clear()
         self._open()
 
     # -- the end
 
     def _look(self) -> Found:
+        self._follow()
         found = Found(left={*self.consumer.drain()})
+        self._follow()
+        found.acknowledged = self._acknowledged
         for name in OUTPUTS:
             for value in self._log.read_range(f"u.node.{name}", 0, 0, 100_000).values:
                 found.stored[name, bytes(value or b"")] += 1
+        found.first = {at: self._log.bounds("u.node.orders", at)[0] for at in range(self.queue.partitions)}
+        return found
+
+    def _follow(self) -> None:
+        """Read the journal on, before it is trimmed."""
         partitions = {part.store: part.partition for part in self.queue.parts}
-        for _, record in tail(self._log, "u.journal", 0):
+        for offset, record in tail(self._log, "u.journal", self._read):
+            self._read = offset + 1
             for entry in record["entries"]:
                 if (entry["node"], entry["operation"]) == ("orders", "acknowledge"):
+                    at = partitions[entry["store"]]
                     for first, last, *_ in entry["runs"]:
-                        at = partitions[entry["store"]]
-                        found.acknowledged.update(place(at, eid) for eid in range(first, last + 1))
-        found.first = {at: self._log.bounds("u.node.orders", at)[0] for at in partitions.values()}
-        return found
+                        self._acknowledged.update(place(at, eid) for eid in range(first, last + 1))
 
     def _judge(self, found: Found) -> list[str]:
         breaches = []
