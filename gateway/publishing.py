@@ -100,14 +100,15 @@ class PublishingLink:
         if transfers.transaction is None and self._publish_column(transfers, first_seq, size_bytes):
             return
         keys, values = self._convert.columns(messages, first_seq)
+        refused = None in keys
         if transfers.transaction is not None:
             house.release_bytes(size_bytes)  # the transaction counts them
             post(self, keys, values, transfers, first_seq)
-        elif None in keys or _is_mixed(transfers):
+        elif refused or _is_mixed(transfers):
             self._one_by_one(keys, values, transfers, first_seq)
         else:
             self._all_at_once(keys, values, transfers, first_seq, size_bytes)  # type: ignore[arg-type]
-        if None in keys:
+        if refused:
             self._look_at_refused(keys, messages)
 
     def _look_at_refused(self, keys: list[bytes | None], messages: Sequence[bytes]) -> None:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from transformers.amqp_types import AmqpMap, DecodeError, Described, Symbol, ULong, decode
 from transformers.header import header_fields
-from transformers.sections import DELIVERY_ANNOTATIONS, FOOTER, MESSAGE_ANNOTATIONS, Offsets, section_offsets
+from transformers.sections import Offsets, section_offsets
 
 _ANYBODYS = "x-opt"
 _REJECTED = "rejected"
@@ -33,12 +33,15 @@ class AnnotationError(DecodeError):
 
 def check_annotations(message: bytes, offsets: Offsets) -> None:
     """Raises for keys that may not be."""
-    for place in (DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, FOOTER):
-        begin = offsets[place]
-        if begin >= 0:
-            end = min((offset for offset in offsets[place + 1 :] if offset >= 0), default=len(message))
-            look = _remembered if end - begin <= _REMEMBERED_BYTES else _look
-            look(message[begin:end], place == DELIVERY_ANNOTATIONS)
+    _, delivery, annotations, properties, application, body, footer = offsets
+    if annotations >= 0 or delivery >= 0:
+        end = properties if properties >= 0 else application if application >= 0 else body
+        if annotations >= 0:
+            _check(message[annotations:end], False)
+        if delivery >= 0:
+            _check(message[delivery : annotations if annotations >= 0 else end], True)
+    if footer >= 0:
+        _check(message[footer:], False)
 
 
 def fault_of(message: bytes) -> tuple[str, str] | None:
@@ -54,6 +57,13 @@ def fault_of(message: bytes) -> tuple[str, str] | None:
     except DecodeError as error:
         return MALFORMED, str(error)
     return None
+
+
+def _check(section: bytes, of_delivery: bool) -> None:
+    if len(section) <= _REMEMBERED_BYTES:
+        _remembered(section, of_delivery)
+    else:
+        _look(section, of_delivery)
 
 
 def _look(section: bytes, of_delivery: bool) -> None:
