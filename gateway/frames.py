@@ -15,6 +15,7 @@ class Frame:
     channel: int
     code: int
     fields: tuple[Any, ...]
+    octets: bytes | None = None  # to be read in its place, where an engine would not understand it as it came
 
     def field(self, index: int) -> Any:
         return self.fields[index] if index < len(self.fields) else None

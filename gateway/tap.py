@@ -6,8 +6,8 @@ reading of it loses fields (default-outcome, link capabilities, flow properties,
 its continuation: `semantics.md` 4.1, 4.4). A plain transfer has neither `more` nor a state nor `aborted`. A frame that
 no engine should see is a `Fault`.
 
-Pure bytes: no proton, no clock. May import: `gateway.frames`, `gateway.handles`, `gateway.tap_runs`,
-`transformers.amqp_types`.
+Pure bytes: no proton, no clock. May import: `gateway.frames`, `gateway.handles`, `gateway.symbolic`,
+`gateway.tap_runs`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from gateway import tap_runs
 from gateway.frames import CLOSE, DETACH, END, OPEN, TRANSFER, Fault, Frame
 from gateway.handles import Handles, unattached
+from gateway.symbolic import framed, numeric
 from transformers.amqp_types import DecodeError, Described, decode
 
 HEADER_SIZE: Final = 8
@@ -39,6 +40,7 @@ _ID = struct.Struct(">I").unpack_from
 _ALL: Final = 0xFFFFFFFF
 _ROLE_END: Final = 15  # in a frame with a disposition
 _NO_LINK: Final = (-1, -1)
+_SHORT_STATE: Final = 38  # octets; a disposition that names its state by a symbol takes 40 at least
 _FLOW_HANDLE: Final = 4  # its position in a flow
 _MORE: Final = 5  # its position in a transfer
 _TRANSFER_PLAIN_FIELDS: Final = _MORE
@@ -112,7 +114,11 @@ class Tap:
                 if head == _TRANSFER8 and first == link_first and channel == link_channel and counts & 0xFF <= _MORE:
                     position += size
                     continue
-                if head == _DISPOSITION8 and first >> 8 == _TRUE:
+                if (
+                    head == _DISPOSITION8
+                    and first >> 8 == _TRUE
+                    and (size <= _SHORT_STATE or _is_numeric(data, position, size))
+                ):
                     low, high = _ids(data, position + _ROLE_END)
                     if low <= stated and position > start:  # of two states of one delivery in a push it sees one
                         yield data, start, position, None
@@ -135,7 +141,7 @@ class Tap:
                 start = position = position + size
                 continue
             alone: Alone = None
-            if size < _HEAD_SIZE or not _is_plain(data, position, kind, head, counts, first):
+            if size < _HEAD_SIZE or not _is_plain(data, position, size, kind, head, counts, first):
                 if size != (kind >> 8) * 4:  # an empty frame is a heartbeat
                     alone = self._alone(data, position, size, kind, channel)
             elif head != _DISPOSITION8 and (channel, first) != (link_channel, link_first):
@@ -159,6 +165,8 @@ class Tap:
                     yield data, position, position, alone
                     if alone.channel is None:
                         return
+                elif isinstance(alone, Frame) and alone.octets is not None:
+                    yield alone.octets, 0, len(alone.octets), alone
                 else:
                     yield data, position, start, alone
             position += size
@@ -239,15 +247,22 @@ def _ids(data: Octets, position: int) -> tuple[int, int]:
     return low, high
 
 
-def _is_plain(data: Octets, position: int, kind: int, head: int, counts: int, first: int) -> bool:
+def _is_plain(data: Octets, position: int, size: int, kind: int, head: int, counts: int, first: int) -> bool:
     if kind >> 8 != 2:
         return False
     fields = counts & 0xFF
     if head == _TRANSFER8:
         return fields <= _TRANSFER_PLAIN_FIELDS or _is_plain_transfer(data, position + 14, fields)
     if head == _DISPOSITION8:
-        return first >> 8 == _TRUE  # a receiver's; a sender's may look like a transfer to the engine
+        # A receiver's; a sender's may look like a transfer to the engine, and a state may have a name for a number.
+        return first >> 8 == _TRUE and (size <= _SHORT_STATE or _is_numeric(data, position, size))
     return head == _FLOW8 and fields <= _FLOW_PLAIN_FIELDS
+
+
+def _is_numeric(data: Octets, position: int, size: int) -> bool:
+    """No descriptor in it is a symbol, or looks like one."""
+    octets = bytes(data[position : position + size])
+    return b"\x00\xa3" not in octets and b"\x00\xb3" not in octets
 
 
 def _is_plain_transfer(data: Octets, position: int, fields: int) -> bool:
@@ -269,14 +284,19 @@ def _is_plain_transfer(data: Octets, position: int, fields: int) -> bool:
 
 
 def _decode(data: Octets, start: int, end: int, channel: int) -> Frame | Fault:
+    body = bytes(data[start:end])
     try:
-        value, _ = decode(bytes(data[start:end]))
+        value, payload = decode(body)
     except DecodeError as error:
         return Fault("malformed-performative", str(error))
+    numbered = numeric(value) if isinstance(value, Described) else None
+    if numbered is not None:
+        value = numbered
     if not isinstance(value, Described) or not isinstance(value.descriptor, int):
         return Fault("unknown-performative", f"a frame body that is no performative: {str(value)[:60]}")
     if not OPEN <= value.descriptor <= CLOSE:
         return Fault("unknown-performative", f"descriptor 0x{value.descriptor:x}")
     if not isinstance(value.value, list):
         return Fault("malformed-performative", f"performative 0x{value.descriptor:x} is no list")
-    return Frame(channel, value.descriptor, tuple(value.value))
+    octets = None if numbered is None else framed(numbered, body[payload:], channel)
+    return Frame(channel, value.descriptor, tuple(value.value), octets)
