@@ -171,8 +171,9 @@ def _mappings(argv: list[str]) -> int:
 
         return _configured(record_arguments(argv[1:]))
     from mappings.commands import main as commands_main
+    from transformers.installed import complaint_about
 
-    return commands_main(argv, sys.stdout)
+    return commands_main(argv, sys.stdout, complaint_about)
 
 
 def _reconcile(argv: list[str]) -> NoReturn:

@@ -8,7 +8,7 @@ Source: AMQP 1.0 Part 2, 2.8.14. May import: `mappings`.
 from __future__ import annotations
 
 from mappings import Decision
-from mappings.errors import shipped_errors
+from mappings.errors import IN_FORCE
 
 DESCRIPTION_BYTES_MAX = 119
 RETRY_AFTER_MS = 1000  # where the log has said nothing
@@ -34,7 +34,7 @@ def complaint(
 ) -> Complaint:
     """About what `rule` decided; `answer` is the realm's, None where it was not asked. `words`: where we know better
     than the answer what to say."""
-    errors, native = shipped_errors(), native or ""
+    errors, native = IN_FORCE.errors, native or ""
     words = words or (rule.rule.replace("-", " ") if answer is None else errors.say(answer, native))
     info: list[tuple[str, str | int]] = [("native-code", native)] if native else []
     info.append(("rule", f"{rule.table}.{rule.rule}"))

@@ -12,11 +12,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mappings import TableSet
 from native_backend.foreign import RESERVED_KEYS
 from native_backend.headers import HeadedKey
 from native_backend.octets import Octets
-from transformers import TRANSFORMERS, NativeEvent, TransformerError, event_transformer, transformer
+from transformers import TRANSFORMERS, NativeEvent, event_transformer, transformer
 from transformers.amqp_types import DecodeError
 from transformers.annotation_keys import check_annotations
 from transformers.header import header_fields
@@ -67,19 +66,6 @@ def conversion(name: str, run: str, node: str) -> Conversion:
         lambda messages, first_seq: made.transform_columns(messages, prefix, first_seq),
         None if column is None else lambda messages, first_seq: column(messages, prefix, first_seq),
     )
-
-
-def check_transformers(tables: TableSet) -> None:
-    """Can all that the tables name be made here? Raises TransformerError, a line for each that cannot."""
-    told = []
-    for rule in tables.classify.rules:
-        if rule.transformer is not None and rule.transformer not in TRANSFORMERS:
-            try:
-                event_transformer(rule.transformer)
-            except TransformerError as error:
-                told.append(f"{rule.place or 'classify.yaml'}: rule {rule.id}: {error}")
-    if told:
-        raise TransformerError("\n".join(told))
 
 
 class EventColumns:

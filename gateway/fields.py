@@ -285,7 +285,8 @@ FIELDS: tuple[Field, ...] = (
         "mappings.dir",
         text("a path", "tables-of-ours"),
         None,
-        "a directory with tables/, relative to this file; without it the shipped tables",
+        "a directory with tables/, and errors.yaml for native errors of its own, relative to this file; without it the"
+        " shipped ones",
     ),
     Field(
         "nodes.create_on_attach",

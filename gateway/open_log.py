@@ -1,6 +1,7 @@
-"""The log that a configuration names, opened. Raises `LogError` (or `sqlite3.Error` from the embedded one).
+"""The log that a configuration names, opened, with its native errors in force. Raises `LogError` (or `sqlite3.Error`
+from the embedded one), and `MappingProblems` with what is wrong with errors.yaml.
 
-May import: `gateway.settings`, `native_backend.log`, `native_backend.logs`, `native_backend.retrying`.
+May import: `gateway.settings`, `mappings`, `native_backend.log`, `native_backend.logs`, `native_backend.retrying`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.settings import EmbeddedRealm, Settings
+from mappings import MappingProblems
+from mappings.errors import IN_FORCE, usable_errors_of
 from native_backend.log import Log
 
 if TYPE_CHECKING:
@@ -19,6 +22,10 @@ def open_log(settings: Settings, retries: Retries | None = None) -> Log:
     is counted."""
     from native_backend import logs
 
+    errors, problems = usable_errors_of(settings.mappings.directory)
+    if problems:
+        raise MappingProblems(problems)
+    IN_FORCE.use(errors)
     realm = settings.realm
     if isinstance(realm, EmbeddedRealm):
         return logs.open_embedded(realm.path)

@@ -22,7 +22,7 @@ from gateway.doorkeeper import Doorkeeper
 from gateway.entrance import Entrance, sasl_server
 from gateway.gateway import Gateway
 from gateway.listening import Listening
-from gateway.reload import Reload, Signature
+from gateway.reload import Reload
 from gateway.roster import Roster
 from native_backend.access import Subject
 
@@ -48,11 +48,10 @@ STREAM_MESSAGES = (
 class Server:
     """The loop around a gateway."""
 
-    def __init__(self, gateway: Gateway, seen: Signature | None = None, admin: socket.socket | None = None) -> None:
+    def __init__(self, gateway: Gateway, reload: Reload, admin: socket.socket | None = None) -> None:
         """`admin`: where pages for those who watch are asked for."""
         self.gateway = gateway
         self._admin = admin
-        self._seen = seen  # of the tables' files, before they were read
         self.ports: dict[Connection, Port] = {}
         self.waiting: dict[Port, None] = {}  # those with less than a turn's worth, until the next tick
         self.loop: asyncio.AbstractEventLoop
@@ -63,7 +62,7 @@ class Server:
         self.doorkeeper: Doorkeeper
         self.roster: Roster
         self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
-        self.reload: Reload
+        self.reload = reload
         self.listening: Listening
         gateway.on_pressure = self._on_pressure
         gateway.on_broken = self._on_broken
@@ -99,7 +98,6 @@ class Server:
         self.roster = Roster(self.gateway, self.doorkeeper, self.password_checks)
         self.listening = Listening(self.gateway, self.password_checks, lambda: Port(self))
         listeners = await self.listening.open(loop)
-        self.reload = Reload(self.gateway, self._seen)
         self._tick()
         return listeners
 

@@ -1,6 +1,6 @@
 """`realmgate serve`: from a configuration to the exit code. What exists once in a process is made here, in order.
 
-May import: `gateway`, `mappings`, `native_backend`.
+May import: `gateway`, `mappings`, `native_backend`, `transformers`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ import time
 import uvloop
 
 from gateway.arena import use_one_arena
-from gateway.conversion import check_transformers
+from gateway.checker import Checker
 from gateway.gateway import Gateway
 from gateway.opening import Progress, open_realm
-from gateway.reload import signature_of
+from gateway.reload import Reload, signature_of
 from gateway.server import Server
 from gateway.settings import Settings
-from mappings import load_tables
+from mappings import MappingProblems, TableSet, load_tables
+from mappings.classify_file import unusable_transformers
+from mappings.errors import usable_errors_of
 from native_backend.clock import SystemClock
 from native_backend.realm import Realm
+from transformers.installed import complaint_about
 
 log = logging.getLogger("realmgate.serving")
 
@@ -38,8 +41,7 @@ def serve(settings: Settings) -> int:
     clock = SystemClock()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it means a reload: not the end of who waits for a realm
     seen = signature_of(settings.mappings.directory)
-    tables = load_tables(settings.mappings.directory, settings.mappings.profile)
-    check_transformers(tables)
+    tables = _load(settings)
     run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"
     admin = _listen_for_admins(settings)
     realm = _open_realm(settings, run, clock, admin)
@@ -47,8 +49,22 @@ def serve(settings: Settings) -> int:
     gateway.store_tables()
     gc.freeze()  # what is here now stays; and cycles are rare on the hot path, so look for them seldom
     gc.set_threshold(100_000, 20, 100)
+    checker = Checker()
+    if settings.mappings.directory is not None:
+        checker.start()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(Server(gateway, seen, admin).run())
+        return runner.run(Server(gateway, Reload(gateway, seen, checker), admin).run())
+
+
+def _load(settings: Settings) -> TableSet:
+    """The tables. Raises MappingProblems, also about transformers and native errors (`open_log` uses these)."""
+    directory = settings.mappings.directory
+    tables = load_tables(directory, settings.mappings.profile)
+    problems = usable_errors_of(directory)[1]
+    problems += unusable_transformers(tables.classify, complaint_about)
+    if problems:
+        raise MappingProblems(problems)
+    return tables
 
 
 def _listen_for_admins(settings: Settings) -> socket.socket | None:

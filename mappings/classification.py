@@ -33,6 +33,7 @@ class Naming:
     because: str = ""
     sources: tuple[str, ...] = ()
     place: str = ""  # FILE:LINE
+    transformer_place: tuple[str, int, int] = ("", 0, 0)  # file, line, column of that word
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,15 @@
         source: 3.6
 
 No name may match two rules; where one would, the problem names both patterns, the place of both, and such a name. A
-directory without the file classifies nothing. Source: docs/tables-vocabulary.md. May import: the standard library,
+directory without the file classifies nothing. Whether a transformer can be made is known above this room
+(`unusable_transformers`). Source: docs/tables-vocabulary.md. May import: the standard library,
 `mappings`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -37,6 +39,14 @@ _KEYS = ("id", "names", "unless", "node_class", "transformer", "because", "sourc
 _OPTIONAL = ("unless", "node_class", "transformer")
 _WORD = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _TRANSFORMER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # none, basic, complete, or the name of an entry point
+
+Complaint = tuple[str, str]  # what is wrong, and what to do
+Complain = Callable[[str], Complaint | None]  # name of a transformer -> why it cannot be used; None: it can
+
+
+def nothing_to_say(_: str) -> Complaint | None:
+    """Of transformers, where nobody knows them."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,17 @@ def read_classification(path: Path) -> tuple[Classification, list[Problem]]:
     document, problems = load_document(path)
     found = _FileReader(str(path), problems).read(document.root) if document.readable else Classification()
     return found, sorted(problems, key=lambda problem: (problem.line, problem.column))
+
+
+def unusable_transformers(classification: Classification, complain: Complain) -> list[Problem]:
+    """What the rules name and what cannot be made here."""
+    problems = []
+    for rule in classification.rules:
+        said = None if rule.transformer is None else complain(rule.transformer)
+        if said is not None:
+            file, line, column = rule.transformer_place
+            problems.append(Problem(file, line, f"rule {rule.id}: {said[0]}", said[1], column))
+    return problems
 
 
 class _FileReader(Shapes):
@@ -126,7 +147,9 @@ class _FileReader(Shapes):
             return None
         self._patterns += [_Pattern(name, tuple(unless), item, number) for name, item in names.items()]
         place = f"{self.file}:{node.line}"
-        return Naming(rule_id, tuple(names), tuple(unless), node_class, transformer, because, sources, place)
+        at = fields.get("transformer", node)
+        written = (at.file, at.line, at.column)
+        return Naming(rule_id, tuple(names), tuple(unless), node_class, transformer, because, sources, place, written)
 
     def _word(self, node: Node, what: str) -> str:
         word = self.text(node)

@@ -1,6 +1,7 @@
 """`realmgate mappings check | test | explain | expand | diff`: what an operator does with tables without a gateway.
 
-    check [DIR] [--format text|json|github]      every table, scenario and expanded table; all problems at once
+    check [DIR] [--format text|json|github]      every table, transformer that is named, native error, scenario and
+                                                 expanded table; all problems at once
     test [DIR] [--least PERCENT]                 the scenarios, and which rules none of them reaches
     explain [DIR] [TABLE] [AXIS=VALUE ...]       which rule decides, and why; open axes: what each value leads to;
                                                  node=NAME: of which class a node is, too; code=CODE [moment=MOMENT]:
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import TextIO
 
 from mappings import revisions
+from mappings.classify_file import Complain, nothing_to_say
 from mappings.difference import compare, write_groups
 from mappings.error_table import TABLE as ERROR
 from mappings.errors import errors_of
@@ -36,14 +38,15 @@ from mappings.vocabulary import DEFAULT_PROFILE, NODE_CLASS, PROFILES, TABLES
 from mappings.yaml_lines import Problem
 
 
-def main(argv: list[str], out: TextIO) -> int:
-    """Run one command, writing to `out`. argparse leaves by `SystemExit` for --help and for a wrong command line."""
+def main(argv: list[str], out: TextIO, complain: Complain = nothing_to_say) -> int:
+    """Run one command, writing to `out`. `complain`: of transformers, which this room does not know. argparse leaves by
+    `SystemExit` for --help and for a wrong command line."""
     arguments = _parser().parse_args(argv)
     if arguments.command == "explain":
         return _explain(arguments, out)
     directory = Path(arguments.directory) if arguments.directory else SHIPPED
     if arguments.command == "check":
-        return _check(directory, arguments.format, out)
+        return _check(directory, arguments.format, out, complain)
     if arguments.command == "test":
         return _test(directory, arguments.least, out)
     if arguments.command == "diff":
@@ -78,8 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _check(directory: Path, form: str, out: TextIO) -> int:
-    found = inspect(directory)
+def _check(directory: Path, form: str, out: TextIO, complain: Complain) -> int:
+    found = inspect(directory, complain)
     problems = [*found.problems, *found.verdict.problems, *found.verdict.missed, *found.stale]
     problems += _stale_schemas(directory)
     if problems or form != "text":

@@ -1,8 +1,8 @@
 """Native errors as data: `errors.yaml`, read strictly. What a code of the log means to the realm, how far it reaches,
 whether asking again helps, and what to say about it. Which condition a peer gets for it is decided by the tables.
 
-    ERRORS.of("kafka", "MSG_SIZE_TOO_LARGE").cause          # too-large
-    ERRORS.say("too-large", "MSG_SIZE_TOO_LARGE")           # what to do, for a description
+    IN_FORCE.errors.of("kafka", "MSG_SIZE_TOO_LARGE").cause     # too-large
+    IN_FORCE.errors.say("too-large", "MSG_SIZE_TOO_LARGE")      # what to do, for a description
 
 Errors: `MappingProblems` with everything that is wrong with the file.
 May import: the standard library, `mappings`.
@@ -10,10 +10,12 @@ May import: the standard library, `mappings`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from mappings.causes import CAUSES
 from mappings.table_set import SHIPPED, MappingProblems
@@ -44,9 +46,15 @@ class NativeError:
 class Errors:
     """Every code of every log, and the realm's own answers."""
 
-    def __init__(self, codes: Mapping[str, Mapping[str, NativeError]], answers: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        codes: Mapping[str, Mapping[str, NativeError]],
+        answers: Mapping[str, str],
+        no_error: Mapping[str, Collection[str]] = MappingProxyType(dict.fromkeys(LOGS, ())),
+    ) -> None:
         self.codes = codes  # log -> name of the code -> what it is
         self.answers = answers
+        self.no_error = no_error  # log -> codes that say that all is well
         self._names = {name: error for of_log in codes.values() for name, error in of_log.items()}
 
     def of(self, log: str, name: str) -> NativeError | None:
@@ -62,6 +70,41 @@ class Errors:
         error = self.named(native)
         return error.say if error is not None else self.answers.get(answer, answer)
 
+    def document(self) -> dict[str, Any]:
+        """For another process: what `read` reads."""
+        of_error: dict[NativeError, dict[str, list[str]]] = {}
+        for log, codes in self.codes.items():
+            for code, error in codes.items():
+                of_error.setdefault(error, {name: [] for name in LOGS})[log].append(code)
+        return {"errors": [{**asdict(error), **of_error[error]} for error in of_error], "answers": dict(self.answers)}
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Errors:
+        codes: dict[str, dict[str, NativeError]] = {log: {} for log in LOGS}
+        for item in document["errors"]:
+            error = NativeError(**{key: value for key, value in item.items() if key not in LOGS})
+            for log in LOGS:
+                codes[log].update(dict.fromkeys(item[log], error))
+        return cls(codes, document["answers"])
+
+
+class InForce:
+    """Those by which this process goes: the shipped ones, until others are put in force. Any thread may look."""
+
+    def __init__(self) -> None:
+        self._errors: Errors | None = None
+
+    @property
+    def errors(self) -> Errors:
+        return self._errors or shipped_errors()
+
+    def use(self, errors: Errors | None) -> None:
+        """From now on; None: the shipped ones."""
+        self._errors = errors
+
+
+IN_FORCE = InForce()
+
 
 def load_errors(path: Path) -> Errors:
     """Read the file, or raise all that is wrong with it."""
@@ -69,6 +112,7 @@ def load_errors(path: Path) -> Errors:
     root = document.root
     codes: dict[str, dict[str, NativeError]] = {log: {} for log in LOGS}
     answers: dict[str, str] = {}
+    no_error: dict[str, list[str]] = {log: [] for log in LOGS}
     if document.readable and _shaped(root, problems):
         places: dict[str, int] = {}
         for item in root["errors"].sequence():
@@ -77,12 +121,11 @@ def load_errors(path: Path) -> Errors:
                 for code in _codes(item, log, places, problems):
                     if error is not None:
                         codes[log][code] = error
-        for log in LOGS:
-            _codes(root["no_error"], log, places, problems)
+        no_error = {log: _codes(root["no_error"], log, places, problems) for log in LOGS}
         answers = {name: _say(node, problems) for name, node in root["answers"].items()}
     if problems:
         raise MappingProblems(sorted(problems, key=lambda problem: (problem.line, problem.column)))
-    return Errors(codes, answers)
+    return Errors(codes, answers, no_error)
 
 
 def _shaped(root: Node, problems: list[Problem]) -> bool:
@@ -142,16 +185,39 @@ def _say(node: Node, problems: list[Problem]) -> str:
     return text
 
 
-def errors_of(directory: Path) -> tuple[Errors, list[Problem]]:
-    """Those of DIRECTORY, where it has some of its own, else the shipped ones; or what is wrong with them. The gateway
-    knows the shipped ones only: others are to be looked at."""
-    path = directory / FILE
-    if not path.is_file():
+def errors_of(directory: Path | None) -> tuple[Errors, list[Problem]]:
+    """Those of DIRECTORY, where it has some of its own, else the shipped ones; or what is wrong with them."""
+    path = (directory or SHIPPED) / FILE
+    if directory is None or not path.is_file():
         return shipped_errors(), []
     try:
         return load_errors(path), []
     except MappingProblems as error:
         return Errors({log: {} for log in LOGS}, {}), error.problems
+
+
+def usable_errors_of(directory: Path | None) -> tuple[Errors, list[Problem]]:
+    """The same for a realm to go by: they say of every code that the shipped ones know, for what nobody speaks of would
+    be unexpected."""
+    errors, problems = errors_of(directory)
+    if directory is not None and not problems and errors is not shipped_errors():
+        problems = _left_out(errors, directory / FILE)
+    return errors, problems
+
+
+def _left_out(errors: Errors, path: Path) -> list[Problem]:
+    """What only the shipped file speaks of: a release has brought it, or it was deleted."""
+    shipped, problems = shipped_errors(), []
+    for log in LOGS:
+        missing = sorted(shipped.codes[log].keys() - errors.codes[log].keys() - {*errors.no_error[log]})
+        if missing:
+            few = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+            remedy = "copy what the shipped errors.yaml says of them"
+            problems.append(Problem(str(path), 1, f"codes of {log} are missing: {few}", remedy))
+    missing = sorted(shipped.answers.keys() - errors.answers.keys())
+    if missing:
+        problems.append(Problem(str(path), 1, f"answers are missing: {', '.join(missing)}", "copy the shipped ones"))
+    return problems
 
 
 @cache

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mappings.check import check_table
-from mappings.errors import errors_of
+from mappings.classify_file import Complain, nothing_to_say, unusable_transformers
+from mappings.errors import usable_errors_of
 from mappings.expand import check_expanded
 from mappings.load import load_directory
 from mappings.rules import RuleBook
@@ -33,16 +34,17 @@ class Inspection:
     stale: list[Problem]  # of the expanded tables
 
 
-def inspect(directory: Path) -> Inspection:
-    """Read, check, compile and test DIRECTORY."""
+def inspect(directory: Path, complain: Complain = nothing_to_say) -> Inspection:
+    """Read, check, compile and test DIRECTORY. `complain`: of transformers."""
     tables, problems = load_directory(directory / "tables")
+    problems += unusable_transformers(tables.classification, complain)
     sound = RuleBook(tables.classification)
     for name, table in tables.items():
         found = check_table(table)
         problems.extend(found)
         if not found:
             sound[name] = table
-    errors, wrong = errors_of(directory)
+    errors, wrong = usable_errors_of(directory)
     problems += wrong
     sets = compile_all(sound)
     verdict = run_scenarios(directory / "scenarios", sound, sets)

@@ -1,22 +1,18 @@
-"""Loading in a process of its own: `python -m mappings.loading` reads a line of JSON, `{"directory", "profile"}`, and
-answers with one, `{"document": {...}}` (the expanded tables) or `{"problems": [...]}`; until its input ends.
-
-A gateway asks it to read and check tables while it serves: beside its loop, and beside its interpreter. Files that have
-not changed since they were found sound are not read into rules again.
-May import: the standard library, `mappings`.
+"""Loading again and again, for a process that a gateway asks (`gateway/table_loading.py`): files that have not changed
+since they were found sound are not read into rules again. May import: the standard library, `mappings`.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 from mappings.check import check_table
 from mappings.classify_file import TABLE as CLASSIFY
-from mappings.classify_file import load_classification
+from mappings.classify_file import Complain, load_classification, nothing_to_say, unusable_transformers
 from mappings.compile import compile_table
+from mappings.errors import FILE as ERRORS
+from mappings.errors import Errors, shipped_errors, usable_errors_of
 from mappings.load import load_table
 from mappings.table_set import SHIPPED, MappingProblems, digest_of, document_of, expanded_part, load_tables
 from mappings.vocabulary import TABLES
@@ -26,16 +22,21 @@ from mappings.yaml_lines import Problem
 class Loader:
     """Remembers, of each file, the octets that it held, the classes that it could name, and what they expanded to."""
 
-    def __init__(self) -> None:
+    def __init__(self, complain: Complain = nothing_to_say) -> None:
+        """`complain`: of transformers."""
+        self._complain = complain
+        self._errors: tuple[bytes | None, Errors] = None, shipped_errors()
         self._known: dict[tuple[Path, str], tuple[tuple[object, ...], dict[str, Any]]] = {}
 
     def answer(self, directory: Path | None, profile: str) -> dict[str, Any]:
-        """The document or the problems, as `load_tables` would have them."""
+        """The document and the native errors, or the problems, as `load_tables` and `usable_errors_of` have them."""
         folder = (directory or SHIPPED) / "tables"
         try:
             if {path.stem for path in folder.glob("*.yaml")} - {CLASSIFY} != TABLES.keys():
-                return {"document": load_tables(directory, profile).expanded()}
-            classification, problems = load_classification(folder)
+                return {"document": load_tables(directory, profile).expanded(), "errors": None}
+            errors, problems = self._read_errors(directory)
+            classification, found = load_classification(folder)
+            problems += found + unusable_transformers(classification, self._complain)
             classes = classification.node_classes
             for name in TABLES:
                 problems += self._read(folder / f"{name}.yaml", profile, classes)
@@ -47,7 +48,18 @@ class Loader:
             return {"problems": [f"{problem.place}: {problem.said}" for problem in problems]}
         parts = {name: self._known[folder / f"{name}.yaml", profile][1] for name in TABLES}
         document = document_of(profile, classification, parts)
-        return {"document": {"digest": digest_of(document), **document}}
+        own = None if errors is shipped_errors() else errors.document()
+        return {"document": {"digest": digest_of(document), **document}, "errors": own}
+
+    def _read_errors(self, directory: Path | None) -> tuple[Errors, list[Problem]]:
+        path = (directory or SHIPPED) / ERRORS
+        before = path.read_bytes() if directory is not None and path.is_file() else None
+        if self._errors[0] == before:
+            return self._errors[1], []
+        errors, problems = usable_errors_of(directory)
+        if not problems and before is not None and path.read_bytes() == before:
+            self._errors = before, errors
+        return errors, problems
 
     def _read(self, path: Path, profile: str, classes: tuple[str, ...]) -> list[Problem]:
         before = path.read_bytes()
@@ -63,17 +75,3 @@ class Loader:
             read = (before, classes) if path.read_bytes() == before else ()  # changed under us: not to be remembered
             self._known[path, profile] = read, expanded_part(compile_table(table, table.profiles[profile]))
         return problems
-
-
-def main() -> None:
-    loader = Loader()
-    for line in sys.stdin:
-        question = json.loads(line)
-        directory = Path(question["directory"]) if question["directory"] else None
-        said = loader.answer(directory, question["profile"])
-        sys.stdout.write(json.dumps(said, separators=(",", ":")) + "\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

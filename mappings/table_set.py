@@ -14,7 +14,7 @@ from typing import Any
 
 from mappings.check import check_table
 from mappings.classification import Classification
-from mappings.compile import Origin, Slice, Table, compile_table, table_of
+from mappings.compile import Origin, Slice, Table, compile_table, table_in_steps
 from mappings.load import load_directory
 from mappings.rules import RuleBook
 from mappings.vocabulary import DEFAULT_PROFILE, NODE_CLASS, PROFILES
@@ -69,12 +69,14 @@ class TableSet:
 
     @classmethod
     def read_in_steps(cls, document: Mapping[str, Any]) -> Iterator[TableSet | None]:
-        """The same, a table at a time, so that others may have their turn in between: None until it is whole."""
+        """The same, some cells at a time, so that others may have their turn in between: None until it is whole."""
         origin = Origin(document["profile"], document["digest"])
         tables: dict[str, Table] = {}
         for name, part in document["tables"].items():
-            tables[name] = table_of(name, part, origin)
-            yield None
+            for table in table_in_steps(name, part, origin):
+                if table is not None:
+                    tables[name] = table
+                yield None
         yield cls(document["profile"], tables, origin, document, Classification.read(document.get("classify")))
 
     def for_node(self, name: str) -> NodeTables:

@@ -24,7 +24,7 @@ from tenacity import (
     wait_exponential,
 )
 
-from mappings.errors import shipped_errors
+from mappings.errors import IN_FORCE
 from native_backend.limits import RealmLimits
 from native_backend.log import LogError
 
@@ -38,7 +38,7 @@ def job_code(error: BaseException) -> str | None:
     if not isinstance(error, LogError) or error.failure.cause != "unavailable":
         return None
     code = error.failure.code
-    native = shipped_errors().named(code)
+    native = IN_FORCE.errors.named(code)
     return (code or error.failure.cause) if native is None or native.retry == "inside" else None
 
 

@@ -7,8 +7,8 @@ broken harms nobody who does not use it. May import: the standard library, `tran
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from transformers.complete import Complete
 from transformers.events import GROUP, EventTransformer
@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 COMPLETE = "complete"
 _RESERVED = ("none", "basic", COMPLETE)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_loaded: dict[str, tuple[EntryPoint, Callable[[], object]]] = {}  # looking up reads what is installed: milliseconds
 
 
 class TransformerError(Exception):
     """A transformer cannot be used; the words say why and what to do."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(f"{message}; {remedy}")
+        self.message, self.remedy = message, remedy
 
 
 def user_names() -> list[str]:
@@ -30,21 +35,52 @@ def user_names() -> list[str]:
     return sorted({point.name for point in _points()} - set(_RESERVED))
 
 
+def complaint_about(name: str) -> tuple[str, str] | None:
+    """Why no transformer of this name can be made here, and what to do; None: one can. What is installed is looked up
+    anew."""
+    if name in _RESERVED:
+        return None
+    try:
+        point = _point(name)
+        _made(point, _load(point))
+    except TransformerError as error:
+        return error.message, error.remedy
+    return None
+
+
 def event_transformer(name: str) -> EventTransformer:
     """A new one. Raises TransformerError."""
     if name == COMPLETE:
         return Complete()
+    return _made(*_found(name))
+
+
+def is_loaded(name: str) -> bool:
+    """Nothing needs to be looked up or imported to make one."""
+    return name in _RESERVED or name in _loaded
+
+
+def _found(name: str) -> tuple[EntryPoint, Callable[[], object]]:
+    """The entry point and its class, which is imported once in a process."""
+    known = _loaded.get(name)
+    if known is None:
+        point = _point(name)
+        known = _loaded[name] = point, _load(point)
+    return known
+
+
+def _point(name: str) -> EntryPoint:
     found = [] if name in _RESERVED else [point for point in _points() if point.name == name]
     if not found or not _NAME.fullmatch(name):
         known = ", ".join((*_RESERVED, *user_names()))
         raise TransformerError(
-            f"no transformer is called {name!r} (there are {known}): install the distribution that has it as an entry"
-            f" point of {GROUP}; a name is made of a-z, 0-9 and -"
+            f"no transformer is called {name!r} (there are {known})",
+            f"install the distribution that has it as an entry point of {GROUP}; a name is made of a-z, 0-9 and -",
         )
     if len(found) > 1:
         owners = " and ".join(sorted(map(_owner, found)))
-        raise TransformerError(f"transformer {name!r} comes from {owners}: remove one of them")
-    return _made(found[0])
+        raise TransformerError(f"transformer {name!r} comes from {owners}", "remove one of them")
+    return found[0]
 
 
 def _points() -> Iterable[EntryPoint]:
@@ -53,19 +89,34 @@ def _points() -> Iterable[EntryPoint]:
     return entry_points(group=GROUP)
 
 
-def _made(point: EntryPoint) -> EventTransformer:
-    where = f"transformer {point.name!r} ({point.value}, of {_owner(point)})"
+def _load(point: EntryPoint) -> Callable[[], object]:
     try:
-        made = point.load()()
-    except Exception as error:  # whatever the class of a user raises is told, and nothing starts
-        raise TransformerError(
-            f"{where} cannot be made: {type(error).__name__}: {error}; mend it, or do not name it"
-        ) from error
+        loaded: Callable[[], object] = point.load()
+    except Exception as error:  # whatever the module of a user raises is told, and nothing starts
+        raise _unmade(point, error) from error
+    return loaded
+
+
+def _made(point: EntryPoint, make: Callable[[], object]) -> EventTransformer:
+    try:
+        made: Any = make()
+    except Exception as error:  # the same of its class
+        raise _unmade(point, error) from error
+    where = _where(point)
     missing = [method for method in ("event", "message") if not callable(getattr(made, method, None))]
     if missing:
-        raise TransformerError(f"{where} has no method {' and no method '.join(missing)}: see EventTransformer")
+        raise TransformerError(f"{where} has no method {' and no method '.join(missing)}", "see EventTransformer")
     transformer: EventTransformer = made
     return transformer
+
+
+def _unmade(point: EntryPoint, error: Exception) -> TransformerError:
+    said = f"{type(error).__name__}: {error}"
+    return TransformerError(f"{_where(point)} cannot be made: {said}", "mend it, or do not name it")
+
+
+def _where(point: EntryPoint) -> str:
+    return f"transformer {point.name!r} ({point.value}, of {_owner(point)})"
 
 
 def _owner(point: EntryPoint) -> str:

@@ -3,12 +3,16 @@ cannot be made is refused before anything starts, and when tables are loaded ane
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from mappings.loading import Loader
 from mappings.table_set import SHIPPED
 from native_backend.headers import HeadedKey
 from native_backend.logs import open_embedded
@@ -16,6 +20,7 @@ from tests.gateway_process import embedded_realm, make_gateway
 from tests.transformers.plugins import install
 from tests.wire import frames
 from tests.wire.peer import Peer
+from transformers.installed import complaint_about
 
 RULES = """table: classify
 node_classes: [default]
@@ -56,7 +61,7 @@ def test_nodes_have_the_transformer_of_their_rule(
     tables.write_text(RULES + rule("rich", "nowhere"))
     assert house.process is not None
     house.process.send_signal(signal.SIGHUP)
-    house.await_log("rule rich-nodes: no transformer is called 'nowhere'")
+    house.await_log("classify.yaml:6:18: rule rich-nodes: no transformer is called 'nowhere'")
     for handle, node in enumerate(("rich.a", "plain.a", "loud.a", "other")):
         with Peer(house.port) as peer:
             peer.consumer(node, credit=1, name=f"s{handle}")
@@ -80,5 +85,36 @@ def test_a_transformer_that_cannot_be_made_starts_nothing(tmp_path: Path, tables
     house = make_gateway(tmp_path, embedded_realm(tmp_path), mappings={"dir": "mappings"})
     house.launch()
     assert house.await_exit() == 2
-    assert "classify.yaml:4: rule rich-nodes: no transformer is called 'nowhere'" in house.log()
+    assert "classify.yaml:6: rule rich-nodes: no transformer is called 'nowhere'" in house.log()
     assert not (tmp_path / "realm").exists()
+
+
+@pytest.mark.parametrize(
+    ("transformer", "said"),
+    [
+        ("nowhere", "no transformer is called 'nowhere' (there are none, basic, complete, broken, late)"),
+        ("broken", "transformer 'broken' (nobody_wrote:It, of distribution acme) cannot be made: ModuleNotFoundError"),
+        ("late", "transformer 'late' (acme_code:Late, of distribution acme) cannot be made: ValueError: not today"),
+    ],
+)
+def test_check_tells_where_a_transformer_is_named_that_cannot_be_made(
+    tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch, transformer: str, said: str
+) -> None:
+    plugins = install(tmp_path / "acme", broken="nobody_wrote:It", late="acme_code:Late")
+    for part in ("scenarios", "expanded"):
+        shutil.copytree(SHIPPED / part, tmp_path / "mappings" / part)
+    tables.write_text(RULES + rule("rich", "complete") + rule("odd", transformer))
+    command = [str(Path(sys.executable).with_name("realmgate")), "mappings", "check", str(tmp_path / "mappings")]
+    environment = os.environ | {"PYTHONPATH": str(plugins)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done
+    assert f"{tables}:11:18: rule odd-nodes: {said}" in done.stdout
+
+
+def test_a_reload_finds_the_place_and_changes_nothing(tmp_path: Path, tables: Path) -> None:
+    """In the process beside: a class of a user that is broken is imported there first."""
+    loader = Loader(complaint_about)
+    assert "document" in loader.answer(tables.parent.parent, "extended")
+    tables.write_text(RULES + rule("rich", "nowhere"))
+    [problem] = loader.answer(tables.parent.parent, "extended")["problems"]
+    assert problem.startswith(f"{tables}:6:18: rule rich-nodes: no transformer is called 'nowhere'")

@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 import logging
 import signal
+import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
 from gateway.limits import RELOAD_STEP_LINKS
-from mappings import TableSet, load_tables
+from mappings import Decision, TableSet, load_tables
+from mappings import compile as compiling
+from mappings.compile import STEP_CELLS
+from mappings.errors import IN_FORCE
 from mappings.loading import Loader
+from mappings.table_set import SHIPPED
 from mappings.vocabulary import PROFILES
 from tests.conftest import StartGateway
 from tests.gateway.reloading import ACCEPTED, BAD, MESSAGE, RELEASED, Folder, reload_once, run
@@ -160,8 +167,9 @@ def test_a_bad_file_changes_nothing_and_is_logged_once(
 def test_a_checker_that_dies_is_told_and_the_next_one_is_asked(house: TcpHouse, folder: Folder) -> None:
     reload_once(house)
     reload = house.server.reload
-    assert reload._process is not None
-    reload._process.kill()
+    process = reload.checker.process
+    assert process is not None
+    process.kill()
     folder.write(RELEASED)
     reload_once(house)
     if reload.problems:  # it was asked before its end was known
@@ -188,6 +196,106 @@ def test_a_process_reloads_on_sighup_and_on_a_changed_file(gateway: StartGateway
         assert process.process is not None
         process.process.send_signal(signal.SIGHUP)
         until("accepted")
+
+
+def test_the_loop_starts_no_process(house: TcpHouse, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To start one holds a thread up for tens of milliseconds: the first is started before the loop, others by a
+    thread."""
+    started: list[str] = []
+    popen = subprocess.Popen.__init__
+
+    def noted(self: Any, *arguments: Any, **named: Any) -> None:
+        started.append(threading.current_thread().name)
+        popen(self, *arguments, **named)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
+    for then in (RELEASED, ACCEPTED):
+        folder.write(then)
+        reload_once(house)
+    process = house.server.reload.checker.process
+    assert process is not None
+    process.kill()
+    process.wait()
+    folder.write(RELEASED)
+    reload_once(house)
+    assert house.server.reload.problems == []
+    assert len(started) == 2 and "house" not in started, started
+
+
+def test_a_gateway_with_tables_of_its_own_has_the_process_before_it_serves(
+    gateway: StartGateway, folder: Folder
+) -> None:
+    process = gateway("embedded", mappings={"dir": str(folder.directory)})
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    commands = [Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0") for child in children]
+    assert any(b"gateway.table_loading" in command for command in commands), commands
+
+
+def test_a_step_of_a_reload_makes_no_more_than_so_many_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = load_tables().expanded()
+    attach = document["tables"]["attach"]  # as if it spoke of twenty classes
+    attach["axes"] = {"node_class": [f"c{at}" for at in range(20)], **attach["axes"]}
+    attach["cells"] *= 20
+    made = [0]
+
+    def counted(*arguments: Any) -> Decision:
+        made[-1] += 1
+        return Decision(*arguments)
+
+    monkeypatch.setattr(compiling, "Decision", counted)
+    whole = None
+    for step in TableSet.read_in_steps(document):
+        whole = step
+        made.append(0)
+    assert isinstance(whole, TableSet) and len(whole["attach"].cells) == len(attach["cells"])
+    assert sum(made) > 20 * 500 and max(made) <= STEP_CELLS
+
+
+def test_native_errors_of_ones_own_are_in_force_and_are_reloaded(house: TcpHouse, folder: Folder) -> None:
+    path = folder.directory / "errors.yaml"
+    shipped = (SHIPPED / "errors.yaml").read_text(encoding="utf-8")
+    house.realm.answers["publish"] = "capacity-reached"  # of a realm's code SCRIPTED, which no table speaks of
+    try:
+        with Peer(house.port) as peer:
+            peer.publisher("q")
+            told = [rejected(peer)]
+            for milliseconds in (30_000, 7_000):
+                path.write_text(shipped.replace("errors:\n", f"errors:\n{QUOTA % milliseconds}", 1), encoding="utf-8")
+                reload_once(house)
+                assert house.server.reload.problems == []
+                told.append(rejected(peer))
+            path.write_text(shipped.replace("errors:\n", "errors:\n  - {id: half}\n", 1), encoding="utf-8")
+            reload_once(house)
+            assert f"{path}:" in house.server.reload.problems[0]
+            told.append(rejected(peer))
+            path.unlink()
+            reload_once(house)
+            told.append(rejected(peer))
+    finally:
+        IN_FORCE.use(None)
+    usual = ("q: " + IN_FORCE.errors.say("capacity-reached", ""), 1000)
+    ours = "q: its quota is used up; send less, or later"
+    assert told == [usual, (ours, 30_000), (ours, 7_000), (ours, 7_000), usual]
+
+
+QUOTA = """  - id: quota
+    kafka: [SCRIPTED]
+    sqlite: []
+    cause: unavailable
+    scope: link
+    retry: inside
+    retry_after_ms: %d
+    say: its quota is used up; send less, or later
+    because: "The test's realm says so."
+"""
+
+
+def rejected(peer: Peer) -> tuple[str, int]:
+    """Publishes one: with what description it is rejected, and after how long it may be sent again."""
+    peer.publish(MESSAGE)
+    error = peer.expect("disposition").field(4).value[0]
+    _, description, info = error.value
+    return description, {str(key): value for key, value in info.pairs}["retry-after-ms"]
 
 
 @pytest.mark.parametrize("profile", PROFILES)

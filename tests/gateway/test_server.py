@@ -10,6 +10,7 @@ import pytest
 import uvloop
 
 from gateway.gateway import Gateway
+from gateway.reload import Reload
 from gateway.server import Server
 
 
@@ -31,7 +32,7 @@ class _House:
 
 def _run(house: _House, work: Any) -> None:
     async def main() -> None:
-        server = Server(cast(Gateway, house))
+        server = Server(cast(Gateway, house), cast(Reload, None))
         server.loop = asyncio.get_running_loop()
         await work(server)
 

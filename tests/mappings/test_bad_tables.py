@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from mappings.check import check_table
-from mappings.classify_file import read_classification
+from mappings.classify_file import read_classification, unusable_transformers
 from mappings.load import load_table
 from mappings.table_set import SHIPPED
 from mappings.vocabulary import TABLES
 from mappings.yaml_lines import Problem
+from transformers.installed import complaint_about
 
 BAD = sorted((Path(__file__).parent / "bad").glob("*.yaml"))
 EXPECT = re.compile(r"^# expect (\d+): (.*)$", re.MULTILINE)
@@ -22,7 +23,8 @@ def problems_of(path: Path) -> list[Problem]:
     with path.open(encoding="utf-8") as file:
         named = re.search(r"^table: (\w+)", file.read(10_000), re.MULTILINE)
     if named and named[1] == "classify":
-        return read_classification(path)[1]
+        classification, found = read_classification(path)
+        return found + unusable_transformers(classification, complaint_about)
     words = TABLES.get(named[1], TABLES["default"]) if named else TABLES["default"]
     problems: list[Problem] = []
     table = load_table(path, words, problems)

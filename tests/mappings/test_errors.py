@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,21 @@ from kafka import errors as kafka_python
 
 from mappings import MappingProblems, load_tables
 from mappings.error_table import COLUMNS
-from mappings.errors import LOGS, RETRIES, SAY_BYTES_MAX, SCOPES, load_errors, shipped_errors
+from mappings.errors import (
+    IN_FORCE,
+    LOGS,
+    RETRIES,
+    SAY_BYTES_MAX,
+    SCOPES,
+    Errors,
+    load_errors,
+    shipped_errors,
+    usable_errors_of,
+)
 from mappings.table_set import SHIPPED
 from mappings.vocabulary import PROFILES, TABLES
-from native_backend.logs.kafka.causes import CAUSES, TRANSIENT
-from native_backend.logs.sqlite.commit import CERTAINLY_NOT_DONE
+from native_backend.logs.kafka.causes import causes_in_force, failure_of, is_asked_again
+from native_backend.logs.sqlite.commit import certainly_not_done
 
 FILE = SHIPPED / "errors.yaml"
 TEXT = FILE.read_text(encoding="utf-8")
@@ -26,7 +38,7 @@ def test_every_code_of_confluent_kafka_is_there() -> None:
     codes = {name for name in dir(KafkaError) if name.isupper() and isinstance(getattr(KafkaError, name), int)}
     assert len(codes) >= 188
     assert shipped_errors().codes["kafka"].keys() == codes - NO_ERROR
-    assert {KafkaError(code).name() for code in CAUSES} <= codes | {""}
+    assert {KafkaError(code).name() for code in causes_in_force()} <= codes | {""}
 
 
 def test_every_code_that_kafka_python_asks_again_for_is_one_that_does_no_harm() -> None:
@@ -38,8 +50,8 @@ def test_every_code_that_kafka_python_asks_again_for_is_one_that_does_no_harm() 
             and getattr(error, "retriable", False)
         ):
             code = getattr(error, "errno", None)
-            if isinstance(code, int) and code in CAUSES and CAUSES[code] not in ("not-found", "unexpected"):
-                assert code in TRANSIENT, error
+            if isinstance(code, int) and causes_in_force().get(code, "unexpected") not in ("not-found", "unexpected"):
+                assert is_asked_again(code), error
 
 
 def test_every_primary_code_of_sqlite_is_there() -> None:
@@ -53,8 +65,8 @@ def test_every_primary_code_of_sqlite_is_there() -> None:
     assert results <= known
     assert known - results <= {"SQLITE_NOLFS", "SQLITE_EMPTY"}
     assert shipped_errors().named("SQLITE_IOERR_FSYNC") is shipped_errors().of("sqlite", "SQLITE_IOERR")
-    assert sqlite3.SQLITE_FULL in CERTAINLY_NOT_DONE
-    assert sqlite3.SQLITE_IOERR not in CERTAINLY_NOT_DONE
+    assert certainly_not_done(sqlite3.SQLITE_FULL)
+    assert not certainly_not_done(sqlite3.SQLITE_IOERR)
 
 
 PRIMARY = {
@@ -154,3 +166,48 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, right: str) -> None:
     with pytest.raises(MappingProblems) as found:
         load_errors(path)
     assert any(told in problem.said and problem.file == str(path) for problem in found.value.problems), found.value
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Iterator[Errors]:
+    """A code of each log means something else, in a file of one's own."""
+    text = TEXT
+    for old, new in (
+        ("TELEMETRY_TOO_LARGE, ", ""),
+        ("[MSG_SIZE_TOO_LARGE,", "[MSG_SIZE_TOO_LARGE, TELEMETRY_TOO_LARGE,"),
+        ("sqlite: [SQLITE_FULL, ", "sqlite: ["),
+        ("sqlite: [SQLITE_TOOBIG]", "sqlite: [SQLITE_TOOBIG, SQLITE_FULL]"),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (tmp_path / "errors.yaml").write_text(text, encoding="utf-8")
+    errors, problems = usable_errors_of(tmp_path)
+    assert problems == []
+    yield errors
+    IN_FORCE.use(None)
+
+
+def test_drivers_go_by_the_errors_in_force(changed: Errors) -> None:
+    error = KafkaError(KafkaError.TELEMETRY_TOO_LARGE)
+    assert failure_of(error).cause == "unexpected"
+    IN_FORCE.use(changed)
+    assert failure_of(error).cause == "too-large"
+    assert IN_FORCE.errors.named("TELEMETRY_TOO_LARGE") is changed.named("MSG_SIZE_TOO_LARGE")
+    assert not certainly_not_done(sqlite3.SQLITE_FULL), "too-large is no cause that a COMMIT certainly refuses"
+    IN_FORCE.use(None)
+    assert failure_of(error).cause == "unexpected"
+    assert certainly_not_done(sqlite3.SQLITE_FULL)
+
+
+def test_errors_can_be_told_to_another_process(changed: Errors) -> None:
+    for errors in (changed, shipped_errors()):
+        again = Errors.read(json.loads(json.dumps(errors.document())))
+        assert again.codes == errors.codes and again.answers == errors.answers
+
+
+def test_a_file_of_ones_own_says_of_every_code(tmp_path: Path) -> None:
+    path = tmp_path / "errors.yaml"
+    path.write_text(TEXT.replace("TELEMETRY_TOO_LARGE, ", ""), encoding="utf-8")
+    [problem] = usable_errors_of(tmp_path)[1]
+    assert problem.file == str(path) and problem.message == "codes of kafka are missing: TELEMETRY_TOO_LARGE"
+    assert usable_errors_of(tmp_path / "without")[1] == [] and usable_errors_of(None)[0] is shipped_errors()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.transformers.plugins import install
-from transformers import NativeEvent, TransformerError, event_transformer, user_names
+from transformers import NativeEvent, TransformerError, event_transformer, installed, user_names
 from transformers.complete import Complete
 
 
@@ -23,6 +23,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         basic="acme_code:Shout",
     )
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(installed, "_loaded", {})  # what another test has installed
     return tmp_path
 
 
@@ -44,7 +45,7 @@ def test_a_users_class_is_made_by_its_name(path: Path) -> None:
 
 def test_what_cannot_be_made_is_told_with_its_owner_and_what_to_do(path: Path) -> None:
     assert refusal("mute") == (
-        "transformer 'mute' (acme_code:Mute, of distribution acme) has no method message: see EventTransformer"
+        "transformer 'mute' (acme_code:Mute, of distribution acme) has no method message; see EventTransformer"
     )
     assert refusal("late") == (
         "transformer 'late' (acme_code:Late, of distribution acme) cannot be made: ValueError: not today; mend it,"
@@ -57,12 +58,26 @@ def test_what_cannot_be_made_is_told_with_its_owner_and_what_to_do(path: Path) -
 @pytest.mark.parametrize("name", ["basic", "none", "Shout", "no one", ""])
 def test_an_unknown_name_is_told_with_the_known_ones(path: Path, name: str) -> None:
     assert refusal(name).startswith(
-        f"no transformer is called {name!r} (there are none, basic, complete, gone, late, lost, mute, shout): install"
+        f"no transformer is called {name!r} (there are none, basic, complete, gone, late, lost, mute, shout); install"
     )
 
 
 def test_a_name_of_two_distributions_is_refused(path: Path, tmp_path: Path) -> None:
     install(tmp_path, name="other", shout="acme_code:Shout")
     assert refusal("shout") == (
-        "transformer 'shout' comes from distribution acme and distribution other: remove one of them"
+        "transformer 'shout' comes from distribution acme and distribution other; remove one of them"
     )
+
+
+def test_what_is_loaded_is_not_looked_up_again(path: Path, tmp_path: Path) -> None:
+    """Looking up reads what is installed, which takes milliseconds, and links attach on the loop; who checks tables
+    looks anew."""
+    event_transformer("shout")
+    assert installed.is_loaded("shout") and installed.is_loaded("basic") and not installed.is_loaded("mute")
+    install(tmp_path, name="other", shout="acme_code:Shout")
+    event_transformer("shout")
+    assert installed.complaint_about("shout") == (
+        "transformer 'shout' comes from distribution acme and distribution other",
+        "remove one of them",
+    )
+    assert installed.complaint_about("complete") is None

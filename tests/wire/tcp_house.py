@@ -21,6 +21,7 @@ from typing import Any
 import orjson
 
 from gateway.gateway import Gateway
+from gateway.reload import Reload
 from gateway.server import Server
 from gateway.settings import Listen, MappingSettings
 from mappings import TableSet
@@ -51,7 +52,7 @@ class TcpHouse:
         settings = settings_of(self.tables, (Listen("127.0.0.1", 0),), {})
         settings = replace(settings, mappings=MappingSettings(self.tables.profile, self.directory))
         self.gateway = Gateway(settings, self.realm, self.tables, SystemClock())  # type: ignore[arg-type]
-        self.server = Server(self.gateway)
+        self.server = Server(self.gateway, Reload(self.gateway))
         [listener] = await self.server.open()
         self.port = listener.sockets[0].getsockname()[1]
         self._ready.set()

@@ -7,31 +7,46 @@ error object and are looked at where it is. May import: the standard library, th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import cast
 
 from confluent_kafka import KafkaError, KafkaException
 from kafka import errors as kafka_python
 
 from mappings import causes
-from mappings.errors import shipped_errors
+from mappings.errors import IN_FORCE, Errors
 from native_backend.log import Cause, Failure
 
-CODES: dict[Cause, tuple[int, ...]] = {}  # from the table of native errors (mappings/errors.yaml)
-_again: set[int] = set()
-for _name, _error in shipped_errors().codes["kafka"].items():
-    _cause, _code = cast(Cause, _error.cause), getattr(KafkaError, _name, None)
-    if _code is None:
-        continue  # another librdkafka, which does not know it yet
-    CODES[_cause] = (*CODES.get(_cause, ()), _code)
-    if _error.retry == "inside":
-        _again.add(_code)
-CAUSES: dict[int, Cause] = {code: cause for cause, codes in CODES.items() for code in codes}
-TRANSIENT: frozenset[int] = frozenset(_again)  # a control call asks again
+
+@lru_cache(maxsize=2)
+def _codes(errors: Errors) -> tuple[Mapping[int, Cause], frozenset[int]]:
+    """From the table of native errors: code -> cause, and what a control call asks again."""
+    found: dict[int, Cause] = {}
+    again = set()
+    for name, error in errors.codes["kafka"].items():
+        code = getattr(KafkaError, name, None)
+        if code is None:
+            continue  # another librdkafka, which does not know it yet
+        found[code] = cast(Cause, error.cause)
+        if error.retry == "inside":
+            again.add(code)
+    return found, frozenset(again)
+
+
+def causes_in_force() -> Mapping[int, Cause]:
+    """Of every code that the table speaks of."""
+    return _codes(IN_FORCE.errors)[0]
+
+
+def is_asked_again(code: int) -> bool:
+    """A control call that failed so is asked again."""
+    return code in _codes(IN_FORCE.errors)[1]
 
 
 def failure_of(error: KafkaError) -> Failure:
     """The failure that an error of confluent-kafka is."""
-    return Failure(CAUSES.get(error.code(), "unexpected"), error.str(), error.name())
+    return Failure(causes_in_force().get(error.code(), "unexpected"), error.str(), error.name())
 
 
 def unsent(failure: Failure) -> Failure:
@@ -52,7 +67,9 @@ def control_failure_of(error: kafka_python.KafkaError) -> Failure:
     """The failure that an exception of kafka-python is."""
     code = getattr(error, "errno", None)
     default: Cause = "unavailable" if is_transient(error) else "unexpected"
-    return Failure(CAUSES.get(code, default) if isinstance(code, int) else default, str(error), type(error).__name__)
+    return Failure(
+        causes_in_force().get(code, default) if isinstance(code, int) else default, str(error), type(error).__name__
+    )
 
 
 def is_transient(error: BaseException) -> bool:

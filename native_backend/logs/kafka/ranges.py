@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from native_backend.log import Failure, LogError, Records
-from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
+from native_backend.logs.kafka.causes import failure_in, failure_of, is_asked_again
 from native_backend.logs.kafka.entry import Entry
 from native_backend.logs.kafka.producer import bury
 from native_backend.logs.kafka.publisher import UNKNOWN
@@ -93,7 +93,7 @@ class Ranges:
             if not isinstance(error, KafkaException):
                 return None
             code = error.args[0].code()
-            may_be_there = code in TRANSIENT or (code in UNKNOWN and _is_there(consumer, topic, deadline))
+            may_be_there = is_asked_again(code) or (code in UNKNOWN and _is_there(consumer, topic, deadline))
             return str(error.args[0].name()) if may_be_there else None
 
         return self._retries.call(ask, code_of, deadline - time.monotonic())
@@ -197,7 +197,7 @@ def _read(consumer: Consumer, start: int, end: int, count_max: int, deadline: fl
                 _add(records, message)
             elif error.code() == KafkaError._PARTITION_EOF:
                 return records
-            elif error.code() not in TRANSIENT:
+            elif not is_asked_again(error.code()):
                 raise LogError(failure_of(error))
         if len(records.offsets) >= count_max:
             return Records(

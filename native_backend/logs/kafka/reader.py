@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from native_backend.headers import headed
 from native_backend.log import Failure
-from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of
+from native_backend.logs.kafka.causes import failure_in, failure_of, is_asked_again
 from native_backend.logs.kafka.settings import Config
 from native_backend.logs.kafka.watch import Sight, Watch
 
@@ -89,7 +89,7 @@ class KafkaReader:
         for message in messages:
             error = message.error()
             if error is not None:
-                if error.code() in TRANSIENT or error.retriable():
+                if is_asked_again(error.code()) or error.retriable():
                     continue
                 self._fail(error)
                 break

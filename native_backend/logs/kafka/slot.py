@@ -19,7 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from native_backend.headers import HeadedKey, record_key
 from native_backend.log import Failure, LogError, Transacted, Write
-from native_backend.logs.kafka.causes import TRANSIENT, failure_in, failure_of, unsent
+from native_backend.logs.kafka.causes import failure_in, failure_of, is_asked_again, unsent
 from native_backend.logs.kafka.producer import bury
 from native_backend.logs.kafka.publisher import UNKNOWN
 
@@ -228,6 +228,6 @@ def claim(shard: str, producer: Producer, deadline_s: float) -> Slot:
             return Slot(shard, producer)
         except KafkaException as error:
             known = error.args[0]
-            is_transient = known.retriable() or known.code() in TRANSIENT
+            is_transient = known.retriable() or is_asked_again(known.code())
             if known.fatal() or not is_transient or time.monotonic() >= deadline:
                 raise LogError(unsent(failure_in(error))) from error

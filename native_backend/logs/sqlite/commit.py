@@ -7,21 +7,31 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from mappings.causes import at_commit
-from mappings.errors import shipped_errors
+from mappings.errors import IN_FORCE, Errors
 from native_backend.log import Append, Appended, Cause, Completion, Failure, Transacted
 from native_backend.logs.sqlite.catalog import Catalog
 from native_backend.logs.sqlite.plan import Job, Plan
 from native_backend.logs.sqlite.schema import begin, connect
 
 INSERT = "INSERT INTO batches (partition, first, count, at_ms, key, data) VALUES (?, ?, ?, ?, ?, ?)"
-CERTAINLY_NOT_DONE = frozenset(
-    int(getattr(sqlite3, name))
-    for name, error in shipped_errors().codes["sqlite"].items()
-    if at_commit(error.cause) == "unavailable"
-)
+
+
+@lru_cache(maxsize=2)
+def _codes(errors: Errors) -> frozenset[int]:
+    return frozenset(
+        int(getattr(sqlite3, name))
+        for name, error in errors.codes["sqlite"].items()
+        if at_commit(error.cause) == "unavailable" and hasattr(sqlite3, name)
+    )
+
+
+def certainly_not_done(code: int) -> bool:
+    """A COMMIT that failed so did nothing; any other is in doubt."""
+    return code in _codes(IN_FORCE.errors)
 
 
 class Committer:
@@ -44,7 +54,7 @@ class Committer:
             self.connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
-            certain = error.sqlite_errorcode in CERTAINLY_NOT_DONE
+            certain = certainly_not_done(error.sqlite_errorcode)
             return _failed(jobs, failure_of(error, "unavailable" if certain else "indeterminate"))
         for partition, end in plan.ends.items():
             self._catalog.known[partition].next = end

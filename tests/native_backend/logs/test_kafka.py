@@ -353,10 +353,11 @@ def test_a_fatal_error_leaves_what_was_in_flight_in_doubt_and_a_new_producer_goe
     assert producers[0].is_closed
 
 
-def test_no_error_code_has_two_causes() -> None:
-    from native_backend.logs.kafka.causes import CAUSES, CODES
+def test_no_error_code_has_two_names() -> None:
+    from mappings.errors import shipped_errors
+    from native_backend.logs.kafka.causes import causes_in_force
 
-    assert sum(len(codes) for codes in CODES.values()) == len(CAUSES)
+    assert len(causes_in_force()) == len(shipped_errors().codes["kafka"])
 
 
 def test_each_client_takes_only_what_concerns_it() -> None:
