@@ -40,7 +40,7 @@ _ID = struct.Struct(">I").unpack_from
 _ALL: Final = 0xFFFFFFFF
 _ROLE_END: Final = 15  # in a frame with a disposition
 _NO_LINK: Final = (-1, -1)
-_SHORT_STATE: Final = 38  # octets; a disposition that names its state by a symbol takes 40 at least
+_BRIEF: Final = 38  # octets; a disposition that names its state by a symbol takes 40 at least
 _FLOW_HANDLE: Final = 4  # its position in a flow
 _MORE: Final = 5  # its position in a transfer
 _TRANSFER_PLAIN_FIELDS: Final = _MORE
@@ -114,11 +114,7 @@ class Tap:
                 if head == _TRANSFER8 and first == link_first and channel == link_channel and counts & 0xFF <= _MORE:
                     position += size
                     continue
-                if (
-                    head == _DISPOSITION8
-                    and first >> 8 == _TRUE
-                    and (size <= _SHORT_STATE or _is_numeric(data, position, size))
-                ):
+                if head == _DISPOSITION8 and first >> 8 == _TRUE and (size <= _BRIEF or _numeric(data, position, size)):
                     low, high = _ids(data, position + _ROLE_END)
                     if low <= stated and position > start:  # of two states of one delivery in a push it sees one
                         yield data, start, position, None
@@ -165,10 +161,8 @@ class Tap:
                     yield data, position, position, alone
                     if alone.channel is None:
                         return
-                elif isinstance(alone, Frame) and alone.octets is not None:
-                    yield alone.octets, 0, len(alone.octets), alone
                 else:
-                    yield data, position, start, alone
+                    yield _as_read(data, position, start, alone)
             position += size
         if position > start:
             yield data, start, position, None
@@ -227,6 +221,12 @@ class Tap:
         return None if self._handles.attached(channel, handle) else unattached(channel, handle)
 
 
+def _as_read(data: Octets, start: int, end: int, alone: Frame | Run) -> Piece:
+    """A frame as an engine understands it."""
+    octets = alone.octets if isinstance(alone, Frame) else None
+    return (data, start, end, alone) if octets is None else (octets, 0, len(octets), alone)
+
+
 def _ids(data: Octets, position: int) -> tuple[int, int]:
     """`first` and `last` of a disposition, from behind its role on; (0, ALL) where they are too odd to tell."""
     low = high = -1
@@ -255,11 +255,11 @@ def _is_plain(data: Octets, position: int, size: int, kind: int, head: int, coun
         return fields <= _TRANSFER_PLAIN_FIELDS or _is_plain_transfer(data, position + 14, fields)
     if head == _DISPOSITION8:
         # A receiver's; a sender's may look like a transfer to the engine, and a state may have a name for a number.
-        return first >> 8 == _TRUE and (size <= _SHORT_STATE or _is_numeric(data, position, size))
+        return first >> 8 == _TRUE and (size <= _BRIEF or _numeric(data, position, size))
     return head == _FLOW8 and fields <= _FLOW_PLAIN_FIELDS
 
 
-def _is_numeric(data: Octets, position: int, size: int) -> bool:
+def _numeric(data: Octets, position: int, size: int) -> bool:
     """No descriptor in it is a symbol, or looks like one."""
     octets = bytes(data[position : position + size])
     return b"\x00\xa3" not in octets and b"\x00\xb3" not in octets
