@@ -58,6 +58,7 @@ CHOICES: dict[str, str] = {
         "a lost link released."
     ),
     "I-9": "Optional in 1.0: what is missing is `accepted` for silence.",
+    "J-5": "Not advertised: a filter is in the answer, or the link is refused (J-4), so nobody has to guess.",
     "K-2": "A preference that is the node's way is kept, any other refused (K-3).",
     "P-3": (
         "`amqp:illegal-state`; a channel above channel-max closes the connection (framing), because no "
@@ -83,6 +84,6 @@ CHOICES: dict[str, str] = {
     "X-4": "Settled without a state is the default outcome (S-A1).",
 }
 OPEN_IDS = """
-    J-5 M-1 M-2 M-3 M-4 M-5 M-6 M-7 M-8 M-9 M-10
+    M-1 M-2 M-3 M-4 M-5 M-6 M-7 M-8 M-9 M-10
 """
 OPEN = frozenset(OPEN_IDS.split())
