@@ -1,9 +1,10 @@
 """The foreign clients: built once into `.cache/`, run as processes.
 
-* Qpid JMS (`jms/`): class path by Maven, compiled by javac;
+* Qpid JMS (`jms/`), and Spring JMS on it (`spring/`): class path by Maven, compiled by javac;
 * rhea (`rhea/`): by npm from its lock file;
 * the C load client (`tests/load/`): by make, on Debian's libqpid-proton11-dev;
-* python-qpid-proton's `Container` (`python/`) and cli-proton-python: installed with the locked dependencies.
+* python-qpid-proton's `Container` (`python/`) and cli-proton-python: installed with the locked dependencies;
+* go-amqp (`go/`) by go, fe2o3-amqp (`rust/`) by cargo, from their lock files, where those are installed.
 
 Where bodies are compared, that of message i is the text `message i` and three characters beyond ASCII when i is even;
 `i % 257` bytes rising from i when odd (from Python: `message i` alone). Each client knows this and compares.
@@ -19,7 +20,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -31,14 +32,27 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 CACHE = ROOT / ".cache"
 RUN_TIMEOUT_S = 100.0
-BUILD_TIMEOUT_S = 300.0
+BUILD_TIMEOUT_S = 600.0
 
 
 def jms(*arguments: str, program: str = "Client") -> str:
     """Qpid JMS; see `PROGRAM.java` for the commands. Returns what it prints."""
-    built = _jms()
+    return _run(_java(_jms(), program, arguments))
+
+
+def spring(*arguments: object) -> str:
+    """The Spring application; see `spring/src/main/java/Application.java`. Returns what it prints."""
+    return _run(_java(_spring(), "Application", arguments))
+
+
+def spring_beside(*arguments: object) -> subprocess.Popen[str]:
+    """The same, running; whoever asked for it waits for it."""
+    return subprocess.Popen(_java(_spring(), "Application", arguments), stdout=subprocess.PIPE, text=True)
+
+
+def _java(built: Path, program: str, arguments: Iterable[object]) -> list[str]:
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]  # it lives for seconds
-    return _run(["java", *quick, "-cp", f"{built / 'classes'}:{built / 'libs'}/*", program, *arguments])
+    return ["java", *quick, "-cp", f"{built / 'classes'}:{built / 'libs'}/*", program, *map(str, arguments)]
 
 
 def rhea(mode: str, port: int, node: str, count: int) -> dict[str, Any]:
@@ -68,6 +82,16 @@ def load(mode: str, address: str, node: str, *options: str) -> dict[str, Any]:
     return _report(_run([str(load_client()), mode, "--address", address, "--node", node, *options]))
 
 
+def go_amqp(*arguments: object) -> str:
+    """go-amqp; see `go/client.go` for the scenarios. Returns what it prints."""
+    return _run([str(_go() / "client"), *map(str, arguments)])
+
+
+def fe2o3(*arguments: object) -> str:
+    """fe2o3-amqp; see `rust/src/main.rs` for the scenarios. Returns what it prints."""
+    return _run([str(_rust()), *map(str, arguments)])
+
+
 def waiting(gateway: GatewayProcess, queue: str) -> int:
     """How many messages the operator still sees in a queue: the lines of `queue peek` below its heading."""
     return len(gateway.command("queue", "peek", queue).splitlines()) - 1
@@ -83,7 +107,16 @@ def load_client() -> Path:
 
 @cache
 def _jms() -> Path:
-    sources = [HERE / "jms" / "pom.xml", *sorted((HERE / "jms" / "src" / "main" / "java").glob("*.java"))]
+    return _built_by_maven("jms")
+
+
+@cache
+def _spring() -> Path:
+    return _built_by_maven("spring")
+
+
+def _built_by_maven(name: str) -> Path:
+    sources = [HERE / name / "pom.xml", *sorted((HERE / name / "src" / "main" / "java").glob("*.java"))]
 
     def build(into: Path) -> None:
         maven = ["mvn", "-q", "-B", "-f", str(sources[0]), f"-DbuildDirectory={into / 'target'}"]
@@ -92,7 +125,7 @@ def _jms() -> Path:
         compile_ = ["javac", "-encoding", "UTF-8", "-cp", f"{into / 'libs'}/*", "-d", str(into / "classes")]
         _call([*compile_, *map(str, sources[1:])])
 
-    return _built("jms", sources, build)
+    return _built(name, sources, build)
 
 
 @cache
@@ -105,6 +138,28 @@ def _rhea() -> Path:
         _call(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(into)], cwd=into)
 
     return _built("rhea", sources, build)
+
+
+@cache
+def _go() -> Path:
+    sources = [HERE / "go" / name for name in ("go.mod", "go.sum", "client.go")]
+
+    def build(into: Path) -> None:
+        _call(["go", "build", "-trimpath", "-o", str(into / "client"), "."], cwd=HERE / "go", GOTOOLCHAIN="local")
+
+    return _built("go", sources, build)
+
+
+@cache
+def _rust() -> Path:
+    sources = [HERE / "rust" / name for name in ("Cargo.toml", "Cargo.lock", "src/main.rs")]
+    target = CACHE / "interop" / "rust-target"  # some eighty crates, built once
+
+    def build(_: Path) -> None:
+        _call(["cargo", "build", "-q", "--locked", "--manifest-path", str(sources[0]), "--target-dir", str(target)])
+
+    _built("rust", sources, build)
+    return target / "debug" / "interop-fe2o3"
 
 
 def _built(name: str, sources: list[Path], build: Callable[[Path], None]) -> Path:
@@ -130,8 +185,11 @@ def _lock(name: str) -> Iterator[None]:
         yield
 
 
-def _call(command: list[str], cwd: Path | None = None) -> None:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
+def _call(command: list[str], cwd: Path | None = None, **environment: str) -> None:
+    environ = {**os.environ, **environment}
+    done = subprocess.run(
+        command, cwd=cwd, env=environ, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
+    )
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
 

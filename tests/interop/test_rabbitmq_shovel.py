@@ -1,0 +1,41 @@
+"""Debian's RabbitMQ moves what a queue holds into the gateway by its own AMQP 1.0 shovel, on both realms: counted here
+and there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.gateway_process import GatewayProcess
+from tests.interop.clients import cli_proton
+from tests.interop.rabbitmq import RabbitMQ
+from tests.wire import frames
+from tests.wire.peer import Peer
+
+COUNT = 500
+
+
+@pytest.fixture(scope="module")
+def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMQ]:
+    node = RabbitMQ(tmp_path_factory.mktemp("rabbitmq") / "node")
+    node.start()
+    yield node
+    node.stop()
+
+
+def test_a_shovel_moves_a_queue_into_the_gateway(house: GatewayProcess, rabbitmq: RabbitMQ) -> None:
+    queue = f"letters-{house.realm_kind}"
+    rabbit = f"guest:guest@127.0.0.1:{rabbitmq.port}//queue/{queue}"
+    content = ["--msg-content", "letter %d.", "--msg-durable", "yes"]
+    assert len(cli_proton("sender", "--broker-url", rabbit, "--count", str(COUNT), *content)) == COUNT
+    rabbitmq.shovel(queue, house.address, "shoveled")
+    with Peer(house.port) as peer:
+        peer.consumer("shoveled", credit=COUNT + 10)
+        came = peer.receive(COUNT, deadline_s=60)
+        letters = [int(found[1]) for each in came if (found := re.search(rb"letter (\d+)\.", each.payload))]
+        assert letters == list(range(COUNT)), "each once, in order"
+        peer.settle([each.field(1) for each in came], frames.state("accepted"))
+        peer.nothing()
+    rabbitmq.await_empty(queue)
