@@ -25,8 +25,8 @@ from transformers import TRANSFORMERS, TransformerError, event_transformer
 
 REQUIRED: Final = object()
 PORT_DEFAULT = 5672
-PORTS: Final = {"amqp": PORT_DEFAULT, "amqps": 5671}  # each scheme with its port
-SECURE: Final = frozenset({"amqps"})
+PORTS: Final = {"amqp": PORT_DEFAULT, "amqps": 5671, "ws": 80, "wss": 443}  # each scheme with its port
+SECURE: Final = frozenset({"amqps", "wss"})
 
 # Client settings that the realm's guarantees rest on: the driver sets them.
 RESERVED_CLIENT_KEYS = frozenset(
@@ -195,7 +195,7 @@ def _client(key: str, node: Node, problems: list[Problem]) -> Node | None:
 
 def _address(said: str) -> str | None:
     match = _ADDRESS.fullmatch(said)
-    return "is no amqp:// or amqps:// address" if match is None else _port(match["port"])
+    return "is no amqp://, amqps://, ws:// or wss:// address" if match is None else _port(match["port"])
 
 
 def _admin(said: str) -> str | None:
@@ -242,8 +242,6 @@ def _password(key: str, node: Node, problems: list[Problem]) -> Node | None:
 
 
 PASSWORD = Shape("`{file: PATH}` or `{env: NAME}`", "{file: PATH}", _password)
-
-
 CLIENT = Shape("a mapping", '{"security.protocol": SSL}', _client)
 LISTEN = f"amqp://127.0.0.1:{PORT_DEFAULT}"
 
@@ -252,8 +250,8 @@ FIELDS: tuple[Field, ...] = (
         "listen",
         sequence(text("an address", f'"{LISTEN}"', _address), "a list of addresses", f'["{LISTEN}"]', least=1),
         (LISTEN,),
-        "where to listen: `amqp://HOST:PORT`, `amqps://HOST:PORT` (needs `tls`); port 0 picks a free one, without one "
-        "it is 5672, or 5671",
+        "where to listen: `amqp://HOST:PORT`, `amqps://HOST:PORT` (needs `tls`), `ws://` or `wss://` for "
+        "WebSocket; port 0 picks a free one, without one it is 5672, 5671, 80, 443",
     ),
     Field(
         "admin.listen",
@@ -341,6 +339,12 @@ FIELDS: tuple[Field, ...] = (
         boolean(True),
         False,
         "offer PLAIN also to who came without TLS, where everybody on the wire can read the password",
+    ),
+    Field(
+        "security.websocket_origins",
+        sequence(text("an origin", '"https://app.example"'), "a list of origins", '["https://app.example"]'),
+        (),
+        "pages of which other sites may connect by WebSocket, from a browser; a page of the host asked always may",
     ),
     Field(
         "tls.certificate",

@@ -2,6 +2,8 @@
 
     amqp   Port
     amqps  TlsLayer(Port)
+    ws     WebSocketLayer(Port)
+    wss    TlsLayer(WebSocketLayer(Port))
 
 Errors: `OSError` when an address cannot be listened at. May import: `gateway`, asyncio.
 """
@@ -60,11 +62,21 @@ class Listening:
             self.certificates.request()
 
     def _stack(self, listen: Listen) -> Callable[[], asyncio.Protocol]:
-        return self._secured if listen.secure else self._port
+        port = self._web if listen.web else self._port
+        return (lambda: self._secured(port())) if listen.secure else port
 
-    def _secured(self) -> asyncio.Protocol:
+    def _web(self) -> asyncio.Protocol:
+        # wsproto takes some memory: only where it is asked for
+        from gateway.websocket_layer import WebSocketLayer
+
+        return WebSocketLayer(self._port(), self._gateway.settings.security.websocket_origins, self._web_failed)
+
+    def _secured(self, port: asyncio.Protocol) -> asyncio.Protocol:
         assert self.certificates is not None, "settings.py lets no secure listener pass without certificates"
-        return TlsLayer(self._port(), self.certificates.context, self._failed)
+        return TlsLayer(port, self.certificates.context, self._failed)
 
     def _failed(self, reason: str) -> None:
         self._gateway.count_fault("tls", reason)
+
+    def _web_failed(self, reason: str) -> None:
+        self._gateway.count_fault("websocket", reason)

@@ -36,6 +36,10 @@ class Listen:
     def secure(self) -> bool:
         return self.scheme in SECURE
 
+    @property
+    def web(self) -> bool:
+        return self.scheme in ("ws", "wss")
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedRealm:
@@ -81,6 +85,7 @@ class Security:
     kafka_acls: bool = False
     users_file: Path | None = None
     plain_without_tls: bool = False
+    websocket_origins: tuple[str, ...] = ()
 
     def offered(self, secure: bool) -> tuple[str, ...]:
         """The mechanisms for a peer on such a listener; EXTERNAL besides needs a certificate of its own."""
@@ -260,7 +265,8 @@ def _security(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
     path = base / file if file is not None else None
     users = load_users(path, problems) if path is not None else NOBODY
     in_the_clear = values["security.plain_without_tls"]
-    return Security(tuple(sasl), bare_amqp, users, values["security.kafka_acls"], path, in_the_clear)
+    origins = tuple(values["security.websocket_origins"])
+    return Security(tuple(sasl), bare_amqp, users, values["security.kafka_acls"], path, in_the_clear, origins)
 
 
 def _realm(values: dict[str, Any], base: Path, problems: list[Problem]) -> EmbeddedRealm | KafkaRealm:

@@ -89,7 +89,7 @@ def test_all_problems_at_once_in_order_of_lines(tmp_path: Path) -> None:
     assert lines == sorted(lines)
     expected = [
         'gateway.yaml:1: listen: "amqp://127.0.0.1:70000" has port 70000, ports go from 0 to 65535; write',
-        'gateway.yaml:1: listen: "localhost:5672" is no amqp:// or amqps:// address; write "amqp://127.0.0.1:5672"',
+        'gateway.yaml:1: listen: "localhost:5672" is no amqp://, amqps://, ws:// or wss:// address; write "amqp:',
         'gateway.yaml:2: realm.kind: there is no "embeded"; write embedded',
         "gateway.yaml:3: unknown key mapings; write mappings",
         'gateway.yaml:5: security.sasl: there is no "PLANE"; write PLAIN',
@@ -108,7 +108,7 @@ REFUSED = [
     ("listen: []\n" + REALM, "1: listen is empty; write"),
     ("listen: amqp://a:1\n" + REALM, "1: listen must be a list of addresses, not text"),
     ('listen: ["amqps://a:1"]\n' + REALM, "1: listen: amqps:// needs a certificate; write tls: {certificate"),
-    ('listen: ["http://a:1"]\n' + REALM, "is no amqp:// or amqps:// address"),
+    ('listen: ["http://a:1"]\n' + REALM, "is no amqp://, amqps://, ws:// or wss:// address"),
     ('listen: ["amqp://a:1", "amqp://a:1"]\n' + REALM, "twice; keep one"),
     ("listen: [5672]\n" + REALM, "1: listen must be an address, not integer 5672"),
     ("realm: {}\n", "1: realm.kind is missing; write kind: embedded"),

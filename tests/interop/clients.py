@@ -55,12 +55,14 @@ def _java(built: Path, program: str, arguments: Iterable[object]) -> list[str]:
     return ["java", *quick, "-cp", f"{built / 'classes'}:{built / 'libs'}/*", program, *map(str, arguments)]
 
 
-def rhea(mode: str, port: int, node: str, count: int) -> dict[str, Any]:
-    """rhea; `mode` is send or receive. Returns its report."""
+def rhea(
+    mode: str, port: int, node: str, count: int, host: str = "127.0.0.1", trusted: Path | None = None
+) -> dict[str, Any]:
+    """rhea; `mode` is send or receive; `host` may be amqps://HOST, ws://HOST or wss://HOST. Returns its report."""
     script = HERE / "rhea" / "client.js"
-    out = _run(
-        ["node", str(script), mode, "127.0.0.1", str(port), node, str(count)], NODE_PATH=_rhea() / "node_modules"
-    )
+    extra = {"NODE_EXTRA_CA_CERTS": trusted} if trusted is not None else {}
+    command = ["node", str(script), mode, host, str(port), node, str(count)]
+    out = _run(command, NODE_PATH=_rhea() / "node_modules", **extra)
     return _report(out)
 
 

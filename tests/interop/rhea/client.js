@@ -1,4 +1,5 @@
 // rhea as a foreign client:  node client.js send|receive HOST PORT NODE COUNT
+// HOST may say how: amqps://HOST, ws://HOST, wss://HOST (NODE_EXTRA_CA_CERTS: whom to trust).
 // The body of message i is text when i is even, bytes when odd (see the docstring of tests/interop/clients.py).
 // Prints one line of JSON; exit 0 when all were accepted, or all received as they should be.
 "use strict";
@@ -67,6 +68,13 @@ container.on("connection_close", () => {
 });
 setTimeout(() => fail("no end within 60 s"), 60000).unref();
 
-const connection = container.connect({ host, port: Number(port), reconnect: false });
+const address = /^(amqps|wss?):$/.exec(host.split("//")[0]);
+let details = { host, port: Number(port) };
+if (address && address[1] === "amqps") details = { host: host.split("//")[1], port: Number(port), transport: "tls" };
+else if (address) {
+  const ws = container.websocket_connect(require("ws"));
+  details = { connection_details: ws(`${host}:${port}`, ["amqp"]) };
+}
+const connection = container.connect({ ...details, reconnect: false });
 if (mode === "send") connection.open_sender({ target: { address: node, capabilities: ["queue"] } });
 else connection.open_receiver({ source: { address: node, capabilities: ["queue"] }, credit_window: 100 });

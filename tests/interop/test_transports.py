@@ -1,0 +1,71 @@
+"""Foreign clients by TLS and WebSocket: rhea by each, Qpid JMS by TLS with a certificate instead of a password."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.certificates import Authority, openssl
+from tests.gateway_process import GatewayProcess, embedded_realm, make_gateway
+from tests.interop.clients import jms, rhea
+
+COUNT = 40
+
+
+class World:
+    """A gateway with every kind of listener."""
+
+    def __init__(self, directory: Path) -> None:
+        self.authority = Authority(directory / "ours")
+        server = self.authority.sign("server", "/CN=localhost", "IP:127.0.0.1")
+        feed = self.authority.sign("feed", "/CN=feed")
+        self.store = directory / "feed.p12"
+        out = ["-out", str(self.store), "-passout", "pass:secret"]
+        openssl("pkcs12", "-export", "-in", str(feed.certificate), "-inkey", str(feed.key), *out)
+        self.trusted = directory / "trust.p12"
+        of = ["-file", str(self.authority.certificate), "-keystore", str(self.trusted), "-storetype", "PKCS12"]
+        keytool = ["keytool", "-importcert", "-noprompt", "-alias", "ca", *of, "-storepass", "secret"]
+        subprocess.run(keytool, check=True, capture_output=True, timeout=60)
+        (directory / "users.yaml").write_text('users: {feed: {certificates: ["subject:CN=feed"]}}\n')
+        files = {"certificate": server.certificate, "key": server.key, "client_ca": self.authority.certificate}
+        self.house: GatewayProcess = make_gateway(
+            directory,
+            embedded_realm(directory),
+            tls={name: str(path) for name, path in files.items()},
+            security={"sasl": ["EXTERNAL", "ANONYMOUS"], "users": "users.yaml"},
+        )
+        self.house.more = ["amqps", "ws", "wss"]
+        self.house.start()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("transports"))
+    yield world
+    assert world.house.stop() == 0, world.house.log()
+    assert "Traceback" not in world.house.log(), world.house.log()
+
+
+def test_rhea(world: World) -> None:
+    """Each way once in each direction, around in a ring."""
+    schemes = ("ws", "wss", "amqps")
+    for sending, receiving in zip(schemes, schemes[1:] + schemes[:1], strict=True):
+        for mode, scheme in (("send", sending), ("receive", receiving)):
+            port = world.house.ports[scheme]
+            trusted = world.authority.certificate
+            report = rhea(mode, port, f"by-{sending}", COUNT, f"{scheme}://127.0.0.1", trusted)
+            assert report["accepted" if mode == "send" else "distinct"] == COUNT, report
+
+
+def test_qpid_jms_by_certificate(world: World) -> None:
+    world.house.command("node", "create", "of-feed", "--kind", "queue")
+    world.house.command("acl", "grant", "user:feed", "publish", "--node", "of-feed")
+    stores = (
+        f"transport.trustStoreLocation={world.trusted}&transport.trustStorePassword=secret"
+        f"&transport.keyStoreLocation={world.store}&transport.keyStorePassword=secret"
+    )
+    url = f"amqps://127.0.0.1:{world.house.ports['amqps']}?{stores}&amqp.saslMechanisms=EXTERNAL"
+    assert jms("send", url, "of-feed", "0", "10") == "accepted 10"
