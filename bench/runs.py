@@ -53,14 +53,30 @@ def move_both(address: str, queue: str, case: Case) -> dict[str, Any]:
     return {"rate": case.count / seconds, "seconds": seconds, "in": sent, "out": got}
 
 
+def send_kept(address: str, channel: str, case: Case) -> dict[str, Any]:
+    """`count` events of a channel, which keeps them."""
+    return _report(_start("send", address, channel, case, capability="topic"))
+
+
+def receive_kept(address: str, channel: str, case: Case, durable: str | None) -> dict[str, Any]:
+    """All of them, from the first, by a plain subscription or a durable one of that name."""
+    more = ["--first", *(["--durable", durable, "--container", "durable"] if durable else [])]
+    report = _report(_start("receive", address, channel, case, *more, capability="topic"))
+    if report["distinct"] != case.count:
+        raise RunFailed(f"not the events that were sent: {report}")
+    return report
+
+
 def produce(bootstrap: str, topic: str, case: Case) -> dict[str, Any]:
     """The bare producer's run."""
     command = [sys.executable, "-m", "bench.producer", bootstrap, topic, str(case.count), str(case.size)]
     return _report(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
 
 
-def _start(mode: str, address: str, queue: str, case: Case, *more: str) -> subprocess.Popen[str]:
-    command = [str(load_client()), mode, "--address", address, "--node", queue, "--capability", "queue"]
+def _start(
+    mode: str, address: str, queue: str, case: Case, *more: str, capability: str = "queue"
+) -> subprocess.Popen[str]:
+    command = [str(load_client()), mode, "--address", address, "--node", queue, "--capability", capability]
     command += ["--count", str(case.count), "--size", str(case.size), "--in-flight", str(case.in_flight), *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 

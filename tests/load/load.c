@@ -56,6 +56,21 @@ static void encode(struct load *load) {
   }
 }
 
+/* As clients of RabbitMQ's streams ask for it. */
+static void begin_at_first(pn_terminus_t *source) {
+  static const char name[] = "rabbitmq:stream-offset-spec", first[] = "first";
+  pn_data_t *filter = pn_terminus_filter(source);
+  pn_data_put_map(filter);
+  pn_data_enter(filter);
+  pn_data_put_symbol(filter, pn_bytes(sizeof name - 1, name));
+  pn_data_put_described(filter);
+  pn_data_enter(filter);
+  pn_data_put_symbol(filter, pn_bytes(sizeof name - 1, name));
+  pn_data_put_string(filter, pn_bytes(sizeof first - 1, first));
+  pn_data_exit(filter);
+  pn_data_exit(filter);
+}
+
 static void attach(struct load *load) {
   const struct options *options = &load->options;
   load->session = pn_session(load->wire.connection);
@@ -71,6 +86,7 @@ static void attach(struct load *load) {
     pn_terminus_set_durability(terminus, PN_DELIVERIES);
     pn_terminus_set_expiry_policy(terminus, PN_EXPIRE_NEVER);
   }
+  if (options->first) begin_at_first(terminus);
   pn_link_set_snd_settle_mode(load->link, options->presettled ? PN_SND_SETTLED : PN_SND_UNSETTLED);
   pn_link_open(load->link);
 }

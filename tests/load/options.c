@@ -17,6 +17,7 @@ static const char usage[] =
     "  --timeout SECONDS  without progress (30)\n"
     "  --capability NAME  of the terminus (none)\n"
     "  --durable NAME     receive: durable subscription of that name\n"
+    "  --first            receive: from the first event that a channel keeps\n"
     "  --container ID     container id (load-PID)\n"
     "  --bare             AMQP header without SASL\n"
     "Prints one line of JSON. Exit 0: all done; 1: not all done in time, or refused; 2: wrong call.\n";
@@ -49,7 +50,7 @@ void options_parse(struct options *options, int argc, char **argv) {
       {"address", 1, 0, 'a'}, {"node", 1, 0, 'n'},     {"count", 1, 0, 'c'},     {"size", 1, 0, 's'},
       {"in-flight", 1, 0, 'f'}, {"settle", 0, 0, 'S'}, {"presettled", 0, 0, 'P'}, {"rate", 1, 0, 'r'},
       {"timeout", 1, 0, 't'}, {"capability", 1, 0, 'k'}, {"durable", 1, 0, 'd'}, {"container", 1, 0, 'i'},
-      {"bare", 0, 0, 'b'},    {0, 0, 0, 0}};
+      {"first", 0, 0, 'F'},   {"bare", 0, 0, 'b'},    {0, 0, 0, 0}};
   *options = (struct options){.count = 100000, .size = 100, .in_flight = 1000, .timeout_s = 30};
   if (argc < 2) fail("say", "send or receive");
   if (!strcmp(argv[1], "send")) options->mode = MODE_SEND;
@@ -71,6 +72,7 @@ void options_parse(struct options *options, int argc, char **argv) {
       case 'k': options->capability = optarg; break;
       case 'd': options->durable = optarg; break;
       case 'i': options->container = optarg; break;
+      case 'F': options->first = true; break;
       case 'b': options->bare = true; break;
       default: fail("unknown option", argv[optind - 1]);
     }

@@ -22,6 +22,7 @@ struct options {
   double rate;        /* send: 0 for as fast as accepted */
   double timeout_s;   /* give up after that long without progress */
   bool presettled;    /* send: settled; receive: asks for settled deliveries */
+  bool first;         /* receive: from the first event that a channel keeps */
   bool bare;          /* no SASL */
 };
 
