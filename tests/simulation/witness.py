@@ -199,14 +199,18 @@ class Witness:
         link = self._ours[frame.channel].ours.pop(frame.field(0), None)
         if link is not None:
             link.condition = frame.condition
+            link.shut = not link.gone
             link.gone = True
             self._sight.detached(link)
 
     def _out_end(self, frame: Seen) -> None:
         for link in self._ours[frame.channel].theirs.values():
+            link.shut = link.shut or not link.gone
             link.gone = True
 
     def _out_close(self, _: Seen) -> None:
+        for link in self.links:
+            link.shut = link.shut or not link.gone
         self.lost()
 
     def _whole(self, session: _Session, link: WireLink, frame: Seen) -> tuple[Seen, bool, bytes] | None:
