@@ -25,6 +25,7 @@ from native_backend import snapshots as snapshots_room
 from native_backend.acknowledgement import Acknowledgement
 from native_backend.answers import Published, Settled
 from native_backend.dispatch import Dispatch
+from native_backend.giving import Giving
 from native_backend.journal import Journal
 from native_backend.publisher import Publisher
 from native_backend.settlement import Settling
@@ -293,7 +294,7 @@ def failure_taken_for_stored(original: Original) -> Original:
     return lambda self, appended: original(self, replace(appended, failure=None))
 
 
-@_bug(Dispatch, "_given", "Of the last event of each batch nobody writes down which link has it.")
+@_bug(Giving, "given", "Of the last event of each batch nobody writes down which link has it.")
 def given_not_written_down(original: Original) -> Original:
     def given(self: Any, link: Any, chunk: Any, eids: list[int]) -> None:
         original(self, link, chunk, eids[:-1])

@@ -73,7 +73,7 @@ POINTS = (
     Point("put, next", "native_backend.logs.sqlite.driver", "SqliteLog.put", "after", "embedded", is_start=True),
     Point("projection, next", "native_backend.projection", "Projector.commit", "after"),
     Point("taken, sent", "native_backend.dispatch", "Dispatch.take", "after"),
-    Point("returned, given", "native_backend.dispatch", "Dispatch._take_returned", "after"),
+    Point("returned, given", "native_backend.giving", "Giving.take_returned", "after"),
     Point("records, commit", "native_backend.logs.kafka.slot", "Slot._commit", "before", "kafka"),
     Point("commit, answer", "native_backend.logs.kafka.slot", "Slot._commit", "after", "kafka"),
     Point("rows, commit", "native_backend.logs.sqlite.commit", "Committer._store", "after", "embedded"),
