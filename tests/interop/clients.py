@@ -31,7 +31,7 @@ from tests.gateway_process import GatewayProcess
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 CACHE = ROOT / ".cache"
-RUN_TIMEOUT_S = 100.0
+RUN_TIMEOUT_S = 200.0
 BUILD_TIMEOUT_S = 600.0
 
 

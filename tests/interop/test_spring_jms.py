@@ -12,6 +12,7 @@ REALMS = ["embedded", "kafka"]
 FAILOVER = "failover.maxReconnectAttempts=600&failover.reconnectDelay=50&failover.useReconnectBackOff=false"
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("realm", REALMS)
 def test_a_listener_container_lives_through_a_gateway_restart(gateway: StartGateway, realm: str) -> None:
     served = gateway(realm)

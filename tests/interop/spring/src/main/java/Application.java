@@ -28,7 +28,7 @@ import org.springframework.jms.listener.SessionAwareMessageListener;
  * the end; exit 0 when all is as it should be.
  */
 public final class Application {
-  private static final long PATIENCE_S = 80;
+  private static final long PATIENCE_S = 150;
   private static final long EMPTY_MS = 2_000;
 
   public static void main(String[] a) throws Exception {
