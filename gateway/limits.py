@@ -18,7 +18,7 @@ _MIB = 1024 * 1024
 # it waited for any longer; the tables in force stay.
 TABLES_ANSWER_BYTES = 16 * _MIB
 TABLES_CHECK_TIMEOUT_S = 60.0
-RELOAD_STEP_LINKS = 100  # links that change to other tables without a pause: some 2 ms
+RELOAD_STEP_LINKS = 25  # links that change to other tables without a pause: some 0.5 ms
 # The admin pages: of one request's head, of requests under way, of one request's time; one more connection is closed.
 ADMIN_REQUEST_BYTES = 8_192
 ADMIN_CONNECTIONS = 16
