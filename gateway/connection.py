@@ -54,6 +54,7 @@ class Connection:
             channel_max=limits.sessions_per_connection - 1,
             idle_timeout_ms=limits.idle_timeout_ms,
             late_max=limits.credit_per_link,
+            handles_max=2 * limits.links_per_session,
             capabilities=connection_capabilities(gateway.tables),
             opening=self._opening,
         )
@@ -142,8 +143,7 @@ class Connection:
         gateway.links += 1
         if not fact.link.alive:
             return  # what was wrong before it has ended its session: it was counted as gone already
-        on_session = sum(link.session == fact.link.session for link in self.engine.links())
-        if on_session > limits.links_per_session or gateway.links > limits.links:
+        if self.engine.links_on(fact.link.session) > limits.links_per_session or gateway.links > limits.links:
             self.fault("too-many-links", f"at most {limits.links_per_session} a session", fact.link)
             return
         wrong = attach_fault(fact.link.attach)

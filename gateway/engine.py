@@ -53,6 +53,7 @@ class Engine:
         channel_max: int,
         idle_timeout_ms: int,
         late_max: int,
+        handles_max: int,
         capabilities: Sequence[str] = (),
         opening: Callable[[Frame], Sequence[tuple[Symbol, Any]]] = lambda _: (),
     ) -> None:
@@ -69,12 +70,13 @@ class Engine:
         if capabilities:
             offer_to_connection(self._connection, capabilities)
         lib.pn_transport_bind(self._transport, self._connection)
-        self._handles = Handles(channel_max)
+        self._handles = Handles(channel_max, handles_max)
         self._tap = Tap(frame_size_max, message_size_max, self._handles)
         self._opening = opening
         self._header_left = 8
         self._opened = False
         self._links: dict[Any, Link] = {}
+        self._on_session: dict[int, int] = {}  # links, by session
         self._sessions: dict[int, Any] = {}  # by the peer's channel, until it ends them
         self._ended: list[tuple[Any, list[Link]]] = []  # sessions that both sides have ended, with their links
         self._deliveries = Deliveries(self._collector, self._links, message_size_max, late_max, self._on_event)
@@ -192,6 +194,7 @@ class Engine:
         is_outgoing = lib.pn_link_is_sender(pointer)
         link = Outgoing(pointer, frame, session, self._output) if is_outgoing else Incoming(pointer, frame, session)
         self._links[pointer] = link
+        self._on_session[session] = self._on_session.get(session, 0) + 1
         self._deliveries.facts.append(Attached(link))
 
     def _on_detach(self, pointer: Any, closed: bool) -> None:
@@ -206,7 +209,9 @@ class Engine:
     def _free_if_done(self, pointer: Any) -> None:
         both = lib.PN_LOCAL_CLOSED | lib.PN_REMOTE_CLOSED
         if pointer in self._links and lib.pn_link_state(pointer) & both == both:
-            self._links.pop(pointer).free()
+            link = self._links.pop(pointer)
+            self._on_session[link.session] -= 1
+            link.free()
 
     def _on_end(self, session: Any) -> None:
         number = at(session)
@@ -215,6 +220,7 @@ class Engine:
             if link.alive:
                 self._deliveries.facts.append(Detached(link, False))  # type: ignore[arg-type]
             del self._links[pointer]
+        self._on_session.pop(number, None)
         self._deliveries.facts.append(SessionEnded(number))
         self._ended.append((session, [link for _, link in gone]))
         self._sessions = {channel: other for channel, other in self._sessions.items() if other != session}
@@ -228,6 +234,10 @@ class Engine:
 
     def open(self) -> None:
         lib.pn_connection_open(self._connection)
+
+    def links_on(self, session: int) -> int:
+        """How many links that session has, with those that only one side has closed."""
+        return self._on_session.get(session, 0)
 
     def links(self) -> list[Link]:
         """Every link that is not freed."""

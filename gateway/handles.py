@@ -17,8 +17,10 @@ _NAME_AT, _ROLE_AT = 0, 2
 class Handles:
     """One connection's. What concerns a channel that was not begun is left to the engine."""
 
-    def __init__(self, channel_max: int) -> None:
+    def __init__(self, channel_max: int, handles_max: int = 512) -> None:
+        """`handles_max`: of one session, with those of links that were refused and not detached yet."""
         self._channel_max = channel_max
+        self._handles_max = handles_max
         self._opened = self._closed = False
         self.discards: set[int] = set()  # channels of sessions that we have ended and the peer has not
         self._sessions: dict[
@@ -69,6 +71,8 @@ class Handles:
                 return Fault("handle-in-use", f"handle {handle} on channel {channel}", channel)
             if (name, role) in session.values():
                 return Fault("link-name-in-use", f"{name[:200]!r} is attached on channel {channel} already", channel)
+            if len(session) >= self._handles_max:
+                return Fault("too-many-links", f"more than {self._handles_max} handles on channel {channel}", channel)
             session[handle] = name, role
         return None
 

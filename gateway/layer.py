@@ -60,5 +60,8 @@ class Layer(asyncio.Transport, asyncio.Protocol):
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self.below.set_write_buffer_limits(high, low)
 
+    def get_write_buffer_size(self) -> int:
+        return self.below.get_write_buffer_size()
+
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self.below.get_extra_info(name, default)

@@ -82,7 +82,10 @@ class Limits:
         60_000, 100, 2**31 - 1, "from declare to discharge; after it a transaction can only be rolled back"
     )
     write_buffer_bytes: int = _limit(
-        4 * _MIB, 1024, 2**30, "octets that wait for a peer that does not read; at it no more is delivered to it"
+        4 * _MIB,
+        1024,
+        2**30,
+        "octets that wait for a peer that does not read; at it no more is delivered to it, at twice no more is read",
     )
     idle_timeout_ms: int = _limit(
         60_000, 0, 2**31 - 1, "silence of a peer until its connection is closed; 0 waits for ever"

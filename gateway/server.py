@@ -35,14 +35,11 @@ HOUSEKEEPING_INTERVAL_S = 1.0
 DRAIN_DEADLINE_S = 2.0
 CONSUMER_GRACE_S = 0.3
 CLOSE_DEADLINE_S = 1.0
-TURN_MESSAGES = (
-    250  # of one socket, about: few enough that reading, the log and writing overlap, enough to pay for a turn
-)
+# Of one socket, about: few enough that reading, the log and writing overlap, enough to pay for a turn.
+TURN_MESSAGES = 250
 TURN_BYTES_MIN, TURN_BYTES_MAX = 16_384, 262_144
 READ_AHEAD_BYTES = 524_288
-STREAM_MESSAGES = (
-    32  # in one turn: then the peer streams, and what comes may wait for the next tick to be a turn's worth
-)
+STREAM_MESSAGES = 32  # in a turn: then the peer streams, and what comes may wait for a turn's worth
 
 
 class Server:
@@ -305,8 +302,7 @@ class Port(asyncio.Protocol):
             for octets in data:
                 connection.receive(octets)
         except Exception:
-            # We are wrong, not the peer: this connection closes, every other goes on.
-            self._gateway.report("a turn failed; its connection is closed")
+            self._gateway.report("a turn failed; its connection is closed")  # we are wrong: every other goes on
             self._ahead.clear()
             self._ahead_bytes = 0
             self.abort()
@@ -320,14 +316,20 @@ class Port(asyncio.Protocol):
         self._server.soon()
 
     def _gate(self) -> None:
-        """Read from the socket, or do not: too much waits here or for the realm."""
-        closed = self._pressure or self._ahead_bytes > READ_AHEAD_BYTES
+        """Read from the socket, or do not: too much waits here, for the realm, or for the peer to read it."""
+        closed = self._pressure or self._ahead_bytes > READ_AHEAD_BYTES or self._is_unread
         if closed != self._gate_closed and not self._transport.is_closing():
             self._gate_closed = closed
             if closed:
                 self._transport.pause_reading()
             else:
                 self._transport.resume_reading()
+
+    @property
+    def _is_unread(self) -> bool:
+        """It gets no more events, nor does it read the answers that it asks for."""
+        congested = self._connection is not None and self._connection.congested
+        return congested and self._transport.get_write_buffer_size() > 2 * self._gateway.limits.write_buffer_bytes
 
     def _enter(self, subject: Subject, data: bytes) -> None:
         self._entrance = None
@@ -375,6 +377,7 @@ class Port(asyncio.Protocol):
     def resume_writing(self) -> None:
         if self._connection is not None:
             self._connection.congested = False
+            self._gate()
 
     def abort(self) -> None:
         self._transport.abort()

@@ -30,7 +30,7 @@ SERVED_S = 30.0  # eight processes on two cores are no fault of ours
 AT_ONCE = 20  # connections that are open beside each other
 LEVEL_BYTES = 24 * 1024 * 1024
 GONE_S = 30.0
-LIMITS = {"open_timeout_ms": 2_000, "idle_timeout_ms": 4_000, "close_timeout_ms": 1_000}
+LIMITS = {"open_timeout_ms": 2_000, "idle_timeout_ms": 60_000, "close_timeout_ms": 1_000}
 
 
 @dataclass(slots=True)

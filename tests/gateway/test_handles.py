@@ -87,3 +87,15 @@ def test_O_6_a_name_is_free_again_with_its_detach_its_session_and_in_the_other_d
     handles.see(frame(END, 0, 0))
     handles.see(frame(BEGIN, 0, 0))
     assert attached(0, 1) is None
+
+
+def test_handles_of_one_session_are_bounded() -> None:
+    handles = Handles(1, handles_max=3)
+    assert handles.see(Frame(0, OPEN, ("peer",))) is None
+    for channel in (0, 1):
+        assert handles.see(frame(BEGIN, channel, 0)) is None
+        assert [handles.see(frame(ATTACH, channel, handle)) for handle in range(3)] == [None] * 3
+    fault = handles.see(frame(ATTACH, 1, 3))
+    assert fault is not None and (fault.fault, fault.channel) == ("too-many-links", 1)
+    assert handles.see(frame(DETACH, 0, 1)) is None
+    assert handles.see(frame(ATTACH, 0, 3)) is None
