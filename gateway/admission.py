@@ -8,17 +8,20 @@ May import: `gateway`, `mappings`, `native_backend`, `transformers`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from gateway.complaint import complaint
 from gateway.consuming import ConsumingLink
 from gateway.coordinator import CoordinatorLink, offered_capabilities
+from gateway.dynamic_nodes import MadeNode
 from gateway.engine_links import Incoming, Outgoing
 from gateway.linking import consuming_link, publishing_link
 from gateway.origins import NO_LOCAL, origin_of
 from gateway.outcomes import LinkFacts
 from gateway.recall import RecalledLink
+from gateway.relay import RelayLink
 from gateway.sources import HeldSource, asked_terms, durable_name, held_source, recalled_name
 from gateway.termini import read_terminus
 from mappings import DEFAULT_CLASS, Decision, NodeTables
@@ -43,6 +46,7 @@ class Admission:
         self.terminus = read_terminus(link.attach, self._house.settings.nodes.addresses)
         self._created = False
         self._node: Node | None = None
+        self._made: MadeNode | None = None  # the dynamic node
         self._held: HeldSource | None = None
         name_bytes = len(self.terminus.node.encode()) if self.terminus.address == "node" else 0
         self._names_node = 0 < name_bytes <= self._house.limits.node_name_bytes
@@ -58,9 +62,12 @@ class Admission:
         self.connection.undecided.add(self)
         if self._names_node:
             self._house.realm.find_node(self.terminus.node, self)
+            return
+        if self.terminus.address == "dynamic" and self._house.lifetimes.full:
+            self.connection.fault("too-many-nodes", f"at most {self._house.limits.temporary_nodes} in all", self.link)
         else:
             self._decide(None)
-            self._note_decided()
+        self._note_decided()
 
     def answered(self, answer: Answer) -> None:
         """The realm has answered; the link may have gone meanwhile."""
@@ -72,7 +79,9 @@ class Admission:
             self.connection.undecided.discard(self)
 
     def _hear(self, answer: Answer) -> None:
-        if isinstance(answer, NodeFound):
+        if isinstance(answer, NodeFound) and self._made is not None:
+            self._on_made(answer)
+        elif isinstance(answer, NodeFound):
             self._on_node(answer)
         elif isinstance(answer, DurablesFound):
             self._on_durables(answer)
@@ -117,6 +126,10 @@ class Admission:
         if then["native"] == "coordinate":
             if not self.connection.undecided.must_wait(self):
                 self.coordinate()
+        elif then["native"] == "create":
+            self._make()
+        elif then["native"] == "relay":
+            self._relay()
         elif then["native"] == "recall":
             name = recalled_name(self.connection.container, self.link.name, terminus.everybody)
             self._house.realm.find_durables(name, self.connection.subject, self)
@@ -137,6 +150,39 @@ class Admission:
         self.link.confirm(offered_capabilities(self._house.tables))
         self.link.owner = CoordinatorLink(self.connection, self.link)
         self.connection.touch()
+
+    def _relay(self) -> None:
+        assert isinstance(self.link, Incoming)
+        self.link.confirm()
+        self.link.owner = RelayLink(self.connection, self.link)
+        self.connection.touch()
+
+    def _make(self) -> None:
+        """A dynamic node."""
+        house, terminus = self._house, self.terminus
+        if not house.realm.access.may_create_temporary(self.connection.subject):
+            self._refuse(self._attached("access-denied", "attach"), "access-denied", "not-granted")
+        else:
+            house.lifetimes.making += 1
+            name = house.lifetimes.generated_name(self.connection.container, self.link.name)
+            self._made = MadeNode(name, terminus.lifetime, terminus.wanted_kind)
+            house.realm.temporary.create(name, terminus.wanted_kind, self.connection.subject, self)
+
+    def _on_made(self, found: NodeFound) -> None:
+        """It goes with this link, unless its lifetime says otherwise; also where the link is refused after all."""
+        lifetimes, made = self._house.lifetimes, self._made
+        lifetimes.making -= 1
+        if found.node is not None and made is not None:
+            lifetimes.made(found.node, made.lifetime, self.link)
+        if not self.link.alive:
+            return
+        if found.node is None:
+            answer = "unexpected" if found.answer == "ready" else found.answer
+            self._refuse(self._attached(answer, "attach"), answer, found.native)
+            return
+        name = found.node.name
+        self.terminus, self._names_node = replace(self.terminus, address="node", asked=name, node=name), True
+        self._decide(found.node)
 
     def _reason(self, decision: Decision) -> str:
         return complaint(self.terminus.node or self.terminus.direction, decision)
@@ -206,7 +252,8 @@ class Admission:
         if decision.then["attach"] != "confirm":
             self._refuse(decision, answer, native)
             return
-        self.link.confirm()
+        self.link.confirm(made=self._made)
+        self._house.lifetimes.joined(node.name, self.link)
         assert isinstance(self.link, Incoming)
         self.link.owner = publishing_link(self.connection, self.link, node, self._facts(node))
         self.connection.touch()
@@ -221,8 +268,9 @@ class Admission:
             self._refuse(decision, answer.answer, answer.native)
             return
         mode = "move" if answer.subscription.mode == "queue" else "copy"
-        self.link.confirm(held=self._held, mode=mode)
+        self.link.confirm(held=self._held, mode=mode, made=self._made)
         assert isinstance(self.link, Outgoing) and self._node is not None
+        self._house.lifetimes.joined(self._node.name, self.link)
         facts = self._facts(self._node, answer.subscription.durable)
         self.link.owner = consuming_link(self.connection, self.link, self.terminus, answer.subscription, facts)
         self.connection.consuming[self.link.owner] = None

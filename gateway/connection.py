@@ -27,6 +27,7 @@ from gateway.facts import (
     Transfers,
 )
 from gateway.frames import Frame
+from gateway.lifetimes import LeavingLink, Temporary
 from gateway.offers import connection_capabilities
 from gateway.recall import RecalledLink
 from gateway.scopes import Scopes
@@ -72,6 +73,8 @@ class Connection:
         self.scopes = Scopes()
         self.undecided = Undecided()
         self._unheard: list[Fact] = []  # read and not carried out yet, the latest first
+        self._waiting = False  # for the realm, before the next fact is carried out
+        self._held = 0  # octets that came meanwhile
         self._on = {
             Transfers: self._on_transfers,
             Dispositions: self._on_dispositions,
@@ -89,15 +92,31 @@ class Connection:
         """One turn."""
         self._heard = True
         self.engine.receive(data)
+        if self._waiting:
+            self._held += len(data)
+            self.gateway.hold_bytes(len(data))
         self._carry_out(self.engine.take_facts())
         self.touch()
 
     def _carry_out(self, facts: list[Fact]) -> None:
         on: Any = self._on
-        self._unheard = unheard = facts[::-1]
-        while unheard:
+        self._unheard = unheard = facts[::-1] + self._unheard if self._waiting else facts[::-1]
+        while unheard and not self._waiting:
             fact = unheard.pop()
             on[type(fact)](fact)
+
+    def wait(self) -> None:
+        """Carry nothing more out until `go_on`: what follows must not overtake what waits for the realm."""
+        self._waiting = True
+
+    def go_on(self) -> None:
+        if self._waiting:
+            self._waiting = False
+            self.gateway.release_bytes(self._held)
+            self._held = 0
+            unheard, self._unheard = self._unheard, []
+            self._carry_out(unheard[::-1])
+            self.touch()
 
     def tick(self, now_s: float) -> None:
         """Once in a while: heartbeats, and the peer's silence. Monotonic seconds."""
@@ -151,7 +170,9 @@ class Connection:
             self.fault(*wrong, fact.link)
             return
         admission = Admission(self, fact.link)
-        if admission.recalls:
+        if admission.terminus.wrong:
+            self.fault("invalid-terminus", admission.terminus.wrong, fact.link)
+        elif admission.recalls:
             admission.begin()  # it takes no name over: a durable that is in use is not found
         elif self._holds(fact.link):
             admission.refuse_again()
@@ -221,8 +242,11 @@ class Connection:
         if fact.closed and isinstance(link.owner, RecalledLink):
             link.owner.unsubscribe()
             return
-        self._end_link(link, "lost")
-        if fact.closed:
+        going = self._end_link(link, "lost")
+        if going is not None:
+            link.owner = LeavingLink(self, link, fact.closed)
+            going.told.append(link.owner.answer)
+        elif fact.closed:
             link.close()
         else:
             link.detach()
@@ -276,7 +300,10 @@ class Connection:
                 link.close(condition, detail)
             self.touch()
 
-    def _end_link(self, link: Link, cause: str) -> None:
+    def _end_link(self, link: Link, cause: str) -> Temporary | None:
+        """Gives the temporary node that is about to go with it."""
+        if isinstance(link.owner, LeavingLink):
+            return None
         self.gateway.links -= 1
         if self.gateway.link_names.get(self._link_name(link)) == (self, link):
             del self.gateway.link_names[self._link_name(link)]
@@ -289,6 +316,7 @@ class Connection:
             self.consuming.pop(owner, None)
             self.gateway.ready.pop(owner, None)
             owner.ended(cause)
+        return self.gateway.lifetimes.left(link)
 
     def lose(self, cause: str) -> None:
         """Every link has gone with its connection."""
@@ -298,6 +326,8 @@ class Connection:
                 link.forget()
         self.scopes.end()
         self.gateway.sole_connections.leave(self)
+        self._unheard = []
+        self.go_on()
 
     def close(self, condition: str | None, detail: str = "", cause: str = "lost") -> None:
         """Close the connection from our side."""

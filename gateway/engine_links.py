@@ -3,9 +3,9 @@
 A delivery is a pointer here and a *seq* everywhere else. When a link is freed its pointers are forgotten first, so
 that a completion which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of
 the process). Between Python and `engine_runs.c`, which does what every message needs, a pointer is an int.
-May import: `cproton`, `gateway.complaint`, `gateway.engine_binding`, `gateway.engine_output`, `gateway.engine_runs`,
-`gateway.engine_sources`, `gateway.engine_states`, `gateway.frames`, `gateway.sources`, `gateway.termini`,
-`transformers.amqp_types`.
+May import: `cproton`, `gateway.complaint`, `gateway.dynamic_nodes`, `gateway.engine_binding`,
+`gateway.engine_output`, `gateway.engine_runs`, `gateway.engine_sources`, `gateway.engine_states`, `gateway.frames`,
+`gateway.sources`, `gateway.termini`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from cproton import ffi, lib
 
 from gateway import engine_runs
 from gateway.complaint import Complaint, Info
+from gateway.dynamic_nodes import MadeNode
 from gateway.engine_binding import at
 from gateway.engine_output import Output
-from gateway.engine_sources import write_mode, write_source
+from gateway.engine_sources import write_made, write_mode, write_source
 from gateway.engine_states import (
     TRANSACTIONAL,
     offer_capabilities,
@@ -87,6 +88,11 @@ class Link:
         self._deliveries: dict[int, int] = {}  # seq -> pointer, what is still to be settled by us
 
     @property
+    def sends(self) -> bool:
+        """Our side is the sender."""
+        return bool(lib.pn_link_is_sender(self._pointer))
+
+    @property
     def sender_settle_mode(self) -> str:
         mode = self.attach.field(_ATTACH_SND)
         return SENDER_SETTLE_MODES[mode] if mode in (0, 1, 2) else "mixed"
@@ -96,10 +102,14 @@ class Link:
         return "second" if self.attach.field(_ATTACH_RCV) == 1 else "first"
 
     def confirm(
-        self, capabilities: Sequence[str] | None = None, held: HeldSource | None = None, mode: str | None = None
+        self,
+        capabilities: Sequence[str] | None = None,
+        held: HeldSource | None = None,
+        mode: str | None = None,
+        made: MadeNode | None = None,
     ) -> None:
         """Answer the ATTACH with the termini as asked for; a coordinator offers `capabilities`, of a source is said how
-        it distributes (`mode`, K-1), of a durable's what holds."""
+        it distributes (`mode`, K-1), of a durable's what holds, of a dynamic node what was made."""
         pointer = self._pointer
         lib.pn_terminus_copy(lib.pn_link_source(pointer), lib.pn_link_remote_source(pointer))
         lib.pn_terminus_copy(lib.pn_link_target(pointer), lib.pn_link_remote_target(pointer))
@@ -109,9 +119,11 @@ class Link:
             write_mode(lib.pn_link_source(pointer), mode)
         if held is not None:
             write_source(lib.pn_link_source(pointer), held)
+        if made is not None:
+            write_made(lib.pn_link_source(pointer) if self.sends else lib.pn_link_target(pointer), made)
         lib.pn_link_set_snd_settle_mode(pointer, lib.pn_link_remote_snd_settle_mode(pointer))
-        sends = lib.pn_link_is_sender(pointer)  # then the peer says who settles first; as a receiver we do, always
-        lib.pn_link_set_rcv_settle_mode(pointer, lib.pn_link_remote_rcv_settle_mode(pointer) if sends else 0)
+        # Where we send, the peer says who settles first; as a receiver we do, always.
+        lib.pn_link_set_rcv_settle_mode(pointer, lib.pn_link_remote_rcv_settle_mode(pointer) if self.sends else 0)
         lib.pn_link_open(pointer)
 
     def refuse(self, condition: str, description: str) -> None:
@@ -251,16 +263,20 @@ class Outgoing(Link):
         self.waiting: dict[int, tuple[int, str]] = {}
 
     def confirm(
-        self, capabilities: Sequence[str] | None = None, held: HeldSource | None = None, mode: str | None = None
+        self,
+        capabilities: Sequence[str] | None = None,
+        held: HeldSource | None = None,
+        mode: str | None = None,
+        made: MadeNode | None = None,
     ) -> None:
         if not agreed_outcomes(self.attach):
             offer_outcomes(lib.pn_link_remote_source(self._pointer))
         default = written_default_outcome(self.attach)
         if default is None:
-            super().confirm(capabilities, held, mode)
+            super().confirm(capabilities, held, mode, made)
         else:
             self._output.flush()
-            super().confirm(capabilities, held, mode)
+            super().confirm(capabilities, held, mode, made)
             self._output.flush_attach(default)
 
     @property

@@ -1,6 +1,7 @@
-"""Writing the source of a durable into proton's side of a link. Part of the fence (`gateway.engine`).
+"""Writing the source of a durable, or a node that was made, into proton's side of a link. Part of the fence
+(`gateway.engine`).
 
-May import: `cproton`, `gateway.engine_states`, `gateway.sources`.
+May import: `cproton`, `gateway.dynamic_nodes`, `gateway.engine_states`, `gateway.sources`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from typing import Any, Final
 import cproton
 from cproton import lib
 
-from gateway.engine_states import offer_capabilities
+from gateway.dynamic_nodes import MadeNode
+from gateway.engine_states import offer_capabilities, set_data
 from gateway.sources import HeldSource
+from transformers.amqp_types import encode
 
 _DURABILITIES: Final = {
     "none": lib.PN_NONDURABLE,
@@ -42,3 +45,10 @@ def write_source(source: Any, held: HeldSource) -> None:
     lib.pn_terminus_set_timeout(source, held.terms.timeout_s)
     lib.pn_terminus_set_distribution_mode(source, lib.PN_DIST_MODE_COPY)
     offer_capabilities(source, held.capabilities)
+
+
+def write_made(terminus: Any, made: MadeNode) -> None:
+    """The address of a dynamic node and its actual properties (M-2, M-6)."""
+    cproton.pn_terminus_set_address(terminus, made.address)
+    lib.pn_terminus_set_dynamic(terminus, True)
+    set_data(lib.pn_terminus_properties(terminus), encode(made.properties))

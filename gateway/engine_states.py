@@ -67,7 +67,7 @@ def _outcome(outcome: Any) -> str:
 
 def tell_in_transaction(pointer: Any, state: bytes) -> None:
     """Give a delivery that state of `provisional`; it stays unsettled."""
-    _set(lib.pn_disposition_data(lib.pn_delivery_local(pointer)), state)
+    set_data(lib.pn_disposition_data(lib.pn_delivery_local(pointer)), state)
     lib.pn_delivery_update(pointer, TRANSACTIONAL)
 
 
@@ -80,7 +80,7 @@ def provisional(transaction: bytes, outcome: str, condition: str | None, descrip
 
 
 def tell_declared(pointer: Any, transaction: bytes) -> None:
-    _set(lib.pn_disposition_data(lib.pn_delivery_local(pointer)), encode([transaction]))
+    set_data(lib.pn_disposition_data(lib.pn_delivery_local(pointer)), encode([transaction]))
     lib.pn_delivery_update(pointer, DECLARED)
     lib.pn_delivery_settle(pointer)
 
@@ -90,17 +90,17 @@ def offer_capabilities(terminus: Any, names: Sequence[str]) -> None:
     data = lib.pn_terminus_capabilities(terminus)
     lib.pn_data_clear(data)
     if names:
-        _set(data, _symbols(names))
+        set_data(data, _symbols(names))
 
 
 def offer_outcomes(source: Any) -> None:
     """All there are (I-5)."""
-    _set(lib.pn_terminus_outcomes(source), _symbols([f"amqp:{outcome}:list" for outcome in _OUTCOMES.values()]))
+    set_data(lib.pn_terminus_outcomes(source), _symbols([f"amqp:{outcome}:list" for outcome in _OUTCOMES.values()]))
 
 
 def offer_to_connection(connection: Any, names: Sequence[str]) -> None:
     """In our OPEN; it must not have gone out."""
-    _set(lib.pn_connection_offered_capabilities(connection), _symbols(names))
+    set_data(lib.pn_connection_offered_capabilities(connection), _symbols(names))
 
 
 def say_of_connection(connection: Any, properties: Sequence[tuple[Symbol, Any]]) -> None:
@@ -112,7 +112,8 @@ def _symbols(names: Sequence[str]) -> bytes:
     return encode(Array(0xA3, [Symbol(name) for name in names]))
 
 
-def _set(data: Any, octets: bytes) -> None:
+def set_data(data: Any, octets: bytes) -> None:
+    """Give proton a value that is encoded already."""
     lib.pn_data_clear(data)
     taken = lib.pn_data_decode(data, octets, len(octets))
     assert taken == len(octets), f"proton took {taken} of {len(octets)} octets of a state"

@@ -21,10 +21,12 @@ from gateway.conversion import Conversion, conversion
 from gateway.coordinator import CoordinatorLink
 from gateway.credit import CreditPool
 from gateway.engine_links import Link
+from gateway.lifetimes import Lifetimes
 from gateway.limits import RELOAD_STEP_LINKS
 from gateway.origins import Origins, origin_of
 from gateway.outcomes import Outcomes
 from gateway.publishing import PublishingLink
+from gateway.relay import RelayLink
 from gateway.requests import TRANSACTION_ID_BYTES
 from gateway.settings import Settings
 from gateway.sole_connections import SoleConnections
@@ -58,6 +60,7 @@ class Gateway:
         self.ready: dict[ConsumingLink, None] = {}  # may get something in the next turn; all others are not visited
         self.links = 0
         self.sole_connections = SoleConnections()
+        self.lifetimes = Lifetimes(self)
         self.link_names: dict[LinkName, tuple[Connection, Link]] = {}
         self.in_flight_bytes = 0
         self.origins = Origins(realm.durables)
@@ -115,7 +118,7 @@ class Gateway:
         self.store_tables()
         links = [link for connection in self.connections for link in connection.engine.links()]
         for at, link in enumerate(links, 1):
-            if link.alive and isinstance(link.owner, PublishingLink | ConsumingLink | CoordinatorLink):
+            if link.alive and isinstance(link.owner, PublishingLink | RelayLink | ConsumingLink | CoordinatorLink):
                 link.owner.use(tables)
             if at % RELOAD_STEP_LINKS == 0:
                 yield
@@ -174,6 +177,8 @@ class Gateway:
         self._take_answers()
         if not self.stopping:
             self._dispatch()
+        if self.lifetimes.waiting:
+            self.lifetimes.advance()
         self.outcomes.flush()
 
     def _take_answers(self) -> None:
@@ -197,7 +202,7 @@ class Gateway:
         """Publishers look again; consumers that may no more are told by the realm."""
         for connection in self.connections:
             for link in connection.engine.links():
-                if link.alive and isinstance(link.owner, PublishingLink):
+                if link.alive and isinstance(link.owner, PublishingLink | RelayLink):
                     link.owner.access_changed()
 
     def _dispatch(self) -> None:

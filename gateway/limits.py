@@ -27,6 +27,12 @@ ADMIN_TIMEOUT_S = 5.0
 METRIC_NODES = 100
 METRIC_ERRORS = 500
 METRIC_DURABLES = 200
+RELAY_ADDRESSES = 100  # that one anonymous link keeps at hand; those that are idle give way
+# Temporary nodes: characters that a generated name takes of the container's and of the link's; how often, and of how
+# many, it is looked whether the last message has gone.
+GENERATED_NAME_PART = 200
+EMPTY_LOOK_S = 1.0
+EMPTY_LOOK_NODES = 16
 PROBLEMS_SHOWN = 50  # of tables that were refused, in /health
 _UINT_MAX = 2**32 - 1  # what a uint field of AMQP can carry
 
@@ -55,6 +61,7 @@ class Limits:
     sessions_per_connection: int = _limit(64, 1, 65_536, "sessions; announced as channel-max")
     links_per_session: int = _limit(256, 1, _UINT_MAX, "links of one session; one more is refused")
     links: int = _limit(5_000, 1, 1_000_000, "links of all connections; one more is refused")
+    temporary_nodes: int = _limit(1_000, 0, 100_000, "dynamic nodes of all connections; one more is refused")
     credit_per_link: int = _limit(5_000, 1, _UINT_MAX, "deliveries that one publisher may have under way")
     in_flight: int = _limit(50_000, 1, 10_000_000, "deliveries that all publishers together may have under way")
     in_flight_bytes: int = _limit(

@@ -14,13 +14,16 @@ from gateway.termini import Terminus
 
 if TYPE_CHECKING:
     from gateway.connection import Connection
+    from gateway.relay import RelayLink
     from native_backend.nodes import Node
     from native_backend.subscription import Subscription
 
 
-def publishing_link(connection: Connection, link: Incoming, node: Node, facts: LinkFacts) -> PublishingLink:
+def publishing_link(
+    connection: Connection, link: Incoming, node: Node, facts: LinkFacts, relay: RelayLink | None = None
+) -> PublishingLink:
     kind = SpreadPublishingLink if node.partitions > 1 else PublishingLink
-    return kind(connection, link, node, facts)
+    return kind(connection, link, node, facts, relay)
 
 
 def consuming_link(

@@ -7,20 +7,28 @@ Source: semantics.md 3.7 (the connection capabilities of JMS). May import: `gate
 from __future__ import annotations
 
 from gateway.sole_connections import CAPABILITY as SOLE_CONNECTION
-from mappings import Slice, TableSet
+from mappings import DEFAULT_CLASS, Slice, TableSet
 
-SHARED_SUBS, DELAYED_DELIVERY = "SHARED-SUBS", "DELAYED_DELIVERY"
+SHARED_SUBS, DELAYED_DELIVERY, ANONYMOUS_RELAY = "SHARED-SUBS", "DELAYED_DELIVERY", "ANONYMOUS-RELAY"
 
 
 def connection_capabilities(tables: TableSet) -> list[str]:
     """Symbols."""
-    by_class = (tables.for_class(node_class)["attach"] for node_class in tables.classify.node_classes)
-    shared = [SHARED_SUBS] if all(map(_shares, by_class)) else []
-    return [
-        *shared,
-        DELAYED_DELIVERY,
-        SOLE_CONNECTION,
-    ]  # whatever the tables say, and whichever transformer they choose
+    by_class = [tables.for_class(node_class)["attach"] for node_class in tables.classify.node_classes]
+    works = {
+        SHARED_SUBS: all(map(_shares, by_class)),
+        DELAYED_DELIVERY: True,  # whatever the tables say, and whichever transformer they choose
+        SOLE_CONNECTION: True,
+        ANONYMOUS_RELAY: _relays(tables.for_class(DEFAULT_CLASS)["attach"]),
+    }
+    return [name for name, yes in works.items() if yes]
+
+
+def _relays(attach: Slice) -> bool:
+    """No node is named, so the class of a node does not count."""
+    asked = {"direction": "publish", "address": "none", "node_kind": "unknown", "distribution_mode": "unset"}
+    then = attach.decide(**asked, source_durability="none", filter="none", sharing="exclusive").then
+    return bool(then["native"] == "relay")
 
 
 def _shares(attach: Slice) -> bool:

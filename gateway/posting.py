@@ -110,7 +110,7 @@ def _carry_out(link: PublishingLink, transaction: Transaction | None, run: _Run)
     if transaction is None or run.decision.then["native"] != "publish":
         _refuse(link, transaction, run, seqs, run.decision, None)
         return
-    answer = link.connection.gateway.realm.may_publish(link.node, link.connection.subject)
+    answer = link.may_publish()
     posted = link.posted.decide(answer=answer, presettled=("no", "yes")[run.presettled])
     if answer != "ready":
         _refuse(link, transaction, run, seqs, posted, answer)
@@ -119,7 +119,7 @@ def _carry_out(link: PublishingLink, transaction: Transaction | None, run: _Run)
     then = posted.then
     if not run.presettled and then["outcome"] != "none":
         link.link.tell(seqs, transaction.id, then["outcome"], then["condition"], str(then["condition"]))
-    _consequences(link, transaction, posted, str(then["condition"]))
+    _consequences(link, transaction, posted, str(then["condition"]), run.presettled)
 
 
 def _refuse(
@@ -142,11 +142,13 @@ def _refuse(
         if then["outcome"] != "none":
             link.link.tell(seqs, transaction.id, then["outcome"], then["condition"], detail)
         transaction.refused.append(Refused(link, seqs, then["outcome"], then["condition"], detail))
-    _consequences(link, transaction, decision, detail)
+    _consequences(link, transaction, decision, detail, run.presettled)
 
 
-def _consequences(link: PublishingLink, transaction: Transaction | None, decision: Decision, detail: str) -> None:
+def _consequences(
+    link: PublishingLink, transaction: Transaction | None, decision: Decision, detail: str, presettled: int
+) -> None:
     if transaction is not None and decision.then["transaction"] == "doom":
         transaction.doom()
     if decision.then["class"] == "fatal":
-        link.connection.close_link(link.link, decision.then["condition"], detail)
+        link.close(decision.then["condition"], detail, presettled)

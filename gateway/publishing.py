@@ -18,11 +18,12 @@ from gateway.facts import Transfers
 from gateway.outcomes import LinkFacts, Verdict
 from gateway.posting import Posted, post
 from mappings import Decision, NodeTables, Slice, TableSet
-from native_backend.answers import Published
+from native_backend.answers import PostAnswer, Published
 from transformers.annotation_keys import fault_of
 
 if TYPE_CHECKING:
     from gateway.connection import Connection
+    from gateway.relay import RelayLink
     from native_backend.nodes import Node
 
 _YES_NO = ("no", "yes")
@@ -31,7 +32,10 @@ _YES_NO = ("no", "yes")
 class PublishingLink:
     """The session's side of an `Incoming` link that is confirmed."""
 
-    def __init__(self, connection: Connection, link: Incoming, node: Node, facts: LinkFacts) -> None:
+    def __init__(
+        self, connection: Connection, link: Incoming, node: Node, facts: LinkFacts, relay: RelayLink | None = None
+    ) -> None:
+        """`relay`: the link has other nodes, too, and its credit is the relay's."""
         self.connection = connection
         self.link = link
         self.node = node
@@ -43,12 +47,14 @@ class PublishingLink:
         self._waiting: list[tuple[int, Callable[[], None]]] = []  # (messages to be answered before, whom to tell)
         # Behind each commit under way:
         self._later: deque[list[tuple[PublishedBatch, Sequence[bytes], Sequence[bytes]]]] = deque()
-        self._account = house.credit.open_account()
+        self._relay = relay
+        self._account = house.credit.open_account() if relay is None else relay.account
         self._submit = house.realm.publish
         self._verdicts: dict[tuple[int, int, str, str], Verdict] = {}
         self.use(house.tables)
-        link.set_message_size_max(house.limits.message_size_bytes)
-        self.top_up()
+        if relay is None:
+            link.set_message_size_max(house.limits.message_size_bytes)
+            self.top_up()
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next transfer on, as they are for this node."""
@@ -64,6 +70,8 @@ class PublishingLink:
         self._published = self._published_by(tables)
         self.posted = tables["posted"]
         self._common = [self.decide("event", "no", presettled) for presettled in (0, 1)]
+        if self._relay is not None:
+            return  # a message says where it goes when all of it is here
         unsettled, settled = (self.decide("null", "no", presettled, "partial") for presettled in (0, 1))
         self.link.reports_partial = (unsettled.then["native"] != "reassemble", settled.then["native"] != "reassemble")
 
@@ -216,8 +224,8 @@ class PublishingLink:
         self._account.complete(len(seqs))
         self.connection.touch()
         if then["class"] == "fatal":
-            self.connection.close_link(self.link, then["condition"], detail)
-        elif self.link.alive:
+            self.close(then["condition"], detail, batch.presettled)
+        if self.link.alive:
             self.top_up()
 
     def _verdict(
@@ -242,6 +250,23 @@ class PublishingLink:
                 presettled=bool(presettled),
             )
         return verdict
+
+    def close(self, condition: str, detail: str, presettled: int) -> None:
+        """Nothing can be published here any more. Of a relay only this node is given up, unless the peer could not be
+        told otherwise."""
+        if self._relay is None or presettled or not self._relay.rejects:
+            self.connection.close_link(self.link, condition, detail)
+        else:
+            self._relay.forget(self)
+
+    def may_publish(self) -> PostAnswer:
+        """What a message would be answered now, as far as that is known before."""
+        return self._house.realm.may_publish(self.node, self.connection.subject)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing of it is under way."""
+        return not self.under_way and not self._later
 
     def access_changed(self) -> None:
         """Whether its peer may publish is asked now and not for each message: the next one meets the answer (P-R2a)."""
@@ -285,7 +310,7 @@ class PublishingLink:
         self._house.outcomes.tell(verdict, posted.seqs, answer.eids)
         self.connection.touch()
         if then["class"] == "fatal":
-            self.connection.close_link(self.link, then["condition"], str(then["condition"]))
+            self.close(then["condition"], str(then["condition"]), posted.presettled)
 
     def after_published(self, told: Callable[[], None]) -> None:
         """Call it once all that is under way now has been answered; there is something."""
@@ -308,7 +333,7 @@ class PublishingLink:
                 self._submit(batch.node, keys, values, batch)
 
     def ended(self, cause: str) -> None:
-        """The link has gone. What is in flight completes unheard, and leaves its records."""
+        """The link has gone. What is in flight completes unheard, and leaves its records. Not called of a relay's."""
         self._house.credit.close_account(self._account)
 
 

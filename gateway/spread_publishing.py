@@ -21,6 +21,7 @@ from native_backend.answers import Published
 
 if TYPE_CHECKING:
     from gateway.connection import Connection
+    from gateway.relay import RelayLink
     from native_backend.nodes import Node
 
 Verdicts = dict[tuple[int, int, str, str], Verdict]
@@ -41,8 +42,10 @@ class SpreadPublishingLink(PublishingLink):
 
     _faces: Sequence[tuple[LinkFacts, Verdicts]] = ()
 
-    def __init__(self, connection: Connection, link: Incoming, node: Node, facts: LinkFacts) -> None:
-        super().__init__(connection, link, node, facts)
+    def __init__(
+        self, connection: Connection, link: Incoming, node: Node, facts: LinkFacts, relay: RelayLink | None = None
+    ) -> None:
+        super().__init__(connection, link, node, facts, relay)
         self._parts = node.parts
         self._faces = [(replace(facts, store=part.store), {}) for part in self._parts]
         self._route = route_of(node, facts.number)

@@ -1,8 +1,8 @@
 """What an ATTACH asks for, in the words of the mapping tables. Read from the frame, not from proton: proton loses
 default-outcome, unknown distribution modes and what a null-address terminus says (`semantics.md` 4.1).
 
-May import: `gateway.addresses`, `gateway.filters`, `gateway.frames`, `native_backend.answers`,
-`transformers.amqp_types`.
+May import: `gateway.addresses`, `gateway.dynamic_nodes`, `gateway.filters`, `gateway.frames`,
+`native_backend.answers`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,24 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.addresses import SHIPPED, Address, Addresses
+from gateway.dynamic_nodes import lifetime, wrong_terminus
 from gateway.filters import Filters, read_filters
 from gateway.frames import Frame
 from native_backend.answers import NodeKind
 from transformers.amqp_types import Array, Described
 
 _ROLE, _SOURCE, _TARGET, _DESIRED = 2, 5, 6, 12
-_ADDRESS, _DURABLE, _EXPIRY, _TIMEOUT, _DYNAMIC, _MODE, _FILTER, _DEFAULT_OUTCOME = 0, 1, 2, 3, 4, 6, 7, 8
+_ADDRESS, _DURABLE, _EXPIRY, _TIMEOUT, _DYNAMIC, _PROPERTIES, _MODE, _FILTER, _DEFAULT_OUTCOME = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+)
 _OUTCOMES_AT, _SOURCE_CAPABILITIES, _TARGET_CAPABILITIES = 9, 10, 6
 _COORDINATOR: Final = 0x30
 _DURABILITY: Final = {0: "none", 1: "configuration", 2: "unsettled-state"}
@@ -51,6 +62,8 @@ class Terminus:
     everybody: bool  # what is shared is shared by all containers
     expiry: str  # the policy as it was written; empty: none was
     timeout_s: int
+    lifetime: str  # of a dynamic node: close, no-links, no-messages, no-links-or-messages
+    wrong: str  # how it contradicts itself; empty: it does not
 
     @property
     def filter(self) -> str:
@@ -65,11 +78,12 @@ def read_terminus(attach: Frame, addresses: Addresses = SHIPPED) -> Terminus:
     address = _at(fields, _ADDRESS)
     source = [] if publishing else fields
     capabilities = _at(fields, _TARGET_CAPABILITIES if publishing else _SOURCE_CAPABILITIES)
+    coordinator = isinstance(terminus, Described) and terminus.descriptor == _COORDINATOR
     named = addresses.read(address) if isinstance(address, str) else Address("", None)
     kind = named.kind or _capable_kind(capabilities)
     return Terminus(
         direction="publish" if publishing else "subscribe",
-        address=_address_class(terminus, address, _at(fields, _DYNAMIC)),
+        address="coordinator" if coordinator else _address_class(address, _at(fields, _DYNAMIC)),
         asked=address if isinstance(address, str) else "",
         node=named.node,
         distribution_mode=_mode(_at(source, _MODE)),
@@ -83,6 +97,8 @@ def read_terminus(attach: Frame, addresses: Addresses = SHIPPED) -> Terminus:
         everybody="global" in _names(capabilities) + _names(attach.field(_DESIRED)),
         expiry=str(_at(source, _EXPIRY) or ""),
         timeout_s=_seconds(_at(source, _TIMEOUT)),
+        lifetime=lifetime(_at(fields, _PROPERTIES)),
+        wrong="" if coordinator else wrong_terminus(address, _at(fields, _DYNAMIC), _at(fields, _PROPERTIES)),
     )
 
 
@@ -110,9 +126,7 @@ def _at(fields: list[Any], index: int) -> Any:
     return fields[index] if index < len(fields) else None
 
 
-def _address_class(terminus: Any, address: Any, dynamic: Any) -> str:
-    if isinstance(terminus, Described) and terminus.descriptor == _COORDINATOR:
-        return "coordinator"
+def _address_class(address: Any, dynamic: Any) -> str:
     if dynamic is True:
         return "dynamic"
     return "node" if isinstance(address, str) and address else "none"

@@ -74,7 +74,7 @@ ATTACH = TableWords(
         "sharing": ("exclusive", "shared"),
     },
     {
-        "native": Word(("none", "publish", "subscribe", "recall", "coordinate")),
+        "native": Word(("none", "publish", "relay", "create", "subscribe", "recall", "coordinate")),
         "subscription": Word(("none", "queue", "browse", "plain", "durable", "shared", "volatile")),
         "attach": Word(("confirm", "refuse")),
         "condition": CONDITION,
@@ -86,9 +86,21 @@ ATTACH = TableWords(
             {"condition": CONDITIONS, "native": ("none",), "subscription": ("none",)},
         ),
         Law(
-            "a confirmed link publishes, subscribes, recalls or coordinates, and has no condition",
+            "a confirmed link publishes, relays, subscribes, recalls or coordinates, and has no condition",
             {"attach": ("confirm",)},
-            {"condition": NOTHING, "native": ("publish", "subscribe", "recall", "coordinate")},
+            {"condition": NOTHING, "native": ("publish", "relay", "create", "subscribe", "recall", "coordinate")},
+        ),
+        Law(
+            "relay is for links that name no target",
+            {"native": ("relay",)},
+            {"subscription": ("none",)},
+            {"direction": ("publish",), "address": ("none",)},
+        ),
+        Law(
+            "create is for links that ask for a dynamic node; what they do with it is decided once it is there",
+            {"native": ("create",)},
+            {"subscription": ("none",)},
+            {"address": ("dynamic",)},
         ),
         Law(
             "recall is for links that name no source",
@@ -350,6 +362,8 @@ FAULT = TableWords(
             "container-in-use",
             "container-taken-over",
             "too-many-links",
+            "too-many-nodes",
+            "invalid-terminus",
             "idle",
             *_OF_MESSAGES,
             "outcome-unknown",

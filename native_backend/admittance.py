@@ -22,6 +22,7 @@ LOG_ANONYMOUS: Final = "ANONYMOUS"
 """Kafka's name of whoever has none."""
 _OPERATIONS: Final[dict[str, Operation]] = {"publish": "WRITE", "subscribe": "READ", "peek": "READ"}
 _MANAGE: Final = frozenset({"manage"})
+_TEMPORARY: Final = frozenset({"temporary"})
 _LOG = logging.getLogger(__name__)
 
 
@@ -50,6 +51,10 @@ class Admittance:
     def may_create(self, subject: Subject) -> bool:
         """Nodes, which belong to the realm."""
         return self.allows(subject, _MANAGE, None)
+
+    def may_create_temporary(self, subject: Subject) -> bool:
+        """Nodes that end with whoever makes them."""
+        return self.allows(subject, _TEMPORARY, None)
 
     def follow_rights(self) -> None:
         """From now on the log's own lists count. Blocks; raises LogError. A log without lists has nothing to say."""

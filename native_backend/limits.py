@@ -104,5 +104,7 @@ class RealmLimits:
     lag_interval_s: float = 5.0
     lag_nodes: int = 200
     """While somebody watches: how often the ends of stores are looked for, and of how many."""
+    temporary_topics: int = 4
+    """Topics for temporary nodes that are made ahead, once there was one such node."""
     control_deadline_s: float = 10.0
     """Deadline of one control call to the log."""

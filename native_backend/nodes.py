@@ -42,6 +42,8 @@ class Node:
     adopted: bool = False
     """Its topic was there before it, and is not deleted with it."""
     created_us: int = field(default=0, compare=False)
+    temporary: bool = False
+    """It ends with whoever had it made, and with the process at the latest."""
     partition: int = 0
     """Which of its stores `store` is. A node as a whole goes by its first one."""
 
@@ -113,6 +115,7 @@ def encode_node(node: Node, changed_us: int) -> bytes:
             "created_us": node.created_us,
             "changed_us": changed_us,
             "adopted": int(node.adopted),
+            **({"temporary": 1} if node.temporary else {}),
             "properties": properties,
         }
     )
@@ -129,4 +132,5 @@ def decode_node(record: dict[str, Any]) -> Node:
         decode_properties(record.get("properties", {})),
         bool(record.get("adopted", 0)),
         record["created_us"],
+        bool(record.get("temporary", 0)),
     )

@@ -41,6 +41,7 @@ from native_backend.shard import Shard
 from native_backend.strings import Strings
 from native_backend.subscription import Subscribe, Subscription
 from native_backend.subscriptions import NOT_GRANTED, Subscriptions
+from native_backend.temporary_nodes import TemporaryNodes
 from native_backend.topic_watch import TopicWatch
 from native_backend.transaction import Commit, Posting
 
@@ -109,6 +110,7 @@ class Realm:
         self._desk = CommandDesk(self._services, metadata, self._shard, self._publisher.capacities, self._follow)
         self._endings = Endings(self._services, metadata, self._shard, self._desk.works_on)
         self._subscriptions = Subscriptions(self._services, metadata, self._shard, self.access, self._endings)
+        self.temporary = TemporaryNodes(self._services, metadata, self._shard, self._follow)
         self._following = False
         self._abandoned = False  # closed with settlements of unknown result
         self._follow_s = 0.0
@@ -124,10 +126,12 @@ class Realm:
         try:
             with self._lease.keep():
                 self._metadata.fold(read_tail(self._log, realm_topic(prefix), 0))
+                self.temporary.sweep()
                 self._watch.open()
                 self._shard.claim()
                 self._desk.begin()
                 self._endings.begin()
+                self.temporary.begin()
         except LogError as error:
             if error.failure.cause not in ("unavailable", "indeterminate"):
                 self._lease.release()

@@ -1,7 +1,8 @@
-"""What a message says about where it belongs among the stores of its node: its priority, its group.
+"""What a message says about where it belongs: to which node, and to which store of it by its priority, its group.
 
-Only asked for nodes that have several stores. What is no message belongs where a message without a word does: never
-raises. Source: seed 001 sections 3.2.1, 3.2.4. May import: `transformers`, the standard library.
+Only asked on anonymous links, and for nodes that have several stores. What is no message belongs where a message
+without a word does: never raises. Source: seed 001 sections 3.2.1, 3.2.4.
+May import: `transformers`, the standard library.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from transformers.amqp_types import DecodeError, decode, skip
 from transformers.header import PRIORITY_DEFAULT, read_header
 from transformers.sections import PROPERTIES, section_offsets
 
-_GROUP_ID = 10  # its place in the properties
+_TO, _GROUP_ID = 2, 10  # their places in the properties
 _LISTS = {0x45: 1, 0xC0: 3, 0xD0: 9}  # where the elements of a list begin, behind its constructor
 
 
@@ -40,6 +41,16 @@ def _priority(section: bytes) -> int:
 
 def group_of(message: bytes) -> str | None:
     """The group-id."""
+    return _property(message, _GROUP_ID)
+
+
+def address_of(message: bytes) -> str | None:
+    """The property `to`."""
+    return _property(message, _TO)
+
+
+def _property(message: bytes, place: int) -> str | None:
+    """A property that is a string."""
     try:
         at = section_offsets(message)[PROPERTIES]
     except DecodeError:
@@ -53,12 +64,12 @@ def group_within(message: bytes, at: int) -> str | None:
         start = skip(message, at + 1)
         size = _LISTS[message[start]]
         count = {1: 0, 3: message[start + 2], 9: int.from_bytes(message[start + 5 : start + 9], "big")}[size]
-        if count <= _GROUP_ID:
+        if count <= place:
             return None
         offset = start + size
-        for _ in range(_GROUP_ID):
+        for _ in range(place):
             offset = skip(message, offset)
-        group, _ = decode(message, offset)
+        text, _ = decode(message, offset)
     except (DecodeError, IndexError, KeyError):
         return None
-    return group if type(group) is str else None
+    return text if type(text) is str else None

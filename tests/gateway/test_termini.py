@@ -33,7 +33,7 @@ def attach(publishing: bool, terminus: Any) -> Terminus:
         ("no terminus", "none"),
         (frames.target("q"), "node"),
         (frames.target(None, dynamic=True), "dynamic"),
-        (frames.target("q", dynamic=True), "dynamic"),
+        (frames.target("q", dynamic=True), "dynamic"),  # wrong, and said so by `wrong`
         (frames.target("q", dynamic=False), "node"),
         (frames.COORDINATOR, "coordinator"),
     ],

@@ -84,6 +84,5 @@ CHOICES: dict[str, str] = {
     "X-4": "Settled without a state is the default outcome (S-A1).",
 }
 OPEN_IDS = """
-    M-1 M-2 M-3 M-4 M-5 M-6 M-7 M-8 M-9 M-10
 """
 OPEN = frozenset(OPEN_IDS.split())

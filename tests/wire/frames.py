@@ -111,11 +111,12 @@ def source(
     capability: str | None = None,
     expiry: str | None = None,
     timeout_s: int | None = None,
+    properties: Any = None,
 ) -> Described:
     """`capability`: several have commas in between."""
     agreed = None if outcomes is None else Array(0xA3, [Symbol(f"amqp:{outcome}:list") for outcome in outcomes])
     expires = [Symbol(expiry) if expiry else None, None if timeout_s is None else UInt(timeout_s)]
-    fields = [address, UInt(durable), *expires, dynamic, None, Symbol(mode) if mode else None, filters, default]
+    fields = [address, UInt(durable), *expires, dynamic, properties, Symbol(mode) if mode else None, filters, default]
     return Described(ULong(0x28), [*fields, agreed, _capabilities(capability)])
 
 
@@ -124,9 +125,16 @@ def _capabilities(names: str | None) -> Any:
     return Array(0xA3, symbols) if len(symbols) > 1 else symbols[0] if symbols else None
 
 
-def target(address: str | None, dynamic: bool | None = None, capability: str | None = None) -> Described:
+def target(
+    address: str | None, dynamic: bool | None = None, capability: str | None = None, properties: Any = None
+) -> Described:
     wanted = Symbol(capability) if capability else None
-    return Described(ULong(0x29), [address, UInt(0), None, None, dynamic, None, wanted])
+    return Described(ULong(0x29), [address, UInt(0), None, None, dynamic, properties, wanted])
+
+
+def lifetime(policy: Any) -> AmqpMap:
+    """Properties of a dynamic node that ask for a lifetime; `policy` is a descriptor."""
+    return AmqpMap([(Symbol("lifetime-policy"), Described(policy, []))])
 
 
 COORDINATOR = Described(ULong(0x30), [None])
@@ -283,6 +291,12 @@ def annotated(pairs: dict[Any, Any], code: int = 0x72, body: bytes = b"body") ->
     keys = AmqpMap([(Symbol(key) if type(key) is str else key, value) for key, value in pairs.items()])
     section = encode(Described(ULong(code), keys))
     return message(body) + section if code == 0x78 else section + message(body)
+
+
+def message_to(address: str | None, body: bytes = b"body", reply_to: str | None = None) -> bytes:
+    """A message that says where it goes."""
+    properties = Described(ULong(0x73), [None, None, address, None, reply_to])
+    return encode(properties) + message(body)
 
 
 def header(count: int = 0, first: bool | None = None) -> bytes:

@@ -287,6 +287,14 @@ def _too_many_links(_: Stage, peer: Conversation) -> None:
     peer.say(frames.attach_sender("q"), frames.attach_sender("q", handle=5, name="one too many"))
 
 
+def _too_many_nodes(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_sender(frames.target(None, dynamic=True)))
+
+
+def _invalid_terminus(_: Stage, peer: Conversation) -> None:
+    peer.say(frames.attach_sender(frames.target("q", dynamic=True)))
+
+
 def _idle(stage: Stage, peer: Conversation) -> None:
     clock = stage.house.clock
     assert isinstance(clock, StoppedClock)
@@ -327,6 +335,7 @@ LIMITS: dict[str, dict[str, int]] = {
     "message-too-large": {"message_size_bytes": 100},
     "errant-link": {"message_size_bytes": 100, "credit_per_link": 5},
     "too-many-links": {"links_per_session": 1},
+    "too-many-nodes": {"temporary_nodes": 0},
     "idle": {"idle_timeout_ms": 1000},
 }
 FAULTS: dict[str, Callable[[Stage, Conversation], None]] = {
@@ -346,6 +355,8 @@ FAULTS: dict[str, Callable[[Stage, Conversation], None]] = {
     "container-in-use": _container_in_use,
     "container-taken-over": _container_taken_over,
     "too-many-links": _too_many_links,
+    "too-many-nodes": _too_many_nodes,
+    "invalid-terminus": _invalid_terminus,
     "idle": _idle,
     "message-malformed": _message_malformed,
     "annotation-unknown": _annotation_unknown,

@@ -63,7 +63,8 @@ class ScriptedRealm:
         self.calls: list[str] = []  # what was asked of it, in order: `subscribe durable`, `publish 1`, `acknowledge 1`
         self.subscriptions: list[ScriptedSubscription] = []
         self.released: list[str | None] = []  # durables of which one link's scope has ended
-        self.access = SimpleNamespace(on_changed=[])
+        self.access = SimpleNamespace(on_changed=[], may_create_temporary=lambda _: True)
+        self.temporary = ScriptedTemporaryNodes(self)
         self.durables: Any = list
         self._next_eid = 1
         self._said: list[Answer] = []
@@ -159,6 +160,29 @@ class ScriptedRealm:
 
     def store(self, name: str) -> ScriptedStore:
         return self.stores.setdefault(name, ScriptedStore())
+
+
+class ScriptedTemporaryNodes:
+    """All are made and deleted."""
+
+    def __init__(self, realm: ScriptedRealm) -> None:
+        self._realm = realm
+
+    def create(self, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
+        self._realm.calls.append(f"create {kind}")
+        answer = self._realm.answers.get("create", "ready")
+        node = Node(name, kind, "um.temporary.1", b"\x08" * 16, 4712, temporary=True) if answer == "ready" else None
+        self._realm.answer("create", NodeFound(owner, node, answer, "" if answer == "ready" else "SCRIPTED"))
+
+    def delete(self, node: Node, owner: object) -> None:
+        self._realm.calls.append("delete")
+        self._realm.answer("delete", NodeFound(owner, None, "ready"))
+
+    def delete_empty(self, node: Node, owner: object) -> None:
+        if self._realm.store(node.name).values:
+            self._realm.answer("delete", NodeFound(owner, node, "ready"))
+        else:
+            self.delete(node, owner)
 
 
 class ScriptedSettlement:

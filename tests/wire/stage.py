@@ -22,6 +22,7 @@ class Stage:
         self.tables = tables
         self.realm = ScriptedRealm()
         self.house = build_house(tables, self.realm, **limits)
+        self.house.lifetimes.random = lambda: "random"
         self.peers: list[Conversation] = []
 
     def peer(self, container: str) -> Conversation:

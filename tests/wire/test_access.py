@@ -236,7 +236,7 @@ def test_the_command_says_what_holds(house: GatewayProcess, node: str) -> None:
     assert command(house, "acl", "list", "--node", node) == "user:alice  publish\nuser:bob  subscribe\n"
     command(house, "acl", "grant", "group:ops", "full", "--realm")
     try:
-        assert "from the realm:\ngroup:ops  durable,manage,peek,publish,purge,subscribe\n" in command(
+        assert "from the realm:\ngroup:ops  durable,manage,peek,publish,purge,subscribe,temporary\n" in command(
             house, "acl", "list", "--node", node
         )
         assert (

@@ -63,9 +63,6 @@ def test_P_R2d_publishing_to_a_node_that_was_deleted_is_rejected_and_ends_the_li
 
 REFUSED = {
     "W-2-coordinator-as-source": frames.attach_receiver(frames.COORDINATOR),
-    "M-9-dynamic-target": frames.attach_sender(frames.target(None, dynamic=True)),
-    "M-9-dynamic-source": frames.attach_receiver(frames.source(None, dynamic=True)),
-    "M-11-anonymous-relay": frames.attach_sender(None),
     "K-3-move-from-a-channel": frames.attach_receiver(frames.source("any.channel", mode="move")),
     "K-3-a-mode-nobody-knows": frames.attach_receiver(frames.source("any.queue", mode="steal")),
     "J-4-filter-on-a-queue": frames.attach_receiver(frames.source("any.queue", filters=FILTER)),

@@ -64,6 +64,16 @@ class Transacting(Peer):
             said.update(dict.fromkeys(range(seen.field(1), last + 1), (seen.state, seen.field(3) is True)))
         return said
 
+    def until_told(self, numbers: list[int], last: int) -> dict[int, str | None]:
+        """What was said of those deliveries when they were settled, or in the end."""
+        said: dict[int, str | None] = {}
+        while last not in said or not set(numbers) <= set(said):
+            seen = self.expect("disposition")
+            if seen.field(3) is True:
+                end = seen.field(1) if seen.field(2) is None else seen.field(2)
+                said.update(dict.fromkeys(range(seen.field(1), end + 1), seen.state))
+        return said
+
     def until(self, name: str) -> Seen:
         """The next frame of that name, whatever comes before."""
         while True:

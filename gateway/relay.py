@@ -1,0 +1,206 @@
+"""The anonymous relay: a link whose messages say themselves, in the property `to`, where they go.
+
+Each address that is in use is a `PublishingLink` of its own, on the relay's link and credit: with its node's
+transformer, tables, rights and evidence. A node that is known is found at once; for another one realm metadata is read
+to its end, and until then nothing more of the connection is carried out, so that messages stay in order and a discharge
+comes behind what it discharges. What cannot be published is rejected, and the link goes on; it is closed where the peer
+cannot be told: the message came settled, or `rejected` was not agreed on.
+Source: semantics.md M-10, M-11, 3.7; AMQP anonymous terminus for message routing 1.0, section 2.2.
+May import: `gateway`, `mappings`, `native_backend`, `transformers`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from gateway.addresses import Address
+from gateway.credit import CreditAccount
+from gateway.engine_links import Incoming
+from gateway.facts import Transfers
+from gateway.limits import RELAY_ADDRESSES
+from gateway.linking import publishing_link
+from gateway.outcomes import LinkFacts
+from gateway.publishing import PublishedBatch, PublishingLink
+from gateway.termini import agreed_outcomes
+from mappings import TableSet
+from native_backend.answers import NodeFound, PostAnswer, PublishAnswer, Published
+from native_backend.nodes import Node
+from transformers.routing import address_of
+
+if TYPE_CHECKING:
+    from gateway.connection import Connection
+
+_NO_STORE = 0  # those of nodes begin at 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lookup:
+    """The realm is asked for the node of an address."""
+
+    relay: RelayLink
+    address: Address
+
+    @property
+    def connection(self) -> Connection:
+        return self.relay.connection
+
+    def answered(self, found: NodeFound) -> None:
+        self.relay.found(self.address, found)
+
+
+class RelayLink:
+    """The session's side of such a link."""
+
+    def __init__(self, connection: Connection, link: Incoming) -> None:
+        self.connection = connection
+        self.link = link
+        house = connection.gateway
+        self._house = house
+        self.account: CreditAccount = house.credit.open_account()
+        outcomes = agreed_outcomes(link.attach)
+        self.rejects = outcomes is None or "rejected" in outcomes
+        self._places: OrderedDict[str, PublishingLink] = OrderedDict()  # by address, the longest unused first
+        self._runs: deque[tuple[str, Transfers]] = deque()  # that wait for the node of the first one
+        link.set_message_size_max(house.limits.message_size_bytes)
+        count = self.account.top_up()
+        if count:
+            link.grant(count)
+
+    def use(self, tables: TableSet) -> None:
+        """Decide by these tables from the next transfer on."""
+        for place in self._places.values():
+            place.use(tables)
+
+    def access_changed(self) -> None:
+        for place in self._places.values():
+            place.access_changed()
+
+    # -- transfers
+
+    def on_transfers(self, transfers: Transfers) -> None:
+        """One run of messages, in runs to the same address."""
+        if self.link.credit < 0:
+            self.connection.fault("over-credit", f"{-self.link.credit} more than granted", self.link)
+            return
+        start = 0
+        for to, run in groupby(map(address_of, transfers.messages)):
+            end = start + sum(1 for _ in run)
+            messages, presettled = transfers.messages[start:end], transfers.presettled[start:end]
+            self._runs.append((to or "", Transfers(self.link, messages, presettled, transfers.transaction)))
+            start = end
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._runs and self.link.alive:
+            to = self._runs[0][0]
+            place = self._place(to)
+            if place is None:
+                self.connection.wait()
+                self._house.realm.find_node(self._address(to).node, _Lookup(self, self._address(to)))
+                return
+            _, run = self._runs.popleft()
+            place.on_transfers(run)
+
+    def _place(self, to: str) -> PublishingLink | None:
+        """Where messages to that address are published; None: the realm has to be asked."""
+        place = self._places.get(to)
+        if place is not None and self._is_current(place.node):
+            self._places.move_to_end(to)
+            return place
+        address = self._address(to)
+        if not 0 < len(address.node.encode()) <= self._house.limits.node_name_bytes:
+            return self._nowhere(address, "not-found")
+        node = self._house.realm.node(address.node)
+        return self._open(to, address, node) if node is not None else None
+
+    def found(self, address: Address, found: NodeFound) -> None:
+        """The realm's answer for the first run that waits."""
+        if self.link.alive and self._runs:
+            to, run = self._runs.popleft()
+            if found.node is not None:
+                self._open(to, address, found.node).on_transfers(run)
+            else:
+                answer: PublishAnswer = "not-found" if found.answer in ("ready", "not-found") else "unavailable"
+                self._nowhere(address, answer, found.native).on_transfers(run)
+            self._go_on()
+        if not self._runs or not self.link.alive:
+            self.connection.go_on()
+
+    def _open(self, to: str, address: Address, node: Node) -> PublishingLink:
+        if address.kind not in (None, node.kind):
+            return self._nowhere(address, "not-found")
+        place = publishing_link(self.connection, self.link, node, self._facts(node), self)
+        place.access_changed()
+        self._places[to] = place
+        if len(self._places) > RELAY_ADDRESSES:
+            idle = next((old for old, other in self._places.items() if other.idle and old != to), None)
+            if idle is not None:
+                del self._places[idle]
+        return place
+
+    def _nowhere(self, address: Address, answer: PublishAnswer, native: str = "") -> PublishingLink:
+        name = address.node[: self._house.limits.node_name_bytes]
+        node = Node(name, address.kind or "queue", "", b"", _NO_STORE)
+        return _NowhereLink(self.connection, self.link, node, self._facts(node), self, answer, native)
+
+    def _address(self, to: str) -> Address:
+        return self._house.settings.nodes.addresses.read(to)
+
+    def _is_current(self, node: Node) -> bool:
+        """Neither deleted nor made anew, nor wider than it was."""
+        now = self._house.realm.node(node.name)
+        return now is not None and (now.topic_id, now.partitions) == (node.topic_id, node.partitions)
+
+    def _facts(self, node: Node) -> LinkFacts:
+        return LinkFacts(
+            number=self._house.next_link_number(),
+            direction="publish",
+            name=self.link.name,
+            container=self.connection.container,
+            node=node.name,
+            store=node.store,
+            durable=None,
+        )
+
+    def forget(self, place: PublishingLink) -> None:
+        """Its node is looked for anew."""
+        for to in [to for to, known in self._places.items() if known is place]:
+            del self._places[to]
+
+    def on_partial(self, _: int) -> None:
+        """Not asked for: a message in several frames is put together."""
+
+    def ended(self, cause: str) -> None:
+        """The link has gone. What is in flight completes unheard, and leaves its records."""
+        self._house.credit.close_account(self.account)
+        self._runs.clear()
+
+
+class _NowhereLink(PublishingLink):
+    """Where there is no node: every message has the same answer."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        link: Incoming,
+        node: Node,
+        facts: LinkFacts,
+        relay: RelayLink,
+        answer: PublishAnswer,
+        native: str,
+    ) -> None:
+        super().__init__(connection, link, node, facts, relay)
+        self._answer: PublishAnswer = answer
+        self._native = native
+        self._submit = self._refuse
+
+    def _refuse(self, node: Node, keys: Sequence[bytes], values: Sequence[bytes], owner: object) -> None:
+        assert isinstance(owner, PublishedBatch)
+        owner.answered(Published(owner, 0, [-1] * len(keys), self._answer, self._native))
+
+    def may_publish(self) -> PostAnswer:
+        return "not-found" if self._answer == "not-found" else "unexpected"

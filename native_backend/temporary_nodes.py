@@ -1,0 +1,216 @@
+"""Temporary nodes: queues and channels of the realm like any other, but that they are made and deleted for one peer.
+
+Each is a record of the metadata on a topic of its own, `PREFIX.temporary.RANDOM`; so whatever goes for events goes for
+theirs, and every process of the realm finds them. Their topics are made ahead, because a log may take a tenth of a
+second for one (Kafka does). Only who made a node consumes from it, and everybody may publish to it. What a process that
+was killed has left is deleted by the next one that opens the realm. Source: semantics.md 2.M; ADR 0054.
+May import: the standard library, `native_backend` below it.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from native_backend.access import Subject
+from native_backend.answers import NodeFound, NodeKind
+from native_backend.durables import durable_key, encode_durable, queue_durable
+from native_backend.log import LogError, Topic, TopicSpec
+from native_backend.metadata import Metadata, read_tail, realm_topic
+from native_backend.nodes import Node, encode_node, node_key, store_id
+from native_backend.properties import Grant, Properties
+from native_backend.services import Services, subscribe_answer
+from native_backend.shard import Shard
+
+_LOG = logging.getLogger(__name__)
+_OWN = frozenset({"publish", "subscribe", "peek", "durable"})
+Then = Callable[[LogError | None], None]
+
+
+class TemporaryNodes:
+    """See the module's docstring."""
+
+    def __init__(self, services: Services, metadata: Metadata, shard: Shard, follow: Callable[[Then], None]) -> None:
+        """`follow` reads metadata to its end."""
+        self._services = services
+        self._metadata = metadata
+        self._shard = shard
+        self._follow = follow
+        self._ahead: deque[Topic] = deque()
+        self._making = 0  # topics that are being made
+        self._left: list[str] = []  # topics of an earlier process
+        self._prefix = f"{services.prefix}.temporary."
+
+    # -- at the start
+
+    def sweep(self) -> None:
+        """End what an earlier process has left. Blocks; raises LogError."""
+        log, topic, deadline_s = (
+            self._services.log,
+            realm_topic(self._services.prefix),
+            self._services.limits.control_deadline_s,
+        )
+        nodes = [node for node in self._metadata.nodes.values() if node.temporary]
+        names = {node.name for node in nodes}
+        keys = [durable_key(*key) for key in self._metadata.durables if key[0] in names]
+        if nodes:
+            keys += [node_key(name) for name in names]
+            log.put_all(topic, keys, [None] * len(keys), deadline_s)
+            self._metadata.fold(read_tail(log, topic, self._metadata.position))
+        self._left = [*log.topics(self._prefix, deadline_s)]
+
+    def begin(self) -> None:
+        """The realm is open: their topics go one by one."""
+        left, self._left = self._left, []
+        for topic in left:
+            self._drop_topic(topic)
+
+    # -- making
+
+    def create(self, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
+        """Answered by `NodeFound`. A name that nobody else has thought of."""
+        if self._ahead:
+            self._record(self._ahead.popleft(), name, kind, subject, owner)
+        else:
+            self._make_topic(lambda topic: self._made(topic, name, kind, subject, owner))
+        self._stock()
+
+    def _stock(self) -> None:
+        """So many topics are ready for the next nodes."""
+        while len(self._ahead) + self._making < self._services.limits.temporary_topics:
+            self._making += 1
+            self._make_topic(self._stocked)
+
+    def _stocked(self, topic: Topic | LogError) -> None:
+        self._making -= 1
+        if isinstance(topic, LogError):
+            _LOG.info("cannot make the topic of a temporary node ahead: %s", topic)
+        else:
+            self._ahead.append(topic)
+
+    def _make_topic(self, done: Callable[[Topic | LogError], None]) -> None:
+        services, name = self._services, self._prefix + secrets.token_hex(16)
+        deadline_s = services.limits.control_deadline_s
+        services.control.submit(lambda: services.log.create_topics([TopicSpec(name)], deadline_s)[0], done)
+
+    def _made(self, topic: Topic | LogError, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
+        if isinstance(topic, LogError):
+            self._failed(owner, topic)
+        else:
+            self._record(topic, name, kind, subject, owner)
+
+    def _record(self, topic: Topic, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
+        services, store = self._services, store_id(topic.id)
+        if store in self._metadata.stores:  # one of 10^12
+            self._drop_topic(topic.name)
+            self.create(name, kind, subject, owner)
+            return
+        now_us = services.clock.epoch_us()
+        acl = (Grant(f"user:{subject.user}", _OWN), Grant("*", frozenset({"publish"})))
+        node = Node(name, kind, topic.name, topic.id, store, Properties(acl=acl), created_us=now_us, temporary=True)
+        keys, values = [node_key(name)], [encode_node(node, now_us)]
+        if kind == "queue":  # first: who sees the node sees its durable
+            durable = queue_durable(services.prefix, node, [0])
+            keys.insert(0, durable_key(name, durable.name))
+            values.insert(0, encode_durable(durable, now_us))
+        self._put(keys, values, lambda error: self._answer(owner, name, error))
+
+    def _put(self, keys: list[bytes], values: Sequence[bytes | None], done: Then) -> None:
+        """Write metadata, then read it."""
+        services, topic = self._services, realm_topic(self._services.prefix)
+
+        def written(result: list[int] | LogError) -> None:
+            if isinstance(result, LogError):
+                done(result)
+                return
+            self._follow_to(result[-1], done)
+
+        deadline_s = services.limits.control_deadline_s
+        services.control.submit(lambda: services.log.put_all(topic, keys, values, deadline_s), written)
+
+    def _follow_to(self, offset: int, done: Then) -> None:
+        """What is stored may be seen a little later."""
+
+        def followed(error: LogError | None) -> None:
+            if error is None and self._metadata.position <= offset:
+                self._follow_to(offset, done)
+            else:
+                done(error)
+
+        self._follow(followed)
+
+    def _answer(self, owner: object, name: str, error: LogError | None) -> None:
+        if error is not None:
+            self._failed(owner, error)
+        else:
+            self._services.answer(NodeFound(owner, self._metadata.nodes.get(name), "ready"))
+
+    def _failed(self, owner: object, error: LogError) -> None:
+        self._services.answer(NodeFound(owner, None, subscribe_answer(error.failure), error.failure.code))
+
+    # -- ending
+
+    def delete(self, node: Node, owner: object) -> None:
+        """Answered by `NodeFound` without a node once nobody finds it any more; its links have been told."""
+        names = [durable.name for durable in self._metadata.durables.values() if durable.node == node.name]
+        keys = [*(durable_key(node.name, name) for name in names), node_key(node.name)]
+
+        def gone(error: LogError | None) -> None:
+            if error is not None:
+                self._failed(owner, error)
+                return
+            self._services.answer(NodeFound(owner, None, "ready"))
+            self._drop_topic(node.topic)
+
+        self._put(keys, [None] * len(keys), gone)
+
+    def delete_empty(self, node: Node, owner: object) -> None:
+        """The same where it has no messages; else answered with the node. What a channel's durables still want are its
+        messages; what its other subscribers do not have yet are none."""
+        services = self._services
+        unread = self._unread(node)
+        if unread is None:
+            services.answer(NodeFound(owner, node, "ready"))
+            return
+
+        def looked(left: bool | LogError) -> None:
+            if isinstance(left, LogError):
+                self._failed(owner, left)
+            elif left or self._unread(node) != unread:
+                services.answer(NodeFound(owner, node, "ready"))
+            else:
+                self.delete(node, owner)
+
+        services.control.submit(lambda: self._has_any(node, unread), looked)
+
+    def _unread(self, node: Node) -> int | None:
+        """The lowest EID that some durable of it has not looked at; -1: there are no durables. None: one of them has
+        something that is not settled."""
+        unread = []
+        for known in [*self._metadata.durables.values()]:
+            if known.node != node.name:
+                continue
+            state = self._shard.state(node.store, known.name)
+            if state is not None and (state.unsettled or state.returned):
+                return None
+            unread.append(state.position if state is not None else known.of(node).start)
+        return min(unread, default=-1)
+
+    def _has_any(self, node: Node, start: int) -> bool:
+        """Whether there are events from that EID on: where the log ends says nothing, there are gaps. Blocks; raises
+        LogError."""
+        log, deadline_s = self._services.log, self._services.limits.control_deadline_s
+        first, end = log.bounds(node.topic, node.partition, deadline_s)
+        start = max(start, first) if start >= 0 else end
+        return start < end and bool(log.read_range(node.topic, node.partition, start, 1, deadline_s).offsets)
+
+    def _drop_topic(self, topic: str) -> None:
+        services = self._services
+
+        def dropped(error: LogError | None) -> None:
+            if error is not None:
+                _LOG.warning("cannot delete topic %s, the next start does: %s", topic, error)
+
+        services.control.submit(lambda: services.log.delete_topic(topic, services.limits.control_deadline_s), dropped)
