@@ -79,6 +79,13 @@ def cli_proton(role: str, *options: str) -> list[dict[str, Any]]:
     return [_report(line) for line in logged.splitlines()]
 
 
+def rhea_asks(port: int, node: str, count: int) -> dict[str, Any]:
+    """rhea asks and answers itself; see `ask.js`. Returns its report."""
+    script = HERE / "rhea" / "ask.js"
+    command = ["node", str(script), "127.0.0.1", str(port), node, str(count)]
+    return _report(_run(command, NODE_PATH=_rhea() / "node_modules"))
+
+
 def load(mode: str, address: str, node: str, *options: str) -> dict[str, Any]:
     """The C load client; `mode` is send or receive. Returns its report."""
     return _report(_run([str(load_client()), mode, "--address", address, "--node", node, *options]))
