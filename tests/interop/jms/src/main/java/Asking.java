@@ -17,11 +17,12 @@ import org.apache.qpid.jms.JmsConnectionFactory;
  * Request and reply as JMS applications do it: a temporary queue, and producers without a destination.
  *
  * <pre>
- * Asking ask   URL QUEUE COUNT      a service in a transacted session answers COUNT requests; every tenth answer is rolled
- *                                   back once. Prints `answered COUNT`
+ * Asking ask   URL QUEUE COUNT      a service in a transacted session answers COUNT requests; every tenth answer is
+ *                                   rolled back once. Prints `answered COUNT`
  * Asking topic URL COUNT            a temporary topic, published to from another connection. Prints `heard COUNT`
  * Asking gone  URL QUEUE            what is sent to a temporary queue that was deleted, to one whose connection has
- *                                   closed and to a queue that never was is refused, and the producer goes on. Prints `gone`
+ *                                   closed and to a queue that never was is refused, and the producer goes on. Prints
+ *                                   `gone`
  * </pre>
  */
 public final class Asking {
