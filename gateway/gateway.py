@@ -145,7 +145,7 @@ class Gateway:
         self.origins.hold(container)
         publishers = [] if known else [each for each in self.connections if each.container == container]
         for link in [link for connection in publishers for link in connection.engine.links()]:
-            if link.alive and isinstance(link.owner, PublishingLink):
+            if link.alive and isinstance(link.owner, PublishingLink | RelayLink):
                 link.owner.use(self.tables)
         return True
 

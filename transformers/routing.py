@@ -55,11 +55,15 @@ def _property(message: bytes, place: int) -> str | None:
         at = section_offsets(message)[PROPERTIES]
     except DecodeError:
         return None
-    return None if at < 0 else group_within(message, at)
+    return None if at < 0 else _within(message, at, place)
 
 
 def group_within(message: bytes, at: int) -> str | None:
     """The group-id in the properties that begin there."""
+    return _within(message, at, _GROUP_ID)
+
+
+def _within(message: bytes, at: int, place: int) -> str | None:
     try:
         start = skip(message, at + 1)
         size = _LISTS[message[start]]
