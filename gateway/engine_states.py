@@ -105,7 +105,7 @@ def offer_to_connection(connection: Any, names: Sequence[str]) -> None:
 
 def say_of_connection(connection: Any, properties: Sequence[tuple[Symbol, Any]]) -> None:
     """As properties of our OPEN; it must not have gone out."""
-    _set(lib.pn_connection_properties(connection), encode(AmqpMap(list(properties))))
+    set_data(lib.pn_connection_properties(connection), encode(AmqpMap(list(properties))))
 
 
 def _symbols(names: Sequence[str]) -> bytes:

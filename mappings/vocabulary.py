@@ -127,12 +127,7 @@ ATTACH = TableWords(
             {"direction": ("subscribe",), "address": ("node",), "node_kind": ("queue", "channel")},
         ),
         Law("queue and browse are for queues", {"subscription": ("queue", "browse")}, {}, {"node_kind": ("queue",)}),
-        Law(
-            "all others are for channels",
-            {"subscription": ("plain", *_NAMED)},
-            {},
-            {"node_kind": ("channel",)},
-        ),
+        Law("all others are for channels", {"subscription": ("plain", *_NAMED)}, {}, {"node_kind": ("channel",)}),
     ),
 )
 

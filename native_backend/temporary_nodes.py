@@ -3,7 +3,7 @@
 Each is a record of the metadata on a topic of its own, `PREFIX.temporary.RANDOM`; so whatever goes for events goes for
 theirs, and every process of the realm finds them. Their topics are made ahead, because a log may take a tenth of a
 second for one (Kafka does). Only who made a node consumes from it, and everybody may publish to it. What a process that
-was killed has left is deleted by the next one that opens the realm. Source: semantics.md 2.M; ADR 0057.
+was killed has left is deleted by the next one that opens the realm. Source: semantics.md 2.M; ADR 0059.
 May import: the standard library, `native_backend` below it.
 """
 
