@@ -1,0 +1,39 @@
+"""The walk of docs/how-to/migrate-a-jms-application.md, really done: a Spring JMS application and what its queue holds
+leave Artemis for the gateway, and reconciliation finds nothing lost."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.peer import Artemis, start_artemis
+from tests.conftest import StartGateway
+from tests.gateway_process import REALMGATE
+from tests.interop.clients import spring, waiting
+
+BACKLOG, LATER = 200, 50
+
+
+@pytest.fixture
+def artemis(tmp_path: Path) -> Iterator[Artemis]:
+    broker = start_artemis(tmp_path / "artemis")
+    yield broker
+    broker.stop()
+
+
+@pytest.mark.timeout(600)
+def test_an_application_and_its_backlog_leave_artemis(gateway: StartGateway, artemis: Artemis, tmp_path: Path) -> None:
+    served = gateway("embedded")
+    old, new = f"amqp://{artemis.address}", f"failover:(amqp://{served.address})"
+    assert spring("order", old, "orders", 0, BACKLOG) == f"ordered {BACKLOG}"
+    assert spring("order", new, "orders", BACKLOG, LATER) == f"ordered {LATER}", "producers go first"
+    assert spring("move", old, "orders", new, "orders") == f"moved {BACKLOG}"
+    assert spring("move", old, "orders", new, "orders") == "moved 0", "nothing is left behind"
+    assert spring("serve", new, "orders", "invoices", BACKLOG + LATER).endswith(f"dealt with {BACKLOG + LATER}")
+    assert waiting(served, "orders") == 0
+    command = [str(REALMGATE), "reconcile", "--config", str(served.config_path), "--out", str(tmp_path / "report")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert (done.returncode, "Verdict: CLEAN" in done.stdout) == (0, True), done.stdout + done.stderr
