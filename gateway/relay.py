@@ -64,6 +64,7 @@ class RelayLink:
         outcomes = agreed_outcomes(link.attach)
         self.rejects = outcomes is None or "rejected" in outcomes
         self._places: OrderedDict[str, PublishingLink] = OrderedDict()  # by address, the longest unused first
+        self._doubtful: set[str] = set()  # refused a moment ago: what is known of their nodes may be out of date
         self._runs: deque[tuple[str, Transfers]] = deque()  # that wait for the node of the first one
         link.set_message_size_max(house.limits.message_size_bytes)
         count = self.account.top_up()
@@ -114,6 +115,8 @@ class RelayLink:
         address = self._address(to)
         if not 0 < len(address.node.encode()) <= self._house.limits.node_name_bytes:
             return self._nowhere(address, "not-found")
+        if to in self._doubtful:
+            return None
         node = self._house.realm.node(address.node)
         return self._open(to, address, node) if node is not None else None
 
@@ -121,6 +124,7 @@ class RelayLink:
         """The realm's answer for the first run that waits."""
         if self.link.alive and self._runs:
             to, run = self._runs.popleft()
+            self._doubtful.discard(to)
             if found.node is not None:
                 self._open(to, address, found.node).on_transfers(run)
             else:
@@ -170,6 +174,9 @@ class RelayLink:
         """Its node is looked for anew."""
         for to in [to for to, known in self._places.items() if known is place]:
             del self._places[to]
+            self._doubtful.add(to)
+        if len(self._doubtful) > RELAY_ADDRESSES:
+            self._doubtful.pop()
 
     def on_partial(self, _: int) -> None:
         """Not asked for: a message in several frames is put together."""

@@ -114,6 +114,8 @@ def test_a_node_deleted_and_made_anew_gets_the_next_message(house: GatewayProces
         house.command("node", "delete", name, "--yes")
         peer.publish(message_to(name))
         assert peer.outcomes(1) == {1: NOT_FOUND}
+        peer.send(frames.attach_sender(name, 5, "probe"))  # the gateway has read that it is gone
+        assert peer.refused() == "amqp:not-found"
         house.command("node", "create", name)
         peer.publish(message_to(name, b"second"))
         assert peer.outcomes(1) == {2: "accepted"}
