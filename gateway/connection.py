@@ -156,12 +156,13 @@ class Connection:
 
     def _on_attached(self, fact: Attached) -> None:
         limits, gateway = self.gateway.limits, self.gateway
+        if not fact.link.alive:  # what came with it has ended its session or connection: it is counted as gone already
+            gateway.links += 1
+            return
         if self.closing:  # it came with what the connection was closed for
             fact.link.forget()
             return
         gateway.links += 1
-        if not fact.link.alive:
-            return  # what was wrong before it has ended its session: it was counted as gone already
         if self.engine.links_on(fact.link.session) > limits.links_per_session or gateway.links > limits.links:
             self.fault("too-many-links", f"at most {limits.links_per_session} a session", fact.link)
             return
@@ -231,7 +232,9 @@ class Connection:
     def _ends(self, link: Link) -> bool:
         """The end of the link is read already. An event given now would leave settled, its record saying otherwise."""
         return any(
-            isinstance(fact, Closed) or (isinstance(fact, Detached | Faulted) and fact.link is link)
+            isinstance(fact, Closed)
+            or (isinstance(fact, Detached | Faulted) and fact.link is link)
+            or (isinstance(fact, Faulted) and fact.link is None)  # of its session, or of all: proton may be silent
             for fact in self._unheard
         )
 

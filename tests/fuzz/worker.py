@@ -106,7 +106,8 @@ class Worker:
             return
         self._known.add(name)
         small = smaller(case, lambda other: what_is_wrong(other).startswith(name[:40]))
-        small.about = f"seed {self._seed}\n{wrong}"
+        small.about = f"seed {self._seed}\n{wrong.splitlines()[0]}"
+        (self._directory / f"{len(self._known):03}.txt").write_text(wrong)  # the traceback names paths of this machine
         (self._directory / f"{len(self._known):03}.case").write_text(str(small))
 
     def _look_at_what_is_alive(self) -> None:
