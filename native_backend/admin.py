@@ -94,13 +94,13 @@ def create_node(
         starts = [log.bounds(node.topic, part.partition)[0] for part in node.parts]
         durable = queue_durable(prefix, node, starts, earlier)
         log.put(realm_topic(prefix), durable_key(name, durable.name), encode_durable(durable, now_us))
-    written = log.put(realm_topic(prefix), node_key(name), encode_node(node, now_us))
+    written = log.put(realm_topic(prefix), node_key(name), encode_node(node, now_us, metadata.position))
     read_through(log, prefix, metadata, written)
     winner = metadata.nodes.get(name)
     if winner is None:
         raise NodeError(f"node {name!r} was deleted by somebody else while it was created")
     if winner.store != node.store:  # compaction keeps the last record of a key: make that the winner's, too
-        log.put(realm_topic(prefix), node_key(name), encode_node(winner, now_us))
+        log.put(realm_topic(prefix), node_key(name), encode_node(winner, now_us, metadata.position))
     return _of_kind(winner, kind)
 
 

@@ -1,8 +1,9 @@
 """Realm metadata: the compacted topic `<prefix>.realm`, folded into nodes, durables and the realm's own grants.
 
 Of two creators of one node the first record wins, until a tombstone; a later record of the same store changes the
-node's properties. A durable's record counts while its store is the node's. The fold belongs to one thread; `read_tail`
-may run on another.
+node's properties. Compaction may have taken the tombstone of a node that was made anew: then the new one says that its
+writer looked further than where the old one stands. A durable's record counts while its store is the node's. The fold
+belongs to one thread; `read_tail` may run on another.
 May import: the standard library, orjson, `native_backend` below it.
 """
 
@@ -59,6 +60,8 @@ class Metadata:
     """By store, the part of a node that it is."""
     acl: tuple[Grant, ...] = ()
     """The realm's own grants."""
+    _seen: dict[str, int] = field(default_factory=dict)
+    """Where a living node was first read."""
     on_changed: list[Callable[[Node | None], None]] = field(default_factory=list)
     """Told, by the thread that folds, of a node whose properties changed; None: the realm's grants did."""
 
@@ -68,7 +71,7 @@ class Metadata:
         for records in parts:
             for offset, key, value in zip(records.offsets, records.keys, records.values, strict=True):
                 if offset >= self.position and key is not None:
-                    gone += self._record(key, value)
+                    gone += self._record(offset, key, value)
             self.position = max(self.position, records.next)
         return gone
 
@@ -98,7 +101,7 @@ class Metadata:
     def alive(self, node: Node) -> bool:
         return node.store in self.stores
 
-    def _record(self, key: bytes, value: bytes | None) -> list[Node]:
+    def _record(self, offset: int, key: bytes, value: bytes | None) -> list[Node]:
         what, *names = orjson.loads(key)
         if value is None:
             return self._tombstone(what, names)
@@ -108,23 +111,30 @@ class Metadata:
             detail = f"realm metadata {names} has version {record['v']}; this release knows {known_ones}"
             raise LogError(Failure("unexpected", detail, FORMAT))
         if what == "node":
-            self._node(decode_node(record))
+            return self._node(decode_node(record), offset, record.get("after", 0))
         elif what == "realm":
             self._realm(record)
         elif what == "durable":
             self.remember(decode_durable(record))
         return []
 
-    def _node(self, node: Node) -> None:
-        """A node begins, or has other properties. Another store of a name that is taken: the first creator has won."""
+    def _node(self, node: Node, offset: int, after: int) -> list[Node]:
+        """A node begins, or has other properties. Another store of a name that is taken: the first creator has won,
+        unless the second one could see that there was no such node any more."""
         known = self.nodes.get(node.name)
+        gone = []
+        if known is not None and known.store != node.store and after > self._seen[node.name]:
+            gone = self._tombstone("node", [node.name])
+            known = None
         if known is None:
+            self._seen[node.name] = offset
             self._keep(node)
         elif known.store == node.store and self.alive(node) and known.properties != node.properties:
             changed = replace(known, properties=node.properties)
             self._keep(changed)
             for part in changed.parts:
                 self._tell(part)
+        return gone
 
     def _keep(self, node: Node) -> None:
         self.nodes[node.name] = node
@@ -150,6 +160,7 @@ class Metadata:
         node = self.nodes.pop(names[0], None) if what == "node" else None
         if node is None:
             return []
+        del self._seen[node.name]
         self.bury(node)
         return [node]
 

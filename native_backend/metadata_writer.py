@@ -56,7 +56,7 @@ def set_properties(log: Log, prefix: str, name: str, change: Change, clock: Cloc
         return node
     if properties.stores > node.partitions:
         log.grow_topic(node.topic, properties.stores)
-    changed = encode_node(replace(node, properties=properties), clock.epoch_us())
+    changed = encode_node(replace(node, properties=properties), clock.epoch_us(), metadata.position)
     read_through(log, prefix, metadata, log.put(realm_topic(prefix), node_key(name), changed))
     topic = log.topics(node.topic).get(node.topic)
     if topic is None or topic.id != node.topic_id:  # deleted meanwhile: it stays so (`delete_node` looks, too)

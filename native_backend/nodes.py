@@ -98,8 +98,9 @@ def node_key(name: str) -> bytes:
     return orjson.dumps(["node", name])
 
 
-def encode_node(node: Node, changed_us: int) -> bytes:
-    """In version 2 as long as there is but one store: an earlier release can read that."""
+def encode_node(node: Node, changed_us: int, after: int | None = None) -> bytes:
+    """In version 2 as long as there is but one store: an earlier release can read that. `after`: whoever writes it
+    has read the metadata up to this offset, and no other node of that name lived there."""
     properties = encode_properties(node.properties)
     spread = node.partitions > 1 or node.properties.priority_levels
     if not spread:
@@ -116,6 +117,7 @@ def encode_node(node: Node, changed_us: int) -> bytes:
             "changed_us": changed_us,
             "adopted": int(node.adopted),
             **({"temporary": 1} if node.temporary else {}),
+            **({"after": after} if after is not None else {}),
             "properties": properties,
         }
     )

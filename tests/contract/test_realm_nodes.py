@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from native_backend import admin
 from native_backend.answers import Published, SubscriptionLost
 from native_backend.limits import RealmLimits
+from native_backend.metadata_writer import set_properties
 from native_backend.nodes import NodeError
 from tests.native_backend.gateway import Gateway
 from tests.native_backend.logs.worlds import World
@@ -65,6 +68,26 @@ def test_a_deleted_node_is_lost_and_a_recreated_one_is_another(world: World, sta
     assert gateway.answer(Published).answer == "not-found"
     fresh = gateway.publish(renewed, bodies(3))
     assert gateway.consumer(renewed).receive(3) == fresh
+
+
+def test_a_node_made_anew_between_two_looks_is_another(world: World, start: Start) -> None:
+    """A log that compacts at once shows the second one and no tombstone."""
+    gateway = start(RealmLimits(metadata_interval_s=0.5))
+    node = gateway.create("orders")
+    link = gateway.consumer(node)
+    other = world.open()
+    for _ in range(2):
+        assert admin.delete_node(other, gateway.prefix, "orders")
+        renewed = admin.create_node(other, gateway.prefix, "orders", "queue", gateway.clock)
+        set_properties(other, gateway.prefix, "orders", lambda it: replace(it, attempts=7), gateway.clock)
+    lost = gateway.answer(SubscriptionLost)
+    assert (lost.subscription, lost.answer) == (link.subscription, "not-found")
+    found = gateway.find("orders")
+    assert found is not None
+    assert found.store == renewed.store
+    assert found.properties.attempts == 7
+    fresh = gateway.publish(found, bodies(3))
+    assert gateway.consumer(found).receive(3) == fresh
 
 
 def test_a_channel_durable_does_not_outlive_its_node(world: World, start: Start) -> None:
