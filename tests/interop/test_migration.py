@@ -27,6 +27,8 @@ def artemis(tmp_path: Path) -> Iterator[Artemis]:
 @pytest.mark.timeout(600)
 def test_an_application_and_its_backlog_leave_artemis(gateway: StartGateway, artemis: Artemis, tmp_path: Path) -> None:
     served = gateway("embedded")
+    for queue in ("orders", "invoices"):
+        served.command("node", "create", queue, "--kind", "queue")
     old, new = f"amqp://{artemis.address}", f"failover:(amqp://{served.address})"
     assert spring("order", old, "orders", 0, BACKLOG) == f"ordered {BACKLOG}"
     assert spring("order", new, "orders", BACKLOG, LATER) == f"ordered {LATER}", "producers go first"
