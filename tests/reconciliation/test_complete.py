@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-p
 PROPERTIES_SECTION = encode(Described(0x73, ["id-1", b"user", None, "subject", None, None, Symbol("text/plain")]))
 APPLICATION = encode(Described(0x74, {"region": "\u00fcber", "count": UInt(7)}))
 WIDE = b"\x00\x80\0\0\0\0\0\0\0\x75\xb0\0\0\0\x04wide"  # a data section as few would write it
-FOOTER = encode(Described(0x78, AmqpMap([(Symbol("sum"), b"\x01")])))
+FOOTER = encode(Described(0x78, AmqpMap([(Symbol("x-opt-sum"), b"\x01")])))
 MESSAGES = [
     frames.message(b"plain"),
     PROPERTIES_SECTION + APPLICATION + encode(Described(0x75, b"{}")),
