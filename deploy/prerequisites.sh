@@ -42,7 +42,6 @@ if [ "$level" != run ]; then
   need "npm" "npm" command -v npm
   need "OpenSSL's command, 3 or newer (certificates of the tests)" "openssl" at_least 3 openssl version
   need "Qpid Proton's C headers, 0.37 or newer" "libqpid-proton11-dev" header proton/connection_driver.h
-  need "RabbitMQ (its service need not run)" "rabbitmq-server" test -x /usr/lib/rabbitmq/bin/rabbitmq-server
 fi
 if [ "$level" = bench ]; then
   need "libaio (the peer's journal)" "libaio1" sh -c '/sbin/ldconfig -p | grep -q libaio.so.1'

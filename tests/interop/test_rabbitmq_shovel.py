@@ -10,7 +10,7 @@ import pytest
 
 from tests.gateway_process import GatewayProcess
 from tests.interop.clients import cli_proton
-from tests.interop.rabbitmq import RabbitMQ
+from tests.interop.rabbitmq import PROGRAMS, RabbitMQ
 from tests.wire import frames
 from tests.wire.peer import Peer
 
@@ -25,6 +25,7 @@ def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMQ]:
     node.stop()
 
 
+@pytest.mark.skipif(not PROGRAMS.exists(), reason="no RabbitMQ here: apt-get install rabbitmq-server")
 def test_a_shovel_moves_a_queue_into_the_gateway(house: GatewayProcess, rabbitmq: RabbitMQ) -> None:
     queue = f"letters-{house.realm_kind}"
     rabbit = f"guest:guest@127.0.0.1:{rabbitmq.port}//queue/{queue}"
