@@ -32,7 +32,7 @@ def message(number: int, random: Random) -> bytes:
         fields = [random.random() < 0.5, UByte(random.randint(0, 9)), None, random.choice((None, True)), count]
         sections.append(_section(_HEADER, fields))
     if random.random() < 0.2:
-        sections.append(_section(_DELIVERY_ANNOTATIONS, AmqpMap([(Symbol("x-hop"), UInt(number))])))
+        sections.append(_section(_DELIVERY_ANNOTATIONS, AmqpMap([(Symbol("x-opt-hop"), UInt(number))])))
     if random.random() < 0.2:
         sections.append(_section(_MESSAGE_ANNOTATIONS, AmqpMap([(Symbol("x-opt-a"), "b")])))
     if random.random() < 0.5:
@@ -41,7 +41,7 @@ def message(number: int, random: Random) -> bytes:
         sections.append(_section(_APPLICATION, AmqpMap([("k", UInt(number))])))
     sections += _body(marker + filler, random)
     if random.random() < 0.1:
-        sections.append(_section(_FOOTER, AmqpMap([(Symbol("x-sum"), UInt(1))])))
+        sections.append(_section(_FOOTER, AmqpMap([(Symbol("x-opt-sum"), UInt(1))])))
     return b"".join(sections)
 
 
