@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from native_backend.answers import Published
 from native_backend.limits import RealmLimits
 from native_backend.metadata_writer import set_properties
 from native_backend.nodes import Node
@@ -22,12 +21,7 @@ LONG_MS = 3_600_000
 def publish(gateway: Gateway, node: Node, ttls_ms: list[int]) -> list[int]:
     """Events with times to live of their own; 0: none."""
     keys = [b"1;basic;run;%d;1;4;%s;0;;0" % (at, b"T%d" % ttl if ttl else b"") for at, ttl in enumerate(ttls_ms, 1)]
-    owner = object()
-    gateway.realm.publish(node, keys, bodies(len(keys)), owner)
-    eids: list[int] = []
-    while len(eids) < len(keys):
-        eids += gateway.answer(Published, lambda answer: answer.owner is owner).eids
-    return eids
+    return gateway.publish(node, bodies(len(keys)), keys)
 
 
 def wait(gateway: Gateway, ms: int) -> None:

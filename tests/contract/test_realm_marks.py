@@ -6,7 +6,6 @@ from functools import partial
 
 import pytest
 
-from native_backend.answers import Published
 from native_backend.limits import RealmLimits
 from native_backend.nodes import Node
 from native_backend.selection import Selection
@@ -26,12 +25,7 @@ def now_ms(gateway: Gateway) -> int:
 def publish(gateway: Gateway, node: Node, *marks: str) -> list[int]:
     """One event each, with those marks."""
     keys = [b"1;basic;run;%d;1;4;;0;;0%s" % (at, mark.encode()) for at, mark in enumerate(marks, 1)]
-    owner = object()
-    gateway.realm.publish(node, keys, bodies(len(keys)), owner)
-    eids: list[int] = []
-    while len(eids) < len(keys):
-        eids += gateway.answer(Published, lambda answer: answer.owner is owner).eids
-    return eids
+    return gateway.publish(node, bodies(len(keys)), keys)
 
 
 def due_in(gateway: Gateway, ms: int) -> str:

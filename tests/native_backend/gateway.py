@@ -201,10 +201,10 @@ class Gateway:
         self.realm.execute(command, owner)
         return self.answer(Commanded, lambda answer: answer.owner is owner)
 
-    def publish(self, node: Node, bodies: list[bytes]) -> list[int]:
+    def publish(self, node: Node, bodies: list[bytes], keys: list[bytes] | None = None) -> list[int]:
         """All stored; their EIDs."""
         owner = object()
-        self.realm.publish(node, [b"key"] * len(bodies), bodies, owner)
+        self.realm.publish(node, keys or [b"key"] * len(bodies), bodies, owner)
         eids: list[int] = []
         while len(eids) < len(bodies):
             published = self.answer(Published, lambda answer: answer.owner is owner)

@@ -5,7 +5,7 @@ A checker that catches none of them would be worth nothing; `test_planted.py` sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +27,7 @@ from native_backend.answers import Published, Settled
 from native_backend.dispatch import Dispatch
 from native_backend.giving import Giving
 from native_backend.journal import Journal
+from native_backend.log import LogError
 from native_backend.publisher import Publisher
 from native_backend.settlement import Settling
 from native_backend.snapshot import Frozen
@@ -64,6 +65,20 @@ def planted(bug: Bug) -> Iterator[None]:
         yield
     finally:
         setattr(bug.place, bug.attribute, original)
+
+
+def breaches(bug: Bug, words: str, seeds: Iterable[int], live: Callable[[int], list[str]]) -> list[str]:
+    """What is said of worlds with the bug, until one says these words."""
+    seen: list[str] = []
+    for seed in seeds:
+        with planted(bug):
+            try:
+                seen += live(seed)
+            except (AssertionError, LogError):  # a bug may break the world before it is judged; that does not count
+                continue
+        if any(words in each for each in seen):
+            break
+    return seen
 
 
 # -- the gateway

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from native_backend.log import LogError
-from tests.simulation.planted import planted
+from tests.simulation.planted import breaches
 from tests.simulation.planted_trade import BUGS, WORDS
 from tests.simulation.trade import Trade
 
@@ -37,13 +36,5 @@ def test_units_are_whole() -> None:
 
 @pytest.mark.parametrize("name", BUGS)
 def test_a_planted_bug_is_seen(name: str) -> None:
-    seen: list[str] = []
-    for seed in SEEDS:
-        with planted(BUGS[name]):
-            try:
-                seen += Trade(seed).live()
-            except (AssertionError, LogError):  # a bug may break the world before it is judged; that does not count
-                continue
-        if any(WORDS[name] in words for words in seen):
-            return
-    pytest.fail(f"{BUGS[name].sentence} Nobody noticed; seen was {seen[:3]}")
+    seen = breaches(BUGS[name], WORDS[name], SEEDS, lambda seed: Trade(seed).live())
+    assert any(WORDS[name] in words for words in seen), f"{BUGS[name].sentence} Nobody noticed; seen was {seen[:3]}"
