@@ -105,7 +105,9 @@ def publish(address: str) -> None:
         prices.send(Message(body=f"price {number}"))
     say(f"   50 prices   -> {CHANNEL}: ACCEPTED")
     _publish_settled(connection)
-    _publish_raw(connection, sender)
+    null = _send_raw(connection, sender, "null", b"\x00\x53\x77\x40")
+    say(f"   null        -> {QUEUE}: {_state(null)}")
+    _publish_nonsense(address)
     try:
         connection.create_sender("no-such-node")
     except LinkDetached as error:
@@ -121,11 +123,13 @@ def _publish_settled(connection: BlockingConnection) -> None:
     say(f"   20 settled  -> {QUEUE}: nobody answers, as asked")
 
 
-def _publish_raw(connection: BlockingConnection, sender: object) -> None:
-    null = _send_raw(connection, sender, "null", b"\x00\x53\x77\x40")
-    say(f"   null        -> {QUEUE}: {_state(null)}")
+def _publish_nonsense(address: str) -> None:
+    """On a connection of its own: what is no message ends its session (ADR 0053), and with it the other links there."""
+    connection = BlockingConnection(address, timeout=10)
+    sender = connection.create_sender(QUEUE)
     refused = _send_raw(connection, sender, "nonsense", b"this is no AMQP message")
-    say(f"   nonsense    -> {QUEUE}: {_state(refused)} ({refused.remote.condition.name})")
+    say(f"   nonsense    -> {QUEUE}: {_state(refused)} ({refused.remote.condition.name}); its session was ended")
+    connection.close()
 
 
 def _send_raw(connection: BlockingConnection, sender: object, tag: str, octets: bytes) -> Delivery:

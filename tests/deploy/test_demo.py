@@ -1,0 +1,21 @@
+"""The first thing a newcomer runs: the demo ends by itself, its verdict is clean and its page is there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+DEMO = ROOT / "deploy" / "demo" / "demo.py"
+
+
+def test_the_demo_runs_the_whole_path_and_ends_clean() -> None:
+    done = subprocess.run(
+        [sys.executable, DEMO, "--realm", "embedded"], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = done.stdout + done.stderr
+    for line in ("nonsense    -> orders: REJECTED", "amqp:not-found", "found 50 of 50 prices", "Verdict: CLEAN"):
+        assert line in told, told
+    assert (ROOT / "var" / "demo" / "report" / "index.html").stat().st_size > 1000
