@@ -153,20 +153,33 @@ class Nemesis:
 
     def reload(self) -> None:
         """Other tables again and again, under load, and some that are not sound between them."""
-        in_flight, tables = self.load(), self.stage.tables
-        for _ in range(RELOADS):
-            tables.spoil()
-            self.stage.signal(signal.SIGHUP)
+        in_flight = self.load()
+        for _ in range(RELOADS):  # nobody waits for an answer: one try overtakes another
+            self._spoil()
             time.sleep(self.random.uniform(0.0, 0.1))
-            digest = tables.rename(self.random.randrange(10**9))
-            self.stage.signal(signal.SIGHUP)
+            digest = self._rename()
             time.sleep(self.random.uniform(0.0, 0.1))
+        self._await_said(f"tables {digest} are in force")
+        self._spoil()
+        self._await_said(f"these tables are not used, tables {digest} stay in force")
+        self._await_said(f"tables {self._rename()} are in force")
+        self._struck("reload", in_flight)
+
+    def _spoil(self) -> None:
+        self.stage.tables.spoil()
+        self.stage.signal(signal.SIGHUP)
+
+    def _rename(self) -> str:
+        digest = self.stage.tables.rename(self.random.randrange(10**9))
+        self.stage.signal(signal.SIGHUP)
+        return digest
+
+    def _await_said(self, words: str) -> None:
         until = time.monotonic() + RELOAD_S
-        while f"tables {digest} are in force" not in self.stage.log_path.read_text():
-            assert time.monotonic() < until, f"tables {digest} are not in force\n{self.stage.log()}"
+        while words not in self.stage.log_path.read_text():
+            assert time.monotonic() < until, f"nobody said {words!r}\n{self.stage.log()}"
             self.crowd.check()
             time.sleep(0.05)
-        self._struck("reload", in_flight)
 
     def _revive(self) -> None:
         """A gateway that found itself fenced has to be started again; ours has no rival, so it has to live on."""
