@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.torture.realm_reader import Kept
-from tests.torture.story import TERMINAL, Story
+from tests.torture.realm_reader import Kept, Place, Store
+from tests.torture.story import TERMINAL, Given, Story
 
 SEEN_LATE_MS = 2000  # a link that the gateway gave up is known to its peer at most so much later
 Check = Callable[[Story, "Ground"], Iterator[str]]
@@ -22,15 +22,15 @@ class Ground:
     """What the realm keeps; and where each attempt stands in it."""
 
     kept: Kept
-    stored: dict[tuple[int, int], list[tuple[str, int]]]  # sending link and index -> node, EID
+    stored: dict[tuple[int, int], list[tuple[Store, int]]]  # sending link and index -> store, EID
 
     @classmethod
     def of(cls, kept: Kept) -> Ground:
-        stored: dict[tuple[int, int], list[tuple[str, int]]] = defaultdict(list)
-        for node, events in kept.events.items():
+        stored: dict[tuple[int, int], list[tuple[Store, int]]] = defaultdict(list)
+        for store, events in kept.events.items():
             for eid, said in events.items():
                 if said is not None:
-                    stored[said.link, said.nth].append((node, eid))
+                    stored[said.link, said.nth].append((store, eid))
         return cls(kept, stored)
 
 
@@ -88,26 +88,52 @@ def refused(story: Story, ground: Ground) -> Iterator[str]:
 
 @_check("stored but never sent")
 def strangers(story: Story, ground: Ground) -> Iterator[str]:
-    for node, events in ground.kept.events.items():
+    for store, events in ground.kept.events.items():
         for eid, said in events.items():
             attempt = story.attempts.get((said.link, said.nth)) if said else None
             if said is None or attempt is None:
-                yield f"{node}:{eid}"
-            elif (attempt.node, attempt.peer, attempt.number) != (node, said.peer, said.number):
-                yield f"{node}:{eid} holds {said}, sent was {attempt}"
+                yield f"{store} EID {eid}"
+            elif (attempt.node, attempt.peer, attempt.number) != (store[0], said.peer, said.number):
+                yield f"{store} EID {eid} holds {said}, sent was {attempt}"
 
 
 @_check("out of order")
 def order(story: Story, ground: Ground) -> Iterator[str]:
-    """What one link sent lies in the order of sending; links of ours publish either in transactions or outside."""
-    last: dict[int, tuple[int, int]] = {}
+    """What one link sent lies in the order of sending, in each store; links of ours publish either in transactions or
+    outside."""
+    last: dict[tuple[int, Store], tuple[int, int]] = {}
     for link, index in sorted(ground.stored):
         if (link, index) not in story.attempts:
             continue
-        eid = ground.stored[link, index][0][1]  # the first of several
-        if link in last and last[link][1] > eid:
-            yield f"link {link}: index {index} at {eid}, index {last[link][0]} at {last[link][1]}"
-        last[link] = (index, eid)
+        store, eid = ground.stored[link, index][0]  # the first of several
+        before = last.get((link, store), (-1, -1))
+        if before[1] > eid:
+            yield f"link {link}, {store}: index {index} at {eid}, index {before[0]} at {before[1]}"
+        last[link, store] = (index, eid)
+
+
+@_check("in the wrong store")
+def misplaced(story: Story, ground: Ground) -> Iterator[str]:
+    """A level is a store; else a group is in one store, and so is what one link sends without a group."""
+    homes: dict[tuple[str, str | int], Store] = {}
+    for key, places in ground.stored.items():
+        attempt = story.attempts.get(key)
+        if attempt is None:
+            continue
+        levels = ground.kept.levels.get(attempt.node, 0)
+        for store, eid in places:
+            if levels:
+                right = ground.kept.partitions[store] == level(attempt.priority, levels)
+            else:
+                right = homes.setdefault((attempt.node, attempt.group or attempt.link), store) == store
+            if not right:
+                yield f"{store} EID {eid}: {attempt}"
+
+
+def level(priority: int, levels: int) -> int:
+    """0 is the lowest; of fewer than ten, those in the middle are told apart (AMQP 1.0, 3.2.1)."""
+    lowest, highest = (5 - (levels + 1) // 2, 4 + levels // 2) if levels < 10 else (0, levels - 1)
+    return min(max(priority, lowest), highest) - lowest
 
 
 @_check("given but not stored")
@@ -148,12 +174,32 @@ def given_twice(story: Story, ground: Ground) -> Iterator[str]:
             holders[given.eid] = (given.link, given.at)
 
 
-def _returned_between(story: Story, place: tuple[str, str], link: int, eid: int, first: int, last: int) -> bool:
+def _returned_between(story: Story, place: Place, link: int, eid: int, first: int, last: int) -> bool:
     """The slow way, for an event that came back more than once."""
     return any(
         each.link == link and each.eid == eid and first < each.at < last and each.outcome not in TERMINAL
         for each in story.said[place]
     )
+
+
+@_check("group divided")
+def divided(story: Story, ground: Ground) -> Iterator[str]:
+    """All of a group in a store go to one link of a queue or durable, for as long as that lives."""
+    for place, deliveries in story.given.items():
+        keepers: dict[str, int] = {}
+        for given in deliveries:
+            group = _group(story, given)
+            if not group or not place[1]:
+                continue
+            keeper = keepers.get(group, given.link)
+            if keeper != given.link and story.links[keeper].ended_ms > given.ms + SEEN_LATE_MS:
+                yield f"{place} EID {given.eid} of {group} came on link {given.link}; link {keeper} keeps that"
+            keepers[group] = given.link
+
+
+def _group(story: Story, given: Given) -> str:
+    attempt = story.attempts.get((given.said.link, given.said.nth))
+    return attempt.group if attempt is not None else ""
 
 
 @_check("acknowledged but not committed")
@@ -188,9 +234,9 @@ def left(story: Story, ground: Ground) -> Iterator[str]:
 
 @_check("deleted before its end")
 def trimmed(story: Story, ground: Ground) -> Iterator[str]:
-    for node, eids in ground.kept.trimmed.items():
+    for store, eids in ground.kept.trimmed.items():
         for place, start in ground.kept.starts.items():
-            if place[0] == node:
+            if place[0] == store:
                 for eid in sorted(eids - ground.kept.terminal.get(place, set())):
                     if eid >= start:
                         yield f"{place} EID {eid}"
@@ -220,20 +266,22 @@ def _failures(settles: list) -> dict[int, list[int]]:  # type: ignore[type-arg]
 
 @_check("new ones out of order")
 def given_order(story: Story, ground: Ground) -> Iterator[str]:
-    """On one link, what is given for the first time comes in the order of the store; a plain one misses nothing."""
+    """On one link, what is given for the first time comes in the order of the store (where a group waited for somebody
+    else, only within it); a plain one misses nothing."""
     for place, deliveries in story.given.items():
         events = sorted(ground.kept.events.get(place[0], {})) if not place[1] else []
         index = {eid: at for at, eid in enumerate(events)}
-        last: dict[int, int] = {}
+        last: dict[tuple[int, str], int] = {}
         for given in deliveries:
             if given.again or given.count:
                 continue
-            before = last.get(given.link)
+            lane = given.link, _group(story, given) if place[1] else ""
+            before = last.get(lane)
             if before is not None and given.eid <= before:
                 yield f"{place} link {given.link}: EID {given.eid} after {before}"
             elif before is not None and index and index.get(given.eid, 0) != index.get(before, -1) + 1:
                 yield f"{place} link {given.link}: EID {given.eid} right after {before}, and there are some between"
-            last[given.link] = given.eid
+            last[lane] = given.eid
 
 
 @_check("torn transaction")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from tests.torture import frames
 from tests.torture.codec import Described, read
-from tests.torture.history import History, read_body
+from tests.torture.history import Event, History, read_body
 from tests.torture.peer import Peer
 
 CREDIT = 400
@@ -25,8 +25,8 @@ class Consumer(Peer):
         super().__init__(name, number, port, history, random)
         self.node, self.mode, self.hold = node, mode, hold
         self.patience_s = 0.25
-        self._held: list[tuple[int, int]] = []  # delivery, eid
-        self._asked: dict[int, tuple[int, str]] = {}  # delivery -> eid, outcome; waits for its answer
+        self._held: list[tuple[int, Event]] = []  # by delivery
+        self._asked: dict[int, Event] = {}  # by delivery; waits for its answer
         self._count = 0
         self._credit = 0
         self._held_s = 0.0
@@ -58,15 +58,15 @@ class Consumer(Peer):
         self._count += 1
         self._credit -= 1
         link = self.links[1]
-        eid = int(bytes(fields[2]).rpartition(b":")[2])
+        event = frames.tagged(fields[2])
         count, again = header_of(payload)
         said = read_body(payload)
         if said is None:
-            self.history.note("damaged", link, eid)
+            self.history.note("damaged", link, *event)
         else:
-            self.history.note("received", link, eid, *said, count, int(again))
+            self.history.note("received", link, *event, *said, count, int(again))
         if self.mode != "plain":
-            self._held.append((fields[1], eid))
+            self._held.append((fields[1], event))
         self._top_up()
 
     def act(self, now: float) -> None:
@@ -82,24 +82,23 @@ class Consumer(Peer):
         self._held_s = now
         self.random.shuffle(self._held)
         keep = 0 if self.is_ending else self.random.randrange(len(self._held) // 2 + 1)
-        for delivery, eid in self._held[keep:]:
-            self._settle(delivery, eid)
+        for delivery, event in self._held[keep:]:
+            self._settle(delivery, event)
         del self._held[keep:]
 
-    def _settle(self, delivery: int, eid: int) -> None:
+    def _settle(self, delivery: int, event: Event) -> None:
         outcome = "accepted" if self.is_ending else self.random.choices(OUTCOMES, WEIGHTS)[0]
-        self.history.note("settle", self.links[1], eid, outcome, 0)
+        self.history.note("settle", self.links[1], *event, outcome, 0)
         settled = self.number % 3 == 0 and self.random.random() < 0.2  # now and then nobody waits for the answer
         if not settled:
-            self._asked[delivery] = (eid, outcome)
+            self._asked[delivery] = event
         self.send(frames.disposition(delivery, delivery, frames.outcome(outcome), settled))
 
     def echoed(self, first: int, last: int, settled: bool, state: Any) -> None:
         outcome = frames.STATES[state.code] if state is not None else "none"
         for delivery in range(first, last + 1):
             if settled and delivery in self._asked:
-                eid, _ = self._asked.pop(delivery)
-                self.history.note("settled", self.links[1], eid, outcome)
+                self.history.note("settled", self.links[1], *self._asked.pop(delivery), outcome)
 
     def gone(self) -> None:
         self._held.clear()

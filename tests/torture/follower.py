@@ -13,7 +13,7 @@ from collections.abc import Callable
 from kafka.errors import KafkaError
 
 from tests.torture.history import Said
-from tests.torture.realm_reader import Kept, Place
+from tests.torture.realm_reader import Kept, Place, Store
 
 INTERVAL_S = 1.5
 
@@ -24,7 +24,7 @@ class Follower:
 
     def __init__(self, read: Callable[[], Kept], retain_s: float) -> None:
         self._read, self._retain_s = read, retain_s
-        self._seen: dict[str, dict[int, Said | None]] = {}
+        self._seen: dict[Store, dict[int, Said | None]] = {}
         self._terminal: dict[Place, set[int]] = {}
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -46,11 +46,11 @@ class Follower:
     def take(self, kept: Kept) -> Kept:
         """What is gone by now is added to it."""
         with self._lock:
-            for node, events in kept.events.items():
-                seen = self._seen.setdefault(node, {})
+            for store, events in kept.events.items():
+                seen = self._seen.setdefault(store, {})
                 seen.update(events)
-                kept.trimmed[node] = seen.keys() - events.keys()
-                kept.events[node] = dict(sorted(seen.items()))
+                kept.trimmed[store] = seen.keys() - events.keys()
+                kept.events[store] = dict(sorted(seen.items()))
             for place, eids in kept.terminal.items():
                 self._terminal.setdefault(place, set()).update(eids)
             kept.terminal = {place: {*eids} for place, eids in self._terminal.items()}

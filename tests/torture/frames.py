@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.torture.codec import FALSE, NULL, TRUE, binary, described, items, read, string, symbol, ubyte, uint
+from tests.torture.history import Event
 
 HEADER = b"AMQP\x00\x01\x00\x00"
 HEARTBEAT = b"\x00\x00\x00\x08\x02\x00\x00\x00"
@@ -74,6 +75,12 @@ def outcome(name: str) -> bytes:
 
 def in_transaction(txn: bytes, state: bytes | None = None) -> bytes:
     return described(CODES["transactional"], items(binary(txn), state if state is not None else NULL))
+
+
+def tagged(tag: bytes) -> Event:
+    """The store and the EID that a delivery's tag names."""
+    store, _, eid = bytes(tag).partition(b":")
+    return int(store), int(eid)
 
 
 def declare() -> bytes:

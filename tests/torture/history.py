@@ -1,16 +1,17 @@
 """What the peers did and saw, in the order in which they did and saw it: one row each, kept as lines of JSON.
 
 A row is `[kind, milliseconds, ...]`; `link` numbers one attach of one peer, `number` is what a publisher has to say,
-`index` one attempt to say it on that link (so (link, index) is written into the message and never comes twice):
+`index` one attempt to say it on that link (so (link, index) is written into the message and never comes twice);
+`store` and `eid` are what a delivery's tag names:
 
     link        link, "publish"|"subscribe"|"coordinate", node, durable name or "", peer, kind of node
     end         link, why
-    send        link, index, number, transaction or 0
+    send        link, index, number, transaction or 0, group or "", priority
     told        link, index, outcome, condition or ""
-    received    link, eid, peer, number, sending link, index, delivery-count, 1 if it may have been given before
-    damaged     link, eid                                   what came was sent by nobody
-    settle      link, eid, outcome, transaction or 0        what the consumer said
-    settled     link, eid, outcome                          and what it was answered
+    received    link, store, eid, peer, number, sending link, index, delivery-count, 1 if it may have been given before
+    damaged     link, store, eid                            what came was sent by nobody
+    settle      link, store, eid, outcome, transaction or 0     what the consumer said
+    settled     link, store, eid, outcome                       and what it was answered
     discharge   transaction, 1 to commit, 0 to roll back
     discharged  transaction, outcome
     nemesis     what, deliveries in flight
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 Row = tuple[Any, ...]
+Event = tuple[int, int]  # store, EID
 _BODY = struct.Struct(">4sIQIII")  # magic, peer, number, link, index, crc of these
 _MAGIC = b"TRT1"
 

@@ -13,23 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from tests.broker import Broker
+from tests.torture.cast import crowd_of
 from tests.torture.checks import CHECKS, Breach, breaches, doubled
-from tests.torture.consumer import Consumer
 from tests.torture.crash_points import Point
-from tests.torture.crowd import Crowd
 from tests.torture.follower import Follower
 from tests.torture.history import History
 from tests.torture.nemesis import Nemesis
-from tests.torture.peer import Peer
 from tests.torture.proxy import Proxy
-from tests.torture.publisher import Publisher
 from tests.torture.realm_reader import Kept, read_kafka, read_sqlite
 from tests.torture.spark import judge
 from tests.torture.stage import Stage
 from tests.torture.story import Story
-from tests.torture.transactor import Transactor
 
 REST_S = 90.0  # until everything is said and consumed
 
@@ -50,6 +47,7 @@ class Figures:
     transactions: int = 0
     trimmed: int = 0
     doubled: int = 0
+    stores: int = 0  # with events, in one run
     seconds: float = 0.0
     breaches: list[Breach] = field(default_factory=list)
 
@@ -67,43 +65,31 @@ class Figures:
             self.transactions + other.transactions,
             self.trimmed + other.trimmed,
             self.doubled + other.doubled,
+            max(self.stores, other.stores),
             self.seconds + other.seconds,
             self.breaches + other.breaches,
         )
 
+    @property
+    def broken(self) -> Counter[str]:
+        return Counter(each.promise for each in self.breaches)
+
+    def entry(self) -> dict[str, Any]:
+        """For the ledger of deaths."""
+        counts = ("least_in_flight", "sent", "accepted", "given", "ended", "transactions", "trimmed", "doubled")
+        seconds = round(self.seconds)
+        found = {name: getattr(self, name) for name in counts}
+        return {"deaths": dict(self.points), "broken": dict(self.broken), **found, "seconds": seconds}
+
     def line(self) -> str:
         acts = ", ".join(f"{name} {count}" for name, count in sorted(self.acts.items()))
-        found = Counter(each.promise for each in self.breaches)
-        broken = ", ".join(f"{name} {count}" for name, count in found.items()) or "no promise broken"
+        broken = ", ".join(f"{name} {count}" for name, count in self.broken.items()) or "no promise broken"
         return (
             f"{self.kills} kills ({acts}), at least {self.least_in_flight:,} in flight at each; {self.sent:,} sent, "
             f"{self.accepted:,} accepted, {self.given:,} given, {self.ended:,} ended, {self.transactions:,} "
-            f"transactions, {self.trimmed:,} trimmed, {self.doubled} doubled in doubt, {self.seconds:.0f} s: "
-            f"{broken} of {len(CHECKS)}"
+            f"transactions, {self.stores} stores, {self.trimmed:,} trimmed, {self.doubled} doubled in doubt, "
+            f"{self.seconds:.0f} s: {broken} of {len(CHECKS)}"
         )
-
-
-def crowd_of(stage: Stage, history: History, seed: int) -> Crowd:
-    """Two publishers and two consumers on a queue; a publisher, a durable and a plain subscriber on a channel; and two
-    that take from the queue and post to both in transactions."""
-    port = stage.front.port
-
-    def random(number: int) -> Random:
-        return Random(f"{seed} peer {number}")
-
-    peers: list[Peer] = [
-        Publisher(f"p{number}", number, port, history, random(number), node, kind, 300)
-        for number, (node, kind) in enumerate((("orders", "queue"), ("orders", "queue"), ("news", "channel")), 1)
-    ]
-    peers += [
-        Consumer("c4", 4, port, history, random(4), "orders", "queue", 300),
-        Consumer("c5", 5, port, history, random(5), "orders", "queue", 150),
-        Consumer("c6", 6, port, history, random(6), "news", "durable", 200),
-        Consumer("c7", 7, port, history, random(7), "news", "plain", 0),
-        Transactor("t8", 8, port, history, random(8)),
-        Transactor("t9", 9, port, history, random(9)),
-    ]
-    return Crowd(peers)
 
 
 class Play:
@@ -114,7 +100,7 @@ class Play:
         self.seed = seed
         self.random = Random(f"{seed} nemesis")
         self.history = History()
-        self.crowd = crowd_of(stage, self.history, seed)
+        self.crowd = crowd_of(stage.front.port, self.history, seed)
         self.nemesis = Nemesis(stage, self.crowd, self.history, self.random)
         self.follower: Follower | None = None
 
@@ -208,6 +194,7 @@ class Play:
             transactions=len(story.txns),
             trimmed=sum(map(len, kept.trimmed.values())),
             doubled=doubled(story, kept),
+            stores=sum(map(bool, kept.events.values())),
             seconds=seconds,
             breaches=found,
         )

@@ -7,22 +7,31 @@ from random import Random
 from typing import Any
 
 from tests.torture import frames
-from tests.torture.codec import NULL, TRUE, binary, described, items
+from tests.torture.codec import NULL
 from tests.torture.history import History, Said, write_body
+from tests.torture.lanes import Lanes, message
 from tests.torture.peer import Peer
 
 BURST = 120  # messages in one go, at most
-FIRST = described(0x70, items(NULL, NULL, NULL, TRUE))  # a header; whoever gives it again says first-acquirer=false
 
 
 class Publisher(Peer):
     """`rate` numbers a second, `window` unsettled at most; a number whose fate is unknown is said again."""
 
     def __init__(
-        self, name: str, number: int, port: int, history: History, random: Random, node: str, kind: str, window: int
+        self,
+        name: str,
+        number: int,
+        port: int,
+        history: History,
+        random: Random,
+        node: str,
+        kind: str,
+        window: int,
+        lanes: Lanes = Lanes.NONE,
     ) -> None:
         super().__init__(name, number, port, history, random)
-        self.node, self.kind, self.window = node, kind, window
+        self.node, self.kind, self.window, self.lanes = node, kind, window, lanes
         self.rate = 150.0
         self.accepted = 0
         self._next = 1
@@ -75,9 +84,9 @@ class Publisher(Peer):
     def _say(self, number: int) -> None:
         link, index = self.links[0], self._index
         body = write_body(Said(self.number, number, link, index), self.random.choice((0, 40, 300)))
-        message = FIRST + described(0x75, binary(body))
-        self.history.note("send", link, index, number, 0)
-        self.send(frames.transfer(0, self.transfers_out, message, NULL))
+        lane = self.lanes.any(self.random)
+        self.history.note("send", link, index, number, 0, *lane)
+        self.send(frames.transfer(0, self.transfers_out, message(lane, body), NULL))
         self._unsettled[self.transfers_out] = (index, number)
         self._index += 1
         self.transfers_out += 1

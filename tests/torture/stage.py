@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from tests.broker import Broker
+from tests.gateway_process import REALMGATE
 from tests.torture.crash_points import MARK
 from tests.torture.disk import Disk
 from tests.torture.proxy import Proxy
@@ -25,6 +26,12 @@ from tests.torture.tables import Tables
 COULD_NOT_RUN = 2  # what `realmgate serve` ends with when its realm is not there
 START_S = 90.0  # a gateway whose Kafka recovers beside eight builds
 PUBLISH_DEADLINE_MS = 2500
+APPLY_S = 60.0
+NODES: list[dict[str, str | int]] = [
+    {"name": "spread", "partitions": 4},
+    {"name": "levels", "priority-levels": 3},
+    {"name": "wide", "kind": "channel", "partitions": 3},
+]  # those that no attach makes
 LIMITS = {"publish_deadline_ms": PUBLISH_DEADLINE_MS, "idle_timeout_ms": 6000}
 
 
@@ -77,11 +84,17 @@ class Stage:
         return ",".join(broker.bootstrap for broker in self.brokers)
 
     def open(self) -> None:
-        """Configuration and first start."""
+        """Configuration, nodes and first start."""
         self.directory.mkdir(parents=True, exist_ok=True)
         if not self.brokers:
             self.disk = Disk(self.directory, self.realm_path)
         self.config_path.write_text(yaml.safe_dump(self._settings(), default_flow_style=None))
+        nodes = self.directory / "nodes.yaml"
+        nodes.write_text(yaml.safe_dump(NODES))
+        command = [str(REALMGATE), "node", "apply", "--config", str(self.config_path), "--yes", str(nodes)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=APPLY_S, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"there are no nodes: {done.stderr}")
         self.start()
 
     def _settings(self) -> dict[str, Any]:

@@ -22,9 +22,8 @@ class Link:
     peer: int
     ended_ms: float = float("inf")
 
-    @property
-    def place(self) -> Place:
-        return self.node, self.durable
+    def place(self, store: int) -> Place:
+        return (self.node, store), self.durable
 
 
 @dataclass(slots=True)
@@ -36,6 +35,8 @@ class Attempt:
     peer: int
     number: int
     txn: int
+    group: str
+    priority: int
     sent_ms: int
     outcome: str = ""
     told_ms: int = 0
@@ -105,8 +106,9 @@ class Story:
         elif kind == "end":
             self.links[fields[0]].ended_ms = ms
         elif kind == "send":
-            link, index, number, txn = fields
-            self.attempts[link, index] = Attempt(self.links[link].node, link, self.links[link].peer, number, txn, ms)
+            link, index, number, txn, group, priority = fields
+            by = self.links[link]
+            self.attempts[link, index] = Attempt(by.node, link, by.peer, number, txn, group, priority, ms)
             if txn:
                 self.txns[txn].attempts.append((link, index))
         elif kind == "told":
@@ -115,11 +117,12 @@ class Story:
             if fields[2] == "released" and not attempt.txn:
                 self.unknown.append(ms)
         elif kind == "received":
-            link, eid, peer, number, sender, index, count, again = fields
+            link, store, eid, peer, number, sender, index, count, again = fields
             said = Said(peer, number, sender, index)
-            self.given[self.links[link].place].append(Given(at, ms, link, eid, said, count, bool(again)))
+            self.given[self.links[link].place(store)].append(Given(at, ms, link, eid, said, count, bool(again)))
         elif kind == "damaged":
-            self.damaged.append((self.links[fields[0]].place, fields[1]))
+            link, store, eid = fields
+            self.damaged.append((self.links[link].place(store), eid))
         elif kind in ("settle", "settled"):
             self._settlement(at, kind, fields)
         elif kind == "discharge":
@@ -142,8 +145,9 @@ class Story:
         return at < len(self.unknown) and self.unknown[at] <= until_ms
 
     def _settlement(self, at: int, kind: str, fields: list) -> None:  # type: ignore[type-arg]
-        place = self.links[fields[0]].place
-        settle = Settle(at, *fields)
+        link, store, *rest = fields
+        place = self.links[link].place(store)
+        settle = Settle(at, link, *rest)
         (self.said if kind == "settle" else self.answered)[place].append(settle)
         if kind == "settle" and settle.txn:
             self.txns[settle.txn].retired.append((place, settle.eid))

@@ -12,6 +12,9 @@ from tests.torture.crash_points import POINTS, Point
 from tests.torture.nemesis import IN_FLIGHT
 from tests.torture.play import Figures, Play, scratch
 from tests.torture.proxy import Proxy, broker_behind_proxy
+from tests.torture.stage import NODES
+
+STORES = 2 + sum(int(node.get("partitions", 0)) + int(node.get("priority-levels", 0)) for node in NODES)
 
 
 @pytest.fixture
@@ -40,6 +43,7 @@ def torture(
     assert figures.accepted >= IN_FLIGHT
     assert figures.ended >= IN_FLIGHT
     assert figures.transactions >= 3
+    assert figures.stores == STORES
     return figures
 
 
@@ -47,7 +51,6 @@ def point(name: str) -> Point:
     return next(point for point in POINTS if point.name == name)
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.timeout(900)
 def test_embedded(tmp_path: Path) -> None:
     """Spark finds no anomaly in it either, and no hole where the disk was full."""

@@ -10,23 +10,28 @@ import itertools
 from collections import deque
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.torture import frames
-from tests.torture.codec import NULL, binary, described, symbols
+from tests.torture.codec import NULL, symbols
 from tests.torture.consumer import header_of
-from tests.torture.history import History, Said, read_body, write_body
+from tests.torture.history import Event, History, Said, read_body, write_body
+from tests.torture.lanes import Lanes, message
 from tests.torture.peer import Peer
-from tests.torture.publisher import FIRST
 
 CONTROL, INPUT = 0, 3  # handles
-OUTPUTS = {1: ("orders", "queue"), 2: ("news", "topic")}
 CREDIT = 100
 POSTS = 12  # to each node in one transaction, at most
 THINKS_S = 0.08
 COMMITTED, ROLLED_BACK = 0.75, 0.22  # the rest is left open
 TRANSACTIONS = itertools.count(1)
-Delivery = tuple[int, int]  # delivery, eid
+Delivery = tuple[int, Event]
+
+
+class Output(NamedTuple):
+    node: str
+    kind: str  # queue, channel
+    lanes: Lanes = Lanes.NONE
 
 
 @dataclass(slots=True, eq=False)
@@ -43,23 +48,28 @@ class Work:
 
 
 class Transactor(Peer):
-    """At most one transaction open, and the discharge of the one before it under way."""
+    """At most one transaction open, and the discharge of the one before it under way. Takes from the queue `source`,
+    which has no groups (they would wait for it when it is done), and posts to `outputs`."""
 
-    def __init__(self, name: str, number: int, port: int, history: History, random: Random) -> None:
+    def __init__(
+        self, name: str, number: int, port: int, history: History, random: Random, source: str, outputs: list[Output]
+    ) -> None:
+        self._source = source
+        self._outputs = dict(enumerate(outputs, 1))  # by handle
         super().__init__(name, number, port, history, random)
         self.committed = 0
         self._next = 1
         self._again: deque[int] = deque()
         self._held: list[Delivery] = []
-        self._waiting: dict[int, int] = {}  # delivery -> eid, ended outside of any transaction
+        self._waiting: dict[int, Event] = {}  # by delivery, ended outside of any transaction
         self._forget()
 
     def _forget(self) -> None:
         self._open: Work | None = None  # declared, or about to be
         self._requests: dict[int, Work] = {}  # delivery on the control link -> whose declare or discharge
         self._posted: dict[int, tuple[int, int]] = {}  # delivery -> handle, index; not settled yet
-        self._sent: dict[int, int] = dict.fromkeys((CONTROL, *OUTPUTS), 0)
-        self._limits: dict[int, int] = dict.fromkeys((CONTROL, *OUTPUTS), 0)
+        self._sent: dict[int, int] = dict.fromkeys((CONTROL, *self._outputs), 0)
+        self._limits: dict[int, int] = dict.fromkeys((CONTROL, *self._outputs), 0)
         self._count = self._credit = 0
 
     @property
@@ -74,20 +84,19 @@ class Transactor(Peer):
 
     def attach(self) -> None:
         self.send(frames.attach_sender(f"{self.name}/0", CONTROL, frames.COORDINATOR, OUTCOMES))
-        for handle, (node, capability) in OUTPUTS.items():
-            target = frames.terminus(frames.TARGET, node, capability)
+        for handle, output in self._outputs.items():
+            target = frames.terminus(frames.TARGET, output.node, "queue" if output.kind == "queue" else "topic")
             self.send(frames.attach_sender(f"{self.name}/{handle}", handle, target))
-        source = frames.terminus(frames.SOURCE, OUTPUTS[1][0], "queue")
+        source = frames.terminus(frames.SOURCE, self._source, "queue")
         self.send(frames.attach_receiver(f"{self.name}/{INPUT}", INPUT, source, second=True))
 
     def attached(self, handle: int, fields: list[Any]) -> None:
         if handle == CONTROL:
             self.begin_link(handle, "coordinate", "", "", "")
         elif handle == INPUT:
-            self.begin_link(handle, "subscribe", OUTPUTS[1][0], "queue", "queue")
+            self.begin_link(handle, "subscribe", self._source, "queue", "queue")
         else:
-            node, capability = OUTPUTS[handle]
-            self.begin_link(handle, "publish", node, "", "queue" if capability == "queue" else "channel")
+            self.begin_link(handle, "publish", self._outputs[handle].node, "", self._outputs[handle].kind)
 
     def credited(self, handle: int, credit: int) -> None:
         self._limits[handle] = credit
@@ -107,14 +116,14 @@ class Transactor(Peer):
     def message(self, fields: list[Any], payload: bytes) -> None:
         self._count += 1
         self._credit -= 1
-        eid = int(bytes(fields[2]).rpartition(b":")[2])
+        event = frames.tagged(fields[2])
         said = read_body(payload)
         if said is None:
-            self.history.note("damaged", self.links[INPUT], eid)
+            self.history.note("damaged", self.links[INPUT], *event)
         else:
             count, again = header_of(payload)
-            self.history.note("received", self.links[INPUT], eid, *said, count, int(again))
-        self._held.append((fields[1], eid))
+            self.history.note("received", self.links[INPUT], *event, *said, count, int(again))
+        self._held.append((fields[1], event))
 
     def stated(self, first: int, last: int, settled: bool, state: Any) -> None:
         outcome = frames.STATES[state.code] if state is not None else "none"
@@ -129,7 +138,7 @@ class Transactor(Peer):
         outcome = frames.STATES[state.code] if state is not None else "none"
         for delivery in range(first, last + 1):
             if settled and delivery in self._waiting:
-                self.history.note("settled", self.links[INPUT], self._waiting.pop(delivery), outcome)
+                self.history.note("settled", self.links[INPUT], *self._waiting.pop(delivery), outcome)
 
     def _answered(self, work: Work, outcome: str, state: Any) -> None:
         if not work.is_discharged:
@@ -148,7 +157,7 @@ class Transactor(Peer):
     # -- what it does
 
     def act(self, now: float) -> None:
-        if len(self.links) < 2 + len(OUTPUTS):
+        if len(self.links) < 2 + len(self._outputs):
             return
         if self._credit < CREDIT // 2 and len(self._held) < CREDIT and not self.is_ending:
             self._credit = CREDIT
@@ -169,18 +178,18 @@ class Transactor(Peer):
             self._requests[self._transfer(CONTROL, frames.declare())] = self._open
 
     def _fill(self, work: Work, now: float) -> None:
-        for handle in OUTPUTS:
+        for handle in self._outputs:
             count = min(self.random.randint(0, POSTS), self._room(handle))
             for _ in range(min(count, len(self._again)) if self.is_ending else count):
                 self._post(work, handle)
         self.random.shuffle(self._held)
         count = self.random.randint(0, len(self._held))
         work.taken, self._held = self._held[:count], self._held[count:]
-        for delivery, eid in work.taken:
-            self.history.note("settle", self.links[INPUT], eid, "accepted", work.number)
+        for delivery, event in work.taken:
+            self.history.note("settle", self.links[INPUT], *event, "accepted", work.number)
             state = frames.in_transaction(work.identity, frames.outcome("accepted"))
             self.send(frames.disposition(delivery, delivery, state, False))
-            self._waiting[delivery] = eid
+            self._waiting[delivery] = event
         work.until_s = now + self.random.random() * THINKS_S
 
     def _post(self, work: Work, handle: int) -> None:
@@ -190,10 +199,11 @@ class Transactor(Peer):
             number, self._next = self._next, self._next + 1
         link, index = self.links[handle], self._sent[handle]
         body = write_body(Said(self.number, number, link, index), self.random.choice((0, 40, 300)))
-        self.history.note("send", link, index, number, work.number)
+        lane = self._outputs[handle].lanes.any(self.random)
+        self.history.note("send", link, index, number, work.number, *lane)
         work.posts.append((handle, index, number))
         state = frames.in_transaction(work.identity)
-        self._posted[self._transfer(handle, FIRST + described(0x75, binary(body)), state)] = (handle, index)
+        self._posted[self._transfer(handle, message(lane, body), state)] = (handle, index)
 
     def _discharge(self, work: Work, now: float) -> None:
         if self._room(CONTROL) <= 0:
@@ -209,10 +219,10 @@ class Transactor(Peer):
         self._open = None
 
     def _end_the_rest(self) -> None:
-        for delivery, eid in self._held:
-            self.history.note("settle", self.links[INPUT], eid, "accepted", 0)
+        for delivery, event in self._held:
+            self.history.note("settle", self.links[INPUT], *event, "accepted", 0)
             self.send(frames.disposition(delivery, delivery, frames.outcome("accepted"), False))
-            self._waiting[delivery] = eid
+            self._waiting[delivery] = event
         self._held.clear()
 
     def gone(self) -> None:

@@ -1,0 +1,43 @@
+"""Which lane of its node a message asks for: a group's, a priority's, or none; and the message that asks for it.
+
+May import: the standard library.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from random import Random
+from typing import NamedTuple
+
+from tests.torture.codec import NULL, TRUE, binary, described, items, string, ubyte
+
+DEFAULT_PRIORITY = 4  # of a message that names none
+GROUPS = ["", "", "", *(f"group-{number}" for number in range(12))]
+
+
+class Lane(NamedTuple):
+    """`group` "": none."""
+
+    group: str = ""
+    priority: int = DEFAULT_PRIORITY
+
+
+class Lanes(Enum):
+    """What a publisher asks for."""
+
+    NONE = "none"
+    GROUPS = "groups, or none"
+    PRIORITIES = "priorities"
+
+    def any(self, random: Random) -> Lane:
+        if self is Lanes.GROUPS:
+            return Lane(group=random.choice(GROUPS))
+        return Lane(priority=random.randrange(10)) if self is Lanes.PRIORITIES else Lane()
+
+
+def message(lane: Lane, body: bytes) -> bytes:
+    """With first-acquirer: whoever gives it again says false there."""
+    priority = NULL if lane.priority == DEFAULT_PRIORITY else ubyte(lane.priority)
+    header = described(0x70, items(NULL, priority, NULL, TRUE))
+    properties = described(0x73, items(*[NULL] * 10, string(lane.group))) if lane.group else b""
+    return header + properties + described(0x75, binary(body))
