@@ -10,12 +10,14 @@ import itertools
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from random import Random
 
 from tests.broker import Broker, start_cluster
 from tests.torture.checks import Breach
 from tests.torture.crash_points import Point
+from tests.torture.ledger import Ledger
 from tests.torture.nemesis import acts_of, points_of
 from tests.torture.play import Figures, Play, scratch
 from tests.torture.proxy import Proxy, broker_behind_proxy
@@ -29,11 +31,11 @@ def main() -> int:
     arguments = _arguments()
     directory = arguments.dir or Path(tempfile.mkdtemp(prefix="torture-"))
     brokers, proxy = _realm(arguments.realm, directory / "kafka")
-    total = Figures()
+    total, ledger = Figures(), Ledger(arguments.ledger)
     until = time.monotonic() + arguments.seconds
     try:
         for seed in itertools.count(arguments.seed):
-            acts = _acts(arguments, seed, total)
+            acts = _acts(arguments, seed, ledger.deaths(arguments.realm))
             if not acts or time.monotonic() > until:
                 break
             stage = scratch(directory / f"seed-{seed}", seed, brokers, proxy, RETAIN_S if _dies(arguments) else 0)
@@ -41,6 +43,7 @@ def main() -> int:
             print(f"seed {seed}, {arguments.realm}: {figures.line()}", flush=True)
             for breach in figures.breaches[:5]:
                 print(breach, file=sys.stderr, flush=True)
+            ledger.add({"realm": arguments.realm, "seed": seed, **figures.entry()})
             total += figures
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -52,14 +55,14 @@ def main() -> int:
     if total.runs > 1:
         print(f"all {total.runs} runs on {arguments.realm}: {total.line()}")
     if _dies(arguments):
-        print(_deaths(_places(arguments), total))
+        print(_deaths(_places(arguments), ledger.deaths(arguments.realm)))
     if total.breaches:
         print(f"everything is in {directory}", file=sys.stderr)
     return 1 if total.breaches else 0
 
 
-def _deaths(places: list[Point], total: Figures) -> str:
-    each = {point.name: total.points[point.name] for point in places}
+def _deaths(places: list[Point], deaths: Counter[str]) -> str:
+    each = {point.name: deaths[point.name] for point in places}
     least = min(each.values())
     counts = ", ".join(f"{name} {count}" for name, count in each.items())
     return f"{len(each)} named places, {sum(each.values())} deaths, at least {least} at each: {counts}"
@@ -74,6 +77,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", help="this act, each time")
     parser.add_argument("--points", action="store_true", help="also die once at every named place of the realm")
     parser.add_argument("--crash-points", type=int, default=0, help="nothing else but die so often at each of them")
+    parser.add_argument("--ledger", type=Path, help="deaths of earlier runs, which count; these are added")
     parser.add_argument("--own", action="store_true", help="only at places that no other realm has")
     parser.add_argument("--seconds", type=float, default=3600.0, help="after that no run is begun")
     parser.add_argument("--spark", action="store_true", help="ask Spark about the same runs, too")
@@ -99,11 +103,11 @@ def _places(arguments: argparse.Namespace) -> list[Point]:
     return points_of(arguments.realm, only_own=arguments.own)
 
 
-def _acts(arguments: argparse.Namespace, seed: int, total: Figures) -> list[str | Point]:
+def _acts(arguments: argparse.Namespace, seed: int, deaths: Counter[str]) -> list[str | Point]:
     """Of the run with that seed; nothing when all is done."""
     random = Random(f"{seed} acts")
     if arguments.crash_points:
-        due = [point for point in _places(arguments) if total.points[point.name] < arguments.crash_points]
+        due = [point for point in _places(arguments) if deaths[point.name] < arguments.crash_points]
         return [*random.sample(due, min(len(due), DEATHS))]
     if seed >= arguments.seed + arguments.runs:
         return []

@@ -1,0 +1,69 @@
+"""Deaths at named places, added up over runs and days: a file of JSON, one line a run.
+
+    {"commit":"9c849fc","realm":"embedded","seed":7,"deaths":{PLACE:COUNT},"broken":{PROMISE:COUNT},...}
+
+A run in which a promise was broken counts for nothing, and stands there. `python -m tests.torture.ledger FILE` shows
+all of it as Markdown. May import: the standard library, `tests.torture`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.torture.nemesis import points_of
+
+Line = dict[str, Any]
+REALMS = ("embedded", "kafka", "cluster")
+
+
+class Ledger:
+    """See the module's docstring. `path` None: it ends with the process."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        kept = path.read_text().splitlines() if path is not None and path.exists() else []
+        self.lines: list[Line] = [json.loads(line) for line in kept]
+
+    def add(self, line: Line) -> None:
+        self.lines.append(line)
+        if self.path is not None:
+            with self.path.open("a") as out:
+                out.write(json.dumps({"commit": _commit(), **line}, separators=(",", ":")) + "\n")
+
+    def deaths(self, realm: str) -> Counter[str]:
+        """By place, in runs that broke no promise."""
+        found: Counter[str] = Counter()
+        for line in self.lines:
+            if line["realm"] == realm and not line["broken"]:
+                found.update(line["deaths"])
+        return found
+
+    def table(self, places: dict[str, list[str]]) -> str:
+        """Places by realm, as Markdown: how often a gateway has died there."""
+        realms = [realm for realm in REALMS if any(line["realm"] == realm for line in self.lines)]
+        deaths = {realm: self.deaths(realm) for realm in realms}
+        names = sorted({name for realm in realms for name in places[realm]})
+        rows = [["place", *realms], ["---", *("--:" for _ in realms)]]
+        rows += [[name, *(str(deaths[of][name]) if name in places[of] else "-" for of in realms)] for name in names]
+        rows.append(["in all", *(str(deaths[realm].total()) for realm in realms)])
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    places = {realm: [point.name for point in points_of(realm)] for realm in REALMS}
+    sys.stdout.write(Ledger(Path(sys.argv[1])).table(places) + "\n")
+
+
+if __name__ == "__main__":
+    main()
