@@ -14,7 +14,15 @@ from native_backend.clock import Clock
 from native_backend.log import Failure, Log, LogError, TopicSpec
 from native_backend.metadata import REALM_KEY, Metadata, encode_realm, read_tail, realm_topic
 from native_backend.nodes import Node, encode_node, node_key
-from native_backend.properties import Grant, Properties, PropertyError, check_acl, check_change, check_properties
+from native_backend.properties import (
+    Grant,
+    Properties,
+    PropertyError,
+    check_acl,
+    check_change,
+    check_properties,
+    grown,
+)
 
 _ATTEMPTS = 1000  # to see what was just written
 _PAUSE_S = 0.005
@@ -43,8 +51,8 @@ def read_through(log: Log, prefix: str, metadata: Metadata, offset: int) -> None
 
 
 def set_properties(log: Log, prefix: str, name: str, change: Change, clock: Clock) -> Node | None:
-    """Give a node what `change` makes of its properties; None when there is no such node. Of two changes of one node at
-    the same moment the later record wins."""
+    """Give a node what `change` makes of its properties; None when there is no such node, or no longer. Of two changes
+    of one node at the same moment the later record wins."""
     metadata = realm_metadata(log, prefix)
     node = metadata.nodes.get(name)
     if node is None:
@@ -52,17 +60,44 @@ def set_properties(log: Log, prefix: str, name: str, change: Change, clock: Cloc
     properties = change(node.properties)
     check_properties(properties, name)
     check_change(node.properties, properties)
+    properties = grown(node.properties, properties)
     if properties == node.properties:
         return node
     if properties.stores > node.partitions:
         log.grow_topic(node.topic, properties.stores)
+    gone = _is_gone(log, node)
+    metadata.fold(read_tail(log, realm_topic(prefix), metadata.position))  # as late as can be: a log knows no condition
+    now = metadata.nodes.get(name)
+    if gone or now is None or now.store != node.store:
+        return None
     changed = encode_node(replace(node, properties=properties), clock.epoch_us(), metadata.position)
     read_through(log, prefix, metadata, log.put(realm_topic(prefix), node_key(name), changed))
-    topic = log.topics(node.topic).get(node.topic)
-    if topic is None or topic.id != node.topic_id:  # deleted meanwhile: it stays so (`delete_node` looks, too)
-        log.put(realm_topic(prefix), node_key(name), None)
+    if _is_gone(log, node):
+        _withdraw(log, prefix, node, metadata, clock)
         return None
     return metadata.nodes.get(name)
+
+
+def _is_gone(log: Log, node: Node) -> bool:
+    """Whether somebody has deleted it, with its topic. A topic without a leader is not told of, but it is there."""
+    topic = log.find_topics([node.topic]).get(node.topic)
+    if topic is not None:
+        return topic.id != node.topic_id
+    try:
+        log.bounds(node.topic, 0)
+    except LogError as error:
+        return error.failure.cause == "not-found"
+    return False
+
+
+def _withdraw(log: Log, prefix: str, node: Node, metadata: Metadata, clock: Clock) -> None:
+    """It was deleted while its change was written: it stays so (`delete_node` looks, too). A node that was made anew
+    under that name meanwhile lives: compaction keeps the last record of a key, so that is made its own."""
+    metadata.fold(read_tail(log, realm_topic(prefix), metadata.position))
+    now = metadata.nodes.get(node.name)
+    if now is not None:
+        value = encode_node(now, clock.epoch_us(), metadata.position) if now.store != node.store else None
+        log.put(realm_topic(prefix), node_key(node.name), value)
 
 
 def set_realm_acl(log: Log, prefix: str, acl: tuple[Grant, ...]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from native_backend.answers import NodeKind
-from native_backend.properties import DEFAULT, SPREADING, Properties, decode_properties, encode_properties
+from native_backend.properties import DEFAULT, OF_SEVERAL, Properties, decode_properties, encode_properties
 
 _PLAIN = re.compile(r"[a-zA-Z0-9._-]{1,150}")
 _NOT_PLAIN = re.compile(r"[^a-zA-Z0-9._-]")
@@ -104,7 +104,7 @@ def encode_node(node: Node, changed_us: int, after: int | None = None) -> bytes:
     properties = encode_properties(node.properties)
     spread = node.partitions > 1 or node.properties.priority_levels
     if not spread:
-        properties = {name: value for name, value in properties.items() if name not in SPREADING}
+        properties = {name: value for name, value in properties.items() if name not in OF_SEVERAL}
     return orjson.dumps(
         {
             "v": 3 if spread else 2,

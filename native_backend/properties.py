@@ -7,7 +7,7 @@ Errors: `PropertyError`, with everything that is wrong. May import: the standard
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from native_backend.limits import PARTITIONS
@@ -63,6 +63,8 @@ class Properties:
     """Stores that its events are spread over; it may grow. Not beside `priority_levels`."""
     priority_levels: int = 0
     """Levels of priority that its events are told apart by, each one a partition; 0: none."""
+    group_partitions: int = 0
+    """Message groups go to the first so many partitions, those that there were before it grew (`grown`); 0: to all."""
 
     @property
     def stores(self) -> int:
@@ -71,7 +73,8 @@ class Properties:
 
 DEFAULT = Properties()
 NAMES = tuple(field.name for field in fields(Properties))
-SPREADING = ("partitions", "priority_levels")  # told in records only where there are several stores
+SPREADING = ("partitions", "priority_levels")
+OF_SEVERAL = (*SPREADING, "group_partitions")  # told in records only where there are several stores
 
 
 def encode_acl(acl: tuple[Grant, ...]) -> list[dict[str, Any]]:
@@ -161,6 +164,14 @@ def check_change(before: Properties, after: Properties) -> None:
         )
     if problems:
         raise PropertyError(problems)
+
+
+def grown(before: Properties, after: Properties) -> Properties:
+    """What a node has after a change: its groups stay in the partitions that they are in, for their order's sake."""
+    groups = before.group_partitions
+    if not groups and after.partitions > before.partitions:
+        groups = before.partitions
+    return replace(after, group_partitions=groups)
 
 
 def _contradictions(properties: Properties) -> list[str]:

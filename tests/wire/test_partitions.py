@@ -167,3 +167,43 @@ def test_whoever_consumes_from_a_node_that_grows_has_to_attach_again(house: Gate
         assert sorted(bodies(came)) == [b"01", b"02", b"10", b"11"]
         peer.settle([seen.field(1) for seen in came], ACCEPTED)
         peer.nothing(0.1)
+
+
+def test_groups_keep_their_consumer_and_their_order_when_their_node_grows(house: GatewayProcess, node: str) -> None:
+    house.command("node", "create", node, "--partitions", "2")
+    groups = [f"group-{at}" for at in range(8)]
+
+    def some(turn: int) -> list[bytes]:
+        return [grouped(group, b"%d%d" % (turn, at)) for at, group in enumerate(groups)]
+
+    with Peer(house.port) as before:
+        before.publisher(node)
+        before.publish(*some(0))
+        assert set(before.outcomes(8).values()) == {"accepted"}
+        house.command("node", "set", node, "partitions=5")
+        before.stored(node, *some(1))  # by a link that comes after
+        before.publish(*some(2))  # by the one that was there
+        assert set(before.outcomes(8).values()) == {"accepted"}
+    assert "message groups in partitions 0 to 1" in house.command("node", "show", node)
+    with Peer(house.port) as one, Peer(house.port) as two:
+        for link in range(5):
+            one.stored(node, frames.message(b"x%d" % link))
+        for peer in (one, two):
+            peer.consumer(node, credit=29)
+        came: list[tuple[Peer, Seen]] = []
+        while len(came) < 29:
+            for peer in (one, two):
+                peer._read(0.05)
+                came += [(peer, seen) for seen in peer.seen if seen.name == "transfer"]
+                peer.seen.clear()
+    of_group: dict[bytes, list[bytes]] = {}
+    whose: dict[bytes, set[tuple[Peer, int]]] = {}
+    for peer, seen in came:
+        [body], [store] = bodies([seen]), stores([seen])
+        name = body[1:] if body[:1] != b"x" else b"x"
+        of_group.setdefault(name, []).append(body[:1])
+        whose.setdefault(name, set()).add((peer, store))
+    of_links = {store for _, store in whose.pop(b"x")}
+    assert of_group.pop(b"x") and set(map(bytes.join, [b""] * 8, of_group.values())) == {b"012"}
+    assert all(len(found) == 1 for found in whose.values()), "one consumer and one store"
+    assert of_links - {store for found in whose.values() for _, store in found}, "links gain by it"
