@@ -112,6 +112,7 @@ class Realm:
         self._subscriptions = Subscriptions(self._services, metadata, self._shard, self.access, self._endings)
         self.temporary = TemporaryNodes(self._services, metadata, self._shard, self._follow)
         self._following = False
+        self._closing = False
         self._abandoned = False  # closed with settlements of unknown result
         self._follow_s = 0.0
 
@@ -278,6 +279,8 @@ class Realm:
     def close(self, deadline_s: float) -> None:
         """After the last settle: waits for journal and evidence, snapshots, projects, closes the log. Blocks."""
         self.on_ready(_nobody)  # whoever was woken is closing, too
+        self._closing = True
+        self._shard.stop_trimming()
         until_s = self._clock.monotonic_s() + deadline_s
         self._subscriptions.close()
         self._advance()
@@ -313,13 +316,18 @@ class Realm:
             else:
                 self._journal.completed(completion)
         self._journal.advance()
+        if not self._closing:
+            self._begin_what_is_due()
+        self._publisher.advance()
+        self._wake_links()
+
+    def _begin_what_is_due(self) -> None:
+        """Not while closing, which waits for everything that was begun."""
         self._shard.advance()
         self._desk.advance()
         self._endings.advance()
         self.access.advance()
         self._watch.advance()
-        self._publisher.advance()
-        self._wake_links()
         if not self._following and self._clock.monotonic_s() >= self._follow_s:
             self._following = True
             self._follow(lambda _: None)

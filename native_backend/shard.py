@@ -172,6 +172,10 @@ class Shard:
         self._bygones.advance()
         self.snapshots.advance(lambda: [*self._open, *self._recovered])
 
+    def stop_trimming(self) -> None:
+        """After what is under way."""
+        self._trimmer.stop()
+
     def _needed(self) -> int | None:
         """Of the journal. A durable that is being opened is about to have its first snapshot; one without any (its
         record is lost) needs whatever there is until the next round."""

@@ -40,6 +40,10 @@ class Trimmer:
             self._queues.extend(self._lows())
             self._next()
 
+    def stop(self) -> None:
+        """The queues that are left wait for the next process."""
+        self._queues.clear()
+
     def _next(self) -> None:
         self._node = None
         if not self._queues:

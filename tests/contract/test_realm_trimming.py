@@ -53,3 +53,17 @@ def test_a_channel_keeps_what_its_durables_have_seen(start: Start) -> None:
     durable.acknowledge(eids)
     durable.drain(300)
     assert gateway.log.bounds(node.topic, 0)[0] <= eids[0]
+
+
+def test_closing_waits_for_nothing_that_is_begun_again_and_again(start: Start) -> None:
+    gateway = start(RealmLimits(trim_interval_s=0.0, evidence_s=0.0, command_interval_s=0.0, metadata_interval_s=0.0))
+    for name in ("orders", "bills", "letters"):
+        node = gateway.create(name)
+        eids = gateway.publish(node, bodies(3))
+        consumer = gateway.consumer(node)
+        consumer.receive(3)
+        consumer.acknowledge(eids)
+    gateway.dead = True
+    began_s = gateway.clock.monotonic_s()
+    gateway.realm.close(60.0)
+    assert gateway.clock.monotonic_s() - began_s < 30.0
