@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from native_backend.limits import RealmLimits
+from native_backend.metadata_writer import set_properties
 from native_backend.nodes import Node
 from native_backend.properties import Properties
 from tests.contract.test_realm_dead_letters import create, entries
@@ -94,3 +95,27 @@ def test_delays_grow_with_the_attempts_of_each_event(gateway: Gateway) -> None:
     last = sorted((int(str(entry["not_before"])), entry["runs"]) for entry in entries(gateway, "return"))[-2:]
     assert last[1][0] - last[0][0] == 80 - 40
     assert gateway.answers == []
+
+
+def test_attempts_and_delays_are_set_while_consumers_are_there(start: Start) -> None:
+    gateway = start(RealmLimits(metadata_interval_s=0.01))
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(2))
+    consumer = gateway.consumer(node)
+    consumer.receive(2)
+    assert consumer.settle("return", eids, failed=True) == "done"
+    assert consumer.receive(2) == eids, "at once"
+    assert consumer.subscription.last_attempts(eids) is None, "for ever"
+    late = Properties(attempts=2, redelivery_delay_ms=DELAY_MS, redelivery="linear", redelivery_delay_max_ms=10**6)
+    set_properties(gateway.world.open(), gateway.prefix, "orders", lambda _: late, gateway.clock)
+    gateway.until(lambda: gateway.realm.node("orders").properties == late, "it is seen")  # type: ignore[union-attr]
+    assert consumer.subscription.last_attempts(eids) == [True, True]
+    asked_ms = now_ms(gateway)
+    assert consumer.settle("return", eids, failed=True) == "done"
+    assert consumer.receive(2) == eids
+    assert now_ms(gateway) >= asked_ms + 2 * DELAY_MS, "the second attempt"
+    set_properties(gateway.world.open(), gateway.prefix, "orders", lambda _: Properties(), gateway.clock)
+    gateway.until(lambda: gateway.realm.node("orders").properties == Properties(), "it is seen")  # type: ignore[union-attr]
+    assert consumer.subscription.last_attempts(eids) is None
+    assert consumer.settle("return", eids, failed=True) == "done"
+    assert consumer.receive(2) == eids

@@ -93,6 +93,7 @@ def test_the_main_path_with_the_rights_of_the_how_to(kafka: Secured, tmp_path: P
             said = str(peer.outcomes(1)[number])
         assert said == "rejected:amqp:unauthorized-access"  # P-R2a
         assert peer.detached(0) == "amqp:unauthorized-access"
+    gateway.command("node", "set", "prices", "partitions=2")
     gateway.command("node", "delete", "prices", "--yes")
     no_secret_told(kafka, gateway)
 
