@@ -76,6 +76,9 @@ class Journal:
         self.shard = f"{prefix}.shard.0"
         self.next = 0  # the first offset whose record is not applied
         self.records = 0  # stored by this run
+        self.written: dict[
+            tuple[str, int], int
+        ] = {}  # by topic and partition: one past the last event it brought there
         self.seconds = Durations()  # of its transactions, tries and doubts included
         self.fenced = False
         self.on_fenced: Callable[[], None] = lambda: None
@@ -225,6 +228,8 @@ class Journal:
         self.next = following
         self.records += len(batch.records)
         self.seconds.add(self._clock.monotonic_s() - batch.began_s)
+        columns = zip(batch.events, offsets, strict=True)
+        self.written.update({(write.topic, write.partition): offset + 1 for write, offset in columns if offset >= 0})
         places = iter(offsets)
         for item in batch.items:
             for settlement in settlements_of(item):

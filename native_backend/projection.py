@@ -11,13 +11,15 @@ from collections.abc import Iterable
 from zlib import crc32
 
 from native_backend.dispatch import Dispatch
-from native_backend.log import LogError
+from native_backend.log import Log, LogError
 from native_backend.services import Services
 
 _LOG = logging.getLogger(__name__)
 Position = tuple[int, str]
 Place = tuple[str, str, int]  # group, topic, partition
-Change = tuple[Place, Position]
+Change = tuple[Place, int, int, bool]
+"""Place, low, the journal's end; and whether nothing is open and the last event below came in a transaction of ours:
+then low stands before the mark that Kafka has left behind it, and Kafka's tools would take that for an event."""
 
 
 def projection(low: int, journal: int) -> Position:
@@ -72,9 +74,9 @@ class Projector:
 
     def changes(self, dispatches: Iterable[Dispatch]) -> list[Change]:
         """Place and position of every durable whose mark has moved, those that waited longest first."""
-        journal = self._services.journal.next
+        journal = self._services.journal
         moved = [
-            (place, projection(dispatch.state.low, journal))
+            (place, dispatch.state.low, journal.next, self._is_behind_ours(dispatch))
             for dispatch in dispatches
             if self._shown.get(place := (dispatch.durable.group, dispatch.node.topic, dispatch.node.partition))
             != dispatch.state.low
@@ -82,19 +84,25 @@ class Projector:
         age = {place: at for at, place in enumerate(self._shown)}
         return sorted(moved, key=lambda change: age.get(change[0], -1))
 
+    def _is_behind_ours(self, dispatch: Dispatch) -> bool:
+        state, place = dispatch.state, (dispatch.node.topic, dispatch.node.partition)
+        return state.low == state.position == self._services.journal.written.get(place)
+
     def commit(self, work: list[Change]) -> list[tuple[Place, int]]:
-        """Blocks. What was committed: place and low."""
+        """Blocks. What was committed, and need not be again: place and low."""
         done = []
-        for place, position in work:
+        for place, low, journal, is_behind_ours in work:
             group, topic, partition = place
+            deadline_s = self._services.limits.control_deadline_s
             try:
-                self._services.log.project(
-                    group, {(topic, partition): position}, self._services.limits.control_deadline_s
-                )
+                shown = _past_mark(self._services.log, (topic, partition), low, deadline_s) if is_behind_ours else low
+                position = projection(shown or low, journal)
+                self._services.log.project(group, {(topic, partition): position}, deadline_s)
             except LogError as error:
                 _LOG.warning("cannot project group %r: %s", group, error)
             else:
-                done.append((place, position[0]))
+                if shown is not None:
+                    done.append((place, low))
         return done
 
     def _committed(self, done: list[tuple[Place, int]] | LogError) -> None:
@@ -104,3 +112,14 @@ class Projector:
         for place, low in done:
             self._shown.pop(place, None)  # what was shown last stands last
             self._shown[place] = low
+
+
+def _past_mark(log: Log, place: tuple[str, int], low: int, deadline_s: float) -> int | None:
+    """Where the log ends, if there is one record from `low` on and that is no event; `low`, if there is anything else;
+    None, if the end cannot be seen yet. Blocks; raises LogError."""
+    end = log.bounds(*place, deadline_s)[1]
+    if end <= low:
+        return None if log.reads_lag else low
+    if end == low + 1 and not log.read_range(*place, low, 1, deadline_s).offsets:
+        return end
+    return low

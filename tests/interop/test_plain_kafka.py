@@ -18,6 +18,7 @@ from tests.conftest import StartGateway
 from tests.gateway_process import GatewayProcess
 from tests.wire import frames
 from tests.wire.peer import Peer
+from tests.wire.transacting import Transacting
 from transformers.amqp_types import decode
 
 NATIVE = [(None, b'{"order":7}'), (b"order-8", "größer".encode()), (b"1", b"\xff\x00\x01"), (b"k", b"")]
@@ -126,6 +127,17 @@ def test_kafka_shows_the_true_lag_of_a_durable(served: GatewayProcess) -> None:
         peer.settle([seen.field(1) for seen in came[:12]], frames.state("accepted"))
         assert lag(served, bootstrap, prefix, 18) == 18
         peer.settle([seen.field(1) for seen in came[12:]], frames.state("accepted"))
+        assert lag(served, bootstrap, prefix, 0) == 0
+        with Transacting(served.port) as other:
+            other.publisher("news", "channel")
+            transaction = other.begun()
+            other.post(transaction, frames.message(b"more"))
+            other.told(1)
+            assert other.discharge(transaction) == "accepted"
+        peer.credit(1)
+        [more] = peer.receive(1)
+        assert lag(served, bootstrap, prefix, 2) == 2, "the event, and the mark behind its transaction"
+        peer.settle([more.field(1)], frames.state("accepted"))
         assert lag(served, bootstrap, prefix, 0) == 0
 
 
