@@ -1,7 +1,7 @@
 """`python -m bench.scale [CASE ...] [--realm kafka|embedded] [--small]`: the realm at scale, measured without AMQP.
 
-Writes `bench/results/DATE-COMMIT-scale.json`, prints it. Cases: ranges, hole, settling, idle, recovery, replay,
-laggards, searching. May import: `bench`, `native_backend`, `tests`.
+Writes `bench/results/DATE-COMMIT-scale.json`, prints it. Cases: ranges, hole, delayed, settling, idle, recovery,
+replay, laggards, searching. May import: `bench`, `native_backend`, `tests`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bench.__main__ import RESULTS
 from bench.machine import Machine
 from bench.plan import say
 from bench.report import commit
+from bench.scale.delayed import delayed
 from bench.scale.ground import ground
 from bench.scale.hole import hole, ranges
 from bench.scale.idle import idle
@@ -30,6 +31,7 @@ from tests.native_backend.logs.worlds import World
 Case = Callable[[World, int], dict[str, Any]]  # `part`: 1, or how many times smaller
 CASES: dict[str, Case] = {
     "hole": lambda world, part: hole(world, 1_000_000 // part),
+    "delayed": lambda world, part: delayed(world, 1_000_000 // part),
     "settling": lambda world, part: settling(world, 1_000 // part, 10.0),
     "idle": lambda world, part: idle(world, 2_000 // part),
     "recovery": lambda world, part: recovery(world, 1_000, 1_000_000 // part, snapshots=True),

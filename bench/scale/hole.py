@@ -61,6 +61,9 @@ def hole(world: World, events: int) -> dict[str, Any]:
     assert again.receive(1) == [first]
     assert again.again[first]
     assert again.drain() == []
+    again.acknowledge([first])
+    (left,) = later.realm.standings()
+    assert (left.low, left.unsettled, left.ranges) == (left.position, 0, 0), "the map is not empty"
     result = {
         "settled": settled,
         "seconds": round(seconds, 1),
