@@ -12,6 +12,7 @@ import os
 import time
 import uuid
 from contextlib import closing
+from dataclasses import replace
 
 from gateway.open_log import open_log
 from gateway.restoring import Restoring
@@ -33,6 +34,7 @@ from native_backend.durables import Durable
 from native_backend.journal import journal_topic, tail
 from native_backend.log import Log, LogError
 from native_backend.metadata import read_tail
+from native_backend.nodes import Node
 from native_backend.realm import Realm
 
 PATIENCE_S = 30.0
@@ -43,9 +45,18 @@ _CLOSE_S = 10.0
 
 def carry_out(settings: Settings, what: What, durable: Durable, *, eid: int = 0, count: int = 0, to: str = "") -> Reply:
     """Blocks until it is done, refused, or certain not to be."""
+    return _carried_out(settings, Command("", what, durable.node, durable.store, durable.name, 0, eid, count, to))
+
+
+def delete_node(settings: Settings, node: Node, with_topic: bool) -> Reply:
+    """The same, for the whole node."""
+    to = "topic" if with_topic else ""
+    return _carried_out(settings, Command("", "delete-node", node.name, node.part(0).store, "", 0, to=to))
+
+
+def _carried_out(settings: Settings, wish: Command) -> Reply:
     clock = SystemClock()
-    until_us = clock.epoch_us() + int(PATIENCE_S * 1e6)
-    command = Command(uuid.uuid4().hex, what, durable.node, durable.store, durable.name, until_us, eid, count, to)
+    command = replace(wish, id=uuid.uuid4().hex, until_us=clock.epoch_us() + int(PATIENCE_S * 1e6))
     run = f"{clock.epoch_us() // 1000:x}-{os.urandom(2).hex()}"
     log, prefix, limits = open_log(settings), settings.realm.prefix, settings.limits.realm
     control, looks = ThreadControl(), ThreadControl(name="realm-lease")

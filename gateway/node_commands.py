@@ -14,13 +14,14 @@ import fnmatch
 from contextlib import closing
 from typing import Any, TextIO
 
-from gateway.node_file import apply_file
+from gateway.node_file import Delete, apply_file
 from gateway.open_log import open_log
 from gateway.printout import complain, confirmed, printable, write_json, write_table
 from gateway.property_words import KEYS, differences, read_assignments, shown, shown_acl, with_fields
 from gateway.settings import Settings
 from native_backend import admin
 from native_backend.clock import SystemClock
+from native_backend.commands import Reply
 from native_backend.log import Log
 from native_backend.metadata_writer import set_properties
 from native_backend.nodes import Node, NodeError
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     prefix = settings.realm.prefix
     with closing(open_log(settings)) as log:
         if arguments.action == "apply":
-            return apply_file(log, prefix, arguments, settings.limits.node_name_bytes, out)
+            return apply_file(log, settings, arguments, _deletion(settings), out)
         name = checked_name(arguments.name, settings.limits.node_name_bytes)
         if arguments.action == "create":
             return _create(log, prefix, name, arguments, out)
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
             return _list(log, prefix, name, arguments.json, out)
         if arguments.action == "show":
             return _show(log, prefix, name, arguments.json, out)
-        return _delete(log, prefix, name, arguments, out)
+        return _delete(log, settings, name, arguments, out)
 
 
 def checked_name(name: str | None, size_max: int) -> str:
@@ -121,6 +122,8 @@ def _show(log: Log, prefix: str, name: str, as_json: bool, out: TextIO) -> int:
         out.write(f"  {of}events {first} to {end} (EIDs; at most {end - first} events)\n")
     for key, value in shown(node.properties).items():
         out.write(f"  {key} {value}\n")
+    if node.properties.group_partitions:
+        out.write(f"  message groups in partitions 0 to {node.properties.group_partitions - 1}: it has grown\n")
     for line in shown_acl(node.properties):
         out.write(f"  acl {line}\n")
     rows = [
@@ -143,8 +146,8 @@ def _ends(found: admin.ShownNode) -> dict[str, Any]:
     return {"first": found.first, "end": found.end, "stores": stores, "durables": durables}
 
 
-def _delete(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out: TextIO) -> int:
-    found = admin.show_node(log, prefix, name)
+def _delete(log: Log, settings: Settings, name: str, arguments: argparse.Namespace, out: TextIO) -> int:
+    found = admin.show_node(log, settings.realm.prefix, name)
     if found is None:
         return _unknown(name)
     node = found.node
@@ -153,10 +156,24 @@ def _delete(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out
     question = f"Delete {node.kind} {printable(name)}{'; ' if keeps else ' and '}{what}?"
     if not confirmed(question, arguments.yes, out):
         return 1
-    if not admin.delete_node(log, prefix, name, arguments.with_topic):
+    reply = _deletion(settings)(node, arguments.with_topic)
+    if reply.answer == "not-found":
         return _unknown(name)  # somebody else was faster
+    if reply.answer != "done":
+        return complain(f"{node.kind} {printable(name)}: {reply.answer}: {reply.detail}")
     out.write(f"{node.kind} {printable(name)} is deleted\n")
     return 0
+
+
+def _deletion(settings: Settings) -> Delete:
+    """By the realm's owner; no other node command needs a realm, which takes its time to load."""
+
+    def delete(node: Node, with_topic: bool = False) -> Reply:
+        from gateway.commanding import delete_node
+
+        return delete_node(settings, node, with_topic)
+
+    return delete
 
 
 def _warn_of_target(log: Log, prefix: str, node: Node) -> None:

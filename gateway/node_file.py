@@ -16,17 +16,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO, get_args
 
-from gateway.printout import confirmed, printable
+from gateway.printout import complain, confirmed, printable
 from gateway.property_words import KEYS, departures, differences, read_word, with_fields
+from gateway.settings import Settings
 from mappings.yaml_lines import Node as Value
 from mappings.yaml_lines import Problem, load_document, refuse_unknown_keys
 from native_backend import admin
 from native_backend.answers import NodeKind
 from native_backend.clock import SystemClock
+from native_backend.commands import Reply
 from native_backend.log import Log
 from native_backend.metadata_writer import realm_metadata, set_properties
 from native_backend.nodes import Node
@@ -42,6 +45,8 @@ from native_backend.properties import (
 
 _KINDS: dict[str, NodeKind] = {kind: kind for kind in get_args(NodeKind)}
 _SPREADING = ("partitions", "priority-levels")
+Delete = Callable[..., Reply]
+"""Delete a node, and True: also a topic that it had adopted."""
 _OWN_KEYS = ("name", "kind", "topic", "acl")
 
 
@@ -68,8 +73,9 @@ class Plan:
     """Nodes that the file does not name, and that stay."""
 
 
-def apply_file(log: Log, prefix: str, arguments: argparse.Namespace, size_max: int, out: TextIO) -> int:
-    wanted, problems = read_file(arguments.file, size_max)
+def apply_file(log: Log, settings: Settings, arguments: argparse.Namespace, delete: Delete, out: TextIO) -> int:
+    prefix = settings.realm.prefix
+    wanted, problems = read_file(arguments.file, settings.limits.node_name_bytes)
     nodes = realm_metadata(log, prefix).nodes
     wanted = [_as_spread(each, nodes.get(each.name)) for each in wanted]
     problems += _impossible(wanted, nodes) + _without_target(wanted, nodes)
@@ -83,6 +89,10 @@ def apply_file(log: Log, prefix: str, arguments: argparse.Namespace, size_max: i
     if not confirmed(f"Make {len(plan.words)} changes?", arguments.yes, out):
         return 1
     _carry_out(log, prefix, plan)
+    for node in plan.delete:
+        reply = delete(node)
+        if reply.answer not in ("done", "not-found"):
+            return complain(f"{node.kind} {printable(node.name)} is not deleted: {reply.answer}: {reply.detail}")
     out.write(f"{len(plan.words)} changes are made\n")
     return 0
 
@@ -250,5 +260,3 @@ def _carry_out(log: Log, prefix: str, plan: Plan) -> None:
         admin.create_node(log, prefix, each.name, each.kind, clock, each.properties, each.topic)
     for each in plan.change:
         set_properties(log, prefix, each.name, lambda _, properties=each.properties: properties, clock)  # type: ignore[misc]
-    for node in plan.delete:
-        admin.delete_node(log, prefix, node.name)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
 
 from native_backend.answers import CommandAnswer, Commanded
 from native_backend.capacity import Capacities
@@ -28,12 +27,12 @@ from native_backend.durable_changes import Deletion, Done, Purge, Seek
 from native_backend.log import LogError, Records
 from native_backend.metadata import Metadata, read_tail
 from native_backend.moving import Move
+from native_backend.node_deletion import Follow, NodeDeletion
+from native_backend.nodes import Node
 from native_backend.services import Services, subscribe_answer
 from native_backend.shard import Shard
 
 _LOG = logging.getLogger(__name__)
-Follow = Callable[[Callable[[LogError | None], None]], None]
-"""Read metadata to its end, then go on."""
 
 
 class CommandDesk:
@@ -111,15 +110,23 @@ class CommandDesk:
 
     def _begin(self, command: Command, done: Done) -> None:
         self._at = command.store, command.durable
-        node = self._metadata.stores.get(command.store)
-        if node is None or node.name != command.node:
+        node = self._metadata.nodes.get(command.node)  # of one whose topic is another's there are no stores
+        node = self._metadata.stores.get(command.store, node)
+        if node is None or node.name != command.node or node.store != command.store:
             done("not-found", 0, f"there is no node {command.node!r}, or it was created anew")
             return
+        if self._services.clock.epoch_us() > command.until_us:
+            done("unavailable", 0, "the command came too late; nothing was done")
+        elif command.what == "delete-node":
+            with_topic = command.to == "topic"
+            NodeDeletion(self._services, node, with_topic, cause_of(command), self._follow, done).begin()
+        else:
+            self._begin_on_durable(command, node, done)
+
+    def _begin_on_durable(self, command: Command, node: Node, done: Done) -> None:
         durable = self._metadata.durable(node.part(0), command.durable)
         if durable is None or self._shard.ending(durable.store, durable.name):
             done("not-found", 0, f"node {command.node!r} has no durable {command.durable!r}")
-        elif self._services.clock.epoch_us() > command.until_us:
-            done("unavailable", 0, "the command came too late; nothing was done")
         elif command.what == "delete":
             Deletion(self._services, self._shard, node, durable, cause_of(command), done).begin()
         else:

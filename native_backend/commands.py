@@ -8,19 +8,20 @@ docs/records.md "Command". May import: the standard library, orjson, `native_bac
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import orjson
 
 from native_backend.answers import CommandAnswer
 
-What = Literal["purge", "seek", "delete", "move"]
+What = Literal["purge", "seek", "delete", "move", "delete-node"]
 _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One wish. `store` makes sure that the node is still the one that was looked at."""
+    """One wish. `store` makes sure that the node is still the one that was looked at. `durable`: empty where the whole
+    node is meant (delete-node)."""
 
     id: str
     what: What
@@ -34,7 +35,7 @@ class Command:
     count: int = 0
     """move: so many events at most (0: all there are)."""
     to: str = ""
-    """move: the node that gets them."""
+    """move: the node that gets them; delete-node: `topic` where one that was adopted goes, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def encode_command(command: Command, at_us: int) -> bytes:
 def decode_command(value: bytes) -> Command | None:
     """None for what a later release may have written."""
     record = _record(value)
-    return None if record is None else Command(**record)
+    return None if record is None or record["what"] not in get_args(What) else Command(**record)
 
 
 def encode_reply(reply: Reply, run: str, at_us: int) -> bytes:

@@ -10,7 +10,7 @@ from native_backend.answers import SubscriptionLost
 from native_backend.commands import Command, answers_topic, commands_topic, decode_reply, encode_command
 from native_backend.durables import Durable
 from native_backend.limits import RealmLimits
-from native_backend.log import Failure, LogError
+from native_backend.log import Failure, LogError, TopicSpec
 from native_backend.metadata_writer import realm_metadata
 from native_backend.properties import Properties
 from tests.native_backend.gateway import Gateway
@@ -208,6 +208,65 @@ def test_a_deletion_that_a_kill_cut_short_is_finished_by_the_next_owner(
     assert later.consumer(node, "durable", "d").drain() == []
 
 
+# -- delete a node
+
+
+def test_a_deleted_node_is_noted_in_the_journal_and_gone_for_all(gateway: Gateway) -> None:
+    admin.create_node(gateway.log, gateway.prefix, "wide", "queue", gateway.clock, Properties(partitions=2))
+    node = gateway.find("wide")
+    assert node is not None
+    gateway.publish(node.part(1), bodies(3))
+    consumer = gateway.consumer(node)
+    consumer.receive(2)
+    assert gateway.command("delete-node", node, "").answer == "done"
+    assert gateway.answer(SubscriptionLost).answer == "not-found"
+    assert gateway.find("wide") is None
+    assert node.topic not in gateway.log.topics(node.topic)
+    notes = [entry for record in gateway.journal() for entry in record["entries"] if entry["operation"] == "delete"]
+    assert {(note["node"], note["durable"], note["store"]) for note in notes} == {
+        ("wide", "", part.store) for part in node.parts
+    }
+    assert all(note["cause"].startswith("command ") for note in notes)
+    assert gateway.command("delete-node", node, "").answer == "not-found"
+
+
+def test_a_node_whose_deletion_was_cut_short_is_as_it_was(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = start()
+    node = gateway.create("orders")
+    eids = gateway.publish(node, bodies(5))
+    consumer = gateway.consumer(node)
+    consumer.receive(5)
+    consumer.acknowledge(eids[1:])
+
+    def cut(*_: object) -> bool:
+        raise LogError(Failure("unavailable", "as far as this process comes"))
+
+    with monkeypatch.context() as cutting:
+        cutting.setattr("native_backend.node_deletion.delete_node", cut)
+        told = gateway.command("delete-node", node, "")
+    assert (told.answer, "give the command again" in told.detail) == ("unavailable", True)
+    gateway.kill()
+    later = start()
+    found = later.find("orders")
+    assert found == node
+    again = later.consumer(found)
+    assert again.receive(1) == eids[:1]
+    assert again.drain() == []
+    assert later.command("delete-node", found, "").answer == "done"
+    assert later.find("orders") is None
+
+
+def test_a_topic_that_was_adopted_goes_only_when_that_is_said(gateway: Gateway) -> None:
+    topic = f"{gateway.prefix}-shop"
+    gateway.log.create_topics([TopicSpec(topic)])
+    for to, left in (("", True), ("topic", False)):
+        admin.create_node(gateway.log, gateway.prefix, "orders", "queue", gateway.clock, topic=topic)
+        node = gateway.find("orders")
+        assert node is not None
+        assert gateway.command("delete-node", node, "", to=to).answer == "done"
+        gateway.until(lambda left=left: (topic in gateway.log.topics(topic)) == left, "the topic's end")  # type: ignore[misc]
+
+
 # -- asked by another process
 
 
@@ -221,7 +280,8 @@ def test_a_command_of_another_process_is_carried_out_and_answered(world: World, 
     wrong = Command("wrong", "purge", "orders", node.store + 1, "queue", until_us=10**18)
     nobody = Command("nobody", "seek", "orders", node.store, "d", until_us=10**18)
     good = Command("good", "purge", "orders", node.store, "queue", until_us=10**18)
-    for command in (late, wrong, nobody, good):
+    strange = Command("strange", "burn", "orders", node.store, "queue", until_us=10**18)  # type: ignore[arg-type]
+    for command in (strange, late, wrong, nobody, good):
         other.put(commands_topic(gateway.prefix), command.id.encode(), encode_command(command, 1))
     later_release = orjson.loads(encode_command(good, 1)) | {"v": 9, "id": "unknown"}
     other.put(commands_topic(gateway.prefix), b"unknown", orjson.dumps(later_release))

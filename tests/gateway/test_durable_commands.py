@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 import time
@@ -9,8 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from gateway.open_log import open_log
 from gateway.settings import load_settings
+from native_backend.answers import SubscriptionLost
+from native_backend.journal import journal_topic, tail
+from native_backend.logs import open_embedded
 from tests.gateway.command_line import Run, config, run
 from tests.native_backend.gateway import Gateway
 from tests.native_backend.logs.worlds import SqliteWorld
@@ -178,3 +184,71 @@ def test_commands_go_to_every_store_of_a_node_or_to_the_one_that_is_named(run: R
         with turning(gateway):
             assert run("durable", "delete", "news", "c:d", "--yes")[0] == 0
             assert json.loads(run("durable", "list", "news", "--json")[1]) == []
+
+
+def notes(tmp_path: Path) -> list[tuple[str, str]]:
+    """What the journal says was deleted: node, durable."""
+    log = open_embedded(tmp_path / "realm")
+    entries = [entry for _, record in tail(log, journal_topic("um"), 0) for entry in record["entries"]]
+    log.close()
+    return [(entry["node"], entry["durable"]) for entry in entries if entry["operation"] == "delete"]
+
+
+def test_nodes_and_durables_are_deleted_with_and_without_a_gateway(run: Run, tmp_path: Path) -> None:
+    for name in ("orders", "bills"):
+        run("node", "create", name)
+    file = tmp_path / "nodes.yaml"
+    file.write_text("- {name: news, kind: channel}\n")
+    with serving(tmp_path) as gateway:
+        gateway.create("news", "channel")
+        orders = gateway.find("orders")
+        assert orders is not None
+        gateway.publish(orders, bodies(2))
+        consumer = gateway.consumer(orders)
+        gateway.consumer(gateway.find("news"), "durable", "c:d").subscription.close()  # type: ignore[arg-type]
+        with turning(gateway):
+            assert run("node", "delete", "orders", "--yes") == (0, "queue orders is deleted\n", "")
+        assert gateway.answer(SubscriptionLost).subscription is consumer.subscription
+        assert gateway.find("orders") is None
+    assert run("durable", "delete", "news", "c:d", "--yes")[0] == 0
+    assert run("node", "apply", str(file), "--prune", "--yes")[1].splitlines() == [
+        "delete queue bills, with its events",
+        "1 node is as the file says",
+        "1 changes are made",
+    ]
+    assert run("node", "delete", "news", "--yes")[0] == 0
+    assert run("node", "list", "--json")[1] == "[]\n"
+    assert notes(tmp_path) == [("orders", ""), ("news", "c:d"), ("bills", ""), ("news", "")]
+
+
+class Terminal(io.StringIO):
+    """Somebody who is asked."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_whatever_destroys_asks_first_on_a_terminal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(tmp_path) as gateway:
+        node, news = gateway.create("orders"), gateway.create("news", "channel")
+        gateway.create("dead")
+        gateway.publish(node, bodies(3))
+        gateway.consumer(news, "durable", "c:d")
+        gateway.publish(news, bodies(3))
+    (tmp_path / "nodes.yaml").write_text("- {name: dead}\n")
+    before = [run(*words) for words in (("queue", "peek", "orders"), ("durable", "list"), ("node", "list"))]
+    for words, asked in (
+        (("queue", "purge", "orders"), "are gone for ever?"),
+        (("queue", "move", "orders", "--to", "dead"), "Move all events of queue orders to dead?"),
+        (("durable", "seek", "news", "c:d", "--to", "end"), "Move durable c:d of news from "),
+        (("durable", "delete", "news", "c:d"), "Delete durable c:d of news, with at most "),
+        (("node", "delete", "orders"), "Delete queue orders and its events"),
+        (("node", "apply", str(tmp_path / "nodes.yaml"), "--prune"), "Make 2 changes?"),
+    ):
+        for answer in ("n\n", ""):
+            monkeypatch.setattr("sys.stdin", Terminal(answer))
+            code, out, err = run(*words)
+            assert (code, asked in out, out.endswith("[y/N] "), err) == (1, True, True, ""), words
+    monkeypatch.undo()
+    assert [run(*words) for words in (("queue", "peek", "orders"), ("durable", "list"), ("node", "list"))] == before
+    assert notes(tmp_path) == []

@@ -17,6 +17,7 @@ from tests.reconciliation.world import Sent, World
 def _before(world: World) -> tuple[list[Sent], list[Sent]]:
     orders, news = world.queue("orders"), world.channel("news")
     world.queue("dead")
+    world.queue("old")
     for name in ("d", "e"):
         world.durable(news, name, 0)
         world.snapshot(news, name, 0, [], 0)
@@ -52,6 +53,7 @@ def result(tmp_path_factory: pytest.TempPathFactory, reconcile: Reconcile) -> Re
         ("queue", "purge", "orders"),
         ("durable", "seek", "news", "d", "--to", str(told[3].eid)),
         ("durable", "seek", "news", "e", "--to", str(told[5].eid)),
+        ("node", "delete", "old"),
     ):
         assert cli.run([*words, "--yes", "--config", str(config)]) == 0
     log = open_embedded(directory / "realm")
