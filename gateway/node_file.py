@@ -93,7 +93,7 @@ def apply_file(log: Log, settings: Settings, arguments: argparse.Namespace, dele
         reply = delete(node)
         if reply.answer not in ("done", "not-found"):
             return complain(f"{node.kind} {printable(node.name)} is not deleted: {reply.answer}: {reply.detail}")
-    out.write(f"{len(plan.words)} changes are made\n")
+    out.write(f"{_changes(len(plan.words))} made\n")
     return 0
 
 
@@ -253,10 +253,17 @@ def _tell(plan: Plan, count: int, out: TextIO) -> None:
         out.write(f"not in the file, and left alone: {', '.join(map(printable, plan.kept))}\n")
 
 
+def _changes(count: int) -> str:
+    return "1 change is" if count == 1 else f"{count} changes are"
+
+
 def _carry_out(log: Log, prefix: str, plan: Plan) -> None:
     """Dead-letter nodes may be named before they are there: nobody needs them before an event does."""
     clock = SystemClock()
     for each in plan.create:
-        admin.create_node(log, prefix, each.name, each.kind, clock, each.properties, each.topic)
+        node = admin.create_node(log, prefix, each.name, each.kind, clock, each.properties, each.topic)
+        warning = admin.fragile(log, node)
+        if warning:
+            complain(f"warning: {warning}")
     for each in plan.change:
         set_properties(log, prefix, each.name, lambda _, properties=each.properties: properties, clock)  # type: ignore[misc]

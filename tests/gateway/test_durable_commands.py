@@ -214,7 +214,7 @@ def test_nodes_and_durables_are_deleted_with_and_without_a_gateway(run: Run, tmp
     assert run("node", "apply", str(file), "--prune", "--yes")[1].splitlines() == [
         "delete queue bills, with its events",
         "1 node is as the file says",
-        "1 changes are made",
+        "1 change is made",
     ]
     assert run("node", "delete", "news", "--yes")[0] == 0
     assert run("node", "list", "--json")[1] == "[]\n"

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from native_backend import logs
 from native_backend.log import TopicSpec
+from native_backend.logs.sqlite.driver import SqliteLog
 from tests.gateway.command_line import Run, config, run
 
 __all__ = ["config", "run"]  # fixtures
@@ -142,6 +145,16 @@ def test_a_file_of_nodes_is_applied_after_its_difference_was_shown(run: Run, tmp
     assert again == ["3 nodes are as the file says", "not in the file, and left alone: old"]
     assert run("node", "apply", str(file), "--prune", "--yes")[1].splitlines()[0] == "delete queue old, with its events"
     assert "old" not in run("node", "list")[1]
+
+
+def test_whoever_applies_a_file_is_warned_of_nodes_that_one_broker_keeps(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteLog, "certain_copies", lambda *_: 1)  # a Kafka of one broker
+    (tmp_path / "nodes.yaml").write_text("- {name: orders}\n- {name: ticks, type: reliable}\n")
+    code, _, err = run("node", "apply", str(tmp_path / "nodes.yaml"), "--yes")
+    assert (code, err.count("\n")) == (0, 1)
+    assert "warning: an event of node 'orders' is certain to be on 1 broker only" in err
 
 
 WRONG_NODES = """
