@@ -76,9 +76,7 @@ class Journal:
         self.shard = f"{prefix}.shard.0"
         self.next = 0  # the first offset whose record is not applied
         self.records = 0  # stored by this run
-        self.written: dict[
-            tuple[str, int], int
-        ] = {}  # by topic and partition: one past the last event it brought there
+        self.written: dict[tuple[str, int], int] = {}  # by topic and partition: one past the last event that it stored
         self.seconds = Durations()  # of its transactions, tries and doubts included
         self.fenced = False
         self.on_fenced: Callable[[], None] = lambda: None
