@@ -64,7 +64,7 @@ class RealmLimits:
     snapshot_batch: int = 100
     """Durables whose snapshots are written at a time."""
     projection_interval_s: float = 1.0
-    projection_groups: int = 200
+    projection_groups: int = 50
     """Group offsets projected in one round; the rest come in the next."""
     projection_batch: int = 20
     """Group offsets projected at a time: what else the control thread has to do waits no longer than for these."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from native_backend.log import Write
 from tests.native_backend.logs.worlds import RECORD_BYTES_MAX, Ground, failure
 
@@ -100,19 +102,22 @@ def test_a_transaction_without_a_claim_is_fenced(ground: Ground) -> None:
     assert answer.failure.cause == "fenced"
 
 
-def test_only_one_of_two_claimants_may_transact(ground: Ground) -> None:
+@pytest.mark.parametrize("before", [1, 2])
+def test_only_one_of_two_claimants_may_transact(ground: Ground, before: int) -> None:
+    """However many transactions the other one has had: all by which it may write is fenced."""
     name = ground.topic("t")
     rival = ground.world.open()
     ground.log.claim("s")
-    assert ground.transact("s", [Write(name, 0, b"k", b"holder")]).failure is None
+    for _ in range(before):
+        assert ground.transact("s", [Write(name, 0, b"k", b"holder")]).failure is None
     rival.claim("s")
     winner, loser = rival, ground.log
     assert ground.transact("s", [Write(name, 0, b"k", b"winner")], winner).failure is None
     answer = ground.transact("s", [Write(name, 0, b"k", b"loser")], loser)
     assert answer.failure is not None
     assert answer.failure.cause == "fenced"
-    read = ground.read(ground.log.open_reader(name, 0, 0), 2)
-    assert [value for _, value, _ in read] == [b"holder", b"winner"]
+    read = ground.read(ground.log.open_reader(name, 0, 0), before + 1)
+    assert [value for _, value, _ in read] == [b"holder"] * before + [b"winner"]
 
 
 def test_the_holder_may_claim_again_and_other_shards_are_untouched(ground: Ground) -> None:

@@ -146,8 +146,11 @@ class KafkaLog:
         if held is not None:
             self._retired.append(held)
             held.retire(deadline_s / 2)
-        producer = Producer(settings.transactional(self._bootstrap, self._client, shard, self._entry.on_error))
-        self._slots[shard] = claim(shard, producer, max(deadline - time.monotonic(), 0.1))
+        producers = [
+            Producer(settings.transactional(self._bootstrap, self._client, name, self._entry.on_error))
+            for name in (shard, f"{shard}.second")
+        ]
+        self._slots[shard] = claim(shard, producers, max(deadline - time.monotonic(), 0.1))
 
     def trim(self, topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
         self._control.trim(topic, partition, before, deadline_s)

@@ -1,8 +1,9 @@
-"""One shard's transactions: a transactional producer on a thread of its own, because its calls block, now and then far
-beyond the time they were given (kafka.md, surprise 5).
+"""One shard's transactions, one after another, on a thread of its own, because the calls block, now and then far beyond
+the time they were given (kafka.md, surprise 5). Two transactional producers take turns: Kafka answers a commit before
+it has written the last marker, and who begins another under the same id meanwhile is made to wait.
 
 A transaction that was not asked to commit is certainly not stored. One that was, and got no answer, is in doubt: the
-slot is then broken, and only a new claim (a new producer under the same id, which ends the old transaction) makes
+slot is then broken, and only a new claim (new producers under the same ids, which ends the old transaction) makes
 another. May import: the standard library, confluent-kafka, `native_backend.log`, `headers`, this driver.
 """
 
@@ -12,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 
@@ -33,11 +35,12 @@ GRACE_S = 3.0  # a call may overrun its own time; after this nobody waits for it
 
 @dataclass(eq=False, slots=True)
 class Breath:
-    """How long after a commit the next transaction begins, in seconds.
+    """How long after its commit a producer's next transaction begins, in seconds.
 
-    The broker answers a commit before the last marker is written. Who comes earlier is refused, and librdkafka then
-    waits 20 ms whatever it is told; who comes later has waited for nothing. How long the markers take depends on the
-    broker and on what else it does, so it is learnt: an early one costs as much as many that went well give back.
+    Who comes before the last marker is written is refused, and librdkafka then waits 20 ms whatever it is told; who
+    comes later has waited for nothing. How long the markers take depends on the broker and on what else it does, so it
+    is learnt: an early one costs as much as many that went well give back. The other producer's turn is nearly always
+    as long.
     """
 
     seconds: float = 0.002
@@ -57,6 +60,14 @@ class Breath:
 
     def committed(self) -> None:
         self.free_at = time.monotonic() + self.seconds
+
+
+@dataclass(eq=False, slots=True)
+class Lane:
+    """One of the producers that take turns."""
+
+    producer: Producer
+    breath: Breath = field(default_factory=Breath)
 
 
 @dataclass(eq=False, slots=True)
@@ -80,15 +91,14 @@ class Job:
 class Slot:
     """Made by `claim`, replaced by the next claim of the same shard."""
 
-    def __init__(self, shard: str, producer: Producer) -> None:
+    def __init__(self, shard: str, producers: Sequence[Producer]) -> None:
         self._shard = shard
-        self._producer = producer
+        self._lanes = deque(Lane(producer) for producer in producers)  # the first one's turn is next
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._under_way: deque[Job] = deque()
         self._answers: deque[Transacted] = deque()
         self._lock = threading.Lock()
         self._broken: Failure | None = None
-        self._breath = Breath()
         self._thread = threading.Thread(target=self._run, name=f"kafka-slot-{shard}", daemon=True)
         self._thread.start()
 
@@ -124,7 +134,8 @@ class Slot:
         while (job := self._jobs.get()) is not None:
             self._answer(job, self._broken or self._carry_out(job))
         if self._broken is None:  # a broken producer only warns that it cannot abort
-            bury(self._producer)
+            for lane in self._lanes:
+                bury(lane.producer)
 
     def _answer(self, job: Job, failure: Failure | None) -> None:
         with self._lock:
@@ -132,42 +143,44 @@ class Slot:
                 return
             job.is_answered = True
             offsets = job.offsets if failure is None else [-1] * len(job.writes)
-            self._answers.append(Transacted(job.owner, offsets, failure, self._breath.rest))
+            self._answers.append(Transacted(job.owner, offsets, failure, self._lanes[0].breath.rest))
 
     def _carry_out(self, job: Job) -> Failure | None:
-        time.sleep(self._breath.rest)
+        lane = self._lanes[0]
+        self._lanes.rotate(-1)
+        time.sleep(lane.breath.rest)
         began = time.monotonic()
         deadline = began + TRANSACTION_S
         try:
-            self._producer.begin_transaction()
-            failure = self._send(job, deadline)
+            lane.producer.begin_transaction()
+            failure = self._send(lane.producer, job, deadline)
         except (KafkaException, SystemError) as error:
             failure = failure_in(error)
         if failure is None:
-            self._breath.learn(time.monotonic() - began)
-            failure = self._commit(deadline)
-            self._breath.committed()
+            lane.breath.learn(time.monotonic() - began)
+            failure = self._commit(lane.producer, deadline)
+            lane.breath.committed()
             return failure
-        self._abort()
+        self._abort(lane.producer)
         if self._broken is not None:
             return self._broken
         # The commit was never asked for: what could not be told in time is certainly not stored.
         return unsent(failure)
 
-    def _send(self, job: Job, deadline: float) -> Failure | None:
+    def _send(self, producer: Producer, job: Job, deadline: float) -> Failure | None:
         for index, write in enumerate(job.writes):
-            if (failure := self._produce(job, index, write, deadline)) is not None:
+            if (failure := self._produce(producer, job, index, write, deadline)) is not None:
                 return failure
-        left = self._producer.flush(max(deadline - time.monotonic(), 0.0))
+        left = producer.flush(max(deadline - time.monotonic(), 0.0))
         if job.errors:
             return failure_of(job.errors[0])
         return Failure("unavailable", "the records were not stored in time") if left else None
 
-    def _produce(self, job: Job, index: int, write: Write, deadline: float) -> Failure | None:
+    def _produce(self, producer: Producer, job: Job, index: int, write: Write, deadline: float) -> Failure | None:
         looked_up = False
         while True:
             try:
-                self._producer.produce(
+                producer.produce(
                     write.topic,
                     write.value,
                     record_key(write.key),
@@ -179,21 +192,21 @@ class Slot:
             except BufferError:
                 if time.monotonic() >= deadline:
                     return Failure("unavailable", "the producer's queue is full")
-                self._producer.poll(0.01)
+                producer.poll(0.01)
             except KafkaException as error:
                 if looked_up or error.args[0].code() not in UNKNOWN:
                     return failure_in(error)
                 looked_up = True
-                self._producer.list_topics(write.topic, max(deadline - time.monotonic(), 0.1))
+                producer.list_topics(write.topic, max(deadline - time.monotonic(), 0.1))
 
-    def _commit(self, deadline: float) -> Failure | None:
+    def _commit(self, producer: Producer, deadline: float) -> Failure | None:
         try:
-            self._producer.commit_transaction(max(deadline - time.monotonic(), 0.1))
+            producer.commit_transaction(max(deadline - time.monotonic(), 0.1))
         except (KafkaException, SystemError) as error:
             failure = failure_in(error)
             known = error.args[0] if isinstance(error, KafkaException) else None
             if known is not None and known.txn_requires_abort():
-                self._abort()
+                self._abort(producer)
                 if self._broken is not None:
                     return self._broken
                 return unsent(failure)
@@ -203,12 +216,12 @@ class Slot:
             return Failure("indeterminate", failure.detail, failure.code)
         return None
 
-    def _abort(self) -> None:
+    def _abort(self, producer: Producer) -> None:
         """End the transaction; when even that fails, the next claim does it."""
         try:
-            self._producer.purge()
-            self._producer.flush(ABORT_S)
-            self._producer.abort_transaction(ABORT_S)
+            producer.purge()
+            producer.flush(ABORT_S)
+            producer.abort_transaction(ABORT_S)
         except (KafkaException, SystemError) as error:
             self._break(failure_in(error))
 
@@ -219,13 +232,18 @@ class Slot:
         self._broken = failure if failure.cause == "fenced" else doubt
 
 
-def claim(shard: str, producer: Producer, deadline_s: float) -> Slot:
+def claim(shard: str, producers: Sequence[Producer], deadline_s: float) -> Slot:
     """Fence whoever had the shard, and end what it left open. Raises `LogError`."""
     deadline = time.monotonic() + deadline_s
+    with ThreadPoolExecutor(len(producers)) as pool:  # each takes its time to find its coordinator
+        list(pool.map(lambda producer: _fence(producer, deadline), producers))
+    return Slot(shard, producers)
+
+
+def _fence(producer: Producer, deadline: float) -> None:
     while True:
         try:
-            producer.init_transactions(max(deadline - time.monotonic(), 0.1))
-            return Slot(shard, producer)
+            return producer.init_transactions(max(deadline - time.monotonic(), 0.1))
         except KafkaException as error:
             known = error.args[0]
             is_transient = known.retriable() or is_asked_again(known.code())

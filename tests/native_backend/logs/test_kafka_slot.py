@@ -57,7 +57,7 @@ def outcome(slot: Any) -> Transacted:
 
 
 def test_a_commit_without_an_answer_is_in_doubt_and_the_shard_must_be_claimed_again() -> None:
-    slot: Any = Slot("s", SlowProducer(KafkaException(KafkaError(KafkaError._TIMED_OUT))))  # type: ignore[arg-type]
+    slot: Any = Slot("s", [SlowProducer(KafkaException(KafkaError(KafkaError._TIMED_OUT)))])  # type: ignore[list-item]
     first, second = outcome(slot), outcome(slot)
     assert first.failure is not None
     assert second.failure is not None
@@ -78,7 +78,7 @@ class StuckProducer(SlowProducer):
 
 
 def test_a_transaction_that_cannot_even_be_aborted_is_in_doubt() -> None:
-    slot: Any = Slot("s", StuckProducer(None))  # type: ignore[arg-type]
+    slot: Any = Slot("s", [StuckProducer(None)])  # type: ignore[list-item]
     answers = [outcome(slot), outcome(slot)]
     assert [answer.failure.cause for answer in answers if answer.failure] == ["indeterminate", "indeterminate"]
     slot.retire(5.0)
@@ -87,7 +87,7 @@ def test_a_transaction_that_cannot_even_be_aborted_is_in_doubt() -> None:
 def test_a_commit_that_must_be_aborted_is_certainly_not_stored() -> None:
     error = KafkaError(KafkaError._TIMED_OUT, "in time no more", False, False, True)
     producer = SlowProducer(KafkaException(error))
-    slot: Any = Slot("s", producer)  # type: ignore[arg-type]
+    slot: Any = Slot("s", [producer])  # type: ignore[list-item]
     answer = outcome(slot)
     assert answer.failure is not None
     assert (answer.failure.cause, producer.aborted) == ("unavailable", 1)
@@ -113,12 +113,24 @@ class SteadyProducer(SlowProducer):
 
 def test_the_broker_has_a_moment_after_each_commit() -> None:
     producer = SteadyProducer(0)
-    slot: Any = Slot("s", producer)  # type: ignore[arg-type]
+    slot: Any = Slot("s", [producer])  # type: ignore[list-item]
     answers = [outcome(slot) for _ in range(10)]
     slot.retire(5.0)
     assert all(0.0 < answer.rest_s <= BREATH_MAX_S for answer in answers), "who gathers hears how long he may"
     gaps = [later - earlier for earlier, later in pairwise(producer.begun)]
     assert min(gaps) >= BREATH_MIN_S
+
+
+def test_two_producers_take_turns_so_that_nobody_waits_for_the_markers_of_the_other() -> None:
+    one, other = SteadyProducer(0), SteadyProducer(0)
+    slot: Any = Slot("s", [one, other])  # type: ignore[list-item]
+    slot._lanes[1].breath.seconds = slot._lanes[0].breath.seconds = 0.2
+    rests = [outcome(slot).rest_s for _ in range(2)]
+    slot.retire(5.0)
+    assert (len(one.begun), len(other.begun)) == (1, 1)
+    assert other.begun[0] - one.begun[0] < 0.2
+    assert rests[0] == 0.0, "the other one has rested"
+    assert rests[1] > 0.0, "the first one has not"
 
 
 def test_the_moment_grows_with_every_refusal_and_shrinks_again() -> None:
@@ -135,7 +147,7 @@ def test_the_moment_grows_with_every_refusal_and_shrinks_again() -> None:
         breath.learn(0.002)
     assert breath.seconds == BREATH_MIN_S
     producer = SteadyProducer(4)
-    slot: Any = Slot("s", producer)  # type: ignore[arg-type]
+    slot: Any = Slot("s", [producer])  # type: ignore[list-item]
     rests = [outcome(slot).rest_s for _ in range(4)]
     slot.retire(5.0)
     assert max(rests) > first
