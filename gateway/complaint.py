@@ -8,7 +8,7 @@ Source: AMQP 1.0 Part 2, 2.8.14. May import: `mappings`.
 from __future__ import annotations
 
 from mappings import Decision
-from mappings.errors import IN_FORCE
+from mappings.errors import IN_FORCE, SAY_BYTES_MAX, Errors
 
 DESCRIPTION_BYTES_MAX = 119
 RETRY_AFTER_MS = 1000  # where the log has said nothing
@@ -35,13 +35,20 @@ def complaint(
     """About what `rule` decided; `answer` is the realm's, None where it was not asked. `words`: where we know better
     than the answer what to say."""
     errors, native = IN_FORCE.errors, native or ""
-    words = words or (rule.rule.replace("-", " ") if answer is None else errors.say(answer, native))
+    words = words or (_refusal(rule, errors) if answer is None else errors.say(answer, native))
     info: list[tuple[str, str | int]] = [("native-code", native)] if native else []
     info.append(("rule", f"{rule.table}.{rule.rule}"))
     if rule.then.get("class") == "transient":
         error = errors.named(native)
         info.append(("retry-after-ms", (error.retry_after_ms if error else None) or RETRY_AFTER_MS))
     return Complaint(_fitting(node, words), tuple(info))
+
+
+def _refusal(rule: Decision, errors: Errors) -> str:
+    """The rule in words, and what to do about it."""
+    advice = errors.advise(str(rule.then["condition"]))
+    words = rule.rule.replace("-", " ")[: SAY_BYTES_MAX - len(advice.encode())]  # an id is ASCII
+    return f"{words}; {advice}" if advice else words
 
 
 def _fitting(node: str, words: str) -> str:

@@ -290,7 +290,7 @@ class Connection:
                 gone.forget()
             self.scopes.end_session(self.engine.session(channel))
         else:
-            self.close(then["condition"], detail)
+            self.close(then["condition"], detail, "cut-off" if fault == "idle" else "lost")
         self.touch()
 
     def close_link(self, link: Link, condition: str, detail: str) -> None:
@@ -341,8 +341,8 @@ class Connection:
             self.touch()
 
     def lost(self) -> None:
-        """The socket has gone."""
-        self.lose("lost")
+        """The socket has gone; links that are still there were not closed before."""
+        self.lose("cut-off")
         self.closing = True
         self.gateway.touched.pop(self, None)
         self.engine.free()

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 _YES_NO = ("no", "yes")
 _SETTLES_AS = {"browse": "plain"}  # a copy link like any other (V-2)
-_OUTCOMES = TABLES["default"].then["state"].values
+_OUTCOMES = TABLES["default"].axes["default_outcome"]
+_NOBODY = ("lost", "cut-off", "stopped")  # causes with nobody left to tell
 
 
 class ConsumingLink:
@@ -65,6 +66,8 @@ class ConsumingLink:
             receiver_settle_mode=self.link.receiver_settle_mode,
         )
         self._default = tables["default"].slice(default_outcome=self._terminus.default_outcome)
+        silence = self._default.decide(cause="silent").then["state"]
+        self.link.silence = None if silence == "received" else silence
 
     # -- out
 
@@ -132,8 +135,10 @@ class ConsumingLink:
 
     def outcome_of(self, dispositions: Dispositions) -> tuple[str | None, str]:
         """What was stated, or is taken for it, and the cause. None where it was not agreed on: then the link closes."""
-        if dispositions.state in ("unstated", "received"):  # settled, and no outcome named
-            return self._default.decide(cause="unstated").then["state"], "unstated"
+        if dispositions.state in ("unstated", "received"):  # no outcome named
+            settled = dispositions.peer_settled or dispositions.transaction is not None
+            cause = "unstated" if settled or self.link.silence is None else "silent"
+            return self._default.decide(cause=cause).then["state"], cause
         if self._forbids(dispositions.state):
             self._refuse_outcome(dispositions)
             return None, ""
@@ -199,7 +204,7 @@ class ConsumingLink:
     def _conclude(self, batch: SettledBatch, answer_rule: Decision | None, answer: Settled | None) -> None:
         verdict = self._verdict(batch, answer_rule, answer)
         self._house.outcomes.tell(verdict, batch.seqs, batch.eids)
-        if batch.cause in ("lost", "stopped"):
+        if batch.cause in _NOBODY:
             return  # nobody to tell
         then = (answer_rule or batch.decision).then
         said = (answer.answer, answer.native) if answer else (None, None)
@@ -213,11 +218,12 @@ class ConsumingLink:
     def _apply(self, decision: Decision, seqs: Sequence[int]) -> None:
         """A rule that speaks of deliveries without ending them."""
         then = decision.then
+        detail = complaint(str(self.facts.node), decision) if then["condition"] else ""
         if then["outcome"] != "none":
-            self.link.settle(seqs, then["outcome"], then["condition"], str(then["condition"]), then["settle"])
+            self.link.settle(seqs, then["outcome"], then["condition"], detail, then["settle"])
             self.connection.touch()
         if then["class"] == "fatal":
-            self.connection.close_link(self.link, then["condition"], str(then["condition"]))
+            self.connection.close_link(self.link, then["condition"], detail)
 
     def _verdict(self, batch: SettledBatch, answer_rule: Decision | None, answer: Settled | None) -> Verdict:
         key = (id(batch.decision), id(answer_rule), batch.cause, batch.peer_settled, answer.native if answer else "")
@@ -267,8 +273,8 @@ class ConsumingLink:
     # -- the end
 
     def ended(self, cause: str) -> None:
-        """The link, its session or its connection has gone (`lost`), or the gateway closes (`stopped`): what the
-        peer never stated gets the default outcome (G-3)."""
+        """The link, its session or its connection was ended (`lost`) or broke off (`cut-off`), or the gateway closes
+        (`stopped`): what the peer never stated gets the default outcome (G-3)."""
         seqs, eids = self.link.lose()
         if seqs:
             state = self._default.decide(cause=cause).then["state"]
@@ -289,7 +295,7 @@ class ConsumingLink:
         if seqs:
             self._tell_failed(decision, answer, native, seqs, eids)
             if outcome != "none":
-                self.link.settle(seqs, outcome, condition, "the subscription failed")
+                self.link.settle(seqs, outcome, condition, complaint(str(self.facts.node), decision, answer, native))
 
     def _tell_failed(self, decision: Decision, answer: str, native: str, seqs: list[int], eids: list[int]) -> None:
         verdict = Verdict(

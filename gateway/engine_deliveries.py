@@ -223,7 +223,8 @@ class Deliveries:
         peer_settled = bool(_settled(delivery))
         if state == "modified" and transaction is None:
             state = _modified(delivery)
-        if state == "unstated" and transaction is None and not peer_settled:
+        silent = state == "unstated" and transaction is None and not peer_settled
+        if silent and link.silence is None:
             return  # it says nothing yet (1.3-O)
         number = at(delivery)
         numbers = link.unsettled.get(number)
@@ -231,7 +232,7 @@ class Deliveries:
             self._on_second_disposition(link, number, state)
             return
         if state != "received" or peer_settled or transaction is not None:
-            link.stated(number, numbers[0], state, peer_settled)
+            link.stated(number, numbers[0], str(link.silence) if silent else state, peer_settled)
         facts = self.facts
         last = facts[-1] if facts else None
         if (

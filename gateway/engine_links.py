@@ -254,6 +254,8 @@ class Incoming(Link):
 class Outgoing(Link):
     """A link on which the peer consumes."""
 
+    silence: str | None = None  # the state that a disposition with neither state nor settlement is taken for
+
     def __init__(self, pointer: Any, attach: Frame, session: int, output: Output) -> None:
         super().__init__(pointer, attach, session)
         self._output = output

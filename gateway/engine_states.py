@@ -1,7 +1,8 @@
 """Delivery states that proton carries as raw data: transactional-state and declared; and a coordinator's capabilities.
 
 Part of the fence (`engine.py`). Proton's data are read and written through our own codec, so no buffer of proton's
-leaves uncopied. Source: AMQP 1.0 part 4 section 4.5; semantics 4.1. May import: `cproton`, `transformers.amqp_types`.
+leaves uncopied. Source: AMQP 1.0 part 4 section 4.5; semantics 4.1. May import: `cproton`,
+`gateway.complaint`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any, Final
 
 from cproton import ffi, lib
 
-from transformers.amqp_types import AmqpMap, Array, DecodeError, Described, Symbol, ULong, decode, encode
+from gateway.complaint import Complaint
+from transformers.amqp_types import AmqpMap, Array, DecodeError, Described, Symbol, UInt, ULong, decode, encode
 
 TRANSACTIONAL: Final = 0x34
 DECLARED: Final = 0x33
@@ -75,8 +77,14 @@ def provisional(transaction: bytes, outcome: str, condition: str | None, descrip
     """A transactional-state with an outcome, encoded: accepted, or rejected with its error."""
     if outcome == "accepted":
         return encode([transaction, Described(ULong(ACCEPTED), [])])
-    error = Described(ULong(_ERROR), [Symbol(condition or "amqp:internal-error"), description[:_DESCRIPTION_MAX]])
-    return encode([transaction, Described(ULong(REJECTED), [error])])
+    fields: list[Any] = [Symbol(condition or "amqp:internal-error"), description[:_DESCRIPTION_MAX]]
+    if isinstance(description, Complaint):
+        fields.append(AmqpMap([(Symbol(key), _as_amqp(value)) for key, value in description.info]))
+    return encode([transaction, Described(ULong(REJECTED), [Described(ULong(_ERROR), fields)])])
+
+
+def _as_amqp(value: str | int | bool) -> Any:
+    return UInt(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def tell_declared(pointer: Any, transaction: bytes) -> None:

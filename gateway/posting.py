@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gateway.complaint import complaint
 from gateway.facts import Transfers
 from gateway.transaction import Transaction
 from mappings import Decision, NodeTables
@@ -117,9 +118,10 @@ def _carry_out(link: PublishingLink, transaction: Transaction | None, run: _Run)
         return
     transaction.postings += link.posted_as(seqs, run.presettled, run.decision, run.keys, run.values)
     then = posted.then
+    detail = complaint(link.node.name, posted, answer) if then["condition"] else ""
     if not run.presettled and then["outcome"] != "none":
-        link.link.tell(seqs, transaction.id, then["outcome"], then["condition"], str(then["condition"]))
-    _consequences(link, transaction, posted, str(then["condition"]), run.presettled)
+        link.link.tell(seqs, transaction.id, then["outcome"], then["condition"], detail)
+    _consequences(link, transaction, posted, detail, run.presettled)
 
 
 def _refuse(
@@ -132,7 +134,7 @@ def _refuse(
 ) -> None:
     """Not kept; `decision` is the rule that says so. Its record is written now: nothing can change it."""
     then = decision.then
-    detail = f"{answer}: {link.node.name}" if answer else str(then["condition"])
+    detail = complaint(link.node.name, decision, answer) if then["condition"] else ""
     link.record(run.decision, None if decision is run.decision else decision, run.presettled, answer, seqs)
     if run.presettled:
         link.link.settle(seqs, "none")

@@ -302,15 +302,16 @@ class PublishingLink:
     def tell(self, rule: Decision, answer_rule: Decision, posted: Posted, answer: Published) -> None:
         """The end of a transaction, for messages that it held."""
         then = answer_rule.then
+        detail = complaint(self.node.name, answer_rule, answer.answer, answer.native) if then["condition"] else ""
         if posted.presettled:
             self.link.settle(posted.seqs, "none")
         else:
-            self.link.settle(posted.seqs, then["outcome"], then["condition"], str(then["condition"]), then["settle"])
+            self.link.settle(posted.seqs, then["outcome"], then["condition"], detail, then["settle"])
         verdict = self._verdict(rule, answer_rule, posted.presettled, answer)
         self._house.outcomes.tell(verdict, posted.seqs, answer.eids)
         self.connection.touch()
         if then["class"] == "fatal":
-            self.close(then["condition"], str(then["condition"]), posted.presettled)
+            self.close(then["condition"], detail, posted.presettled)
 
     def after_published(self, told: Callable[[], None]) -> None:
         """Call it once all that is under way now has been answered; there is something."""

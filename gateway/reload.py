@@ -85,7 +85,13 @@ class Reload:
                     directory = self._settings.directory
                     question = {"directory": str(directory) if directory else None, "profile": self._settings.profile}
                     answer = await asyncio.wait_for(self.checker.ask(question), TABLES_CHECK_TIMEOUT_S)
-                except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError) as error:
+                except (
+                    OSError,
+                    ValueError,
+                    TimeoutError,
+                    asyncio.IncompleteReadError,
+                    asyncio.LimitOverrunError,
+                ) as error:
                     self.checker.stop()
                     self._refuse([f"the tables could not be checked: {error!r}"])
                     continue

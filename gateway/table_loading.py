@@ -15,6 +15,8 @@ from pathlib import Path
 from mappings.loading import Loader
 from transformers.installed import complaint_about
 
+PROBLEMS_MAX = 1000  # that a gateway is told, logs and keeps for its pages: a file may have one in each line
+
 
 def main() -> None:
     loader = Loader(complaint_about)
@@ -22,6 +24,9 @@ def main() -> None:
         question = json.loads(line)
         directory = Path(question["directory"]) if question["directory"] else None
         said = loader.answer(directory, question["profile"])
+        if len(said.get("problems", ())) > PROBLEMS_MAX:
+            left_out = f"and {len(said['problems']) - PROBLEMS_MAX} more; realmgate mappings check tells them all"
+            said["problems"] = [*said["problems"][:PROBLEMS_MAX], left_out]
         sys.stdout.write(json.dumps(said, separators=(",", ":")) + "\n")
         sys.stdout.flush()
 

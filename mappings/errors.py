@@ -19,6 +19,7 @@ from typing import Any
 
 from mappings.causes import CAUSES
 from mappings.table_set import SHIPPED, MappingProblems
+from mappings.vocabulary import CONDITIONS
 from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
 
 FILE = "errors.yaml"
@@ -44,16 +45,18 @@ class NativeError:
 
 
 class Errors:
-    """Every code of every log, and the realm's own answers."""
+    """Every code of every log, the realm's own answers, and what to do where the realm was not asked."""
 
     def __init__(
         self,
         codes: Mapping[str, Mapping[str, NativeError]],
         answers: Mapping[str, str],
         no_error: Mapping[str, Collection[str]] = MappingProxyType(dict.fromkeys(LOGS, ())),
+        refusals: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.codes = codes  # log -> name of the code -> what it is
         self.answers = answers
+        self.refusals = refusals  # condition -> what to do
         self.no_error = no_error  # log -> codes that say that all is well
         self._names = {name: error for of_log in codes.values() for name, error in of_log.items()}
 
@@ -70,13 +73,18 @@ class Errors:
         error = self.named(native)
         return error.say if error is not None else self.answers.get(answer, answer)
 
+    def advise(self, condition: str) -> str:
+        """What to do where a table refuses by itself; empty where nobody knows."""
+        return self.refusals.get(condition) or shipped_errors().refusals.get(condition, "")
+
     def document(self) -> dict[str, Any]:
         """For another process: what `read` reads."""
         of_error: dict[NativeError, dict[str, list[str]]] = {}
         for log, codes in self.codes.items():
             for code, error in codes.items():
                 of_error.setdefault(error, {name: [] for name in LOGS})[log].append(code)
-        return {"errors": [{**asdict(error), **of_error[error]} for error in of_error], "answers": dict(self.answers)}
+        errors = [{**asdict(error), **of_error[error]} for error in of_error]
+        return {"errors": errors, "answers": dict(self.answers), "refusals": dict(self.refusals)}
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Errors:
@@ -85,7 +93,7 @@ class Errors:
             error = NativeError(**{key: value for key, value in item.items() if key not in LOGS})
             for log in LOGS:
                 codes[log].update(dict.fromkeys(item[log], error))
-        return cls(codes, document["answers"])
+        return cls(codes, document["answers"], refusals=document["refusals"])
 
 
 class InForce:
@@ -112,6 +120,7 @@ def load_errors(path: Path) -> Errors:
     root = document.root
     codes: dict[str, dict[str, NativeError]] = {log: {} for log in LOGS}
     answers: dict[str, str] = {}
+    refusals: dict[str, str] = {}
     no_error: dict[str, list[str]] = {log: [] for log in LOGS}
     if document.readable and _shaped(root, problems):
         places: dict[str, int] = {}
@@ -123,19 +132,25 @@ def load_errors(path: Path) -> Errors:
                         codes[log][code] = error
         no_error = {log: _codes(root["no_error"], log, places, problems) for log in LOGS}
         answers = {name: _say(node, problems) for name, node in root["answers"].items()}
+        if "refusals" in root:
+            refuse_unknown_keys(root["refusals"], CONDITIONS, problems)
+            refusals = {name: _say(node, problems) for name, node in root["refusals"].items()}
     if problems:
         raise MappingProblems(sorted(problems, key=lambda problem: (problem.line, problem.column)))
-    return Errors(codes, answers, no_error)
+    return Errors(codes, answers, no_error, refusals)
 
 
 def _shaped(root: Node, problems: list[Problem]) -> bool:
     shapes = {"version": "integer", "errors": "sequence", "no_error": "mapping", "answers": "mapping"}
+    shapes["refusals"] = "mapping"
     if not root.is_mapping:
         problems.append(root.problem(f"a mapping belongs here, not a {root.kind}", f"write {', '.join(shapes)}"))
         return False
     refuse_unknown_keys(root, shapes, problems)
     for key, kind in shapes.items():
         node = root.get(key)
+        if node is None and key == "refusals":
+            continue  # those that are shipped hold
         if node is None or node.kind != kind:
             problems.append((node or root).problem(f"{key} is no {kind}", f"write {key}: as a {kind}"))
     if not problems and root["version"].content != 1:

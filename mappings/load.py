@@ -78,6 +78,7 @@ class _TableReader(Reader):
     """Reads one file, appending to `problems`; what it returns is of use only when it appended none."""
 
     def read(self, root: Node) -> TableRules | None:
+        self._broken: set[str] = set()  # ids of rules with a problem of their own: they are there all the same
         fields = self.fields(root, ("table", "hit_policy", "axes", "impossible", "profiles"), ("impossible",))
         if fields is None:
             return None
@@ -171,6 +172,7 @@ class _TableReader(Reader):
         for item in self.items(fields.get("rules")):
             rule = self._rule(item)
             if rule is None:
+                self._broken |= {node.content for node in [item.get("id")] if node is not None and node.kind == "text"}
                 continue
             if rule.id in rules:
                 first = rules[rule.id]
@@ -195,7 +197,7 @@ class _TableReader(Reader):
         rules = {rule.id: rule for rule in others[name].rules}
         for item in self.items(without):
             rule_id = self.text(item)
-            if rules.pop(rule_id, None) is None:
+            if rules.pop(rule_id, None) is None and rule_id not in self._broken:
                 self.refuse(item, f"{name} has no rule {rule_id}", suggest(rule_id, list(rules)))
         return list(rules.values())
 

@@ -16,7 +16,7 @@ from mappings.errors import Errors, shipped_errors, usable_errors_of
 from mappings.load import load_table
 from mappings.table_set import SHIPPED, MappingProblems, digest_of, document_of, expanded_part, load_tables
 from mappings.vocabulary import TABLES
-from mappings.yaml_lines import Problem
+from mappings.yaml_lines import FILE_BYTES_MAX, Problem
 
 
 class Loader:
@@ -53,16 +53,17 @@ class Loader:
 
     def _read_errors(self, directory: Path | None) -> tuple[Errors, list[Problem]]:
         path = (directory or SHIPPED) / ERRORS
-        before = path.read_bytes() if directory is not None and path.is_file() else None
-        if self._errors[0] == before:
+        is_there = directory is not None and path.is_file()
+        before = _octets(path) if is_there else None
+        if self._errors[0] == before and (before is not None or not is_there):
             return self._errors[1], []
         errors, problems = usable_errors_of(directory)
-        if not problems and before is not None and path.read_bytes() == before:
+        if not problems and before is not None and _octets(path) == before:
             self._errors = before, errors
         return errors, problems
 
     def _read(self, path: Path, profile: str, classes: tuple[str, ...]) -> list[Problem]:
-        before = path.read_bytes()
+        before = _octets(path)
         known = self._known.get((path, profile))
         if known is not None and known[0] == (before, classes):
             return []
@@ -72,6 +73,14 @@ class Loader:
             return problems
         problems += check_table(table)
         if not problems:
-            read = (before, classes) if path.read_bytes() == before else ()  # changed under us: not to be remembered
+            read = (before, classes) if _octets(path) == before else ()  # changed under us: not to be remembered
             self._known[path, profile] = read, expanded_part(compile_table(table, table.profiles[profile]))
         return problems
+
+
+def _octets(path: Path) -> bytes | None:
+    """What a file holds; None where `load_document` says why it does not read it."""
+    try:
+        return path.read_bytes() if path.is_file() and path.stat().st_size <= FILE_BYTES_MAX else None
+    except OSError:
+        return None

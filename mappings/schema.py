@@ -1,8 +1,8 @@
 """The JSON Schema of each table file, for editors: what they complete and flag while a rule is written.
 
-`schemas/TABLE.json`, generated from the vocabulary (`realmgate mappings expand` writes them too), named in the first
-line of each table file: `# yaml-language-server: $schema=../schemas/TABLE.json`. A schema sees one rule at a time;
-whether rules fit together is said by `realmgate mappings check`.
+`schemas/TABLE.json`, and `schemas/errors.json` of native errors, generated from the vocabulary (`realmgate mappings
+expand` writes them too), named in the first line of each file: `# yaml-language-server: $schema=../schemas/TABLE.json`.
+A schema sees one rule at a time; whether rules fit together is said by `realmgate mappings check`.
 
 Source: JSON Schema draft-07 (what the YAML language server reads). May import: the standard library, `mappings`.
 """
@@ -13,8 +13,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from mappings.causes import CAUSES
 from mappings.classify_file import TABLE as CLASSIFY
-from mappings.vocabulary import HIT_POLICY, NODE_CLASS, PROFILES, TABLES, TableWords
+from mappings.errors import LOGS, RETRIES, SAY_BYTES_MAX, SCOPES
+from mappings.vocabulary import CONDITIONS, HIT_POLICY, NODE_CLASS, PROFILES, TABLES, TableWords
 from mappings.yaml_lines import Problem
 
 _ID = "^[a-z0-9]+(-[a-z0-9]+)*$"
@@ -24,6 +26,9 @@ _SOURCE = {**_TEXT, "description": "where it is written that it must be so, ids 
 _NAME = {"type": "string", "pattern": _ID, "description": "its name for ever: it stands in the evidence"}
 _CLASS = {"type": "string", "pattern": _ID, "description": "a class of classify.yaml"}
 _PATTERNS = {"type": "array", "items": {"type": "string", "pattern": "^[^?[]+$"}, "minItems": 1, "uniqueItems": True}
+
+
+ERRORS_HINT = "# yaml-language-server: $schema=schemas/errors.json"  # the first line of `errors.yaml`
 
 
 def hint(name: str) -> str:
@@ -131,6 +136,37 @@ def classify_schema() -> dict[str, Any]:
     }
 
 
+def errors_schema() -> dict[str, Any]:
+    """The schema of `errors.yaml`."""
+    codes = {"type": "array", "items": _TEXT, "uniqueItems": True}
+    say = {**_TEXT, "maxLength": SAY_BYTES_MAX, "description": "what to do about it; the node's name stands before it"}
+    error = {
+        "id": _NAME,
+        **{log: {**codes, "description": f"names of codes of {log}"} for log in LOGS},
+        "cause": {"enum": list(CAUSES), "description": "what it is to the realm; the tables say what a peer is told"},
+        "scope": {"enum": list(SCOPES), "description": "how much it concerns"},
+        "retry": {"enum": list(RETRIES), "description": "inside: a control call asks again within its deadline"},
+        "retry_after_ms": {"type": ["integer", "null"], "description": "what a peer is told to wait, if that helps"},
+        "say": say,
+        "because": _BECAUSE,
+    }
+    answers = sorted({answer for words in TABLES.values() for answer in words.axes.get("answer", ())})
+    fields = {
+        "version": {"const": 1},
+        "errors": {"type": "array", "items": {"$ref": "#/definitions/error"}},
+        "no_error": {**_object(dict.fromkeys(LOGS, codes)), "required": list(LOGS)},
+        "answers": _object(dict.fromkeys(answers, say)),
+        "refusals": _object(dict.fromkeys(CONDITIONS, say)),
+    }
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "native errors",
+        **_object(fields),
+        "required": [field for field in fields if field != "refusals"],
+        "definitions": {"error": {**_object(error), "required": list(error)}},
+    }
+
+
 def write_schemas(directory: Path) -> list[Path]:
     """Write the files that are out of date; returns them."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -151,7 +187,11 @@ def check_schemas(directory: Path) -> list[Problem]:
 
 
 def _wanted(directory: Path) -> dict[Path, str]:
-    schemas = {CLASSIFY: classify_schema(), **{name: schema_of(words) for name, words in TABLES.items()}}
+    schemas = {
+        CLASSIFY: classify_schema(),
+        "errors": errors_schema(),
+        **{name: schema_of(words) for name, words in TABLES.items()},
+    }
     return {directory / f"{name}.json": _text(schema) for name, schema in schemas.items()}
 
 

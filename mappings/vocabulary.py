@@ -245,10 +245,11 @@ PUBLISHED = TableWords(
 DEFAULT = TableWords(
     "default",
     {
-        "cause": ("unstated", "lost", "stopped", "rolled-back"),
+        "cause": ("unstated", "silent", "lost", "cut-off", "stopped", "rolled-back"),
         "default_outcome": ("unset", *_STATES),
     },
-    {"state": Word(_STATES)},
+    {"state": Word((*_STATES, "received"))},
+    (Law("only silence is taken for nothing yet", {"state": ("received",)}, {}, {"cause": ("silent",)}),),
 )
 
 SETTLE = TableWords(

@@ -10,6 +10,7 @@ import pytest
 from gateway.complaint import DESCRIPTION_BYTES_MAX, complaint
 from mappings import load_tables
 from mappings.errors import shipped_errors
+from mappings.vocabulary import PROFILES
 from tests.wire import frames
 from tests.wire.frames import Seen
 from tests.wire.peer import Peer
@@ -59,7 +60,10 @@ def test_a_refused_attach_and_a_failed_settle_say_so_too(house: TcpHouse) -> Non
         peer.send(frames.attach_receiver("missing"))
         peer.expect("attach")
         condition, description, info = error_of(peer.expect("detach"))
-        assert (condition, description) == ("amqp:not-found", "missing: refuse an unknown node")
+        assert (condition, description) == (
+            "amqp:not-found",
+            "missing: refuse an unknown node; create it, then attach again",
+        )
         assert info == {"rule": "attach.refuse-an-unknown-node"}
         peer.send(frames.detach(1))
         peer.consumer("q", credit=1)
@@ -89,8 +93,64 @@ def test_a_coordinator_says_what_to_do_too(house: TcpHouse) -> None:
         peer.send(frames.discharge(peer.number(), b"nobody's", False, CONTROL))
         condition, description, info = error_of(peer.expect("disposition"))
         assert condition == "amqp:transaction:unknown-id"
-        assert description == f"commit: {info['rule'].removeprefix('coordinate.').replace('-', ' ')}"
+        words = info["rule"].removeprefix("coordinate.").replace("-", " ")
+        assert description == f"commit: {words}; declare a transaction first"
         assert info["rule"].startswith("coordinate.") and len(info) == (2 if "retry-after-ms" in info else 1)
+
+
+def test_what_a_transaction_turns_away_is_told_twice_with_what_to_do(house: TcpHouse) -> None:
+    """Inside the transactional state, not settled, and at the discharge (1.3-I)."""
+    with Transacting(house.port) as peer:
+        peer.publisher("q")
+        transaction = peer.begun()
+        house.realm.answers["post"] = "capacity-reached"
+        peer.post(transaction, frames.message())
+        provisional = peer.expect("disposition")
+        assert provisional.field(3) is not True
+        [error] = provisional.field(4).value[1].value
+        condition, description, info = error.value
+        assert str(condition) == "amqp:resource-limit-exceeded"
+        assert description == "q: it is full; try again when events were taken"
+        pairs = {str(key): value for key, value in info.pairs}
+        assert pairs == {"rule": "posted.capacity-reached-rejected", "retry-after-ms": 1000}
+        assert peer.discharge(transaction) == "accepted"
+        assert error_of(peer.expect("disposition")) == (condition, description, pairs)
+        transaction = peer.declare()
+        house.realm.answers["post"] = "not-found"
+        peer.post(transaction, frames.message())
+        assert peer.expect("disposition").state == "transactional rejected:amqp:not-found"
+        condition, description, info = error_of(peer.expect("detach"))
+        assert (condition, description) == ("amqp:not-found", "q: it is not there; create it, then attach again")
+        assert info == {"rule": "posted.not-found-rejected"}
+
+
+def test_what_a_table_refuses_by_itself_says_what_to_do(house: TcpHouse) -> None:
+    with Transacting(house.port) as peer:
+        peer.consumer("q", credit=1)
+        peer.stored("q", frames.message())
+        peer.receive(1)
+        peer.settle([0], frames.in_transaction(b"nobody's", frames.state("accepted")), settled=False)
+        condition, description, info = error_of(peer.expect("detach"))
+        assert condition == "amqp:transaction:unknown-id"
+        assert description == "q: transactional unknown refused; declare a transaction first"
+        assert info == {"rule": "settle.transactional-unknown-refused"}
+        peer.publisher("q", handle=2)
+        peer.publish(b"", handle=2)
+        condition, description, info = error_of(peer.expect("disposition"))
+        assert (condition, description) == ("amqp:precondition-failed", "q: untransformed rejected; mend the message")
+
+
+def test_every_condition_that_a_shipped_table_refuses_with_has_its_advice() -> None:
+    asked = {"attach", "publish", "coordinate", "settle"}  # the realm is not asked before these
+    for profile in PROFILES:
+        tables = load_tables(profile=profile)
+        for decision in (each for name in asked for each in tables[name].cells if each is not None):
+            condition = decision.then["condition"]
+            if condition is not None:
+                assert shipped_errors().advise(condition), decision
+                said = complaint("a-name." * 30, decision)
+                assert len(said.encode()) <= DESCRIPTION_BYTES_MAX
+                assert said.endswith(shipped_errors().advise(condition))
 
 
 @pytest.mark.parametrize("node", ["q", "a-long-name." * 30, "Größe/" * 40])

@@ -16,6 +16,7 @@ import orjson
 import pytest
 
 from gateway.limits import RELOAD_STEP_LINKS
+from gateway.table_loading import PROBLEMS_MAX
 from mappings import Decision, TableSet, load_tables
 from mappings import compile as compiling
 from mappings.compile import STEP_CELLS
@@ -162,6 +163,37 @@ def test_a_bad_file_changes_nothing_and_is_logged_once(
     (folder.directory / "tables" / "fault.yaml").unlink()
     reload_once(house)
     assert "the file of table fault is missing" in house.server.reload.problems[0]
+
+
+def test_what_nobody_has_written_by_hand_is_refused_at_once_and_its_problems_are_counted(
+    house: TcpHouse, folder: Folder
+) -> None:
+    path = folder.directory / "tables" / "fault.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_bytes(b"# " + b"x" * 10 * 1024 * 1024 + b"\ntable: fault\n")
+    reload_once(house)
+    assert house.server.reload.problems == [
+        f"{path}:1:1: is 10,485,776 bytes long; nobody has written that by hand; name a file of at most 1,000,000 bytes"
+    ]
+    path.write_text(text + "".join(f"key{at}: 1\n" for at in range(PROBLEMS_MAX + 7)), encoding="utf-8")
+    reload_once(house)
+    problems = house.server.reload.problems
+    assert len(problems) == PROBLEMS_MAX + 1
+    assert problems[-1] == "and 7 more; realmgate mappings check tells them all"
+    path.write_text(text, encoding="utf-8")
+    reload_once(house)
+    assert house.server.reload.problems == []
+
+
+def test_a_file_that_may_not_be_read_is_named_beside_the_others(house: TcpHouse, folder: Folder) -> None:
+    path = folder.directory / "tables" / "fault.yaml"
+    path.unlink()
+    path.mkdir()
+    folder.write(BAD)
+    reload_once(house)
+    unreadable, unsound = sorted(house.server.reload.problems)
+    assert unreadable == f"{path}:1:1: cannot be read: Is a directory; name a readable file"
+    assert "settle cannot be maybe" in unsound
 
 
 def test_a_checker_that_dies_is_told_and_the_next_one_is_asked(house: TcpHouse, folder: Folder) -> None:

@@ -267,7 +267,9 @@ def test_problems_of_all_tables_and_scenarios_are_told_at_once(directory: Path) 
     assert "scope cannot be sessoin" in said
     assert "both hit cause=lost default_outcome=unset (1 combinations); narrow stopped-is-released" in said
     assert "lost-is-released: it says nothing of its own" in said
-    assert "write when: {cause: [unstated, rolled-back], default_outcome: accepted} in default-accepted" in said
+    assert (
+        "write when: {cause: [unstated, cut-off, rolled-back], default_outcome: accepted} in default-accepted" in said
+    )
     assert "unknown key gievn; write given" in said
 
 

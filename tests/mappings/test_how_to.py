@@ -37,6 +37,11 @@ def test_the_rule_of_the_document_can_be_put_in_its_place(directory: Path) -> No
     assert code == 1
     problems = [line for line in said.splitlines() if "/tables/" in line and "no scenario reaches" not in line]
     assert problems == [], said  # only its scenario and its expanded table are missing
+    [scenario] = re.findall(r"```\n(  - name: Rejected comes back.*?)```", DOCUMENT, re.DOTALL)
+    tests = directory / "scenarios" / "settle_test.yaml"
+    replace_item(tests, "  - name: Rejected goes to the dead letters\n", "  - name: ", scenario)
+    assert run("expand", directory)[0] == 0
+    assert run("check", directory)[0] == 0
 
 
 def _copy(tables: Path, to: Path) -> Path:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from mappings.load import load_table
-from mappings.schema import check_schemas, hint, schema_of
+from mappings.schema import ERRORS_HINT, check_schemas, errors_schema, hint, schema_of
 from mappings.table_set import SHIPPED
 from mappings.vocabulary import TABLES
 
@@ -25,6 +25,10 @@ def errors(schema: dict[str, Any], value: Any, root: dict[str, Any], at: str = "
     kinds: dict[str, Any] = {"object": dict, "array": list, "string": str}
     for word, rule in schema.items():
         match word:
+            case "type" if isinstance(rule, list):
+                assert rule == ["integer", "null"]
+                if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+                    return [f"{at} is none of {rule}"]
             case "type" if not isinstance(value, kinds[rule]):
                 return [f"{at} is no {rule}"]
             case "const" if value != rule:
@@ -35,6 +39,8 @@ def errors(schema: dict[str, Any], value: Any, root: dict[str, Any], at: str = "
                 found.append(f"{at} fits none of oneOf")
             case "pattern" if not re.search(rule, value):
                 found.append(f"{at} does not match {rule}")
+            case "maxLength" if len(value) > rule:
+                found.append(f"{at} is too long")
             case "minLength" | "minItems" if len(value) < rule:
                 found.append(f"{at} is too short")
             case "uniqueItems" if len(set(map(str, value))) < len(value):
@@ -53,7 +59,7 @@ def errors(schema: dict[str, Any], value: Any, root: dict[str, Any], at: str = "
 
 KNOWN = {
     *("$schema", "title", "description", "definitions", "additionalProperties", "type", "const", "enum", "oneOf"),
-    *("pattern", "minLength", "minItems", "uniqueItems"),
+    *("pattern", "minLength", "maxLength", "minItems", "uniqueItems"),
 }
 
 
@@ -66,6 +72,25 @@ def test_a_table_file_names_its_schema_and_fits_it(name: str) -> None:
     assert FILES[name].split("\n", 1)[0] == hint(name)
     schema = schema_of(TABLES[name])
     assert errors(schema, yaml.safe_load(FILES[name]), schema) == []
+
+
+def test_the_native_errors_name_their_schema_and_fit_it() -> None:
+    text = (SHIPPED / "errors.yaml").read_text(encoding="utf-8")
+    assert text.split("\n", 1)[0] == ERRORS_HINT
+    schema, document = errors_schema(), yaml.safe_load(text)
+    assert errors(schema, document, schema) == []
+    for key, wrong in (
+        ("cause", "fate"),
+        ("retry_after_ms", "soon"),
+        ("say", "x" * 71),
+        ("kafka", "UNKNOWN"),
+        ("id", "A b"),
+    ):
+        spoilt = copy.deepcopy(document)
+        spoilt["errors"][0][key] = wrong
+        assert errors(schema, spoilt, schema), key
+    del document["errors"][0]["because"]
+    assert errors(schema, document, schema)
 
 
 SPOILT = {

@@ -61,6 +61,7 @@ class Conversation:
         self.seen: list[Seen] = []
         self._data = b""
         self._numbers = itertools.count()
+        self._gone = False
         if begin:
             self.say(frames.AMQP_HEADER, frames.open_(container), frames.begin())
 
@@ -88,6 +89,8 @@ class Conversation:
         return self.seen[before:]
 
     def _read(self) -> int:
+        if self._gone:
+            return 0
         data = b"".join(self.connection.data_to_send())
         found, self._data = frames.read(self._data + data)
         self.seen += found
@@ -95,6 +98,7 @@ class Conversation:
 
     def lose(self) -> None:
         """The socket is gone."""
+        self._gone = True
         self.house.disconnect(self.connection)
 
     def comparable(self) -> list[tuple[Any, ...]]:

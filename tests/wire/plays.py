@@ -122,6 +122,10 @@ def _default(facts: Facts, tables: TableSet) -> list[Any]:
     peer.say(frames.attach_receiver(frames.source("q", default=default)), frames.flow(1, 5))
     if facts["cause"] == "unstated":
         peer.say(frames.disposition(0, 0, None))
+    elif facts["cause"] == "silent":
+        peer.say(frames.disposition(0, 0, None, settled=False))
+    elif facts["cause"] == "cut-off":
+        peer.lose()
     elif facts["cause"] == "rolled-back":
         begin(stage, peer)
         peer.say(frames.disposition(0, 0, frames.in_transaction(TRANSACTION, frames.state("accepted"))))

@@ -10,6 +10,9 @@ import pytest
 
 from mappings import TableSet, load_tables
 from mappings.vocabulary import PROFILES
+from tests.wire import frames
+from tests.wire.peer import Peer
+from tests.wire.tcp_house import TcpHouse
 from tests.wire.um_conformance import DOCUMENT, HEAD, line_of, lines, show
 from tests.wire.um_expectations import SEED
 
@@ -41,8 +44,29 @@ def test_only_what_is_known_departs() -> None:
     assert {row for row, profile in departing if profile == "extended" and not _transactional(row)} == {
         "P-A1",
         "P-R1",
+        "S-A1",
+        "S-A9",
         "S-R1c",
     }
+
+
+@pytest.mark.parametrize("default", ["released", "rejected", "modified"])
+def test_S_A1_silence_is_the_default_outcome_of_the_source(default: str) -> None:
+    """And what it has become is no contradiction of what the peer says next."""
+    with TcpHouse(TABLES["um-9.12"]) as house, Peer(house.port) as peer:
+        peer.consumer(frames.source("q", default=frames.state(default)), credit=1)
+        peer.stored("q", frames.message())
+        peer.receive(1)
+        house.realm.calls.clear()
+        house.realm.holds.add("settle")
+        peer.settle([0], None, settled=False)
+        house.until(lambda: bool(house.realm.calls))
+        peer.settle([0], frames.state(default), settled=False)
+        peer.settle([0], None, settled=False)
+        peer.nothing(0.015)
+        house.do(house.realm.release)
+        assert peer.outcomes(1) == {0: default}
+        assert house.realm.calls == [{"rejected": "discard 1"}.get(default, "return 1")]
 
 
 def _transactional(row: str) -> bool:

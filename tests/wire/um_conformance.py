@@ -25,6 +25,7 @@ from tests.wire.um_plays import (
     publish_in_two_transfers,
     publish_in_two_transfers_reassembled,
     settled_without_a_state,
+    silent_then_settled,
     state_then_told,
     subscribe,
     subscribe_failing,
@@ -51,7 +52,12 @@ _PLAIN = {"S-A4": 0, "S-A6": 1}
 _DURABLE = {"S-A5": 0, "S-A7": 1}
 
 PLAYS: dict[str, list[Play]] = {
-    "S-A1": [consume("durable", 0, settled_without_a_state), consume("queue", 1, settled_without_a_state)],
+    "S-A1": [
+        *(consume(kind, rcv, settled_without_a_state) for kind, rcv in (("durable", 0), ("queue", 1))),
+        *(
+            consume(kind, rcv, state_then_told(None)) for kind, rcv in (("durable", 0), ("queue", 1))
+        ),  # 1.3-O: in both cases
+    ],
     "S-A2": [consume("durable", 0, accepted_again)],
     "S-A3": [subscribe],
     **{row: [consume("plain", rcv, state_then_told(_ACCEPTED))] for row, rcv in _PLAIN.items()},
@@ -159,6 +165,10 @@ def line_of(row: str, profile: str) -> Line:
     if profile == "extended" and row in ("P-A1", "P-R1"):
         result = "departs: a delivery in several transfers is put together and accepted (1.3-J)"
         return Line(row, profile, [publish_in_two_transfers_reassembled], result)
+    if profile == "extended" and row in ("S-A1", "S-A9"):
+        result = "departs: a disposition that settles nothing and has no state says nothing yet (1.3-O)"
+        plays = [consume("durable", 0, silent_then_settled), consume("queue", 1, silent_then_settled)]
+        return Line(row, profile, plays, result)
     if profile == "extended" and row == "S-R1c":
         result = "departs: a node that was deleted later is amqp:resource-deleted (2.O-5)"
         return Line(row, profile, [subscribe_failing("not-found", "amqp:resource-deleted")], result)
@@ -219,7 +229,8 @@ def _asked_rules(line: Line, tables: TableSet) -> list[str]:
         facts |= {"direction": "publish", "address": "coordinator", "node_kind": "unknown"}
         return [f"attach.{tables['attach'].decide(**facts).rule}"]
     if line.row in ("S-A1", "S-A9"):
-        return [f"default.{tables['default'].decide(cause='unstated', default_outcome='unset').rule}"]
+        causes = ("unstated", "silent")
+        return [f"default.{tables['default'].decide(cause=cause, default_outcome='unset').rule}" for cause in causes]
     if line.row not in ATTACHING:
         return []
     return [

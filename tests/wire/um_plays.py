@@ -130,17 +130,21 @@ def state_then_told(state: Described | None, answer: str = "done") -> Callable[[
 
 
 def settled_without_a_state(house: TcpHouse, peer: Peer, expected: Expected) -> None:
-    """The default outcome decides, with its native effect (1.3-O); who has settled hears nothing more. Without a state
-    and not settled a disposition says nothing yet: it is legal in AMQP 1.0, and means nothing."""
-    peer.settle([0], None, settled=False)
-    peer.nothing(QUIET_S)
-    assert house.realm.calls == []
+    """The default outcome decides, with its native effect (1.3-O); who has settled hears nothing more."""
     peer.settle([0], None, settled=True)
     house.until(lambda: bool(house.realm.calls))
     assert (expected.outcome, expected.native) == ("accepted", "acknowledge")
     assert house.realm.calls == ["acknowledge 1"], house.realm.calls
     peer.nothing(QUIET_S)
     house.until(lambda: house.gateway.outcomes.open == 0)
+
+
+def silent_then_settled(house: TcpHouse, peer: Peer, expected: Expected) -> None:
+    """Without a state and not settled a disposition says nothing yet: it is legal in AMQP 1.0, and means nothing."""
+    peer.settle([0], None, settled=False)
+    peer.nothing(QUIET_S)
+    assert house.realm.calls == []
+    settled_without_a_state(house, peer, expected)
 
 
 def accepted_again(house: TcpHouse, peer: Peer, expected: Expected) -> None:

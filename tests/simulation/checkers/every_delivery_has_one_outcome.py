@@ -81,7 +81,7 @@ class EveryDeliveryHasOneOutcome(Checker):
         self.require(said in (None, record.group["outcome"]), f"event {one.eid} was told {said}, recorded is {record}")
         if one.link.conflict:
             return  # what came behind a contradiction, in the same bytes, was not listened to
-        cause = {None: ("lost", "stopped"), "unstated": ("unstated",)}.get(one.stated, ("disposition",))
+        cause = {None: ("lost", "cut-off", "stopped"), "unstated": ("unstated",)}.get(one.stated, ("disposition",))
         cause = ("sent-settled",) if one.settled else cause
         self.require(record.group["cause"] in cause, f"event {one.eid}, peer said {one.stated}: recorded is {record}")
         expected = (one.stated or "").split("-")[0]
