@@ -115,6 +115,8 @@ class Stage:
         """Start, and do not wait."""
         assert self.process is None
         environment = {**os.environ, MARK: str(self.mark), **(self.disk.environment if self.disk else {})}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a start that compiles everything costs a second more
+        environment["PYTHONPYCACHEPREFIX"] = str(self.directory.parent / "bytecode")
         with self.log_path.open("a") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.torture.crash_points", "serve", "--config", str(self.config_path)],
