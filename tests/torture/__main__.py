@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from random import Random
+from subprocess import SubprocessError
 
 from tests.broker import Broker, start_cluster
 from tests.torture.checks import Breach
@@ -122,7 +123,7 @@ def _acts(arguments: argparse.Namespace, seed: int, deaths: Counter[str]) -> lis
 def _run(stage: Stage, seed: int, acts: list[str | Point], *, ask_spark: bool) -> Figures:
     try:
         return Play(stage, seed).run(acts, ask_spark=ask_spark)
-    except (AssertionError, RuntimeError) as fault:  # the others are worth having
+    except (AssertionError, RuntimeError, SubprocessError) as fault:  # the others are worth having
         return Figures(runs=1, breaches=[Breach("comes through", f"seed {seed}: {fault}")])
     finally:
         stage.close()

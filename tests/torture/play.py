@@ -28,7 +28,9 @@ from tests.torture.spark import judge
 from tests.torture.stage import Stage
 from tests.torture.story import Story
 
-REST_S = 90.0  # until everything is said and consumed
+REST_S = 90.0  # without an answer, when everything is to be said and consumed
+REST_MAX_S = 900.0
+ANSWERS = ("told", "settled", "discharged")
 
 
 @dataclass(slots=True)
@@ -118,12 +120,14 @@ class Play:
                     self.nemesis.do("kill at point", act)
                 else:
                     self.nemesis.do(act)
-            kept = self._rest()
+            self._rest()
+            self.crowd.stop()
+            found = [] if self.stage.stop() == 0 else [Breach("ends in order", self.stage.log())]
+            kept = self.read()  # nothing moves any more
         finally:
             self.crowd.stop()
             if self.follower is not None:
                 self.follower.stop()
-        found = [] if self.stage.stop() == 0 else [Breach("ends in order", self.stage.log())]
         self.history.save(self.stage.directory / "history.jsonl")
         story = Story(self.history.rows)
         found += breaches(story, kept) + self._faults()
@@ -151,22 +155,27 @@ class Play:
             return read_kafka(self.stage.bootstrap, self.stage.prefix)
         return read_sqlite(self.stage.realm_path, self.stage.prefix)
 
-    def _rest(self) -> Kept:
-        """Everything is said, and everything consumed; what is not by then is a breach."""
+    def _rest(self) -> None:
+        """Until everything is said and consumed, or nobody is answered any more; what is left then is a breach."""
         for peer in self.crowd.peers:
             peer.is_ending = True
-        until = time.monotonic() + REST_S
-        while not all(peer.is_done for peer in self.crowd.peers):
+        at, begin = len(self.history.rows), time.monotonic()
+        until = begin + REST_S
+        while not self._is_over():
             self.crowd.check()
             self.stage.check()
-            assert time.monotonic() < until, f"not everything is accepted in {REST_S:.0f} s\n{self.stage.log()}"
-            time.sleep(0.05)
-        while True:
-            self.crowd.check()
-            kept = self.read()
-            if time.monotonic() > until or not (kept.left() or self.crowd.in_flight):
-                return self.read()
-            time.sleep(0.3)
+            now, end = time.monotonic(), len(self.history.rows)
+            if any(self.history.rows[row][0] in ANSWERS for row in range(at, end)):
+                until = min(now + REST_S, begin + REST_MAX_S)
+            at = end
+            if now > until:
+                break
+            time.sleep(0.1)
+        assert all(peer.is_done for peer in self.crowd.peers), f"not everything is accepted\n{self.stage.log()}"
+
+    def _is_over(self) -> bool:
+        done = all(peer.is_done for peer in self.crowd.peers) and not self.crowd.in_flight
+        return done and not self.read().left()
 
     def _faults(self) -> list[Breach]:
         """An exception is a fault of ours, whatever it was caught by; but kafka-python shows its stack when a broker
