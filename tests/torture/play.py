@@ -15,6 +15,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from kafka.errors import KafkaTimeoutError
+
 from tests.broker import Broker
 from tests.torture.cast import crowd_of
 from tests.torture.checks import CHECKS, Breach, breaches, doubled
@@ -23,13 +25,14 @@ from tests.torture.follower import Follower
 from tests.torture.history import History
 from tests.torture.nemesis import Nemesis
 from tests.torture.proxy import Proxy
-from tests.torture.realm_reader import Kept, read_kafka, read_sqlite
+from tests.torture.realm_reader import KafkaLog, Kept, Log, Reading, SqliteLog
 from tests.torture.spark import judge
 from tests.torture.stage import Stage
 from tests.torture.story import Story
 
 REST_S = 90.0  # without an answer, when everything is to be said and consumed
 REST_MAX_S = 900.0
+PATIENCE = 4  # attempts at reading, of half a minute each
 ANSWERS = ("told", "settled", "discharged")
 
 
@@ -104,6 +107,7 @@ class Play:
         self.history = History()
         self.crowd = crowd_of(stage.front.port, self.history, seed)
         self.nemesis = Nemesis(stage, self.crowd, self.history, self.random)
+        self.reading = Reading(stage.prefix)
         self.follower: Follower | None = None
 
     def run(self, acts: list[str | Point], *, ask_spark: bool = False) -> Figures:
@@ -111,7 +115,7 @@ class Play:
         self.stage.open()
         self.crowd.start()
         if self.stage.retain_s:
-            self.follower = Follower(self._read, self.stage.retain_s)
+            self.follower = Follower(self.read)
         try:
             self._begin()
             for act in acts:
@@ -133,7 +137,7 @@ class Play:
         found += breaches(story, kept) + self._faults()
         if ask_spark:
             found += judge(self.stage, is_doubled=doubled(story, kept) > 0)
-        if found and self.follower is not None and self.follower.was_outrun:
+        if found and self.reading.was_outrun:
             found = [Breach("comes through", "this machine was too slow to see events before they were trimmed")]
         return self._figures(story, kept, found, time.monotonic() - begin)
 
@@ -148,12 +152,16 @@ class Play:
 
     def read(self) -> Kept:
         """What the realm keeps now, and what it has deleted in its own time."""
-        return self.follower.take(self._read()) if self.follower is not None else self._read()
+        for attempt in range(PATIENCE):
+            try:
+                return self.reading.take(self._log())
+            except KafkaTimeoutError:  # a cluster that has just lost a broker may take its time
+                if attempt == PATIENCE - 1:
+                    raise
+        raise AssertionError
 
-    def _read(self) -> Kept:
-        if self.stage.brokers:
-            return read_kafka(self.stage.bootstrap, self.stage.prefix)
-        return read_sqlite(self.stage.realm_path, self.stage.prefix)
+    def _log(self) -> Log:
+        return KafkaLog(self.stage.bootstrap) if self.stage.brokers else SqliteLog(self.stage.realm_path)
 
     def _rest(self) -> None:
         """Until everything is said and consumed, or nobody is answered any more; what is left then is a breach."""

@@ -8,24 +8,22 @@ from __future__ import annotations
 import json
 import sqlite3
 import struct
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import closing, suppress
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaTimeoutError
 
 from tests.torture.history import Said, read_body
 
 Record = tuple[int, bytes | None, bytes | None]  # offset, key, value
 Store = tuple[str, int]  # node, id
 Place = tuple[Store, str]  # and durable
-PATIENCE = 3  # more attempts at reading, of half a minute each
 TERMINAL = ("acknowledge", "discard", "dead-letter", "expired", "filtered", "evicted")
 
 
@@ -55,44 +53,52 @@ class Kept:
         return found
 
 
-def read_kafka(bootstrap: str, prefix: str) -> Kept:
-    """Committed records only. A cluster that has just lost a broker may take its time."""
-    for _ in range(PATIENCE):
-        with suppress(KafkaTimeoutError):
-            return _read_kafka(bootstrap, prefix)
-    return _read_kafka(bootstrap, prefix)
+class Log(Protocol):
+    """Committed records of the log under a realm, from an offset on, and the first offset that is kept."""
+
+    def records(self, topic: str, partition: int, start: int) -> tuple[int, Iterator[Record]]: ...
+
+    def close(self) -> None: ...
 
 
-def _read_kafka(bootstrap: str, prefix: str) -> Kept:
-    consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap.split(","), isolation_level="read_committed", consumer_timeout_ms=1000
-    )
-    with closing(consumer):
+class KafkaLog:
+    def __init__(self, bootstrap: str) -> None:
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap.split(","), isolation_level="read_committed", consumer_timeout_ms=1000
+        )
 
-        def records(topic: str, partition: int = 0) -> Iterator[Record]:
-            place = TopicPartition(topic, partition)
-            consumer.assign([place])
-            consumer.seek_to_beginning(place)
-            end = consumer.end_offsets([place])[place]
+    def records(self, topic: str, partition: int, start: int) -> tuple[int, Iterator[Record]]:
+        consumer, place = self._consumer, TopicPartition(topic, partition)
+        consumer.assign([place])
+        first: int = consumer.beginning_offsets([place])[place]
+        end = consumer.end_offsets([place])[place]
+        consumer.seek(place, max(first, start))
+
+        def found() -> Iterator[Record]:
             while consumer.position(place) < end:
                 for each in consumer.poll(timeout_ms=500, max_records=5000).get(place, []):
                     yield each.offset, each.key, each.value
 
-        return _read(prefix, records)
+        return first, found()
+
+    def close(self) -> None:
+        self._consumer.close()
 
 
-def read_sqlite(directory: Path, prefix: str) -> Kept:
-    connection = sqlite3.connect(f"file:{directory / 'realm.sqlite'}?mode=ro", uri=True)
-    rows = "SELECT b.first, b.count, b.data FROM batches b JOIN partitions p ON p.id = b.partition"
-    asked = f"{rows} WHERE p.topic = ? AND p.number = ? ORDER BY b.first"
+class SqliteLog:
+    def __init__(self, directory: Path) -> None:
+        self._connection = sqlite3.connect(f"file:{directory / 'realm.sqlite'}?mode=ro", uri=True)
+        self._connection.execute("BEGIN")
 
-    def records(topic: str, partition: int = 0) -> Iterator[Record]:
-        for first, count, blob in connection.execute(asked, (topic, partition)).fetchall():
-            yield from _rows(first, count, blob)
+    def records(self, topic: str, partition: int, start: int) -> tuple[int, Iterator[Record]]:
+        where = "SELECT id, first FROM partitions WHERE topic = ? AND number = ?"
+        number, first = self._connection.execute(where, (topic, partition)).fetchone() or (0, 0)  # not made yet
+        batches = "SELECT first, count, data FROM batches WHERE partition = ? AND first + count > ? ORDER BY first"
+        rows = self._connection.execute(batches, (number, start)).fetchall()
+        return first, (each for row in rows for each in _rows(*row) if each[0] >= max(first, start))
 
-    with closing(connection):
-        connection.execute("BEGIN")
-        return _read(prefix, records)
+    def close(self) -> None:
+        self._connection.close()
 
 
 def _rows(first: int, count: int, blob: bytes) -> Iterator[Record]:
@@ -110,37 +116,83 @@ def _rows(first: int, count: int, blob: bytes) -> Iterator[Record]:
         yield first + number, items[number], items[count + number]
 
 
-def _read(prefix: str, records: Any) -> Kept:
-    kept = Kept()
-    topics = _metadata(kept, records(f"{prefix}.realm"))
-    _journal(kept, records(f"{prefix}.journal"))  # before the events: what it names is there by then
-    for store, partition in kept.partitions.items():
-        found = records(topics[store[0]], partition)
-        kept.events[store] = {offset: read_body(value) for offset, _, value in found if value is not None}
-    return kept
+class Reading:
+    """What a realm has kept so far, read piece by piece, so that what it deletes in its own time is known.
+    `was_outrun`: it has deleted what nobody had read."""
 
+    def __init__(self, prefix: str) -> None:
+        self.was_outrun = False
+        self._prefix = prefix
+        self._kept = Kept()
+        self._positions: dict[tuple[str, int], int] = {}
+        self._firsts: dict[Store, int] = {}
+        self._topics: dict[str, str] = {}
+        self._stores: dict[str, list[Store]] = {}
+        self._lock = threading.Lock()
 
-def _metadata(kept: Kept, records: Iterable[Record]) -> dict[str, str]:
-    """Topics by node; the first record of a node or durable says what it is."""
-    topics: dict[str, str] = {}
-    stores: dict[str, list[Store]] = defaultdict(list)
-    for _, key, value in records:
+    def take(self, log: Log) -> Kept:
+        """Everything up to now. Closes the log."""
+        with closing(log), self._lock:
+            for value in self._next(log, f"{self._prefix}.realm"):
+                self._described(*value[1:])
+            for value in self._next(log, f"{self._prefix}.journal"):  # what it names is there by then
+                self._journaled(value[2])
+            for store, partition in self._kept.partitions.items():
+                events = self._kept.events.setdefault(store, {})
+                for offset, _, octets in self._next(log, self._topics[store[0]], partition, store):
+                    if octets is not None:
+                        events[offset] = read_body(octets)
+            return self._copy()
+
+    def _next(self, log: Log, topic: str, partition: int = 0, store: Store | None = None) -> Iterator[Record]:
+        place = topic, partition
+        position = self._positions.get(place, 0)
+        first, records = log.records(topic, partition, position)
+        if store is not None:
+            self._firsts[store] = first
+        self.was_outrun = self.was_outrun or first > position
+        for record in records:
+            self._positions[place] = record[0] + 1
+            yield record
+
+    def _copy(self) -> Kept:
+        kept = self._kept
+        trimmed = {store: {eid for eid in of if eid < self._firsts[store]} for store, of in kept.events.items()}
+        return replace(
+            kept,
+            events={store: {**events} for store, events in kept.events.items()},
+            trimmed=trimmed,
+            starts={**kept.starts},
+            terminal={place: {*eids} for place, eids in kept.terminal.items()},
+        )
+
+    def _described(self, key: bytes | None, value: bytes | None) -> None:
+        """The first record of a node or durable says what it is."""
         if key is None or value is None:
-            continue
+            return
         kind, *names = json.loads(key)
         said = json.loads(value)
-        if kind == "node" and names[0] not in topics:
-            node = names[0]
-            properties = said.get("properties", {})
-            kept.levels[node] = properties.get("priority_levels", 0)
-            topics[node] = said["topic"]
-            stores[node] = _stores(node, said, max(1, properties.get("partitions", 1), kept.levels[node]))
-            kept.partitions.update((store, partition) for partition, store in enumerate(stores[node]))
+        if kind == "node" and names[0] not in self._topics:
+            node, properties = names[0], said.get("properties", {})
+            levels = self._kept.levels[node] = properties.get("priority_levels", 0)
+            self._topics[node] = said["topic"]
+            stores = self._stores[node] = _stores(node, said, max(1, properties.get("partitions", 1), levels))
+            self._kept.partitions.update((store, partition) for partition, store in enumerate(stores))
         elif kind == "durable":
             starts = chain((said["start"], *said.get("starts", ())), repeat(0))  # 0 in what was added later
-            for store, start in zip(stores[names[0]], starts, strict=False):
-                kept.starts.setdefault((store, names[1]), start)
-    return topics
+            for store, start in zip(self._stores[names[0]], starts, strict=False):
+                self._kept.starts.setdefault((store, names[1]), start)
+
+    def _journaled(self, value: bytes | None) -> None:
+        if value is None:
+            return
+        self._kept.journal_records += 1
+        for entry in json.loads(value)["entries"]:
+            if entry["operation"] in TERMINAL:
+                place = (entry["node"], entry["store"]), entry["durable"]
+                ended = self._kept.terminal.setdefault(place, set())
+                for first, last, *_ in entry["runs"]:
+                    ended.update(range(first, last + 1))
 
 
 def _stores(node: str, said: dict[str, Any], count: int) -> list[Store]:
@@ -151,15 +203,3 @@ def _stores(node: str, said: dict[str, Any], count: int) -> list[Store]:
         ids.append(int.from_bytes(digest, "big") % (10**12 - 1) + 1)
     assert ids[0] == said["store"], said
     return [(node, each) for each in ids]
-
-
-def _journal(kept: Kept, records: Iterable[Record]) -> None:
-    for _, _, value in records:
-        if value is None:
-            continue
-        kept.journal_records += 1
-        for entry in json.loads(value)["entries"]:
-            if entry["operation"] in TERMINAL:
-                ended = kept.terminal.setdefault(((entry["node"], entry["store"]), entry["durable"]), set())
-                for first, last, *_ in entry["runs"]:
-                    ended.update(range(first, last + 1))

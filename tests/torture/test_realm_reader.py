@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from tests.torture.history import Said, read_body, write_body
-from tests.torture.realm_reader import read_sqlite
+from tests.torture.realm_reader import Reading, SqliteLog
 
 
 @pytest.mark.parametrize("size", [0, 28, 400])
@@ -29,9 +29,10 @@ def test_what_a_realm_keeps_is_read_without_its_code(tmp_path: Path) -> None:
     first, second = 52_608_436_976, 910_189_469_406
     connection = sqlite3.connect(tmp_path / "realm.sqlite")
     connection.executescript("""
-      CREATE TABLE partitions (id INTEGER PRIMARY KEY, topic TEXT, number INTEGER);
+      CREATE TABLE partitions (id INTEGER PRIMARY KEY, topic TEXT, number INTEGER, first INTEGER DEFAULT 0);
       CREATE TABLE batches (partition INTEGER, first INTEGER, count INTEGER, data BLOB);
-      INSERT INTO partitions VALUES (1, 'um.realm', 0), (2, 'um.journal', 0), (3, 'um.node.q', 0), (4, 'um.node.q', 1);
+      INSERT INTO partitions (id, topic, number) VALUES
+        (1, 'um.realm', 0), (2, 'um.journal', 0), (3, 'um.node.q', 0), (4, 'um.node.q', 1);
     """)
     entry = b'{"node":"q","store":%d,"durable":"queue","operation":"%s","runs":[%s]}'
     journal = b'{"entries":[%s,%s,%s]}' % (
@@ -53,14 +54,29 @@ def test_what_a_realm_keeps_is_read_without_its_code(tmp_path: Path) -> None:
     for partition, offset, records in topics:
         connection.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", (partition, offset, len(records), _blob(records)))
     connection.commit()
-    connection.close()
-    kept = read_sqlite(tmp_path, "um")
+    reading = Reading("um")
+    kept = reading.take(SqliteLog(tmp_path))
     said, stores = Said(1, 2, 3, 4), [("q", first), ("q", second)]
     assert kept.events == {stores[0]: {4: said, 5: None, 7: said}, stores[1]: {2: said, 3: said}}
     assert kept.partitions == {stores[0]: 0, stores[1]: 1}
     assert kept.starts == {(stores[0], "queue"): 4, (stores[1], "queue"): 2}
     assert kept.terminal == {(stores[0], "queue"): {4, 5}, (stores[1], "queue"): {2}}
     assert kept.left() == {(stores[0], "queue"): [7], (stores[1], "queue"): [3]}
+
+    connection.execute("INSERT INTO batches VALUES (3, 9, 1, ?)", (_blob([(b"k", body)]),))
+    connection.execute("UPDATE partitions SET first = 6 WHERE id = 3")
+    connection.execute("DELETE FROM batches WHERE partition = 3 AND first = 4")
+    connection.commit()
+    later = reading.take(SqliteLog(tmp_path))
+    assert later.events[stores[0]] == {4: said, 5: None, 7: said, 9: said}, "what is deleted by now is known"
+    assert later.trimmed == {stores[0]: {4, 5}, stores[1]: set()}
+    assert kept.events[stores[0]].keys() == {4, 5, 7}, "an earlier look stays as it was"
+    assert not reading.was_outrun
+    connection.execute("UPDATE partitions SET first = 12 WHERE id = 3")
+    connection.commit()
+    connection.close()
+    reading.take(SqliteLog(tmp_path))
+    assert reading.was_outrun
 
 
 def _blob(records: list[tuple[bytes, bytes | None]]) -> bytes:
