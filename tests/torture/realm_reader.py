@@ -128,6 +128,7 @@ class Reading:
         self._firsts: dict[Store, int] = {}
         self._topics: dict[str, str] = {}
         self._stores: dict[str, list[Store]] = {}
+        self._starts: dict[tuple[str, str], list[int]] = {}  # by node and durable
         self._lock = threading.Lock()
 
     def take(self, log: Log) -> Kept:
@@ -142,7 +143,14 @@ class Reading:
                 for offset, _, octets in self._next(log, self._topics[store[0]], partition, store):
                     if octets is not None:
                         events[offset] = read_body(octets)
+            self._entitle()
             return self._copy()
+
+    def _entitle(self) -> None:
+        """A queue's own state is written down before its node."""
+        for (node, durable), starts in self._starts.items():
+            for store, start in zip(self._stores[node], chain(starts, repeat(0)), strict=False):  # 0: added later
+                self._kept.starts[store, durable] = start
 
     def _next(self, log: Log, topic: str, partition: int = 0, store: Store | None = None) -> Iterator[Record]:
         place = topic, partition
@@ -179,9 +187,7 @@ class Reading:
             stores = self._stores[node] = _stores(node, said, max(1, properties.get("partitions", 1), levels))
             self._kept.partitions.update((store, partition) for partition, store in enumerate(stores))
         elif kind == "durable":
-            starts = chain((said["start"], *said.get("starts", ())), repeat(0))  # 0 in what was added later
-            for store, start in zip(self._stores[names[0]], starts, strict=False):
-                self._kept.starts.setdefault((store, names[1]), start)
+            self._starts.setdefault((names[0], names[1]), [said["start"], *said.get("starts", ())])
 
     def _journaled(self, value: bytes | None) -> None:
         if value is None:

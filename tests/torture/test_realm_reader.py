@@ -46,7 +46,7 @@ def test_what_a_realm_keeps_is_read_without_its_code(tmp_path: Path) -> None:
     )
     body = write_body(Said(1, 2, 3, 4), 0)
     topics: list[tuple[int, int, list[tuple[bytes, bytes | None]]]] = [
-        (1, 0, [(b'["node","q"]', node), (b'["durable","q","queue"]', b'{"start":4,"starts":[2]}')]),
+        (1, 0, [(b'["durable","q","queue"]', b'{"start":4,"starts":[2]}'), (b'["node","q"]', node)]),
         (2, 0, [(b"r", journal)]),
         (3, 4, [(b"k", body), (b"k", b"by somebody else"), (b"k", None), (b"k", body)]),
         (4, 2, [(b"k", body), (b"k", body)]),
