@@ -1,8 +1,8 @@
 """How much of the machine somebody else used while a run was measured: a ratio taken beside a busy neighbour
 proves little.
 
-`foreign_cpu` is the part of all cores, 0 to 1, that neither the measured systems nor the clients used. May import: the
-standard library.
+`foreign_cpu` is the part of all cores, 0 to 1, that neither the measured systems nor the clients used.
+May import: `tests.crowd`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+from tests.crowd import TICKS_PER_S, used_s
+
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 IDLE = (3, 4)  # idle and iowait among the columns of /proc/stat
 
@@ -42,15 +43,9 @@ class Machine:
 
     def _ours_s(self) -> float:
         times = os.times()  # the clients are our children
-        return times.user + times.system + times.children_user + times.children_system + sum(map(_used_s, self.pids))
+        return times.user + times.system + times.children_user + times.children_system + sum(map(used_s, self.pids))
 
 
 def _busy_s() -> float:
     columns = [int(column) for column in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return sum(ticks for at, ticks in enumerate(columns) if at not in IDLE) / TICKS_PER_S
-
-
-def _used_s(pid: int) -> float:
-    """User and system time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S

@@ -1,7 +1,8 @@
-"""`python -m bench.scale [CASE ...] [--realm kafka|embedded] [--small]`: the realm at scale, measured without AMQP.
+"""`python -m bench.scale [CASE ...] [--realm kafka|embedded] [--small]`: the realm at scale, and one gateway process.
 
 Writes `bench/results/DATE-COMMIT-scale.json`, prints it. Cases: ranges, hole, delayed, settling, idle, recovery,
-replay, laggards, searching. May import: `bench`, `native_backend`, `tests`.
+replay, laggards, searching; and over sockets, to a gateway process: connections, links, fairness, unread, churn,
+temporary. May import: `bench`, `native_backend`, `tests`.
 """
 
 from __future__ import annotations
@@ -18,14 +19,19 @@ from bench.__main__ import RESULTS
 from bench.machine import Machine
 from bench.plan import say
 from bench.report import commit
+from bench.scale.connections import churn, connections
 from bench.scale.delayed import delayed
+from bench.scale.fairness import fairness
 from bench.scale.ground import ground
 from bench.scale.hole import hole, ranges
 from bench.scale.idle import idle
 from bench.scale.laggards import laggards
+from bench.scale.links import links
 from bench.scale.recovery import recovery
 from bench.scale.searching import searching
 from bench.scale.settling import settling
+from bench.scale.temporary import temporary
+from bench.scale.unread import unread
 from tests.native_backend.logs.worlds import World
 
 Case = Callable[[World, int], dict[str, Any]]  # `part`: 1, or how many times smaller
@@ -38,6 +44,12 @@ CASES: dict[str, Case] = {
     "replay": lambda world, part: recovery(world, 1_000, 1_000_000 // part, snapshots=False),
     "laggards": lambda world, part: laggards(world, 10_000_000 // part, 50),
     "searching": lambda world, part: searching(world, 1_000_000 // part),
+    "connections": lambda world, part: connections(world, 2_000 // part),
+    "links": lambda world, part: links(world, 5_000 // part),
+    "fairness": lambda world, part: fairness(world, 30.0 / part),
+    "unread": lambda world, part: unread(world, 50 // part),
+    "churn": lambda world, part: churn(world, 10_000 // part),
+    "temporary": lambda world, part: temporary(world, 20.0 / part),
 }
 
 

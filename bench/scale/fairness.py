@@ -1,0 +1,71 @@
+"""A consumer that has credit for one message beside one that has it for ten thousand, both on a queue (`queue`) or a
+channel (`channel`), while a publisher streams: how often the small one is served, and how long it waits for a message
+from when it asked for it. May import: `bench`, `tests`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from bench.scale.ground import percentile
+from bench.scale.served import SETTLE_S, served
+from tests.crowd import TRANSFER, Crowd, Member
+from tests.gateway_process import GatewayProcess
+from tests.interop.clients import load_client
+from tests.native_backend.logs.worlds import World
+from tests.wire import frames
+
+RATE = 5_000
+LARGE_CREDIT = 10_000
+ENDLESS = 10**9
+
+
+def fairness(world: World, seconds: float) -> dict[str, Any]:
+    with served(world) as gateway, Crowd(gateway.port) as crowd:
+        return {
+            "published_per_s": RATE,
+            "large_credit": LARGE_CREDIT,
+            "queue": beside(gateway, crowd, "queue", "queue", seconds),
+            "channel": beside(gateway, crowd, "channel", "topic", seconds),
+        }
+
+
+def beside(gateway: GatewayProcess, crowd: Crowd, node: str, capability: str, seconds: float) -> dict[str, Any]:
+    [small] = crowd.enter(1, lambda _: [frames.attach_receiver(frames.source(node, capability=capability))])
+    common = ["--address", gateway.address, "--node", node, "--capability", capability, "--count", str(ENDLESS)]
+    with running("receive", *common, "--in-flight", str(LARGE_CREDIT)), running("send", *common, "--rate", str(RATE)):
+        time.sleep(SETTLE_S)
+        waits: list[float] = []
+        began = time.monotonic()
+        while time.monotonic() < began + seconds:
+            waits.append(one(small, len(waits)))
+        taken_s = time.monotonic() - began
+    parts = {"p50": 0.5, "p99": 0.99, "max": 1.0}
+    wait_ms = {name: round(percentile(waits, part), 2) for name, part in parts.items()}
+    return {"small_per_s": round(len(waits) / taken_s), "wait_ms": wait_ms}
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[None]:
+    """A load client, until it is not needed any more."""
+    client = subprocess.Popen([load_client(), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+        assert client.poll() is None, f"{arguments} has ended"
+    finally:
+        client.kill()
+        client.wait()
+
+
+def one(small: Member, number: int) -> float:
+    """Ask for a message, wait for it, accept it; milliseconds waited."""
+    began = time.perf_counter()
+    small.send(frames.flow(1, 1, number))
+    small.await_(TRANSFER)
+    waited = 1e3 * (time.perf_counter() - began)
+    small.send(frames.disposition(number, number, frames.state("accepted")))
+    return waited
