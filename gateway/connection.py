@@ -33,6 +33,7 @@ from gateway.recall import RecalledLink
 from gateway.scopes import Scopes
 from gateway.sole_connections import REFUSED, REPLACED, Properties
 from gateway.undecided import Undecided
+from gateway.unread import Unread
 from native_backend.access import ANONYMOUS
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Connection:
         self._heard = True  # since the last tick
         self._heard_s = 0.0
         self.closing = False
-        self.congested = False  # the peer does not read: nothing more is dispatched to it
+        self.unread = Unread(self.engine, limits.write_buffer_bytes)
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
         self.transactions: dict[int, Transaction] = {}  # by session: the open one (W-20)
         self.scopes = Scopes()
@@ -75,23 +76,13 @@ class Connection:
         self._unheard: list[Fact] = []  # read and not carried out yet, the latest first
         self._waiting = False  # for the realm, before the next fact is carried out
         self._held = 0  # octets that came meanwhile
-        self._on = {
-            Transfers: self._on_transfers,
-            Dispositions: self._on_dispositions,
-            Flowed: self._on_flowed,
-            Partial: self._on_partial,
-            Opened: self._on_opened,
-            Attached: self._on_attached,
-            Detached: self._on_detached,
-            SessionEnded: self._on_session_ended,
-            Closed: self._on_closed,
-            Faulted: self._on_faulted,
-        }
+        self._beat_ms = 0.0  # when the engine is asked next for a heartbeat
 
     def receive(self, data: bytes | memoryview) -> None:
         """One turn."""
         self._heard = True
         self.engine.receive(data)
+        self.unread.stir()
         if self._waiting:
             self._held += len(data)
             self.gateway.hold_bytes(len(data))
@@ -99,11 +90,11 @@ class Connection:
         self.touch()
 
     def _carry_out(self, facts: list[Fact]) -> None:
-        on: Any = self._on
+        on: Any = _ON
         self._unheard = unheard = facts[::-1] + self._unheard if self._waiting else facts[::-1]
         while unheard and not self._waiting:
             fact = unheard.pop()
-            on[type(fact)](fact)
+            on[type(fact)](self, fact)
 
     def wait(self) -> None:
         """Carry nothing more out until `go_on`: what follows must not overtake what waits for the realm."""
@@ -129,14 +120,17 @@ class Connection:
         for transaction in self.transactions.values():
             if now_s - transaction.began_s >= self.gateway.limits.transaction_timeout_ms / 1000:
                 transaction.doom("expired")
-        self.engine.tick(int(now_s * 1000) + 1)
-        self.touch()
+        if now_s * 1000 >= self._beat_ms:
+            self._beat_ms = now_s * 1000 + self.engine.tick(int(now_s * 1000) + 1)
+            self.touch()
 
     def touch(self) -> None:
         self.gateway.touched[self] = None
 
     def data_to_send(self) -> list[bytes | bytearray]:
-        return self.engine.data_to_send()
+        pieces = self.engine.data_to_send()
+        self.unread.stir()
+        return pieces
 
     # -- facts
 
@@ -147,6 +141,8 @@ class Connection:
 
     def _on_opened(self, fact: Opened) -> None:
         self.opened = True
+        self.gateway.opened += 1
+        self._beat_ms = 0.0
         self.engine.open()
         older, self._replaced = self._replaced, None
         if older is self:
@@ -318,6 +314,7 @@ class Connection:
         if owner is not None:
             self.consuming.pop(owner, None)
             self.gateway.ready.pop(owner, None)
+            self.unread.drop(owner)
             owner.ended(cause)
         return self.gateway.lifetimes.left(link)
 
@@ -345,4 +342,19 @@ class Connection:
         self.lose("cut-off")
         self.closing = True
         self.gateway.touched.pop(self, None)
+        self.unread.close()
         self.engine.free()
+
+
+_ON = {
+    Transfers: Connection._on_transfers,
+    Dispositions: Connection._on_dispositions,
+    Flowed: Connection._on_flowed,
+    Partial: Connection._on_partial,
+    Opened: Connection._on_opened,
+    Attached: Connection._on_attached,
+    Detached: Connection._on_detached,
+    SessionEnded: Connection._on_session_ended,
+    Closed: Connection._on_closed,
+    Faulted: Connection._on_faulted,
+}

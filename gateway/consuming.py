@@ -52,6 +52,7 @@ class ConsumingLink:
         self._sends_settled = link.sender_settle_mode == "settled"
         self._tag_prefix = b"%d:" % subscription.node.store
         self._limits = self._house.limits
+        self._full = False  # it may leave no more unsettled
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next disposition on, as they are for this node."""
@@ -81,11 +82,16 @@ class ConsumingLink:
         credit = link.credit
         if credit <= 0 or not link.alive:
             return False  # until the peer grants credit
-        room = min(credit, self._limits.unsettled_per_link - len(link.unsettled))
-        if room <= 0 or self.connection.congested:
-            self.wake()
+        count = min(credit, self._limits.unsettled_per_link - len(link.unsettled))
+        if count <= 0:
+            self._full = True  # until the peer states something
             return False
-        delivered = self.subscription.take(room, self._limits.take_bytes)
+        unread = self.connection.unread
+        room_bytes = min(unread.room, self._limits.take_bytes)
+        if room_bytes <= 0:
+            unread.block(self)
+            return False
+        delivered = self.subscription.take(count, room_bytes)
         if delivered is None:
             if link.draining and self.subscription.is_searched():
                 self.subscription.search_anew()
@@ -112,6 +118,9 @@ class ConsumingLink:
 
     def on_dispositions(self, dispositions: Dispositions) -> None:
         """Deliveries of one state."""
+        if self._full:
+            self._full = False
+            self.wake()
         if dispositions.transaction is not None:
             enlist(self, dispositions)
             return

@@ -11,6 +11,7 @@ silent (`semantics.md` 4.2): here that is a fault like any other. May import: `c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 import cproton
@@ -55,7 +56,7 @@ class Engine:
         late_max: int,
         handles_max: int,
         capabilities: Sequence[str] = (),
-        opening: Callable[[Frame], Sequence[tuple[Symbol, Any]]] = lambda _: (),
+        opening: Callable[[Frame], Sequence[tuple[Symbol, Any]]] | None = None,
     ) -> None:
         """`opening` is asked for the properties of our OPEN, before anything that comes behind the peer's is read."""
         self._connection = lib.pn_connection()
@@ -72,7 +73,7 @@ class Engine:
         lib.pn_transport_bind(self._transport, self._connection)
         self._handles = Handles(channel_max, handles_max)
         self._tap = Tap(frame_size_max, message_size_max, self._handles)
-        self._opening = opening
+        self._opening = opening or _nobody
         self._header_left = 8
         self._opened = False
         self._links: dict[Any, Link] = {}
@@ -228,6 +229,16 @@ class Engine:
 
     # -- decisions in
 
+    @property
+    def unsent(self) -> int:
+        """Octets not written yet: those of this turn, and messages for which the peer's sessions have no room."""
+        octets = self._output.size
+        if self._output.keeps:
+            kept = sum(int(lib.pn_session_outgoing_bytes(session)) for session in self._sessions.values())
+            self._output.keeps = kept > 0
+            octets += kept
+        return octets
+
     def take_facts(self) -> list[Fact]:
         facts, self._deliveries.facts = self._deliveries.facts, []
         return facts
@@ -296,23 +307,34 @@ class Engine:
         """Nothing will be sent any more: the socket may be closed."""
         return int(lib.pn_transport_pending(self._transport)) < 0
 
-    def tick(self, now_ms: int) -> None:
-        """Heartbeats and the peer's silence, on the caller's clock (monotonic milliseconds, never 0)."""
+    def tick(self, now_ms: int) -> float:
+        """A heartbeat, where one is due, on the caller's clock (monotonic milliseconds, never 0). Gives in how many the
+        next call may be: proton sends one when half of the peer's patience has passed between two calls in silence."""
         lib.pn_transport_tick(self._transport, now_ms)
+        patience_ms = int(lib.pn_transport_get_remote_idle_timeout(self._transport))
+        return patience_ms / 4 if patience_ms else inf
 
     def free(self) -> None:
         """Give everything back. Links forget their pointers first."""
         if self._freed:
             return
         self._freed = self._deliveries.failed = self._output.closed = True
-        for link in self._links.values():
+        for link in [*self._links.values(), *(link for _, links in self._ended for link in links)]:
             link.forget()
+            link.owner = None
             if isinstance(link, Outgoing):
                 link.unsettled = {}
         self._links.clear()
+        self._ended = []
+        self._opening = _nobody  # nothing here leads back to itself: what has gone is no work for the collector
+        self._deliveries.free()
         lib.pn_transport_unbind(self._transport)
         lib.pn_collector_release(self._collector)
         lib.pn_connection_release(self._connection)
         lib.pn_decref(self._connection)
         lib.pn_decref(self._transport)
         lib.pn_collector_free(self._collector)
+
+
+def _nobody(_: Frame) -> Sequence[tuple[Symbol, Any]]:
+    return ()

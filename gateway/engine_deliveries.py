@@ -73,6 +73,10 @@ class Deliveries:
             self.failed = True
         self.facts.append(Faulted(fault, link))  # type: ignore[arg-type]
 
+    def free(self) -> None:
+        """The connection has gone: nobody is told anything."""
+        self.failed, self.facts, self.frame, self._on_other = True, [], None, _to_nobody
+
     def begin_run(self, run: Run) -> None:
         """What is pushed next are the frames of these messages, without their payloads."""
         self.frame = None
@@ -258,6 +262,10 @@ class Deliveries:
             self.fault(Fault("conflicting-outcome", f"{earlier[1]}, then {state}"), link)
         else:
             self.facts.append(Dispositions(link, earlier[1], False, [earlier[0]], [-1], repeated=True))
+
+
+def _to_nobody(_: Any, kind: int) -> None:
+    """The connection has gone."""
 
 
 @cache

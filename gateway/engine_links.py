@@ -160,6 +160,7 @@ class Link:
     def free(self) -> None:
         """Both ends are closed: give the engine's memory back."""
         self.forget()
+        self.owner = None
         lib.pn_link_free(self._pointer)
 
     def settle(

@@ -24,12 +24,14 @@ class Output:
         self._transport = transport
         self._at = at(transport)
         self._pieces: list[bytes | bytearray] = []
+        self.size = 0  # octets of them
+        self.keeps = False  # proton was given messages that it may have to keep
         self.closed = False  # the connection has gone, and proton's part of it
 
     def take(self) -> list[bytes | bytearray]:
         """Everything that is due now."""
         self.flush()
-        pieces, self._pieces = self._pieces, []
+        pieces, self._pieces, self.size = self._pieces, [], 0
         return pieces
 
     def flush(self) -> None:
@@ -44,6 +46,7 @@ class Output:
             lib.pn_transport_peek(self._transport, ffi.from_buffer(piece), count)
             lib.pn_transport_pop(self._transport, count)
             self._pieces.append(piece)
+            self.size += count
 
     def flush_attach(self, default_outcome: Any) -> None:
         """The ATTACH of a link that was opened since the last flush, with the default outcome of its source: proton
@@ -66,5 +69,7 @@ class Output:
         run = engine_sends.send_run(self._at, link, tag_prefix, first_seq, eids, values, unsettled)
         if run is None:  # the peer's session has no room for all of it now, or a message needs several frames
             engine_sends.send(self._at, link, tag_prefix, first_seq, eids, values, unsettled)
+            self.keeps = True
         else:
             self._pieces.append(run)
+            self.size += len(run)

@@ -56,6 +56,7 @@ class Gateway:
             clock.epoch_us,
         )
         self.connections: dict[Connection, None] = {}
+        self.opened = 0  # of those, whose peers have said who they are
         self.touched: dict[Connection, None] = {}
         self.ready: dict[ConsumingLink, None] = {}  # may get something in the next turn; all others are not visited
         self.links = 0
@@ -155,10 +156,7 @@ class Gateway:
     def is_full(self) -> bool:
         """No more connections; or no more that have not said who they are, so that those cannot take every place."""
         count, limits = len(self.connections), self.limits
-        if count < limits.half_open_connections:
-            return False
-        half_open = sum(not connection.opened for connection in self.connections)
-        return count >= limits.connections or half_open >= limits.half_open_connections
+        return count >= limits.connections or count - self.opened >= limits.half_open_connections
 
     def connect(self) -> Connection:
         connection = Connection(self)
@@ -168,6 +166,7 @@ class Gateway:
     def disconnect(self, connection: Connection) -> None:
         if connection in self.connections:
             del self.connections[connection]
+            self.opened -= connection.opened
             connection.lost()
 
     # -- the turn

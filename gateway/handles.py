@@ -14,6 +14,16 @@ _HANDLE_AT = {ATTACH: 1, FLOW: 4, TRANSFER: 0, DETACH: 0}
 _NAME_AT, _ROLE_AT = 0, 2
 
 
+class _Session:
+    """The links of one session: name and role of each by handle, and which of them are taken."""
+
+    __slots__ = ("links", "names")
+
+    def __init__(self) -> None:
+        self.links: dict[int, tuple[str, bool]] = {}
+        self.names: set[tuple[str, bool]] = set()
+
+
 class Handles:
     """One connection's. What concerns a channel that was not begun is left to the engine."""
 
@@ -23,13 +33,11 @@ class Handles:
         self._handles_max = handles_max
         self._opened = self._closed = False
         self.discards: set[int] = set()  # channels of sessions that we have ended and the peer has not
-        self._sessions: dict[
-            int, dict[int, tuple[str, bool]]
-        ] = {}  # by channel and handle: the name and role of a link
+        self._sessions: dict[int, _Session] = {}  # by channel
 
     def attached(self, channel: int, handle: int) -> bool:
         session = self._sessions.get(channel)
-        return session is None or handle in session
+        return session is None or handle in session.links
 
     def see(self, frame: Frame) -> Fault | None:
         """Keep up with a frame; what is wrong with it."""
@@ -42,7 +50,7 @@ class Handles:
                 return Fault("framing", f"channel {channel}, above the channel-max of {self._channel_max}")
             if channel in self._sessions:
                 return Fault("session-in-use", f"channel {channel} has a session already", channel)
-            self._sessions[channel] = {}
+            self._sessions[channel] = _Session()
         elif code == END:
             self._sessions.pop(channel, None)
             self.discards.discard(channel)
@@ -61,19 +69,20 @@ class Handles:
             if not self.attached(channel, handle):
                 return unattached(channel, handle)
             if session is not None and code == DETACH:
-                session.pop(handle, None)
+                session.names.remove(session.links.pop(handle))
             return None
         name, role = frame.field(_NAME_AT), frame.field(_ROLE_AT)
         if not isinstance(name, str) or not isinstance(role, bool):
             return Fault("malformed-performative", "an attach without a name or a role")
         if session is not None:
-            if handle in session:
+            if handle in session.links:
                 return Fault("handle-in-use", f"handle {handle} on channel {channel}", channel)
-            if (name, role) in session.values():
+            if (name, role) in session.names:
                 return Fault("link-name-in-use", f"{name[:200]!r} is attached on channel {channel} already", channel)
-            if len(session) >= self._handles_max:
+            if len(session.links) >= self._handles_max:
                 return Fault("too-many-links", f"more than {self._handles_max} handles on channel {channel}", channel)
-            session[handle] = name, role
+            session.links[handle] = name, role
+            session.names.add((name, role))
         return None
 
 

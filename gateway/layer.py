@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+NOBODY = asyncio.Protocol()  # above a layer that has lost its socket
+
 
 class Layer(asyncio.Transport, asyncio.Protocol):
     """Passes everything on. `above` gets what came for it; it calls this transport for what it wants."""
@@ -29,7 +31,8 @@ class Layer(asyncio.Transport, asyncio.Protocol):
         self.above.data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.above.connection_lost(exc)
+        above, self.above = self.above, NOBODY
+        above.connection_lost(exc)
 
     def pause_writing(self) -> None:
         self.above.pause_writing()

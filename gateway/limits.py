@@ -51,9 +51,9 @@ class Limits:
     frame_size_bytes: int = _limit(
         65_536, 512, 16 * _MIB, "one frame, and so every name and map of an attach; announced as max-frame-size"
     )
-    connections: int = _limit(1_000, 1, 100_000, "connections; one more is closed at once")
+    connections: int = _limit(5_000, 1, 100_000, "connections; one more is closed at once")
     half_open_connections: int = _limit(
-        500, 1, 100_000, "connections that have not sent their open frame; one more is closed at once"
+        2_000, 1, 100_000, "connections that have not sent their open frame; one more is closed at once"
     )
     failed_logins: int = _limit(
         10_000, 1, 10_000_000, "addresses and users whose failed logins are remembered; the oldest is forgotten"

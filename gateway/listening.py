@@ -20,6 +20,8 @@ from gateway.reload import Reload
 from gateway.settings import Listen
 from gateway.tls_layer import TlsLayer
 
+BACKLOG = 1_024  # connections that wait to be accepted: after a restart all clients come at once
+
 
 class Listening:
     """One gateway's. `certificates`: None where no listener speaks TLS."""
@@ -34,7 +36,8 @@ class Listening:
 
     async def open(self, loop: asyncio.AbstractEventLoop) -> list[asyncio.Server]:
         for listen in self._gateway.settings.listen:
-            self._servers.append(await loop.create_server(self._stack(listen), listen.host, listen.port))
+            where = listen.host, listen.port
+            self._servers.append(await loop.create_server(self._stack(listen), *where, backlog=BACKLOG))
         return self._servers
 
     def addresses(self) -> list[str]:

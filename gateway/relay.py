@@ -185,6 +185,7 @@ class RelayLink:
         """The link has gone. What is in flight completes unheard, and leaves its records."""
         self._house.credit.close_account(self.account)
         self._runs.clear()
+        self._places.clear()
 
 
 class _NowhereLink(PublishingLink):

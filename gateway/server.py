@@ -22,6 +22,7 @@ from gateway.doorkeeper import Doorkeeper
 from gateway.entrance import Entrance, sasl_server
 from gateway.gateway import Gateway
 from gateway.listening import Listening
+from gateway.pace import BUSY_INTERVAL_S, Pace
 from gateway.reload import Reload
 from gateway.roster import Roster
 from native_backend.access import Subject
@@ -29,8 +30,6 @@ from native_backend.access import Subject
 log = logging.getLogger("realmgate.server")
 
 TAKEN_OVER = 3  # the exit code
-BUSY_INTERVAL_S = 0.001
-IDLE_INTERVAL_S = 0.02
 HOUSEKEEPING_INTERVAL_S = 1.0
 DRAIN_DEADLINE_S = 2.0
 CONSUMER_GRACE_S = 0.3
@@ -54,8 +53,8 @@ class Server:
         self.loop: asyncio.AbstractEventLoop
         self._timer: asyncio.Handle | None = None  # uvloop gives one that tells no time when it is nearly due
         self._due = 0.0
-        self._stop = asyncio.Event()
-        self._woken = False
+        self._pace = Pace(woken=gateway.realm.poll_interval_s == 0)
+        self._stop, self._woken = asyncio.Event(), False
         self.doorkeeper: Doorkeeper
         self.roster: Roster
         self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
@@ -114,7 +113,7 @@ class Server:
         try:
             self._take_in()
         finally:  # whatever went wrong in one turn, there is a next one
-            self._schedule(BUSY_INTERVAL_S if self.gateway.realm.busy else IDLE_INTERVAL_S)
+            self._schedule(self._pace.interval_s(self.loop.time(), self.gateway.realm.busy, bool(self.gateway.ready)))
 
     def _schedule(self, interval_s: float) -> None:
         due = self.loop.time() + interval_s
@@ -154,6 +153,10 @@ class Server:
 
     def flush(self) -> None:
         touched = self.gateway.touched
+        if touched:
+            self._pace.stir(self.loop.time())
+            if self.gateway.ready:
+                self.soon()
         while touched:
             connection, _ = touched.popitem()
             port = self.ports.get(connection)
@@ -231,14 +234,11 @@ class Port(asyncio.Protocol):
         self._ahead_bytes = 0
         self._scheduled = False  # the next turn
         self._streams = False
-        self._pressure = False
-        self._gate_closed = False
+        self._pressure = self._gate_closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        transport = self._transport
-        limits = self._gateway.limits
-        transport.set_write_buffer_limits(high=limits.write_buffer_bytes)
+        self._transport = transport = cast(asyncio.Transport, transport)
+        transport.set_write_buffer_limits(high=self._gateway.limits.write_buffer_bytes)
         if self._gateway.is_full or self._gateway.stopping:
             transport.abort()
             return
@@ -247,6 +247,7 @@ class Port(asyncio.Protocol):
         checks = server.password_checks
         self._entrance = Entrance(sasl, transport, server.loop, checks, self._enter, self._refuse)
         self._connection = self._gateway.connect()
+        self._connection.unread.in_socket = transport.get_write_buffer_size
         server.ports[self._connection] = self
 
     def data_received(self, data: bytes) -> None:
@@ -328,7 +329,7 @@ class Port(asyncio.Protocol):
     @property
     def _is_unread(self) -> bool:
         """It gets no more events, nor does it read the answers that it asks for."""
-        congested = self._connection is not None and self._connection.congested
+        congested = self._connection is not None and self._connection.unread.congested
         return congested and self._transport.get_write_buffer_size() > 2 * self._gateway.limits.write_buffer_bytes
 
     def _enter(self, subject: Subject, data: bytes) -> None:
@@ -372,12 +373,13 @@ class Port(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         if self._connection is not None:
-            self._connection.congested = True
+            self._connection.unread.congest(True)
 
     def resume_writing(self) -> None:
         if self._connection is not None:
-            self._connection.congested = False
+            self._connection.unread.congest(False)
             self._gate()
+            self._server.soon()  # its links go on
 
     def abort(self) -> None:
         self._transport.abort()
@@ -388,7 +390,7 @@ class Port(asyncio.Protocol):
             self._ahead.clear()
             self._turn(self._connection, data)  # what came before the end still counts
         self._server.waiting.pop(self, None)
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._entrance = self._connection, None, None
         if connection is not None:
             self._server.ports.pop(connection, None)
             try:

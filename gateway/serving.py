@@ -13,11 +13,13 @@ import signal
 import socket
 import sys
 import time
+from dataclasses import replace
 
 import uvloop
 
 from gateway.arena import use_one_arena
 from gateway.checker import Checker
+from gateway.descriptors import room_for
 from gateway.gateway import Gateway
 from gateway.opening import Progress, open_realm
 from gateway.reload import Reload, signature_of
@@ -38,6 +40,7 @@ def serve(settings: Settings) -> int:
     Raises LogError when the realm cannot be opened, OSError when the admin address cannot be listened at."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     use_one_arena()
+    settings = replace(settings, limits=replace(settings.limits, connections=room_for(settings.limits.connections)))
     clock = SystemClock()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it means a reload: not the end of who waits for a realm
     seen = signature_of(settings.mappings.directory)

@@ -128,7 +128,7 @@ class Wire:
         for piece in connection.data_to_send():
             self._heard(bytes(piece))
         if self.stalled:
-            connection.congested = self.unread > self.gateway.limits.write_buffer_bytes
+            connection.unread.congest(self.unread > self.gateway.limits.write_buffer_bytes)
         if connection.closing and connection.engine.finished:
             self.lose()
 
@@ -238,7 +238,8 @@ class Ground:
         elif step.verb == "stall":
             wire.stalled = True
         elif step.verb == "read":
-            wire.stalled = wire.connection.congested = False
+            wire.stalled = False
+            wire.connection.unread.congest(False)
             wire.unread = 0
         elif step.verb == "pass":
             self._pass(step.seconds)

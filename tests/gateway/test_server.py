@@ -21,7 +21,8 @@ class _House:
         self.turns = 0
         self.fails = 0
         self.touched: dict[object, None] = {}
-        self.realm = SimpleNamespace(busy=True)
+        self.realm = SimpleNamespace(busy=True, poll_interval_s=0.001)
+        self.ready: dict[object, None] = {}
 
     def poll(self) -> None:
         self.turns += 1

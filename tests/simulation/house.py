@@ -118,7 +118,7 @@ class House:
             self.world.note("out", data)
             self._connections[wire][1].outbound(data)
             wire.to_client += data
-            connection.congested = len(wire.to_client) > self.congestion_bytes
+            connection.unread.congest(len(wire.to_client) > self.congestion_bytes)
             wire.ending = connection.closing and connection.engine.finished
         self.world.sight.flushed()
 
@@ -130,7 +130,7 @@ class House:
 
     def turn(self) -> None:
         for wire, (connection, _) in self._connections.items():
-            connection.congested = len(wire.to_client) > self.congestion_bytes
+            connection.unread.congest(len(wire.to_client) > self.congestion_bytes)
         self.gateway.poll()
         self.flush()
 

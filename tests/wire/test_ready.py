@@ -105,7 +105,7 @@ def test_a_consumer_with_one_credit_goes_on_beside_one_with_ten_thousand(realm: 
 def test_one_that_takes_nothing_blocks_nobody(realm: ScriptedRealm, visits: Visits) -> None:
     house = build_house(TABLES, realm, unsettled_per_link=5)
     full, congested, free = Consumer(house, 100, 1), Consumer(house, 100, 2), Consumer(house, 3, 3)
-    congested.peer.connection.congested = True
+    congested.peer.connection.unread.congest(True)
     put(realm, 8)
     visits.wake_all()
     house.poll()
@@ -113,7 +113,7 @@ def test_one_that_takes_nothing_blocks_nobody(realm: ScriptedRealm, visits: Visi
     put(realm, 3)
     house.poll()
     assert (full.got, congested.got, free.got) == (5, 0, 3)
-    congested.peer.connection.congested = False  # nobody tells the gateway: it looks
+    congested.peer.connection.unread.congest(False)
     house.poll()
     assert congested.got == 3
     put(realm, 1)

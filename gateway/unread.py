@@ -1,0 +1,66 @@
+"""What one peer has not read yet, in octets: what its socket holds, what this turn has to write, and what proton keeps
+because the peer's session has no room. At `limits.write_buffer_bytes` no more is delivered to it.
+
+Its links that have something to send wait here, and are looked at again when something has moved: the peer sent
+something, this turn's octets were written, the socket has room again. May import: `gateway.engine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gateway.engine import Engine
+
+if TYPE_CHECKING:
+    from gateway.consuming import ConsumingLink
+
+
+class Unread:
+    """One connection's. `in_socket`: whoever has the socket says how much it holds."""
+
+    def __init__(self, engine: Engine, bytes_max: int) -> None:
+        self.in_socket: Callable[[], int] = _nothing
+        self._engine = engine
+        self._bytes_max = bytes_max
+        self._congested = False
+        self._blocked: dict[ConsumingLink, None] = {}
+
+    @property
+    def room(self) -> int:
+        """Octets that it may be sent now."""
+        if self._congested:
+            return 0
+        return self._bytes_max - self._engine.unsent - self.in_socket()
+
+    @property
+    def congested(self) -> bool:
+        """Its socket holds more than it may."""
+        return self._congested
+
+    def congest(self, congested: bool) -> None:
+        self._congested = congested
+        if not congested:
+            self.stir()
+
+    def block(self, link: ConsumingLink) -> None:
+        self._blocked[link] = None
+
+    def drop(self, link: ConsumingLink) -> None:
+        self._blocked.pop(link, None)
+
+    def close(self) -> None:
+        """The socket has gone."""
+        self.in_socket = _nothing
+        self._blocked = {}
+
+    def stir(self) -> None:
+        """Something has moved."""
+        if self._blocked:
+            blocked, self._blocked = self._blocked, {}
+            for link in blocked:
+                link.wake()
+
+
+def _nothing() -> int:
+    return 0

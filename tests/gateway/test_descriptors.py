@@ -1,0 +1,65 @@
+"""Descriptors: the soft limit is raised, and where the hard one is too low fewer connections are served."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway import descriptors
+from tests.conftest import StartGateway
+
+INFINITE = resource.RLIM_INFINITY
+
+
+@pytest.fixture
+def lowered() -> Iterator[None]:
+    """What is started meanwhile has a low soft limit, as on most machines."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_gateway_raises_its_soft_limit(lowered: None, gateway: StartGateway) -> None:
+    house = gateway("embedded", limits={"connections": 1_000})
+    [line] = [each for each in Path(f"/proc/{house.pid}/limits").read_text().splitlines() if "open files" in each]
+    assert int(line.split()[3]) == 1_000 + descriptors.OWN
+
+
+@pytest.mark.parametrize(
+    ("limits", "refuses", "room", "soft"),
+    [
+        ((1024, 4096), False, 1_000, 1_256),
+        ((8192, 8192), False, 1_000, 8_192),
+        ((INFINITE, INFINITE), False, 1_000, INFINITE),
+        ((1024, INFINITE), False, 1_000, 1_256),
+        ((1024, 1024), False, 768, 1_024),
+        ((256, 1024), False, 768, 1_024),
+        ((256, 256), False, 128, 256),
+        ((1024, 4096), True, 768, 1_024),
+    ],
+)
+def test_what_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    limits: tuple[int, int],
+    refuses: bool,
+    room: int,
+    soft: int,
+) -> None:
+    now = [limits]
+
+    def set_limits(_: int, wanted: tuple[int, int]) -> None:
+        if refuses:
+            raise OSError("not here")
+        now[0] = wanted
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: now[0])
+    monkeypatch.setattr(resource, "setrlimit", set_limits)
+    assert descriptors.room_for(1_000) == room
+    assert now[0] == (soft, limits[1])
+    said = "LimitNOFILE" in caplog.text and f"serves {room} connections" in caplog.text
+    assert said == (room < 1_000)

@@ -1,0 +1,143 @@
+"""A connection that has gone leaves nothing behind, not even work for the garbage collector: that looks seldom (what a
+long-lived connection leaves in cycles might stay for hours), and stops every connection while it looks."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gateway.gateway import Gateway
+from mappings import load_tables
+from tests.native_backend.gateway import Gateway as RealmHouse
+from tests.native_backend.logs.worlds import SimulatedWorld
+from tests.wire import frames
+from tests.wire.conversation import settings_of
+
+TABLES = load_tables()
+MESSAGE = frames.message()
+TURNS = 100  # milliseconds until what was asked of the realm is done
+
+
+class Peer:
+    """A connection without a socket, to a gateway on a real realm."""
+
+    def __init__(self, house: Gateway, realm: RealmHouse) -> None:
+        self.connection = house.connect()
+        self._house, self._realm = house, realm
+        self.say(frames.AMQP_HEADER, frames.open_("peer"), frames.begin())
+
+    def say(self, *pieces: bytes) -> None:
+        self.connection.receive(b"".join(pieces))
+        for _ in range(TURNS):
+            self._house.poll()
+            self._house.touched.clear()
+            self.connection.data_to_send()
+            self._realm.world.pass_time()
+
+
+@pytest.fixture(autouse=True)
+def no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def publishes(peer: Peer) -> None:
+    peer.say(frames.attach_sender("q"))
+    peer.say(frames.transfer(0, MESSAGE), frames.transfer(1, MESSAGE))
+
+
+def consumes(peer: Peer) -> None:
+    peer.say(frames.attach_sender("q"))
+    peer.say(*(frames.transfer(number, MESSAGE) for number in range(5)))
+    peer.say(frames.attach_receiver("q"), frames.flow(1, 3))
+    peer.say(frames.disposition(0, 0, frames.state("accepted")))
+    peer.say(frames.flow(1, 9, 3))
+
+
+def relays(peer: Peer) -> None:
+    peer.say(frames.attach_sender(None))
+    peer.say(frames.transfer(0, frames.message_to("q")))
+
+
+def transacts(peer: Peer) -> None:
+    peer.say(frames.attach_sender(frames.COORDINATOR, 7), frames.attach_sender("q"))
+    peer.say(frames.declare(0))
+    peer.say(frames.transfer(0, MESSAGE))
+
+
+def is_refused(peer: Peer) -> None:
+    peer.say(frames.attach_sender("missing"), frames.attach_receiver("missing", 1))
+
+
+def detaches(peer: Peer) -> None:
+    consumes(peer)
+    peer.say(frames.detach(1), frames.detach(0))
+
+
+def ends_its_session(peer: Peer) -> None:
+    consumes(peer)
+    peer.say(frames.end())
+
+
+def breaks_the_protocol(peer: Peer) -> None:
+    publishes(peer)
+    peer.say(b"\xff" * 16)
+
+
+def says_goodbye(peer: Peer) -> None:
+    consumes(peer)
+    peer.say(frames.close())
+
+
+def says_nothing(_: Peer) -> None:
+    """It has opened its connection, and a session."""
+
+
+LIVES: list[Callable[[Peer], None]] = [
+    publishes,
+    consumes,
+    relays,
+    transacts,
+    is_refused,
+    detaches,
+    ends_its_session,
+    breaks_the_protocol,
+    says_goodbye,
+    says_nothing,
+]
+
+
+@pytest.mark.parametrize("lives", LIVES, ids=lambda lives: lives.__name__)
+def test_nothing_leads_back_to_a_connection_that_has_gone(lives: Callable[[Peer], None]) -> None:
+    realm = RealmHouse(SimulatedWorld("simulated"), "gone").open()
+    realm.create("q", "queue")
+    house = Gateway(settings_of(TABLES, (), {}), realm.realm, TABLES, realm.clock)
+    left = [*remains(house, realm, lives)]
+    pass_time(house, realm)
+    assert not [each() for each in left if each() is not None]
+    assert not (house.connections or house.link_names or house.links or house.opened or house.ready or house.touched)
+    realm.close()
+
+
+def remains(house: Gateway, realm: RealmHouse, lives: Callable[[Peer], None]) -> list[weakref.ref[Any]]:
+    """What there was of it, just before its socket was lost."""
+    peer = Peer(house, realm)
+    lives(peer)
+    engine = peer.connection.engine
+    links = [each for link in engine.links() for each in (link, link.owner) if each is not None]
+    left = [weakref.ref(each) for each in (peer.connection, engine, *links)]
+    house.disconnect(peer.connection)
+    return left
+
+
+def pass_time(house: Gateway, realm: RealmHouse) -> None:
+    for _ in range(TURNS):
+        house.poll()
+        house.touched.clear()
+        realm.world.pass_time()

@@ -1,0 +1,206 @@
+"""What one process carries, over real sockets, in small: `python -m bench.scale` measures the same at full size, and
+`bench/README.md` says what came of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.conftest import StartGateway
+from tests.crowd import ATTACH, DETACH, DISPOSITION, HEARTBEAT, TRANSFER, Crowd, Member, descriptors, until, used_s
+from tests.gateway_process import GatewayProcess
+from tests.wire import frames
+from tests.wire.conftest import serve
+
+MIB = 1024 * 1024
+WRITE_BUFFER = MIB // 16
+LIMITS = {"write_buffer_bytes": WRITE_BUFFER, "window_bytes": MIB}
+MESSAGE = frames.message(b"x" * 100)
+LARGE = frames.message(b"x" * 60_000)
+COUNT = 400
+ROOM = 24 * MIB  # for what is no peer's: the events in memory, and the allocator's own
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    yield from serve(tmp_path_factory, limits=LIMITS)
+
+
+@pytest.fixture
+def crowd(house: GatewayProcess) -> Iterator[Crowd]:
+    with Crowd(house.port) as crowd:
+        yield crowd
+
+
+def of_queue(name: str, credit: int) -> list[bytes]:
+    """A publisher and a consumer."""
+    source, target = frames.source(name, capability="queue"), frames.target(name, capability="queue")
+    return [frames.attach_sender(target), frames.attach_receiver(source), frames.flow(1, credit)]
+
+
+def test_idle_connections_take_little_memory_and_hardly_any_processor(house: GatewayProcess, crowd: Crowd) -> None:
+    crowd.enter(20, lambda _: of_queue("any.idle", 10), answers=2)
+    before = house.rss_bytes()
+    crowd.enter(200, lambda _: of_queue("any.idle", 10), answers=2)
+    assert (house.rss_bytes() - before) / 200 < 150_000
+    time.sleep(1.0)
+    used, seconds = used_s(house.pid), 3.0
+    for member in crowd.members:
+        member.send(HEARTBEAT)
+    time.sleep(seconds)
+    assert used_s(house.pid) - used < 0.1 * seconds
+
+
+def test_a_thousand_links_of_one_connection(house: GatewayProcess, crowd: Crowd) -> None:
+    crowd.enter(1, lambda _: of_queue("any.links", 0), answers=2)
+    before = house.rss_bytes()
+    [member] = crowd.enter(1, lambda _: [], answers=0)
+    for channel in range(4):
+        begin = [frames.begin(channel)] if channel else []
+        member.send(*begin, *(one_of_many(channel, handle) for handle in range(250)))
+        assert DETACH not in member.await_(ATTACH, count=250)
+    assert (house.rss_bytes() - before) / 1_000 < 40_000
+    member.send(frames.flow(249, 5, channel=3))
+    for number in range(5):
+        member.send(frames.transfer(number, MESSAGE, 248, channel=3))
+        member.await_(TRANSFER, DISPOSITION)
+    member.reset()
+
+
+def one_of_many(channel: int, handle: int) -> bytes:
+    name = f"l{channel}-{handle}"
+    if handle % 2:
+        source = frames.source("any.links", capability="queue")
+        return frames.attach_receiver(source, handle, name, channel=channel)
+    return frames.attach_sender(frames.target("any.links", capability="queue"), handle, name, channel=channel)
+
+
+@pytest.mark.parametrize("realm", ["embedded", "kafka"])
+def test_a_consumer_with_one_credit_is_served_beside_one_with_ten_thousand(gateway: StartGateway, realm: str) -> None:
+    """On one queue, while messages come without end: it waits for its next one no longer than a few others take."""
+    house = gateway(realm)
+    with Crowd(house.port) as crowd:
+        source = frames.source("any.shared", capability="queue")
+        [small] = crowd.enter(1, lambda _: [frames.attach_receiver(source)])
+        [large] = crowd.enter(1, lambda _: [frames.attach_receiver(source), frames.flow(1, 10_000)])
+        [publisher] = crowd.enter(1, lambda _: [frames.attach_sender(frames.target("any.shared", capability="queue"))])
+        stop = threading.Event()
+        others = [threading.Thread(target=run, args=(stop,)) for run in (Reading(large), Streaming(publisher))]
+        for other in others:
+            other.start()
+        try:
+            waits = [one(small, number) for number in range(100)]
+        finally:
+            stop.set()
+            for other in others:
+                other.join()
+        assert sorted(waits)[50] < 1.0
+        assert max(waits) < 10.0
+
+
+def one(small: Member, number: int) -> float:
+    """Seconds that it waited for a message."""
+    began = time.monotonic()
+    small.send(frames.flow(1, 1, number))
+    small.await_(TRANSFER)
+    small.send(frames.disposition(number, number, frames.state("accepted")))
+    return time.monotonic() - began
+
+
+class Reading:
+    """Reads what comes, and has credit for ten thousand again and again."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+
+    def __call__(self, stop: threading.Event) -> None:
+        taken = 0
+        self._member.socket.settimeout(0.05)
+        while not stop.is_set():
+            try:
+                fresh = self._member.socket.recv(1 << 20).count(TRANSFER)
+            except TimeoutError:
+                continue
+            if fresh:
+                self._member.send(frames.disposition(taken, taken + fresh - 1, frames.state("accepted")))
+                taken += fresh
+                self._member.send(frames.flow(1, 10_000, taken))
+
+
+class Streaming:
+    """Publishes fifty at a time, each time when some of the last fifty are stored."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+
+    def __call__(self, stop: threading.Event) -> None:
+        number = 0
+        while not stop.is_set():
+            self._member.send(*(frames.transfer(number + at, MESSAGE) for at in range(50)))
+            number += 50
+            self._member.await_(DISPOSITION)
+            time.sleep(0.002)
+
+
+def reads_nothing() -> bytes:
+    return frames.flow(1, 10_000)
+
+
+def has_no_room() -> bytes:
+    """In its session: so the gateway would have to keep what it sends."""
+    return frames.flow(1, 10_000, window=0)
+
+
+@pytest.mark.parametrize("asks", [reads_nothing, has_no_room])
+@pytest.mark.parametrize("when", ["before", "afterwards"])
+def test_consumers_that_do_not_read_are_held_in_bounds(
+    house: GatewayProcess, crowd: Crowd, asks: Callable[[], bytes], when: str
+) -> None:
+    """Ten, who have credit for all of what each of them would get: 240 MB. It comes to them as it is published, or all
+    is there when they ask for it. And when they read, they get it."""
+    node = f"any.{asks.__name__}.{when}"
+    source, target = frames.source(node, capability="topic"), frames.target(node, capability="topic")
+    [publisher] = crowd.enter(1, lambda _: [frames.attach_sender(target)])
+    asked = [asks()] if when == "before" else []
+    members = crowd.enter(10, lambda _: [frames.attach_receiver(source), *asked])
+    before = house.rss_bytes()
+    for number in range(COUNT):
+        publisher.send(frames.transfer(number, LARGE))
+        publisher.await_(DISPOSITION)
+    for member in members:
+        member.send(*([] if asked else [asks()]))
+    with Crowd(house.port) as others:  # somebody else is served, so what was asked for has been looked at
+        [other] = others.enter(1, lambda _: of_queue(f"{node}.other", 5), answers=2)
+        for number in range(5):
+            other.send(frames.transfer(number, MESSAGE))
+            other.await_(TRANSFER, DISPOSITION)
+    assert house.rss_bytes() - before < ROOM
+    for member in members[:2]:
+        member.send(frames.session_window(0, 100_000))
+        member.await_(TRANSFER, count=COUNT)
+
+
+@pytest.mark.parametrize("goes", ["by CLOSE", "without a word"])
+def test_connections_that_come_and_go_leave_nothing(house: GatewayProcess, crowd: Crowd, goes: str) -> None:
+    come_and_go(crowd, 100, goes)
+    files, before = descriptors(house.pid), house.rss_bytes()
+    come_and_go(crowd, 400, goes)
+    until(lambda: descriptors(house.pid) <= files, "every descriptor")
+    assert house.rss_bytes() - before < 4 * MIB
+
+
+def come_and_go(crowd: Crowd, count: int, goes: str) -> None:
+    for _ in range(0, count, 10):
+        members = crowd.enter(10, lambda number: of_queue(f"any.{number % 10}", 1), answers=2)
+        for member in members:
+            member.send(frames.transfer(0, MESSAGE))
+        for member in members:
+            member.await_(TRANSFER, DISPOSITION)
+            member.send(frames.disposition(0, 0, frames.state("accepted")))
+            if goes == "by CLOSE":
+                member.send(frames.close())
+                member.await_(b"\x00\x53\x18")
+        crowd.leave()
