@@ -7,9 +7,11 @@ import logging
 
 import pytest
 from confluent_kafka import KafkaError
+from kafka.errors import InvalidReplicationFactorError
 
 from native_backend.log import Failure, LogError
 from native_backend.logs.kafka import settings
+from native_backend.logs.kafka.causes import control_failure_of
 from native_backend.logs.kafka.driver import KafkaLog
 from native_backend.logs.kafka.entry import Entry, quieten
 
@@ -81,3 +83,9 @@ def test_the_clients_own_lines_about_it_are_left_out(caplog: pytest.LogCaptureFi
     logging.getLogger("librdkafka").warning("GETPID [rdkafka#producer-1] retrying")
     logging.getLogger("kafka").error("Connection failed")
     assert [record.getMessage() for record in caplog.records] == ["GETPID [rdkafka#producer-1] retrying"]
+
+
+def test_too_few_brokers_for_a_new_topic_are_waited_for() -> None:
+    """A broker that has just come up is fenced for a moment, and Kafka says this."""
+    failure = control_failure_of(InvalidReplicationFactorError("All brokers are currently fenced"))
+    assert failure.cause == "unavailable"
