@@ -18,6 +18,7 @@ from native_backend.log import Append, Appended, Log, LogError, TopicSpec, Write
 from native_backend.logs import open_embedded, wall_ms
 from native_backend.logs.sqlite import columns, snapshot
 from native_backend.logs.sqlite.commit import Committer
+from native_backend.logs.sqlite.reader import READ_BYTES
 from native_backend.logs.sqlite.schema import FILE
 
 WRITER = """
@@ -320,6 +321,17 @@ def test_offsets_skip_within_a_long_batch(log: Log) -> None:
     (answer,) = completed(log, 3000)
     assert answer.offsets == sorted(set(answer.offsets))
     assert answer.offsets[-1] - answer.offsets[0] > 2999
+
+
+@pytest.mark.parametrize("large", [b"x" * (READ_BYTES + 1), None])
+def test_a_reader_goes_on_behind_what_is_larger_than_one_read(log: Log, large: bytes | None) -> None:
+    """From the offset that was skipped there, and from the start when all of it are tombstones."""
+    log.create_topics([TopicSpec("t")])
+    before = log.put("t", b"k" * (READ_BYTES + 1), large)
+    after = log.put("t", b"l", b"small")
+    assert after > before + 1
+    reader = log.open_reader("t", 0, before + 1 if large else before)
+    assert reader.read(10) == ([after], [b"small"], [b"l"])
 
 
 def test_transactions_and_appends_to_one_partition_share_its_offsets(log: Log) -> None:
