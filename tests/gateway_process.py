@@ -25,6 +25,7 @@ import yaml
 READY = re.compile(r"ready amqp://(?P<host>[^ ]+):(?P<port>\d+) realm=(?P<kind>\w+)\n")
 READY_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 10.0
+COMMAND_TIMEOUT_S = 90.0  # a second by itself; a test has 120
 REALMGATE = Path(sys.executable).with_name("realmgate")
 
 
@@ -126,7 +127,7 @@ class GatewayProcess:
             [REALMGATE, *arguments, "--config", self.config_path],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=COMMAND_TIMEOUT_S,
             check=False,
         )
         if done.returncode != 0:

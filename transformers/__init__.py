@@ -11,6 +11,7 @@ from typing import Protocol
 from transformers.annotations import annotated
 from transformers.basic import Basic
 from transformers.events import EventTransformer, NativeEvent
+from transformers.expiry import without_expiry
 from transformers.header import redelivered_header
 from transformers.installed import TransformerError, event_transformer, user_names
 from transformers.none import Opaque
@@ -55,4 +56,5 @@ __all__ = [
     "redelivered_header",
     "transformer",
     "user_names",
+    "without_expiry",
 ]

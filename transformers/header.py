@@ -105,7 +105,7 @@ def _rewritten(section: bytes, failed: int, again: bool) -> bytes:
         return section
     count = min(header.delivery_count + failed, _DELIVERY_COUNT_MAX)
     start = skip(section, 1)  # past the descriptor, which stays as it is written
-    fields = _raw_fields(section, start)
+    fields = raw_fields(section, start)
     fields += [_NULL] * (len(_FIELDS) - len(fields))
     if again and header.first_acquirer:
         fields[3] = _FALSE
@@ -115,7 +115,7 @@ def _rewritten(section: bytes, failed: int, again: bool) -> bytes:
     return section[:start] + bytes((0xC0, len(octets) + 1, len(fields))) + octets
 
 
-def _raw_fields(section: bytes, start: int) -> list[bytes]:
+def raw_fields(section: bytes, start: int) -> list[bytes]:
     """The octets of each element of the list whose constructor stands at `start`."""
     offset = start + {0x45: 1, 0xC0: 3, 0xD0: 9}[section[start]]
     fields = []

@@ -11,7 +11,7 @@ from tests.gateway_process import GatewayProcess
 from tests.wire import frames
 from tests.wire.frames import Seen
 from tests.wire.peer import Peer
-from transformers.amqp_types import AmqpMap, Described, Symbol, ULong, decode, encode
+from transformers.amqp_types import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, decode, encode
 from transformers.sections import MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
 
 HEADER = frames.header(first=True)
@@ -68,6 +68,26 @@ def test_H_5_a_rejected_message_is_kept_with_its_cause(house: GatewayProcess, no
     assert said["x-opt-dead-letter-cause"] == "rejected"
     assert (said["x-opt-dead-letter-node"], said["x-opt-dead-letter-durable"]) == (node, "queue")
     assert said["x-opt-dead-letter-attempts"] == 1
+
+
+def test_a_dead_letter_has_no_time_to_live(house: GatewayProcess, nodes: tuple[str, str]) -> None:
+    """A client that looks at absolute-expiry-time, as Qpid JMS does, would not show it to its application."""
+    node, dead = nodes
+    long = UInt(3_600_000)
+    properties = encode(Described(ULong(0x73), ["id", *[None] * 7, Timestamp(1_900_000_000_000), Timestamp(1)]))
+    message = encode(Described(ULong(0x70), [True, None, long])) + properties + frames.message(b"event")
+    with Peer(house.port) as peer:
+        peer.stored(node, message)
+        (seen,) = given(peer, node)
+        assert seen.payload.endswith(properties + frames.message(b"event"))
+        peer.settle([seen.field(1)], frames.state("rejected"), settled=False)
+        assert peer.outcomes(1) == {0: "rejected"}
+    payload = letter(house, dead)
+    header, _ = decode(payload)
+    assert header.value[:3] == [True, None, None]
+    kept = encode(Described(ULong(0x73), ["id", *[None] * 8, Timestamp(1)]))
+    assert bare(payload) == kept + frames.message(b"event")
+    assert annotated(payload)["x-opt-dead-letter-expiry"] == 1_900_000_000_000
 
 
 @pytest.mark.requirement("H-11")
