@@ -72,6 +72,7 @@ lock: setup ## choose versions anew; then review the difference
 	  --constraint ../../requirements.lock build.in -o build.lock
 	@$(BIN)/uv pip compile -q --no-header --no-annotate --generate-hashes --python-version 3.11 --extra dev \
 	  pyproject.toml -o requirements.lock
+	@for pom in deploy/kafka bench/artemis tests/interop/jms tests/interop/spring; do deploy/maven/class-path.sh --lock $$pom/pom.xml; done
 
 clean: ## forget what was made: .venv, .cache (downloads included); var/ and its data stay
 	@rm -rf .venv .cache build $(EXTENSIONS:.c=.*.so)

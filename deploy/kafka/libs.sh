@@ -1,5 +1,6 @@
 #!/bin/bash
-# Copies Kafka's class path to .cache/kafka/libs once, again only when pom.xml has changed. Prints the directory.
+# Copies Kafka's class path to .cache/kafka/libs once, again only when pom.xml or artifacts.sha256 has changed. Prints the
+# directory.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -13,11 +14,11 @@ done
 mkdir -p "$root/.cache/kafka"
 exec 9>"$root/.cache/kafka/lock"
 flock 9 # two test runs may want the same download
-wanted=$(sha256sum <"$here/pom.xml")
+wanted=$(cat "$here/pom.xml" "$here/artifacts.sha256" | sha256sum)
 if [ "$(cat "$libs/.pom" 2>/dev/null || true)" != "$wanted" ]; then
   echo "kafka: copying the broker's class path to .cache/kafka/libs (first time: a download of about 100 MB)" >&2
-  rm -rf "$libs" "$libs.new"
-  mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$libs.new" >&2
+  rm -rf "$libs"
+  "$root/deploy/maven/class-path.sh" "$here/pom.xml" "$libs.new"
   echo "$wanted" >"$libs.new/.pom"
   mv "$libs.new" "$libs"
 fi

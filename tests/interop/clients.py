@@ -1,4 +1,5 @@
-"""The foreign clients: built once into `.cache/`, run as processes.
+"""The foreign clients: built once into `.cache/`, run as processes. As a program: builds them all, before they are
+asked for (`conftest.py` starts it beside the first tests).
 
 * Qpid JMS (`jms/`), and Spring JMS on it (`spring/`): class path by Maven, compiled by javac;
 * rhea (`rhea/`): by npm from its lock file;
@@ -21,7 +22,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -125,16 +126,15 @@ def _spring() -> Path:
 
 
 def _built_by_maven(name: str) -> Path:
-    sources = [HERE / name / "pom.xml", *sorted((HERE / name / "src" / "main" / "java").glob("*.java"))]
+    pom, artifacts = HERE / name / "pom.xml", HERE / name / "artifacts.sha256"
+    programs = sorted((HERE / name / "src" / "main" / "java").glob("*.java"))
 
     def build(into: Path) -> None:
-        maven = ["mvn", "-q", "-B", "-f", str(sources[0]), f"-DbuildDirectory={into / 'target'}"]
-        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={into / 'libs'}"]
-        _call([*maven, *copy])
+        _call([str(ROOT / "deploy" / "maven" / "class-path.sh"), str(pom), str(into / "libs")])
         compile_ = ["javac", "-encoding", "UTF-8", "-cp", f"{into / 'libs'}/*", "-d", str(into / "classes")]
-        _call([*compile_, *map(str, sources[1:])])
+        _call([*compile_, *map(str, programs)])
 
-    return _built(name, sources, build)
+    return _built(name, [pom, artifacts, *programs], build)
 
 
 @cache
@@ -211,7 +211,18 @@ def _run(command: list[str], **environment: Path) -> str:
     return done.stdout.strip()
 
 
+def build_all() -> None:
+    """In the order in which tests want them. What fails is built again, and said, by the first test that wants it."""
+    for build in (load_client, _jms, _rhea, _go, _rust, _spring):
+        with suppress(RuntimeError, OSError, subprocess.TimeoutExpired):
+            build()
+
+
 def _report(line: str) -> dict[str, Any]:
     report = json.loads(line)
     assert isinstance(report, dict)
     return report
+
+
+if __name__ == "__main__":
+    build_all()
