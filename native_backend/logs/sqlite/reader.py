@@ -71,8 +71,9 @@ class SqliteReader:
             for first, count, at_ms, data in rows:
                 self._add(first, count, at_ms, data)
                 size += len(data)
+                # What lies before the position, or is no event, ends no read: the next one would begin there again.
                 if self._offsets and (len(self._offsets) >= count_max or size >= READ_BYTES):
-                    return None  # what lies before the position, or is no event, ends no read: the next would begin there
+                    return None
         if not self._offsets:
             self._position = partition.next
         return None
