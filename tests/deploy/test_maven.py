@@ -29,7 +29,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def check(place: Path) -> tuple[int, str]:
-    command = [SCRIPT, "--check", place / "pom.xml", place / "libs"]
+    command = [str(SCRIPT), "--check", str(place / "pom.xml"), str(place / "libs")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 

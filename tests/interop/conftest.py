@@ -25,8 +25,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if session.config.option.collectonly or not any(ours) or ours[0]:
         return
     command = ["nice", "-n", "19", sys.executable, "-m", "tests.interop.clients"]
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    builder = subprocess.Popen(command, cwd=HERE.parent.parent, start_new_session=True, **quiet)
+    builder = subprocess.Popen(
+        command,
+        cwd=HERE.parent.parent,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
     def end() -> None:
         with suppress(ProcessLookupError):
