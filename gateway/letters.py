@@ -13,7 +13,7 @@ from transformers.amqp_types import Timestamp, UInt, ULong
 
 def annotated_letter(value: bytes, letter: Letter) -> bytes:
     """The bare message keeps its octets, but for an absolute-expiry-time, which moves into an annotation: a client that
-    looks at it would not show the letter to its application (ADR 0060)."""
+    looks at it would not show the letter to its application (ADR 0061)."""
     lasting, expiry = without_expiry(value)
     said: dict[str, Any] = {
         "x-opt-dead-letter-cause": letter.cause,
