@@ -23,7 +23,7 @@ from typing import Any
 import yaml
 
 READY = re.compile(r"ready amqp://(?P<host>[^ ]+):(?P<port>\d+) realm=(?P<kind>\w+)\n")
-READY_TIMEOUT_S = 30.0
+READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 10.0
 COMMAND_TIMEOUT_S = 90.0  # a second by itself; a test has 120
 REALMGATE = Path(sys.executable).with_name("realmgate")

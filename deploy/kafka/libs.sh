@@ -1,6 +1,6 @@
 #!/bin/bash
-# Copies Kafka's class path to .cache/kafka/libs once, again only when pom.xml or artifacts.sha256 has changed. Prints the
-# directory.
+# Copies Kafka's class path to .cache/kafka/libs once, again only when pom.xml or artifacts.sha256 has changed.
+# Prints the directory.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

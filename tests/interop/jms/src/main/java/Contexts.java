@@ -117,7 +117,7 @@ public final class Contexts {
       same("what lives", next(consumer).getBody(String.class), "for ever");
       Message lasting = next(consumer);
       same("what lives", lasting.getBody(String.class), "long");
-      check(lasting.getJMSExpiration() > System.currentTimeMillis(), "its time is over at " + lasting.getJMSExpiration());
+      check(lasting.getJMSExpiration() > System.currentTimeMillis(), "over at " + lasting.getJMSExpiration());
       check(consumer.receive(NOTHING_MS) == null, "what had expired was given");
     }
     try (JMSContext context = context(url, JMSContext.AUTO_ACKNOWLEDGE)) {
