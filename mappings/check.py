@@ -17,6 +17,9 @@ from mappings.rules import Profile, Rule, TableRules, facts_of, named, when_of, 
 from mappings.yaml_lines import Problem
 
 _GAPS_NAMED = 3
+RULES_MAX = (
+    500  # of a profile: each is compared with every other, and no table has half as many combinations to tell apart
+)
 
 
 def possible_space(table: TableRules) -> list[Box]:
@@ -63,6 +66,9 @@ def _check_impossible(table: TableRules) -> list[Problem]:
 
 
 def _check_profile(table: TableRules, profile: Profile, space: list[Box]) -> list[Problem]:
+    if len(profile.rules) > RULES_MAX:
+        message = f"{len(profile.rules):,} rules in {profile.name}; nobody has written that by hand"
+        return [Problem(table.file, profile.line, message, f"write at most {RULES_MAX}", profile.column)]
     parts = {rule.id: within(rule.box, space) for rule in profile.rules}
     problems = [_dead(profile, rule) for rule in profile.rules if not parts[rule.id]]
     clashes = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mappings.check import check_table
+from mappings.check import RULES_MAX, check_table
 from mappings.classify_file import read_classification, unusable_transformers
 from mappings.load import load_table
 from mappings.table_set import SHIPPED
@@ -74,6 +74,23 @@ def test_a_file_of_10_mb_is_refused_before_it_is_read(tmp_path: Path) -> None:
     [problem] = problems_of(path)
     assert problem.message == "is 10,485,776 bytes long; nobody has written that by hand"
     assert problem.remedy == "name a file of at most 1,000,000 bytes"
+
+
+def test_very_many_rules_are_refused_before_they_are_compared(tmp_path: Path) -> None:
+    """Each pair of them may clash: a file that may be read could name millions."""
+    text = (SHIPPED / "tables" / "default.yaml").read_text(encoding="utf-8")
+    rules = "".join(
+        f"      - {{id: r-{at}, when: {{cause: lost}}, then: {{state: released}}, because: As it is., source: 2.G-3}}\n"
+        for at in range(RULES_MAX + 1)
+    )
+    path = tmp_path / "default.yaml"
+    path.write_text(text.replace("  extended:\n", f"{rules}  extended:\n"), encoding="utf-8")
+    problems = problems_of(path)
+    assert {problem.message.partition(" rules in ")[2] for problem in problems} <= {
+        "um-9.9, um-9.10, um-9.12; nobody has written that by hand",
+        "extended; nobody has written that by hand",
+    }
+    assert problems and all(problem.remedy == f"write at most {RULES_MAX}" for problem in problems)
 
 
 def _speaks_of(said: str, text: str) -> bool:
