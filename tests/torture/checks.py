@@ -227,6 +227,10 @@ def unasked(story: Story, ground: Ground) -> Iterator[str]:
 
 @_check("never given to the end")
 def left(story: Story, ground: Ground) -> Iterator[str]:
+    for store in ground.kept.partitions:
+        for durable in {each.durable for each in story.links.values() if each.node == store[0] and each.durable}:
+            if (store, durable) not in ground.kept.starts:
+                yield f"{store, durable}: nobody knows what it has to be given"
     for place, eids in ground.kept.left().items():
         for eid in eids:
             yield f"{place} EID {eid}: {ground.kept.events[place[0]][eid]}"

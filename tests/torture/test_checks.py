@@ -81,6 +81,11 @@ def _left(scene: Scene) -> None:
     scene.kept.terminal[DURABLE].discard(14)
 
 
+def _unentitled(scene: Scene) -> None:
+    """Where a durable begins must be known, or nothing that it was not given would be missed."""
+    del scene.kept.starts[QUEUE]
+
+
 def _deleted(scene: Scene) -> None:
     """What has ended may go, and is known from before; this one has not ended."""
     scene.kept.trimmed[Q] = {*scene.kept.terminal[QUEUE]}
@@ -154,6 +159,7 @@ PLANTED: list[tuple[str, Callable[[Scene], None]]] = [
     ("acknowledged but not committed", _uncommitted),
     ("committed but not acknowledged", _unasked),
     ("never given to the end", _left),
+    ("never given to the end", _unentitled),
     ("deleted before its end", _deleted),
     ("attempts miscounted", _count_lost),
     ("attempts miscounted", _count_invented),
