@@ -32,15 +32,14 @@ demo: setup ## the whole path once, explained (REALM=embedded or kafka)
 	@$(BIN)/python deploy/demo/demo.py --realm $(REALM)
 
 test: prerequisites-test check ## everything: check, then the suite with real Kafka, Spark and foreign clients (PYTEST=args)
-	@$(BIN)/python -m pytest $(PYTEST)
+	@$(BIN)/python -m $(if $(PYTEST),pytest $(PYTEST),tests.lanes)
 
 check: setup ## format, lint, types, import rules, tables, tidiness; under a minute
 	@$(BIN)/ruff format --check --quiet $(CODE) || { echo "check: run .venv/bin/ruff format on the files above" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet $(CODE)
-	@$(BIN)/mypy $(addprefix -p ,$(ROOMS) bench tests)
-	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/realmgate mappings check
-	@$(BIN)/python -m pytest tests/test_tidy.py
+	@$(BIN)/mypy $(addprefix -p ,$(ROOMS) bench tests) & types=$$!; \
+	  { $(BIN)/lint-imports --no-logo && $(BIN)/realmgate mappings check && $(BIN)/python -m pytest tests/test_tidy.py; } || \
+	    { wait; exit 1; }; wait $$types
 
 run: setup ## serve on the embedded realm (deploy/embedded.yaml); says where
 	@$(BIN)/realmgate serve --config deploy/embedded.yaml

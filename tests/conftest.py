@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.broker import start_broker
 from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, start_gateway
 
 StartGateway = Callable[..., GatewayProcess]
+
+# A busy machine says nothing about a test: one example has taken a minute on one.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

@@ -44,9 +44,9 @@ def test_what_is_no_wildcard_is_itself() -> None:
 
 def test_no_name_takes_long() -> None:
     """A peer chooses the name: a backtracking match would take longer than the universe is old."""
-    began = time.perf_counter()
+    began = time.process_time()  # of ours: how busy the machine is does not matter
     assert not compiled(["*a*a*a*a*a*a*a*a*b"]).fullmatch("a" * 1_024)
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
 
 
 def test_characters_that_patterns_name_are_not_taken_for_strange_ones() -> None:
