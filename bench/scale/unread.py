@@ -25,6 +25,7 @@ CREDIT = 10_000
 BODY_BYTES = 10_000
 WRITE_BUFFER_BYTES = MIB
 WINDOW_BYTES = 16 * MIB
+READERS = 16  # of those who lag, each with a chunk
 SMALL = frames.message(b"x" * 100)
 STALLED_S = 2.0
 POURED_S = 20.0
@@ -63,7 +64,7 @@ def not_reading(gateway: GatewayProcess, crowd: Crowd, peers: int, node: str, as
     for at, member in enumerate(members, 1):
         member.send(*([] if at % 2 else [asks]))
     time.sleep(2 * SETTLE_S)
-    bound_mb = (peers * (WRITE_BUFFER_BYTES + BODY_BYTES) + WINDOW_BYTES) / 1e6
+    bound_mb = (peers * (WRITE_BUFFER_BYTES + BODY_BYTES) + WINDOW_BYTES + READERS * MIB) / 1e6
     return grown(gateway, before_mb, bound_mb, peers * count * BODY_BYTES)
 
 
