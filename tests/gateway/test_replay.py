@@ -10,6 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
+from kafka import KafkaConsumer, TopicPartition
+
 from gateway.replay import _decide_again
 from mappings import load_tables
 from mappings.table_set import SHIPPED
@@ -54,6 +56,23 @@ def test_a_recorded_delivery_is_decided_again(gateway: StartGateway, tmp_path: P
     assert replay(process, "nothing")[0] == 1
 
 
+def test_a_delivery_of_a_kafka_realm_is_decided_again(gateway: StartGateway) -> None:
+    """A settlement: its record is found among those of other deliveries."""
+    process = gateway("kafka")
+    with Peer(process.port) as peer:
+        peer.stored("q", frames.message(), frames.message(), frames.message())
+        peer.consumer("q", credit=3)
+        peer.receive(3)
+        peer.settle([0, 2], frames.state("released"), settled=False)
+        assert set(peer.outcomes(2).values()) == {"released"}
+    process.stop()
+    code, said = replay(process, f"{_run_on_kafka(process)}:4")
+    assert code == 0, said
+    assert "subscribe q, eid " in said and "told     released" in said
+    assert "rule released-returns (" in said and "rule done-as-asked (" in said
+    assert "because  The event is available again, unchanged and uncounted." in said
+
+
 def test_a_replay_says_of_which_class_the_node_is(gateway: StartGateway, tmp_path: Path) -> None:
     ours = tmp_path / "ours"
     shutil.copytree(SHIPPED / "tables", ours / "tables")
@@ -84,6 +103,15 @@ def test_a_cell_of_another_class_than_the_nodes_is_told(tmp_path: Path) -> None:
     assert not _decide_again(tables, group, "", settings, out)  # type: ignore[arg-type]
     assert "class    bulk, but the record says default\n" in out.getvalue()
     assert _decide_again(tables, {**group, "node": "orders.7"}, "", settings, out)  # type: ignore[arg-type]
+
+
+def _run_on_kafka(process: GatewayProcess) -> str:
+    realm = process.settings["realm"]
+    place = TopicPartition(f"{realm['prefix']}.outcomes", 0)
+    with closing(KafkaConsumer(bootstrap_servers=realm["bootstrap"], isolation_level="read_committed")) as consumer:
+        consumer.assign([place])
+        consumer.seek_to_beginning(place)
+        return str(json.loads(next(consumer).value)["run"])
 
 
 def _run_of(process: GatewayProcess) -> str:
