@@ -87,6 +87,8 @@ def enlist(link: ConsumingLink, dispositions: Dispositions) -> None:
     word = _word(transaction, len(dispositions.seqs))
     decision = link.decide(word)
     if transaction is None or decision.then["native"] != "enlist":
+        if transaction is not None:
+            transaction.doom()  # said inside of it, and not kept: to commit the rest would tear it (W-5)
         link.carry_out(word, "disposition", dispositions)
         return
     state, cause = link.outcome_of(dispositions)

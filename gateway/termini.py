@@ -87,7 +87,7 @@ def read_terminus(attach: Frame, addresses: Addresses = SHIPPED) -> Terminus:
         asked=address if isinstance(address, str) else "",
         node=named.node,
         distribution_mode=_mode(_at(source, _MODE)),
-        source_durability=_DURABILITY.get(_at(source, _DURABLE) or 0, "none"),
+        source_durability=_durability(_at(source, _DURABLE)),
         default_outcome=_default_outcome(_at(source, _DEFAULT_OUTCOME)),
         sharing="shared" if not publishing and "shared" in _names(capabilities) else "exclusive",
         filters=read_filters(_at(source, _FILTER)),
@@ -138,6 +138,10 @@ def _mode(mode: Any) -> str:
     return str(mode) if str(mode) in ("move", "copy") else "other"
 
 
+def _durability(durable: Any) -> str:
+    return _DURABILITY.get(durable, "none") if isinstance(durable, int) else "none"
+
+
 def _default_outcome(outcome: Any) -> str:
     """`unknown` is refused before anything else is asked (I-1)."""
     if outcome is None:
@@ -145,7 +149,7 @@ def _default_outcome(outcome: Any) -> str:
     if not isinstance(outcome, Described):
         return "unknown"
     code = outcome.descriptor
-    name = _OUTCOMES.get(code, "unknown") if isinstance(code, int) else _OUTCOME_NAMES.get(code, "unknown")
+    name = _OUTCOMES.get(code, "unknown") if isinstance(code, int) else _OUTCOME_NAMES.get(str(code), "unknown")
     if name != "modified":
         return name
     fields = outcome.value if isinstance(outcome.value, list) else []

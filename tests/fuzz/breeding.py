@@ -13,16 +13,17 @@ from collections.abc import Callable
 from random import Random
 
 from gateway.sasl import SASL_HEADER
-from tests.fuzz import shapes
+from tests.fuzz import attacks, shapes
+from tests.fuzz.cutting import Frames, build, cut, read
 from tests.fuzz.ground import HOUSES
 from tests.fuzz.steps import Case, Step
+from tests.fuzz.web import framed
 from tests.wire import frames
 from transformers.amqp_types import DecodeError, Described, UInt, UShort, decode
 
 CHANGES_MAX = 6
 STEP_OCTETS_MAX = 200_000
 HANDLE_AT = {frames.ATTACH: 1, frames.FLOW: 4, frames.TRANSFER: 0, frames.DETACH: 0}
-Frames = list[bytes]
 Change = Callable[[Random, Frames, "Breeder"], None]
 
 
@@ -42,6 +43,10 @@ class Breeder:
             random.shuffle(case.steps)
         for _ in range(random.randint(1, CHANGES_MAX)):
             self._change(random, case)
+        if random.random() < 0.08:
+            case.steps = random.choice((attacks.twin, attacks.starve))(random, case.steps)
+        if case.house == "web":
+            case.steps = framed(random, case.steps)
         if random.random() < 0.3:
             case.steps = [piece for step in case.steps for piece in _split(random, step)]
         return case
@@ -54,28 +59,20 @@ class Breeder:
         if random.random() < 0.15:
             case.steps.insert(at + random.randrange(2), _event(random, case.steps[at].connection))
             return
+        octets_max = max(STEP_OCTETS_MAX, len(case.steps[at].data))
         if random.random() < 0.12:
             data = _raw(random, case.steps[at].data)
         else:
             cutted = cut(case.steps[at].data)
-            random.choices(CHANGES, WEIGHTS)[0](random, cutted, self)
+            [change] = random.choices(CHANGES, WEIGHTS)
+            change(random, cutted, self)
             data = b"".join(cutted)
-        case.steps[at] = Step(case.steps[at].connection, "send", data[:STEP_OCTETS_MAX])
+            octets_max = max(octets_max, attacks.GREAT_OCTETS if change in attacks.GREAT else 0)
+        case.steps[at] = Step(case.steps[at].connection, "send", data[:octets_max])
 
 
 def _rest(step: Step) -> tuple[str, bytes, int]:
     return step.verb, step.data, step.seconds
-
-
-def cut(data: bytes) -> Frames:
-    """Its frames; a protocol header is one, and so is what makes no sense at the end."""
-    found, position = [], 0
-    while position < len(data):
-        size = 8 if data[position : position + 4] == b"AMQP" else int.from_bytes(data[position : position + 4])
-        size = size if 8 <= size <= len(data) - position else len(data) - position
-        found.append(data[position : position + size])
-        position += size
-    return found
 
 
 def _event(random: Random, connection: int) -> Step:
@@ -126,7 +123,7 @@ def drop(random: Random, cutted: Frames, _: Breeder) -> None:
 
 def double(random: Random, cutted: Frames, _: Breeder) -> None:
     at = random.randrange(len(cutted))
-    cutted[at:at] = [cutted[at]] * random.choice((1, 1, 1, 3, 20, 300))
+    cutted[at:at] = [cutted[at]] * (random.choice((1, 1, 1, 3, 20, 300)) if len(cutted[at]) < 5_000 else 1)
 
 
 def swap(random: Random, cutted: Frames, _: Breeder) -> None:
@@ -170,10 +167,10 @@ def extend_header(random: Random, cutted: Frames, _: Breeder) -> None:
 
 def change_field(random: Random, cutted: Frames, _: Breeder) -> None:
     at = _place(random, cutted)
-    read = _read(cutted[at]) if at is not None else None
-    if at is None or read is None:
+    found = read(cutted[at]) if at is not None else None
+    if at is None or found is None:
         return
-    channel, code, fields, payload = read
+    channel, code, fields, payload = found
     for _turn in range(random.choice((1, 1, 2))):
         if random.random() < 0.15:
             fields = fields[: random.randrange(len(fields) + 1)]
@@ -188,7 +185,7 @@ def change_field(random: Random, cutted: Frames, _: Breeder) -> None:
     if random.random() < 0.05:
         code = random.choice(shapes.DESCRIPTORS)
     if random.random() < 0.1:
-        payload = random.choice((b"", payload[:-1], shapes.value(random), random.randbytes(20), payload * 40))
+        payload = random.choice((b"", payload[:-1], shapes.value(random), random.randbytes(20), payload[:5_000] * 40))
     cutted[at] = build(channel, code, fields, payload)
 
 
@@ -213,23 +210,6 @@ def _deeper(random: Random, fields: list[bytes]) -> list[bytes]:
                 items[random.randrange(len(items))] = shapes.value(random)
             fields[at] = shapes.described(value.descriptor, items)
     return fields
-
-
-def _read(frame: bytes) -> tuple[int, int, list[bytes], bytes] | None:
-    """Channel, code, encoded fields and payload."""
-    try:
-        value, end = decode(frame[4 * frame[4] :])
-    except DecodeError:
-        return None
-    if not isinstance(value, Described) or not isinstance(value.descriptor, int) or not isinstance(value.value, list):
-        return None
-    fields = [shapes.anything(field) for field in value.value]
-    return int.from_bytes(frame[6:8]), value.descriptor, fields, frame[4 * frame[4] + end :]
-
-
-def build(channel: int, code: int, fields: list[bytes], payload: bytes = b"") -> bytes:
-    body = shapes.described(code, fields) + payload
-    return struct.pack(">IBBH", len(body) + 8, 2, 0, channel & 0xFFFF) + body
 
 
 def made_up(random: Random, cutted: Frames, _: Breeder) -> None:
@@ -324,6 +304,7 @@ def small_peer(random: Random, cutted: Frames, _: Breeder) -> None:
 
 CHANGES: list[Change] = [
     drop, double, swap, splice, another_channel, lie_about_size, extend_header, change_field, made_up, publish,
-    consume, login, small_peer,
+    consume, login, small_peer, attacks.great_field, attacks.great_message, attacks.in_pieces, attacks.transact,
+    attacks.giant,
 ]  # fmt: skip
-WEIGHTS = [2, 3, 2, 5, 3, 2, 1, 14, 4, 5, 5, 1, 3]
+WEIGHTS = [2, 3, 2, 5, 3, 2, 1, 14, 4, 5, 5, 1, 3, 2, 1, 4, 4, 1]

@@ -28,6 +28,7 @@ from native_backend.control import InlineControl
 from native_backend.nodes import Node
 from native_backend.realm import Realm
 from tests.fuzz.steps import Case, Step
+from tests.fuzz.web import Web
 from tests.native_backend.gateway import Life, WorldClock
 from tests.native_backend.logs.worlds import SimulatedWorld
 from tests.wire import frames
@@ -58,6 +59,7 @@ HOUSES: dict[str, tuple[dict[str, int], str, str]] = {  # limits, profile, trans
     "small": (_SMALL, "extended", "basic"),
     "complete": ({}, "um-9.10", "complete"),
     "documented": ({}, "um-9.12", "basic"),
+    "web": ({}, "extended", "basic"),  # by WebSocket
 }
 
 
@@ -96,8 +98,9 @@ def tables_of(profile: str) -> TableSet:
 class Wire:
     """One peer's socket, the gateway's side of it."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, web: bool = False) -> None:
         security = gateway.settings.security
+        self._web = Web(self._take) if web else None
         self.sasl: SaslServer | None = SaslServer(security.sasl, security.bare_amqp)
         self.connection = gateway.connect()
         self.gateway = gateway
@@ -108,8 +111,15 @@ class Wire:
         self._spoken = False
 
     def receive(self, data: bytes) -> None:
+        if self._web is None:
+            self._take(data)
+        elif not self._web.receive(data):
+            self.lose()
+
+    def _take(self, data: bytes) -> None:
         if self.sasl is None:
-            self.connection.receive(data)
+            if self.open:
+                self.connection.receive(data)
             return
         _, rest, state = self.sasl.receive(data)
         while state == "held":
@@ -127,6 +137,8 @@ class Wire:
         connection = self.connection
         for piece in connection.data_to_send():
             self._heard(bytes(piece))
+            if self._web is not None:
+                self._web.write(bytes(piece))
         if self.stalled:
             connection.unread.congest(self.unread > self.gateway.limits.write_buffer_bytes)
         if connection.closing and connection.engine.finished:
@@ -164,7 +176,14 @@ class Wire:
     def lose(self) -> None:
         if self.open:
             self.open = False
+            if self._web is not None:
+                self._web.close()
             self.gateway.disconnect(self.connection)
+
+    @property
+    def kept(self) -> int:
+        """Octets of a frame that is not whole yet."""
+        return len(self.connection.engine._tap._rest)
 
 
 class Ground:
@@ -172,6 +191,7 @@ class Ground:
 
     def __init__(self, house: str) -> None:
         limits, profile, transformer = HOUSES[house]
+        self._web = house == "web"
         COMPLAINTS.said.clear()
         self.world = SimulatedWorld("simulated")
         tables, clock = tables_of(profile), WorldClock(self.world)
@@ -228,7 +248,7 @@ class Ground:
         if wire is None:
             if step.verb != "send":
                 return
-            wire = self.wires[step.connection] = self.connect()
+            wire = self.wires[step.connection] = self.connect(self._web)
         if not wire.open and step.verb != "pass":
             return
         if step.verb == "send":
@@ -253,8 +273,8 @@ class Ground:
                     wire.connection.tick(self.gateway.clock.monotonic_s())
             self.turns(1)
 
-    def connect(self) -> Wire:
-        wire = Wire(self.gateway)
+    def connect(self, web: bool = False) -> Wire:
+        wire = Wire(self.gateway, web)
         self._of[wire.connection] = wire
         return wire
 
@@ -285,6 +305,9 @@ class Ground:
             raise Wrong(COMPLAINTS.said[0])
         if self.gateway.faults["assertion"]:
             raise Wrong("an assertion was counted and not logged")
+        kept = max((wire.kept for wire in self.wires.values() if wire.open), default=0)
+        if kept > self.gateway.limits.frame_size_bytes:
+            raise Wrong(f"keeps {kept} octets of a frame")
 
     def _nothing_left(self) -> None:
         gateway = self.gateway

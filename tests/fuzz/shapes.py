@@ -119,7 +119,7 @@ def _odd(random: Random, depth: int) -> bytes:
     if kind == 1:
         return struct.pack(">BI", random.choice((0xB0, 0xB1, 0xB3)), number(random))
     if kind == 2:
-        return nested(random.choice((5, 31, 32, 33, 100, 500)))
+        return nested(random, random.choice((5, 31, 32, 33, 100, 500)))
     if kind == 3:
         return b"\0" * random.choice((1, 2, 40, 400))
     if kind == 4:
@@ -127,12 +127,47 @@ def _odd(random: Random, depth: int) -> bytes:
     return random.randbytes(random.choice((1, 3, 9)))
 
 
-def nested(depth: int) -> bytes:
-    """A list in a list in a list."""
+def nested(random: Random, depth: int) -> bytes:
+    """One kind of thing in itself, so deep: lists, maps by value or by key, arrays, what is described or describes."""
+    wrap = random.choice(_WRAPS)
     octets = b"\x45"
     for _ in range(depth):
-        octets = compound(0xC0, [octets])
+        octets = wrap(octets)
     return octets
+
+
+def _array_of_one(octets: bytes) -> bytes:
+    """A value's constructor and its octets are those of an array of one, too."""
+    if len(octets) < 254:
+        return bytes((0xE0, len(octets) + 1, 1)) + octets
+    return struct.pack(">BII", 0xF0, len(octets) + 4, 1) + octets
+
+
+_WRAPS: tuple[Callable[[bytes], bytes], ...] = (
+    lambda inside: compound(0xC0, [inside]),
+    lambda inside: compound(0xC1, [b"\xa3\x01a", inside]),
+    lambda inside: compound(0xC1, [inside, b"\x40"]),
+    _array_of_one,
+    lambda inside: b"\0\x53\x77" + inside,
+    lambda inside: b"\0" + inside + b"\x40",
+)
+
+
+def great_map(random: Random) -> bytes:
+    """A map that is hard to carry: deep, of very many symbols, or all of one key; its keys mostly lawful."""
+    kind = random.randrange(4)
+    if kind == 0:
+        return compound(0xC1, [symbol("a"), nested(random, random.choice((33, 200, 2_000)))])
+    if kind == 1:
+        return nested(random, random.choice((31, 32, 2_000)))
+    count = random.choice((3, 300, 3_000, 60_000))
+    content = b"\xa3\x03abc" if random.random() < 0.5 else b"\x40"
+    items = [piece for at in range(count) for piece in (symbol(f"x-opt-{at if kind == 2 else 0}"), content)]
+    return compound(0xC1, items)
+
+
+def symbol(name: str) -> bytes:
+    return bytes((0xA3, len(name))) + name.encode()
 
 
 def described(code: int, items: list[bytes]) -> bytes:
@@ -147,4 +182,6 @@ def anything(value: object) -> bytes:
         return b"\x40"
 
 
-__all__ = ["Described", "anything", "compound", "described", "nested", "number", "value", "word"]
+__all__ = [
+    "Described", "anything", "compound", "described", "great_map", "nested", "number", "symbol", "value", "word",
+]  # fmt: skip

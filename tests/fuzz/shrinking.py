@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from tests.fuzz.breeding import cut
+from tests.fuzz.cutting import cut
 from tests.fuzz.steps import Case, Step
 
 Part = TypeVar("Part")

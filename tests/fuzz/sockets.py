@@ -1,17 +1,16 @@
 """Bred cases over sockets, against a real gateway's process: what only its server can get wrong.
 
-A witness publishes and consumes all the while; a connection is sent what a case says and reads what comes, or does not.
+A witness publishes and consumes all the while; a connection is sent what a case says and reads what comes, or does not:
+on the bare listener, by TLS, by WebSocket, by both. Some open slowly, an octet at a time, and must be closed in time.
 At the end the process is there, has logged no traceback, and its memory and descriptors are where they were.
-May import: `tests.fuzz`, `tests.gateway_process`, `tests.wire`.
+May import: `tests.fuzz`, `tests.certificates`, `tests.gateway_process`, `tests.wire`.
 """
 
 from __future__ import annotations
 
 import gc
 import shutil
-import socket
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -19,18 +18,21 @@ from typing import Any
 
 import psutil
 
+from tests.certificates import Authority
 from tests.fuzz.breeding import Breeder
+from tests.fuzz.peers import OPEN_TIMEOUT_MS, Fuzzed, Secured, Slow
 from tests.fuzz.steps import Case, cases_in
 from tests.fuzz.worker import CORPUS, REGRESSIONS
-from tests.gateway_process import GatewayProcess, embedded_realm, start_gateway
+from tests.gateway_process import GatewayProcess, embedded_realm, make_gateway
 from tests.wire import frames
 from tests.wire.peer import Peer
 
 SERVED_S = 30.0  # eight processes on two cores are no fault of ours
 AT_ONCE = 20  # connections that are open beside each other
+SLOW_AT_ONCE = 6
 LEVEL_BYTES = 24 * 1024 * 1024
 GONE_S = 30.0
-LIMITS = {"open_timeout_ms": 2_000, "idle_timeout_ms": 60_000, "close_timeout_ms": 1_000}
+LIMITS = {"open_timeout_ms": OPEN_TIMEOUT_MS, "idle_timeout_ms": 60_000, "close_timeout_ms": 1_000}
 
 
 @dataclass(slots=True)
@@ -42,29 +44,14 @@ class Sockets:
     wrong: list[str] = field(default_factory=list)
 
 
-class Fuzzed:
-    """A connection that does what a case says, without waiting for anything."""
-
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=5)
-        self._socket.setblocking(False)
-
-    def send(self, data: bytes) -> None:
-        with suppress(OSError):
-            self._socket.send(data)
-
-    def read(self) -> None:
-        with suppress(OSError):
-            self._socket.recv(1 << 16)
-
-    def close(self) -> None:
-        self._socket.close()
-
-
 def fuzz_sockets(seed: str, seconds: float, directory: Path) -> Sockets:
     here = directory / "sockets"
     shutil.rmtree(here, ignore_errors=True)
-    gateway = start_gateway(here, embedded_realm(here), limits=LIMITS)
+    server = Authority(here / "authority").sign("server", "/CN=localhost", "IP:127.0.0.1")
+    tls = {"certificate": str(server.certificate), "key": str(server.key)}
+    gateway = make_gateway(here, embedded_realm(here), limits=LIMITS, tls=tls)
+    gateway.more = ["amqps", "ws", "wss"]
+    gateway.start()
     done = Sockets()
     try:
         _fuzz(gateway, Random(f"sockets {seed}"), time.monotonic() + seconds, done)
@@ -86,8 +73,10 @@ def _fuzz(gateway: GatewayProcess, random: Random, end: float, done: Sockets) ->
     before = process.num_fds()
     levels: list[int] = []
     connections: list[Fuzzed] = []
+    slow = [Slow(gateway, random) for _ in range(SLOW_AT_ONCE)]
     while time.monotonic() < end:
-        _carry_out(breeder.breed(random), gateway.port, random, connections, done)
+        _carry_out(breeder.breed(random), gateway, random, connections, done)
+        slow = [each if each.goes_on() else Slow(gateway, random) for each in slow]
         while len(connections) > AT_ONCE:
             connections.pop(random.randrange(len(connections))).close()
         if done.cases % 20 == 0:
@@ -96,6 +85,8 @@ def _fuzz(gateway: GatewayProcess, random: Random, end: float, done: Sockets) ->
         gc.collect(0)
     for connection in connections:
         connection.close()
+    for each in slow:
+        each.close()
     gone_by = time.monotonic() + GONE_S
     while process.num_fds() > before and time.monotonic() < gone_by:
         time.sleep(0.1)
@@ -110,12 +101,13 @@ def _fuzz(gateway: GatewayProcess, random: Random, end: float, done: Sockets) ->
         done.wrong.append(f"memory grew by {grown / 1e6:.1f} MB")
 
 
-def _carry_out(case: Case, port: int, random: Random, connections: list[Fuzzed], done: Sockets) -> None:
+def _carry_out(case: Case, gateway: GatewayProcess, random: Random, connections: list[Fuzzed], done: Sockets) -> None:
+    secured = random.random() < 0.3
     peers: dict[int, Fuzzed] = {}
     for step in case.steps:
         peer = peers.get(step.connection)
         if peer is None:
-            peer = peers[step.connection] = Fuzzed(port)
+            peer = peers[step.connection] = _connect(case, gateway, random, secured)
             done.cases += 1
         if step.verb == "send":
             peer.send(step.data)
@@ -124,6 +116,12 @@ def _carry_out(case: Case, port: int, random: Random, connections: list[Fuzzed],
         if random.random() < 0.7:
             peer.read()
     connections += peers.values()
+
+
+def _connect(case: Case, gateway: GatewayProcess, random: Random, secured: bool) -> Fuzzed:
+    if secured:
+        return Secured(gateway.ports["wss" if case.house == "web" else "amqps"], random)
+    return Fuzzed(gateway.ports["ws"] if case.house == "web" else gateway.port)
 
 
 class Witness:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.frames import ATTACH, BEGIN, CLOSE, DETACH, END, OPEN, TRANSFER, Fault, Frame
 from gateway.handles import Handles
-from transformers.amqp_types import UInt
+from transformers.amqp_types import UInt, UShort
 
 
 def frame(code: int, channel: int, handle: int) -> Frame:
@@ -99,3 +99,16 @@ def test_handles_of_one_session_are_bounded() -> None:
     assert fault is not None and (fault.fault, fault.channel) == ("too-many-links", 1)
     assert handles.see(frame(DETACH, 0, 1)) is None
     assert handles.see(frame(ATTACH, 0, 3)) is None
+
+
+def test_a_peer_opens_no_more_than_it_lets_us_answer() -> None:
+    """By its own channel-max and handle-max: proton would say nothing more on the whole connection."""
+    handles = Handles(5)
+    assert handles.see(Frame(0, OPEN, ("peer", None, None, UShort(1)))) is None
+    for channel in (0, 3):
+        assert handles.see(Frame(channel, BEGIN, (None, UInt(0), UInt(1), UInt(1), UInt(0)))) is None
+        assert handles.see(frame(ATTACH, channel, 7)) is None
+    fault = handles.see(frame(ATTACH, 3, 8))
+    assert fault is not None and (fault.fault, fault.channel) == ("too-many-links", 3)
+    fault = handles.see(frame(BEGIN, 4, 0))
+    assert fault is not None and (fault.fault, fault.channel) == ("framing", None)

@@ -78,3 +78,20 @@ def test_no_event_leaves_for_a_link_whose_end_is_read_already() -> None:
     assert [frame.name for frame in seen] == ["detach"]
     again = hand.send(frames.flow(2, 10))
     assert [(frame.name, frame.field(2).endswith(b":0")) for frame in again] == [("transfer", True)]
+
+
+def test_a_transaction_that_could_not_keep_an_outcome_is_not_committed() -> None:
+    hand = Hand()
+    object.__setattr__(hand.world.house.gateway.limits, "transaction_deliveries", 1)
+    hand.send(frames.AMQP_HEADER, frames.open_(), frames.begin())
+    hand.send(frames.attach_sender("orders", handle=0), frames.attach_receiver("orders", handle=1))
+    hand.send(frames.transfer(0, frames.message(b"<m1>")), frames.flow(1, 10))
+    declared = hand.send(frames.attach_sender(frames.COORDINATOR, 7, "control"), frames.declare(1))
+    [transaction] = [frame.field(4).value[0] for frame in declared if frame.name == "disposition"]
+    inside = frames.in_transaction(transaction, frames.state("accepted"))
+    posted = frames.transfer(2, frames.message(b"<m2>"), state=frames.in_transaction(transaction))
+    told = hand.send(posted, frames.disposition(0, 0, inside), frames.discharge(3, transaction))
+    [detached] = [frame for frame in told if frame.name == "detach"]
+    assert detached.condition == "amqp:resource-limit-exceeded"
+    states = [frame.state for frame in told if frame.name == "disposition" and frame.field(3) is True]
+    assert states == ["rejected:amqp:transaction:rollback", "released"]
