@@ -6,7 +6,7 @@ import itertools
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 from tests.wire import frames
@@ -51,6 +51,25 @@ class Peer:
             if not self._read(end - time.monotonic()):
                 raise AssertionError(f"no {name} within {deadline_s} s; ended: {self._ended}")
 
+    def _next(self, name: str, of: Callable[[Seen], bool], deadline_s: float) -> Seen:
+        """The next frame of that name of which it is true. Deliveries of other links, and what is said of others, stay
+        where they are: no order holds between them. Flows are passed over, anything else in between is an error."""
+        end = time.monotonic() + deadline_s
+        at = 0
+        while True:
+            while at < len(self.seen):
+                seen = self.seen[at]
+                if seen.name == name and of(seen):
+                    del self.seen[at]
+                    return seen
+                assert seen.name in ("flow", "transfer", "disposition"), f"expected {name}, got {seen}"
+                if seen.name == "flow":
+                    del self.seen[at]
+                else:
+                    at += 1
+            if not self._read(end - time.monotonic()):
+                raise AssertionError(f"no {name} within {deadline_s} s, but {self.seen}; ended: {self._ended}")
+
     def frames(self, count: int) -> list[Seen]:
         """The next so many frames, whatever they are."""
         while len(self.seen) < count:
@@ -93,10 +112,10 @@ class Peer:
         return list(numbers)
 
     def outcomes(self, count: int, deadline_s: float = 20.0) -> dict[int, str | None]:
-        """What the gateway said of so many deliveries, by delivery-id; each was settled."""
+        """What the gateway said of so many deliveries of ours, by delivery-id; each was settled."""
         said: dict[int, str | None] = {}
         while len(said) < count:
-            seen = self.expect("disposition", deadline_s)
+            seen = self._next("disposition", lambda one: one.field(0) is True, deadline_s)
             assert seen.field(3) is True, seen
             last = seen.field(1) if seen.field(2) is None else seen.field(2)
             said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
@@ -130,13 +149,18 @@ class Peer:
         self.send(frames.flow(handle, count, self._sent[handle], drain))
 
     def receive(self, count: int, handle: int = 1, deadline_s: float = 20.0) -> list[Seen]:
-        """The next messages, whole: transfers of one delivery are joined."""
+        """The next messages of a link, whole: transfers of one delivery are joined."""
+        link = self._theirs.get(handle)
         messages: list[Seen] = []
+
+        def transfer() -> Seen:
+            return self._next("transfer", lambda one: link in (None, one.field(0)), deadline_s)
+
         while len(messages) < count:
-            seen = self.expect("transfer", deadline_s)
+            seen = transfer()
             payload = seen.payload
             while seen.field(5) is True:
-                seen = self.expect("transfer", deadline_s)
+                seen = transfer()
                 payload += seen.payload
             messages.append(Seen(seen.channel, seen.name, seen.fields, payload))
         self._sent[handle] += count
