@@ -11,6 +11,7 @@ from typing import Any
 from proton import Collector, Connection, Disposition, Event, Link, Terminus, Transport
 
 from tests.simulation import bodies
+from tests.simulation.control import Control
 from tests.simulation.network import Network, Wire
 
 _OUTCOMES = {"accepted": Disposition.ACCEPTED, "rejected": Disposition.REJECTED, "released": Disposition.RELEASED}
@@ -31,6 +32,8 @@ class Client:
         self.held: list[tuple[Any, Any]] = []  # (link, delivery) not stated yet
         self.asked: list[Any] = []  # stated, and waits for the gateway
         self.sent: dict[Any, str] = {}  # unsettled publishes -> marker
+        self.controls: list[Control] = []  # at most one a session
+        self.concluding: list[Any] = []  # stated inside a transaction that has ended, as far as the client knows
         self._tags = 0
 
     # -- the connection
@@ -69,8 +72,8 @@ class Client:
         self.wire = None
         for table in (self.senders, self.receivers, self.sent):
             table.clear()
-        self.held.clear()
-        self.asked.clear()
+        for pile in (self.held, self.asked, self.controls, self.concluding):
+            pile.clear()
         self._transport.unbind()
 
     def close(self) -> None:
@@ -119,25 +122,57 @@ class Client:
             link.detach()
 
     def _session(self) -> Any:
+        """Mostly one where a transaction can be, where there is one."""
+        if self.controls and self._random.random() < 0.9:
+            return self.controls[0].session
         return self._random.choice(self._sessions)
 
     def _forget(self, link: Any) -> None:
         self.held = [(of, delivery) for of, delivery in self.held if of != link]
+        for control in self.controls:
+            control.retired = [(of, delivery) for of, delivery in control.retired if of != link]
+        self.concluding = [delivery for delivery in self.concluding if delivery.link != link]
+        self._without_control([control for control in self.controls if control.link == link])
         self.asked = [delivery for delivery in self.asked if delivery.link != link]
         self.sent = {delivery: marker for delivery, marker in self.sent.items() if delivery.link != link}
 
     # -- publishing
 
-    def publish(self, name: str, payload: bytes, *, settled: bool) -> None:
+    def publish(
+        self, name: str, payload: bytes, *, settled: bool, control: Control | None = None, identity: bytes = b""
+    ) -> None:
+        """Inside the transaction of that identity, where a control link is given."""
         sender = self.senders[name]
         self._tags += 1
         delivery = sender.delivery(f"t{self._tags}")
+        if control is not None:
+            control.mark(delivery, identity)
         sender.send(payload)
         if settled:
             delivery.settle()
         else:
             sender.advance()
             self.sent[delivery] = bodies.marker_of(payload)
+
+    # -- transactions
+
+    def control(self, name: str) -> None:
+        """Open a control link on a session that has none."""
+        free = [session for session in self._sessions if all(each.session != session for each in self.controls)]
+        if free:
+            self.controls.append(Control(self._random.choice(free), name))
+
+    def leave_control(self, control: Control) -> None:
+        self._without_control([control])
+        control.link.close()
+
+    def _ended(self, control: Control, *, known: bool, done: bool) -> None:
+        """What it retired: settled by the gateway soon, or the client's as before; not `known`: one of the two."""
+        retired, control.retired = control.retired, []
+        if done or not known:
+            self.concluding += [delivery for _, delivery in retired]
+        else:
+            self.held += retired
 
     # -- consuming
 
@@ -174,8 +209,21 @@ class Client:
                 self._connection.close()
             self._collector.pop()
 
+    def _without_control(self, gone: list[Control]) -> None:
+        for control in gone:
+            self.controls.remove(control)
+            self._ended(control, known=control.asked != "commit", done=False)
+
     def _on_delivery(self, link: Any, delivery: Any) -> None:
         if link.is_sender:
+            control = next((each for each in self.controls if each.link == link), None)
+            if control is not None:
+                if delivery.updated and delivery.settled:
+                    asked = control.asked
+                    done = control.answered(delivery)
+                    if asked in ("commit", "rollback"):
+                        self._ended(control, known=True, done=done)
+                return
             if delivery.updated and delivery.settled:
                 self.sent.pop(delivery, None)
                 delivery.settle()
@@ -187,9 +235,11 @@ class Client:
                 delivery.settle()
             else:
                 self.held.append((link, delivery))
-        elif delivery.settled and delivery in self.asked:
-            self.asked.remove(delivery)
-            delivery.settle()
+        elif delivery.settled:
+            for pile in (self.asked, self.concluding):
+                if delivery in pile:
+                    pile.remove(delivery)
+                    delivery.settle()
 
     def _on_detach(self, link: Any, for_good: bool) -> None:
         self._forget(link)
@@ -212,6 +262,7 @@ class Client:
         for table in (self.senders, self.receivers):
             for name in [name for name, link in table.items() if link.session == session]:
                 self._forget(table.pop(name))
+        self._without_control([control for control in self.controls if control.session == session])
         session.close()
         fresh = self._connection.session()
         fresh.open()

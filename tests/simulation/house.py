@@ -101,7 +101,8 @@ class House:
     def _of(self, wire: Wire) -> tuple[Connection, Witness]:
         known = self._connections.get(wire)
         if known is None:
-            known = self._connections[wire] = (self.gateway.connect(), Witness(self.world.sight, self.run))
+            witness = Witness(self.world.sight, self.run, self.world.places)
+            known = self._connections[wire] = (self.gateway.connect(), witness)
             self.world.witnesses.append(known[1])
         return known
 
@@ -131,6 +132,8 @@ class House:
     def turn(self) -> None:
         for wire, (connection, _) in self._connections.items():
             connection.unread.congest(len(wire.to_client) > self.congestion_bytes)
+            if connection.transactions:
+                connection.tick(self.world.clock.monotonic_s())
         self.gateway.poll()
         self.flush()
 

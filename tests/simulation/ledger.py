@@ -67,10 +67,19 @@ class Ledger:
         found = self._events.setdefault(node, {})
         start = self._events_from.get(node, 0)
         partition = self._disk.partitions[f"{PREFIX}.node.{node}", 0]
-        for record in partition.records[partition.index(start) :]:
-            found[marker_of(record.value or b"")] = record.offset
-        self._events_from[node] = partition.end
+        records = partition.records[partition.index(start) :]
+        for record in records:
+            if not record.open:
+                found[marker_of(record.value or b"")] = record.offset
+        self._events_from[node] = next((record.offset for record in records if record.open), partition.end)
         return payload_marker in found
+
+    def marker(self, event: Stored | None) -> str:
+        return marker_of(event.value or b"") if event is not None else ""
+
+    def markers(self, node: str) -> list[str]:
+        """Of every event that is stored."""
+        return [marker_of(record.value or b"") for record in self.events(node)]
 
     def eid(self, node: str, marker: str) -> int:
         """-1 when it is not stored."""

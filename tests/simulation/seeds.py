@@ -3,3 +3,4 @@
 from __future__ import annotations
 
 SEEDS = range(160)
+TRANSACTING = range(1_000, 1_000_000)  # of these the clients declare transactions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -25,6 +25,7 @@ class Shape:
     limits: Limits
     realm: RealmLimits
     weather: str
+    transactions: bool = False  # clients declare some
     nowhere: Path = Path("nowhere")
 
 
@@ -79,3 +80,14 @@ def shape_of(random: Random) -> Shape:
         realm=realm,
         weather=random.choice(list(WEATHERS)),
     )
+
+
+def transacting(shape: Shape, random: Random) -> Shape:
+    """Its clients declare transactions, some of which grow too large or too old."""
+    limits = replace(
+        shape.limits,
+        transaction_bytes=random.choice((2_500, 1 << 20)),
+        transaction_deliveries=random.choice((6, 1_000)),
+        transaction_timeout_ms=random.choice((100, 60_000)),
+    )
+    return replace(shape, transactions=True, limits=limits)

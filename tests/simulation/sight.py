@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.simulation.checker import Checker
-from tests.simulation.facts import Given, Publish, WireLink
+from tests.simulation.facts import Given, Publish, Transaction, WireLink
 
 _FACTS = (
     "attached",
@@ -18,6 +18,10 @@ _FACTS = (
     "contradicted",
     "echoed",
     "detached",
+    "declared",
+    "promised",
+    "discharged",
+    "answered",
     "flushed",
 )
 
@@ -69,6 +73,18 @@ class Chorus:
 
     def detached(self, link: WireLink) -> None:
         self._tell("detached", f"detached {link}: {link.condition}", link)
+
+    def declared(self, transaction: Transaction) -> None:
+        self._tell("declared", f"declared {transaction}", transaction)
+
+    def promised(self, publish: Publish) -> None:
+        self._tell("promised", f"promised {publish.marker} {publish.promised}", publish)
+
+    def discharged(self, transaction: Transaction) -> None:
+        self._tell("discharged", f"discharged {transaction}", transaction)
+
+    def answered(self, transaction: Transaction) -> None:
+        self._tell("answered", f"answered {transaction}", transaction)
 
     def flushed(self) -> None:
         for listener in self._listeners["flushed"]:

@@ -9,6 +9,7 @@ from proton import Link
 
 from tests.simulation import bodies
 from tests.simulation.client import Client
+from tests.simulation.control import Control
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -19,6 +20,9 @@ _STATES = (
     "accepted", "accepted", "accepted", "released", "modified", "modified-failed", "modified-failed", "rejected",
     "modified-undeliverable", "modified-failed-undeliverable", "unstated",
 )  # fmt: skip
+
+
+_INSIDE = _STATES[:-1]  # what has no outcome is not stated inside a transaction
 
 
 class Walk:
@@ -44,6 +48,8 @@ class Walk:
             self._kill: 0.7,
             self._stop: 0.5,
         }
+        if world.shape.transactions:
+            self._actions |= {self._transact: 120, self._attach: 16, self._stray: 1}
         self._names, self._weights = list(self._actions), list(self._actions.values())
 
     def step(self) -> None:
@@ -64,7 +70,7 @@ class Walk:
     def _attach(self, client: Client) -> None:
         random = self._random
         self._links += 1
-        if len(client.senders) < 2 and random.random() < 0.5:
+        if len(client.senders) < (4 if self._world.shape.transactions else 2) and random.random() < 0.5:
             client.publish_to(f"p{self._links}", random.choice(QUEUES + CHANNELS), random.choice(_MODES))
             return
         if len(client.receivers) >= 3:
@@ -78,15 +84,19 @@ class Walk:
             client.receivers[name].flow(random.choice((1, 3, 20)))
 
     def _publish(self, client: Client) -> None:
-        random = self._random
         for name, sender in list(client.senders.items()):
-            mode = sender.snd_settle_mode
-            for _ in range(min(sender.credit, random.randint(0, 6)) or int(random.random() < 0.2)):
-                self.messages += 1
-                settled = mode == Link.SND_SETTLED or (mode == Link.SND_MIXED and random.random() < 0.4)
-                wrong = not settled and random.random() < 0.03
-                payload = bodies.rubbish(self.messages) if wrong else bodies.message(self.messages, random)
-                client.publish(name, payload, settled=settled)
+            for _ in range(min(sender.credit, self._random.randint(0, 6)) or int(self._random.random() < 0.2)):
+                self._send(client, name, sender.snd_settle_mode)
+
+    def _send(
+        self, client: Client, name: str, mode: int, control: Control | None = None, identity: bytes = b""
+    ) -> None:
+        random = self._random
+        self.messages += 1
+        settled = mode == Link.SND_SETTLED or (mode == Link.SND_MIXED and random.random() < 0.4)
+        wrong = (not settled or control is not None) and random.random() < 0.03
+        payload = bodies.rubbish(self.messages) if wrong else bodies.message(self.messages, random)
+        client.publish(name, payload, settled=settled, control=control, identity=identity)
 
     def _state(self, client: Client) -> None:
         random = self._random
@@ -113,7 +123,9 @@ class Walk:
 
     def _detach(self, client: Client) -> None:
         names = [*client.senders, *client.receivers]
-        if names:
+        if client.controls and self._random.random() < 0.3:
+            client.leave_control(self._random.choice(client.controls))
+        elif names:
             client.leave(self._random.choice(names), for_good=self._random.random() < 0.5)
 
     def _deafen(self, client: Client) -> None:
@@ -129,6 +141,55 @@ class Walk:
 
     def _goodbye(self, client: Client) -> None:
         client.close()
+
+    # -- transactions
+
+    def _transact(self, client: Client) -> None:
+        """The next of what makes a transaction, on each control link."""
+        random = self._random
+        if not client.controls or random.random() < 0.03:
+            self._links += 1
+            client.control(f"t{self._links}")
+        for control in list(client.controls):
+            if control.idle:
+                control.declare()
+            elif control.id is not None:
+                weights = (5, 4, 3 if control.said > 3 else 0.2)
+                [step] = random.choices((self._post, self._retire, self._discharge), weights)
+                step(client, control, control.id)
+        if len([each for each in client.senders.values() if each.session == client.controls[0].session]) < 2:
+            self._attach(client)
+
+    def _post(self, client: Client, control: Control, identity: bytes) -> None:
+        for name, sender in list(client.senders.items()):
+            if sender.session == control.session:
+                for _ in range(min(sender.credit, self._random.randint(0, 4))):
+                    self._send(client, name, sender.snd_settle_mode, control, identity)
+
+    def _retire(self, client: Client, control: Control, identity: bytes) -> None:
+        random = self._random
+        held = [each for each in client.held if each[0].session == control.session]
+        for each in random.sample(held, random.randint(0, len(held))):
+            client.held.remove(each)
+            control.retire(each, random.choice(_INSIDE), identity, settle=random.random() < 0.4)
+
+    def _discharge(self, _: Client, control: Control, __: bytes) -> None:
+        if control.link.credit > 0:
+            control.discharge(fail=self._random.random() < 0.25)
+
+    def _stray(self, client: Client) -> None:
+        """Something in a transaction that is not there."""
+        random = self._random
+        for control in client.controls[:1]:
+            kind = random.randrange(3)
+            senders = [name for name, sender in client.senders.items() if sender.credit > 0]
+            if kind == 0 and not control.asked and control.link.credit > 0:
+                control.discharge(fail=False, identity=b"nowhere")
+            elif kind == 1 and senders:
+                name = random.choice(senders)
+                self._send(client, name, client.senders[name].snd_settle_mode, control, b"nowhere")
+            elif kind == 2 and client.held:
+                control.retire(client.held.pop(), "accepted", b"nowhere", settle=True)
 
     # -- the operator
 

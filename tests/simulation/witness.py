@@ -6,16 +6,20 @@ proton client share is still seen. One witness a connection. What it sees goes t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Protocol
 
 from tests.simulation.bodies import marker_of
-from tests.simulation.facts import Given, Publish, WireLink
+from tests.simulation.facts import Given, Publish, Transaction, WireLink
 from tests.wire.frames import STATES, Seen, parse
-from transformers.amqp_types import Described
+from transformers.amqp_types import Described, decode
 
 _STATE_NAMES = {code: name for name, code in STATES.items()}
 _MODES = {"orders": "queue", "parcels": "queue"}
+_NOT_KEPT = ("amqp:resource-limit-exceeded", "amqp:transaction:unknown-id")  # an outcome inside a transaction
+_TRANSACTIONAL, _COORDINATOR, _DISCHARGE = 0x34, 0x30, 0x32
 
 
 class Sight(Protocol):
@@ -30,6 +34,10 @@ class Sight(Protocol):
     def contradicted(self, given: Given) -> None: ...
     def echoed(self, given: Given, state: str) -> None: ...
     def detached(self, link: WireLink) -> None: ...
+    def declared(self, transaction: Transaction) -> None: ...
+    def promised(self, publish: Publish) -> None: ...
+    def discharged(self, transaction: Transaction) -> None: ...
+    def answered(self, transaction: Transaction) -> None: ...
     def flushed(self) -> None: ...
 
 
@@ -43,19 +51,24 @@ class _Session:
     published: dict[int, Publish] = field(default_factory=dict)
     given: dict[int, Given] = field(default_factory=dict)
     parts: dict[WireLink, tuple[Seen, bool, bytes]] = field(default_factory=dict)  # messages in several frames
+    transaction: Transaction | None = None  # the open one
+    requests: dict[int, tuple[WireLink, Transaction | None]] = field(default_factory=dict)  # declares have none
 
 
 class Witness:
     """One connection of one run of the gateway."""
 
-    def __init__(self, sight: Sight, run: str) -> None:
+    def __init__(self, sight: Sight, run: str, places: Iterator[int] | None = None) -> None:
+        """`places`: numbers for all messages of a world, in the order in which they are published."""
         self._sight = sight
+        self._places = count() if places is None else places
         self._run = run
         self._container = ""
         self._in = self._out = b""
         self._theirs: dict[int, _Session] = {}  # by the peer's channel
         self._ours: dict[int, _Session] = {}
         self.links: list[WireLink] = []
+        self.transactions: list[Transaction] = []
 
     def inbound(self, data: bytes) -> None:
         """The gateway is about to receive this."""
@@ -85,9 +98,11 @@ class Witness:
         session = self._theirs[frame.channel]
         publishing = frame.field(2) is False
         terminus = (frame.field(6) if publishing else frame.field(5)).value
-        node = str(terminus[0])
-        durable = len(terminus) > 1 and bool(terminus[1])
-        mode = "publish" if publishing else _MODES.get(node) or ("durable" if durable else "plain")
+        if publishing and frame.field(6).descriptor == _COORDINATOR:
+            node, mode = "", "control"
+        else:
+            node, durable = str(terminus[0]), len(terminus) > 1 and bool(terminus[1])
+            mode = "publish" if publishing else _MODES.get(node) or ("durable" if durable else "plain")
         link = WireLink(self._run, self._container, str(frame.field(0)), publishing, node, mode)
         session.theirs[frame.field(1)] = session.named[link.name, publishing] = link
         self.links.append(link)
@@ -106,19 +121,59 @@ class Witness:
             return
         first, settled, payload = whole
         link.count += 1
-        publish = Publish(link, first.field(1), payload, marker_of(payload), settled)
+        if link.mode == "control":
+            self._requested(session, link, first.field(1), payload)
+            return
+        publish = Publish(link, first.field(1), payload, marker_of(payload), settled, next(self._places))
         session.published[publish.delivery] = publish
         if not link.gone:
+            self._post(session, publish, first.field(7))
             link.published.append(publish)
             self._sight.published(publish)
+
+    def _post(self, session: _Session, publish: Publish, state: Any) -> None:
+        if isinstance(state, Described) and state.descriptor == _TRANSACTIONAL:
+            publish.inside, publish.transaction = True, _open_in(session, state)
+            if publish.transaction is not None:
+                publish.transaction.posted.append(publish)
+
+    def _requested(self, session: _Session, link: WireLink, delivery: int, payload: bytes) -> None:
+        """A declare or a discharge is about to be received."""
+        request = decode(payload)[0].value
+        transaction = None
+        if request.descriptor == _DISCHARGE and not link.gone:
+            transaction = session.transaction
+            if transaction is not None and transaction.identity == request.value[0]:
+                session.transaction = None
+                transaction.asked = "rollback" if request.value[1:2] == [True] else "commit"
+                for publish in transaction.posted:
+                    publish.place = next(self._places)
+                self._sight.discharged(transaction)
+        session.requests[delivery] = (link, transaction)
 
     def _in_disposition(self, frame: Seen) -> None:
         if frame.field(0) is not True:
             return
         session = self._theirs[frame.channel]
-        state = _state(frame.field(4))
+        said = frame.field(4)
+        if isinstance(said, Described) and said.descriptor == _TRANSACTIONAL:
+            for given in _range(session.given, frame):
+                self._retire(session, given, said, bool(frame.field(3)))
+            return
+        state = _state(said)
         for given in _range(session.given, frame):
             self._stated(given, state, bool(frame.field(3)))
+
+    def _retire(self, session: _Session, given: Given, said: Described, settled: bool) -> None:
+        """An outcome inside a transaction; one that is not there ends the link."""
+        if given.stated is not None or given.settled or given.link.gone:
+            return
+        transaction = _open_in(session, said)
+        if transaction is None:
+            given.link.conflict = True
+            return
+        given.transaction, given.inside, given.peer_settled = transaction, _state(said.value[1]), settled
+        transaction.retired.append(given)
 
     def _stated(self, given: Given, state: str, settled: bool) -> None:
         if state == "unstated" and not settled:
@@ -134,11 +189,14 @@ class Witness:
             self._sight.stated(given, state)
 
     def _in_detach(self, frame: Seen) -> None:
-        link = self._theirs[frame.channel].theirs.pop(frame.field(0), None)
+        session = self._theirs[frame.channel]
+        link = session.theirs.pop(frame.field(0), None)
         if link is not None:
             link.gone = True
+            _roll_back(session, link)
 
     def _in_end(self, frame: Seen) -> None:
+        self._theirs[frame.channel].transaction = None
         for link in self._theirs[frame.channel].theirs.values():
             link.gone = True
 
@@ -185,15 +243,38 @@ class Witness:
 
     def _out_disposition(self, frame: Seen) -> None:
         session = self._ours[frame.channel]
-        state = _state(frame.field(4))
+        said = frame.field(4)
+        state = _state(said)
         if frame.field(0) is True:
+            for link, transaction in _range(session.requests, frame):
+                self._answered(session, link, transaction, said)
             for publish in _heard(_range(session.published, frame)):
-                publish.told.append(state)
-                self._sight.told(publish, state)
+                if state.startswith("transactional "):
+                    publish.promised = state.partition(" ")[2]
+                    self._sight.promised(publish)
+                else:
+                    publish.told.append(state)
+                    self._sight.told(publish, state)
             return
         for given in _heard(_range(session.given, frame)):
+            if given.transaction is not None and given.stated is None and state == given.inside:
+                given.stated = state  # its transaction was committed, and there is no control link to say so
             given.told.append(state)
             self._sight.echoed(given, state)
+
+    def _answered(self, session: _Session, link: WireLink, transaction: Transaction | None, said: Any) -> None:
+        if link.gone:
+            return
+        if transaction is None:
+            if isinstance(said, Described) and said.descriptor == STATES["declared"]:
+                session.transaction = Transaction(link, bytes(said.value[0]))
+                self.transactions.append(session.transaction)
+                self._sight.declared(session.transaction)
+            return
+        transaction.answer = _state(said)
+        self._sight.answered(transaction)
+        for given in transaction.retired:
+            _conclude(given, bool(transaction.done))
 
     def _out_detach(self, frame: Seen) -> None:
         link = self._ours[frame.channel].ours.pop(frame.field(0), None)
@@ -201,6 +282,8 @@ class Witness:
             link.condition = frame.condition
             link.shut = not link.gone
             link.gone = True
+            link.conflict |= link.condition in _NOT_KEPT
+            _roll_back(self._ours[frame.channel], link)
             self._sight.detached(link)
 
     def _out_end(self, frame: Seen) -> None:
@@ -236,12 +319,40 @@ def _state(state: Any) -> str:
     if not isinstance(state, Described):
         return "unstated"
     name = _STATE_NAMES[int(state.descriptor)]
+    if name == "transactional":
+        return f"transactional {_state(state.value[1] if len(state.value) > 1 else None)}"
     if name == "rejected" and state.value and isinstance(state.value[0], Described):
         return f"rejected:{state.value[0].value[0]}"
     if name != "modified":
         return name
     fields = [*state.value, None, None]
     return name + ("-failed" if fields[0] else "") + ("-undeliverable" if fields[1] else "")
+
+
+def _open_in(session: _Session, state: Described) -> Transaction | None:
+    """The session's open transaction, where that is the one that a state names."""
+    transaction = session.transaction
+    known = transaction is not None and transaction.identity == state.value[0] and not transaction.control.gone
+    return transaction if known else None
+
+
+def _roll_back(session: _Session, control: WireLink) -> None:
+    """An open transaction ends with its control link."""
+    transaction = session.transaction
+    if transaction is not None and transaction.control is control:
+        session.transaction = None
+        for given in transaction.retired:
+            _conclude(given, False)
+
+
+def _conclude(given: Given, done: bool) -> None:
+    """Its transaction has ended: what was stated inside of it counts, or was never said."""
+    if done:
+        given.stated = given.inside
+    elif given.peer_settled:
+        given.stated = "rolled-back"
+    else:
+        given.transaction, given.inside = None, ""
 
 
 def _range(deliveries: dict[int, Any], frame: Seen) -> list[Any]:

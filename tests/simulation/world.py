@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from hashlib import blake2b
+from itertools import count
 from random import Random
 
 from native_backend.admin import create_node
@@ -20,13 +21,14 @@ from tests.simulation.checkers import CHECKERS
 from tests.simulation.client import Client
 from tests.simulation.clock import START_MS, VirtualClock
 from tests.simulation.evidence import Evidence
-from tests.simulation.facts import WireLink
+from tests.simulation.facts import Transaction, WireLink
 from tests.simulation.house import House, open_house
 from tests.simulation.ledger import PREFIX, Ledger
 from tests.simulation.network import Network, Wire
 from tests.simulation.rest import come_to_rest
 from tests.simulation.rival import take_over
-from tests.simulation.shape import WEATHERS, Shape, shape_of
+from tests.simulation.seeds import TRANSACTING
+from tests.simulation.shape import WEATHERS, Shape, shape_of, transacting
 from tests.simulation.sight import Chorus
 from tests.simulation.walk import CHANNELS, QUEUES, Walk
 from tests.simulation.watched_log import Answers
@@ -35,12 +37,18 @@ from tests.simulation.witness import Witness
 _RIVAL = 0.005  # of a step, where the weather fences
 
 
+def _shape(seed: int) -> Shape:
+    random = Random(f"{seed} shape")
+    shape = shape_of(random)
+    return transacting(shape, random) if seed in TRANSACTING else shape
+
+
 class World:
     """See the module's docstring. To the clients it is the gateway's address: whoever lives there answers."""
 
     def __init__(self, seed: int, shape: Shape | None = None, checkers: tuple[type[Checker], ...] = CHECKERS) -> None:
         self.seed = seed
-        self.shape = shape or shape_of(Random(f"{seed} shape"))
+        self.shape = shape or _shape(seed)
         self.clock = VirtualClock()
         self.disk_random = Random(f"{seed} disk")
         self.random = Random(f"{seed} world")
@@ -50,6 +58,7 @@ class World:
         self.answers = Answers()
         self.network = Network(Random(f"{seed} network"))
         self.witnesses: list[Witness] = []
+        self.places = count()  # of messages, as they are published
         self.runs: dict[str, str] = {}  # run -> how it ended: "", killed, stopped
         self.ended: set[str] = set()  # of those, the killed ones: their end can be seen
         self.last: deque[str] = deque(maxlen=40)
@@ -165,6 +174,11 @@ class World:
     def links(self) -> list[WireLink]:
         """Every link there ever was, in the order of attaching within its connection."""
         return [link for witness in self.witnesses for link in witness.links]
+
+    @property
+    def transactions(self) -> list[Transaction]:
+        """Every one that was ever declared."""
+        return [transaction for witness in self.witnesses for transaction in witness.transactions]
 
     def remember(self, event: str) -> None:
         self.last.append(f"{self.clock.now_ms() - START_MS:>6} ms  {event}")

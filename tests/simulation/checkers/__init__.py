@@ -17,6 +17,7 @@ from tests.simulation.checkers.nothing_acknowledged_comes_back import NothingAck
 from tests.simulation.checkers.nothing_in_flight_at_end import NothingInFlightAtEnd
 from tests.simulation.checkers.order_per_publisher import OrderPerPublisher
 from tests.simulation.checkers.rule_matches_explain import RuleMatchesExplain
+from tests.simulation.checkers.transactions_are_whole import TransactionsAreWhole
 
 CHECKERS: tuple[type[Checker], ...] = (
     NothingAcknowledgedBeforeStored,
@@ -33,6 +34,7 @@ CHECKERS: tuple[type[Checker], ...] = (
     JournalAgreesWithOutcomes,
     RuleMatchesExplain,
     NothingInFlightAtEnd,
+    TransactionsAreWhole,
 )
 
 __all__ = [
@@ -51,4 +53,5 @@ __all__ = [
     "NothingInFlightAtEnd",
     "OrderPerPublisher",
     "RuleMatchesExplain",
+    "TransactionsAreWhole",
 ]

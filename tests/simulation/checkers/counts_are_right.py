@@ -31,7 +31,7 @@ class CountsAreRight(Checker):
         entries = self.ledger.entries(*key)
         before, entries_before, failed = self._last.get(key, (None, 0, 0))
         heard = any(entry.cause == "disposition" for entry in entries[entries_before:])
-        if before is not None and heard and (before.stated or "").startswith("modified-failed"):
+        if before is not None and heard and (before.stated or before.inside).startswith("modified-failed"):
             failed += 1
         self._last[key] = (given, len(entries), failed)
         published, _, _ = sections(event.value or b"")

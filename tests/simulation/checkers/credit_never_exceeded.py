@@ -8,7 +8,8 @@ from tests.simulation.facts import WireLink
 
 class CreditNeverExceeded(Checker):
     """What a publisher may send and what of it has no outcome yet stay within `credit_per_link`, all links together
-    within `in_flight`. Looked at when everything that a turn had to say is said."""
+    within `in_flight`; what a transaction has taken needs no credit more. Looked at when everything that a turn had to
+    say is said."""
 
     _granted = False
 
@@ -21,7 +22,7 @@ class CreditNeverExceeded(Checker):
         self._granted = False
         limits, total = self.world.shape.limits, 0
         for link in self.world.house.live_links():
-            if link.publishing and link.confirmed:
+            if link.mode == "publish" and link.confirmed:
                 held = link.limit - self._completed(link)
                 self.require(held <= limits.credit_per_link, f"{link} holds {held} of {limits.credit_per_link}")
                 total += held
@@ -29,4 +30,4 @@ class CreditNeverExceeded(Checker):
 
     def _completed(self, link: WireLink) -> int:
         answered = self.world.answers.markers
-        return sum(bool(one.told) or (one.settled and one.marker in answered) for one in link.published)
+        return sum(one.inside or bool(one.told) or (one.settled and one.marker in answered) for one in link.published)

@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 
+_CAUSES = {
+    None: ("lost", "cut-off", "stopped"),
+    "unstated": ("unstated",),
+    "rolled-back": ("rolled-back", "lost", "cut-off", "stopped"),  # or the link had gone before its transaction
+}
+
+
 class EveryDeliveryHasOneOutcome(Checker):
     """A delivery is told one outcome at most, a settled one none; the evidence has one for each, and it is the same."""
 
@@ -41,7 +48,7 @@ class EveryDeliveryHasOneOutcome(Checker):
     def at_quiet(self) -> None:
         for link in self.world.links:
             if not link.gone and link.run == self.world.house.run:
-                waiting = [one.marker for one in link.published if not one.settled and not one.told]
+                waiting = [one.marker for one in link.published if _wants_an_outcome(one)]
                 self.require(not waiting, f"nothing was told of {waiting} on {link}")
                 stated = [one.eid for one in link.given if one.stated and not one.peer_settled and not one.told]
                 self.require(not stated, f"nothing was answered about {stated} on {link}")
@@ -81,14 +88,21 @@ class EveryDeliveryHasOneOutcome(Checker):
         self.require(said in (None, record.group["outcome"]), f"event {one.eid} was told {said}, recorded is {record}")
         if one.link.conflict:
             return  # what came behind a contradiction, in the same bytes, was not listened to
-        cause = {None: ("lost", "cut-off", "stopped"), "unstated": ("unstated",)}.get(one.stated, ("disposition",))
-        cause = ("sent-settled",) if one.settled else cause
+        cause = ("sent-settled",) if one.settled else _CAUSES.get(one.stated, ("disposition",))
+        if one.transaction is not None and one.stated is None:
+            cause = _CAUSES["rolled-back"] + (("disposition",) if one.transaction.done is None else ())
         self.require(record.group["cause"] in cause, f"event {one.eid}, peer said {one.stated}: recorded is {record}")
         expected = (one.stated or "").split("-")[0]
-        if one.stated not in (None, "unstated") and column(record, "answer") in ("done", None):
+        if one.stated not in (None, "unstated", "rolled-back") and column(record, "answer") in ("done", None):
             self.require(
                 record.group["outcome"] == expected, f"event {one.eid}, peer said {one.stated}: recorded is {record}"
             )
+
+
+def _wants_an_outcome(publish: Publish) -> bool:
+    """Not inside a transaction that goes on."""
+    goes_on = publish.transaction is not None and not publish.transaction.over
+    return not publish.settled and not publish.told and not goes_on
 
 
 def _by_name(links: list[WireLink]) -> dict[tuple[str, str, str], list[WireLink]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.simulation.checker import Checker
-from tests.simulation.facts import QUEUE
+from tests.simulation.facts import QUEUE, Given
 
 _FINAL = ("accepted", "rejected", "unstated", "modified-undeliverable", "modified-failed-undeliverable")
 
@@ -28,9 +28,17 @@ class NothingAcceptedIsLost(Checker):
         for link in self.world.links:
             final = _FINAL if link.mode != QUEUE else _FINAL[:3]
             for given in link.given:
-                if given.stated in final:
+                if given.stated in final or self._committed_unheard(given):
                     found.add((link.node, link.durable, given.eid))
         for (store, durable, eid), entries in self.ledger.all_entries().items():
             if any(entry.cause == "sent-settled" for entry in entries):
                 found.add((self.ledger.node_of(store) or "", durable, eid))
         return found
+
+    def _committed_unheard(self, given: Given) -> bool:
+        """The discharge was not answered: the journal knows."""
+        if given.stated is not None or given.transaction is None or given.transaction.done is not None:
+            return False
+        entries = self.ledger.entries(given.store, given.link.durable, given.eid)
+        ended = [entry for entry in entries if entry.run == given.link.run and entry.operation != "return"]
+        return any(entry.cause == "disposition" for entry in ended)

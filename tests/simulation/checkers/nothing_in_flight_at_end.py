@@ -14,6 +14,8 @@ class NothingInFlightAtEnd(Checker):
         gateway, realm = house.gateway, house.realm
         self.require(gateway.outcomes.open == 0, f"{gateway.outcomes.open} deliveries have no outcome")
         self.require(gateway.in_flight_bytes == 0, f"{gateway.in_flight_bytes} bytes are held")
+        self.require(gateway.transactions == 0, f"{gateway.transactions} transactions are open")
+        self.require(gateway.transaction_bytes == 0, f"{gateway.transaction_bytes} bytes are in transactions")
         live = house.live_links()
         self.require(gateway.links == len(live), f"the gateway counts {gateway.links} links, there are {len(live)}")
         self.require(not realm._journal.busy, "the journal is busy")

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 class OrderPerPublisher(Checker):
-    """A publisher's messages are stored in its order. On each link first deliveries come in the order of the store; a
-    plain subscriber gets every event from its first one on."""
+    """A publisher's messages are stored in its order, those of a transaction where it is discharged. On each
+    link first deliveries come in the order of the store; a plain subscriber gets every event from its first one on."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -42,6 +42,7 @@ class OrderPerPublisher(Checker):
 
     def at_end(self) -> None:
         for link in self.world.links:
-            eids = [self.ledger.eid(link.node, one.marker) for one in link.published]
+            published = sorted(link.published, key=lambda one: one.place)
+            eids = [self.ledger.eid(link.node, one.marker) for one in published]
             stored = [eid for eid in eids if eid >= 0]
             self.require(stored == sorted(stored), f"messages of {link} are stored in the order {stored}")
