@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,25 @@ ACCEPTED = frames.state("accepted")
 DURABLE = frames.source("news", durable=2, capability="topic")
 
 
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[str], GatewayProcess]]:
+    """A gateway on the realm in that directory; none outlives the test."""
+    made: list[GatewayProcess] = []
+
+    def gateway(name: str) -> GatewayProcess:
+        made.append(start_gateway(tmp_path / name, embedded_realm(tmp_path / name)))
+        return made[-1]
+
+    yield gateway
+    for each in made:
+        each.kill()
+
+
 @pytest.mark.parametrize("killed", [True, False])
-def test_a_copy_of_the_folder_is_the_realm_and_goes_its_own_way(tmp_path: Path, killed: bool) -> None:
-    gateway = start_gateway(tmp_path / "first", embedded_realm(tmp_path / "first"))
+def test_a_copy_of_the_folder_is_the_realm_and_goes_its_own_way(
+    tmp_path: Path, start: Callable[[str], GatewayProcess], killed: bool
+) -> None:
+    gateway = start("first")
     with Peer(gateway.port, container="reader") as peer:
         peer.consumer(DURABLE, name="durably", handle=2)
         for node, kind in (("orders", "queue"), ("news", "channel")):
@@ -32,7 +49,7 @@ def test_a_copy_of_the_folder_is_the_realm_and_goes_its_own_way(tmp_path: Path, 
         assert gateway.stop() == 0
     shutil.copytree(tmp_path / "first" / "realm", tmp_path / "second" / "realm")
     gateway.start()
-    copy = start_gateway(tmp_path / "second", embedded_realm(tmp_path / "second"))
+    copy = start("second")
     for one in (gateway, copy):
         what_is_left(one)
         assert one.stop() == 0, one.log()
