@@ -9,7 +9,6 @@ May import: `gateway`, `mappings`, `native_backend`, `transformers`.
 from __future__ import annotations
 
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from gateway.complaint import complaint
@@ -18,6 +17,7 @@ from gateway.coordinator import CoordinatorLink, offered_capabilities
 from gateway.dynamic_nodes import MadeNode
 from gateway.engine_links import Incoming, Outgoing
 from gateway.linking import consuming_link, publishing_link
+from gateway.node_names import is_made_when_named
 from gateway.origins import NO_LOCAL, origin_of
 from gateway.outcomes import LinkFacts
 from gateway.recall import RecalledLink
@@ -105,8 +105,7 @@ class Admission:
             self._decide(found.node)
 
     def _may_create(self) -> bool:
-        patterns = self._house.settings.nodes.create_on_attach
-        return any(fnmatchcase(self.terminus.node, pattern) for pattern in patterns)
+        return is_made_when_named(self.terminus.node, self._house.settings.nodes.create_on_attach)
 
     def _decide(self, node: Node | None) -> None:
         terminus = self.terminus

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gateway.engine_links import Link
-from gateway.limits import EMPTY_LOOK_NODES, EMPTY_LOOK_S, GENERATED_NAME_PART
+from gateway.limits import EMPTY_LOOK_NODES, EMPTY_LOOK_S
+from gateway.node_names import generated_name
 from native_backend.answers import NodeFound
 from native_backend.nodes import Node
 
@@ -86,8 +87,7 @@ class Lifetimes:
         return len(self._nodes) + self.making >= self._house.limits.temporary_nodes
 
     def generated_name(self, container: str, link: str) -> str:
-        """Says whose it is, and nobody guesses it (M-3, M-4)."""
-        return f"{container[:GENERATED_NAME_PART]}.{link[:GENERATED_NAME_PART]}.{self.random()}"
+        return generated_name(container, link, self.random())
 
     def made(self, node: Node, lifetime: str, creator: Link) -> None:
         temporary = Temporary(self._house, node, lifetime, creator)

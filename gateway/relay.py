@@ -2,8 +2,8 @@
 
 Each address that is in use is a `PublishingLink` of its own, on the relay's link and credit: with its node's
 transformer, tables, rights and evidence. A node that is known is found at once; for another one realm metadata is read
-to its end, and until then nothing more of the connection is carried out, so that messages stay in order and a discharge
-comes behind what it discharges. What cannot be published is rejected, and the link goes on; it is closed where the peer
+to its end, and where there is none `nodes.create_on_attach` may have it made. Until then nothing more of the connection
+is carried out, so that messages stay in order and a discharge comes behind what it discharges. What cannot be published is rejected, and the link goes on; it is closed where the peer
 cannot be told: the message came settled, or `rejected` was not agreed on.
 Source: semantics.md M-10, M-11, 3.7; AMQP anonymous terminus for message routing 1.0, section 2.2.
 May import: `gateway`, `mappings`, `native_backend`, `transformers`.
@@ -15,7 +15,7 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gateway.addresses import Address
 from gateway.credit import CreditAccount
@@ -23,32 +23,47 @@ from gateway.engine_links import Incoming
 from gateway.facts import Transfers
 from gateway.limits import RELAY_ADDRESSES
 from gateway.linking import publishing_link
+from gateway.node_names import is_made_when_named
 from gateway.outcomes import LinkFacts
 from gateway.publishing import PublishedBatch, PublishingLink
 from gateway.termini import agreed_outcomes
 from mappings import TableSet
-from native_backend.answers import NodeFound, PostAnswer, PublishAnswer, Published
+from native_backend.answers import NodeFound, NodeKind, PostAnswer, PublishAnswer, Published
 from native_backend.nodes import Node
-from transformers.routing import address_of
+from native_backend.subscriptions import NOT_GRANTED
+from transformers.routing import address_of, jms_destination_of
 
 if TYPE_CHECKING:
     from gateway.connection import Connection
 
 _NO_STORE = 0  # those of nodes begin at 1
+_ANSWERS: Final[dict[str, PublishAnswer]] = {
+    "ready": "not-found",  # metadata has been read to its end
+    "not-found": "not-found",
+    "access-denied": "access-denied",
+    "unexpected": "unexpected",
+}
+_DESTINATIONS: Final[dict[int | None, NodeKind]] = {0: "queue", 1: "channel"}
+_TEMPORARY: Final = (2, 3)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Lookup:
-    """The realm is asked for the node of an address."""
+    """The realm is asked for the node of an address; and to make it, at most once."""
 
     relay: RelayLink
     address: Address
+    made: bool = False
 
     @property
     def connection(self) -> Connection:
         return self.relay.connection
 
     def answered(self, found: NodeFound) -> None:
+        if found.node is None and found.answer in ("ready", "not-found") and not self.made:
+            self.made = self.relay.make(self.address, self)
+            if self.made:
+                return
         self.relay.found(self.address, found)
 
 
@@ -120,6 +135,21 @@ class RelayLink:
         node = self._house.realm.node(address.node)
         return self._open(to, address, node) if node is not None else None
 
+    def make(self, address: Address, lookup: _Lookup) -> bool:
+        """Have the node made that the first message names, as an attach would. False: there will be none."""
+        house = self._house
+        if not (self.link.alive and self._runs):
+            return False  # nobody waits for it any more
+        destination = jms_destination_of(self._runs[0][1].messages[0])
+        if destination in _TEMPORARY or not is_made_when_named(address.node, house.settings.nodes.create_on_attach):
+            return False
+        if house.realm.access.may_create(self.connection.subject):
+            kind = address.kind or _DESTINATIONS.get(destination, house.settings.nodes.addresses.default_kind)
+            house.realm.create_node(address.node, kind, lookup)
+        else:
+            self.found(address, NodeFound(lookup, None, "access-denied", NOT_GRANTED))
+        return True
+
     def found(self, address: Address, found: NodeFound) -> None:
         """The realm's answer for the first run that waits."""
         if self.link.alive and self._runs:
@@ -128,7 +158,7 @@ class RelayLink:
             if found.node is not None:
                 self._open(to, address, found.node).on_transfers(run)
             else:
-                answer: PublishAnswer = "not-found" if found.answer in ("ready", "not-found") else "unavailable"
+                answer = _ANSWERS.get(found.answer, "unavailable")
                 self._nowhere(address, answer, found.native).on_transfers(run)
             self._go_on()
         if not self._runs or not self.link.alive:
@@ -211,4 +241,6 @@ class _NowhereLink(PublishingLink):
         owner.answered(Published(owner, 0, [-1] * len(keys), self._answer, self._native))
 
     def may_publish(self) -> PostAnswer:
-        return "not-found" if self._answer == "not-found" else "unexpected"
+        if self._answer == "not-found" or self._answer == "access-denied":
+            return self._answer
+        return "unexpected"

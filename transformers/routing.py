@@ -1,7 +1,7 @@
 """What a message says about where it belongs: to which node, and to which store of it by its priority, its group.
 
 Only asked on anonymous links, and for nodes that have several stores. What is no message belongs where a message
-without a word does: never raises. Source: seed 001 sections 3.2.1, 3.2.4.
+without a word does: never raises. Source: seed 001 sections 3.2.1, 3.2.4; semantics.md 3.7 (x-opt-jms-dest).
 May import: `transformers`, the standard library.
 """
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 
-from transformers.amqp_types import DecodeError, decode, skip
+from transformers.amqp_types import AmqpMap, DecodeError, Described, decode, skip
 from transformers.header import PRIORITY_DEFAULT, read_header
-from transformers.sections import PROPERTIES, section_offsets
+from transformers.sections import MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
 
 _TO, _GROUP_ID = 2, 10  # their places in the properties
+_JMS_DESTINATION = "x-opt-jms-dest"
 _LISTS = {0x45: 1, 0xC0: 3, 0xD0: 9}  # where the elements of a list begin, behind its constructor
 
 
@@ -47,6 +48,17 @@ def group_of(message: bytes) -> str | None:
 def address_of(message: bytes) -> str | None:
     """The property `to`."""
     return _property(message, _TO)
+
+
+def jms_destination_of(message: bytes) -> int | None:
+    """The annotation `x-opt-jms-dest`: 0 a queue, 1 a topic, 2 a temporary queue, 3 a temporary topic."""
+    try:
+        at = section_offsets(message)[MESSAGE_ANNOTATIONS]
+        section = decode(message, at)[0] if at >= 0 else None
+    except DecodeError:
+        return None
+    pairs = section.value.pairs if isinstance(section, Described) and isinstance(section.value, AmqpMap) else []
+    return next((said for key, said in pairs if key == _JMS_DESTINATION and isinstance(said, int)), None)
 
 
 def _property(message: bytes, place: int) -> str | None:

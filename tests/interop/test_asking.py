@@ -32,4 +32,4 @@ def test_rhea_asks_from_a_dynamic_receiver_and_answers_on_an_anonymous_sender(
     served.command("node", "create", "questions")
     report = rhea_asks(served.port, "questions", COUNT)
     assert (report["answered"], report["wrong"]) == (COUNT, [])
-    assert report["address"].startswith("client-")
+    assert report["address"].startswith("temporary:client-")

@@ -189,6 +189,15 @@ def test_only_who_manages_the_realm_makes_nodes(house: GatewayProcess, peers: Ex
         bob.send(frames.attach_sender("no such node", 0))
         assert bob.refused() == "amqp:not-found"
         login(peers, house, "carol").publisher("any.new")
+        bob.send(frames.attach_sender(None, 1, "relay"))
+        bob.expect("attach")
+        bob.publish(frames.message_to("any.relayed"), handle=1)
+        assert bob.outcomes(1) == {0: REJECTED}, "nor by a message"
+        carol = login(peers, house, "carol")
+        carol.send(frames.attach_sender(None, 1, "relay"))
+        carol.expect("attach")
+        carol.publish(frames.message_to("any.relayed"), handle=1)
+        assert carol.outcomes(1) == {0: "accepted"}
     finally:
         command(house, "acl", "revoke", "user:carol", "--realm", "--open")
     login(peers, house, "bob").publisher("any.newer")

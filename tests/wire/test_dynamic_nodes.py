@@ -22,8 +22,8 @@ ADDRESS, DYNAMIC, PROPERTIES = 0, 4, 5
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    """Two temporary nodes at most."""
-    yield from serve(tmp_path_factory, limits={"temporary_nodes": 2})
+    """Two temporary nodes at most; any other node is made by whoever names it."""
+    yield from serve(tmp_path_factory, limits={"temporary_nodes": 2}, nodes={"create_on_attach": ["*"]})
 
 
 def terminus(attached: Seen, at: int) -> list[object]:
@@ -88,7 +88,7 @@ def test_the_answer_says_what_was_made(
 ) -> None:
     with Peer(house.port, "a container") as peer:
         first = make(peer, direction, NO_LINKS, capability=capability)
-        assert first.startswith("a container.maker, 20.") and len(first.rpartition(".")[2]) == 32  # 128 bits, hex
+        assert first.startswith("temporary:a container.maker, 20.") and len(first.rpartition(".")[2]) == 32  # 128 bits, hex
         properties = frames.lifetime(ULong(NO_LINKS))
         if direction == "publish":
             asked = frames.attach_sender(frames.target(None, True, capability, properties), 21, "other")
@@ -267,3 +267,21 @@ def test_what_a_killed_gateway_has_left_is_gone_with_its_next_start(tmp_path_fac
         assert not exists(house.port, address)
         assert address not in house.command("node", "list")
     next(houses, None)
+
+
+@pytest.mark.requirement("M-9")
+def test_nobody_makes_a_node_anew_that_ended_with_its_peer(few: GatewayProcess) -> None:
+    """Neither by attaching nor by a message on a link without a target: the answer to who has gone has nowhere to go."""
+    with Peer(few.port) as asks, Peer(few.port) as answers:
+        address = make(asks)
+        answers.send(frames.attach_sender(None))
+        answers.expect("attach")
+        answers.publish(frames.message_to(address))
+        assert answers.outcomes(1) == {0: "accepted"}
+        close(asks, 20)
+        for number in (1, 2):
+            answers.publish(frames.message_to(address))
+            assert answers.outcomes(1) == {number: "rejected:amqp:not-found"}
+        assert not exists(few.port, address)
+        answers.publish(frames.message_to(f"no {address}"))
+        assert answers.outcomes(1) == {3: "accepted"}, "any other name is made"

@@ -12,7 +12,7 @@ from tests.wire import frames
 from tests.wire.frames import message_to
 from tests.wire.peer import Peer
 from tests.wire.transacting import Transacting
-from transformers.amqp_types import Described, ULong, encode
+from transformers.amqp_types import AmqpMap, Byte, Described, Symbol, ULong, encode
 
 NOT_FOUND = "rejected:amqp:not-found"
 RELAY = 0  # handle
@@ -235,3 +235,43 @@ def test_a_message_to_nobody_is_rejected_inside_its_transaction_and_the_link_goe
             said = peer.until_told([good, bad], number)
             assert said == {good: "accepted", bad: NOT_FOUND, number: "accepted"}
     assert kept(house, node, 2) == [message_to(node, b"first"), message_to(node, b"second")]
+
+
+def to_destination(address: str, kind: int, body: bytes = b"body") -> bytes:
+    """As JMS sends it: the annotation says what the address is."""
+    said = AmqpMap([(Symbol("x-opt-jms-dest"), Byte(kind))])
+    return encode(Described(ULong(0x72), said)) + message_to(address, body)
+
+
+def test_a_message_makes_its_node_as_an_attach_would_and_nothing_overtakes(house: GatewayProcess, node: str) -> None:
+    """Where a pattern of `nodes.create_on_attach` matches; what follows on the connection waits for it."""
+    plain, jms, prefixed = (f"{node}.{each}" for each in ("plain", "jms", "prefixed"))
+    with Peer(house.port) as peer, Peer(house.port) as reader:
+        relay(peer)
+        numbers = peer.publish(
+            message_to(plain, b"1"),
+            message_to(f"not-{node}"),
+            to_destination(jms, 1, b"2"),
+            message_to(plain, b"3"),
+            message_to(f"topic://{prefixed}"),
+            to_destination(f"{node}.gone", 2),
+            to_destination(f"{node}.gone", 3),
+            message_to(plain, b"4"),
+        )
+        said = peer.outcomes(len(numbers))
+        assert [said[number] for number in numbers] == ["accepted", NOT_FOUND, *["accepted"] * 3, *[NOT_FOUND] * 2, "accepted"]
+        for handle, address in enumerate((f"topic://{jms}", f"topic://{prefixed}", f"queue://{plain}"), 1):
+            reader.consumer(address, handle=handle, name=address)
+    assert kept(house, plain, 3) == [message_to(plain, body) for body in (b"1", b"3", b"4")]
+
+
+def test_a_transaction_makes_its_nodes(house: GatewayProcess, node: str) -> None:
+    with Transacting(house.port) as peer:
+        peer.control()
+        relay(peer)
+        transaction = peer.declare()
+        numbers = peer.post(transaction, message_to(f"{node}.one"), message_to(f"{node}.two"), message_to(f"{node}.one"))
+        last = peer.number()
+        peer.send(frames.discharge(last, transaction))
+        assert set(peer.until_told(numbers, last).values()) == {"accepted"}
+    assert len(kept(house, f"{node}.one", 2) + kept(house, f"{node}.two", 1)) == 3
