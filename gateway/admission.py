@@ -15,7 +15,8 @@ from gateway.complaint import complaint
 from gateway.consuming import ConsumingLink
 from gateway.coordinator import CoordinatorLink, offered_capabilities
 from gateway.dynamic_nodes import MadeNode
-from gateway.engine_links import Incoming, Outgoing
+from gateway.engine_incoming import Incoming
+from gateway.engine_links import Outgoing
 from gateway.linking import consuming_link, publishing_link
 from gateway.node_names import is_made_when_named
 from gateway.origins import NO_LOCAL, origin_of
@@ -148,13 +149,14 @@ class Admission:
         assert isinstance(self.link, Incoming)
         self.link.confirm(offered_capabilities(self._house.tables))
         self.link.owner = CoordinatorLink(self.connection, self.link)
-        self.connection.touch()
+        self.connection.confirmed(self.link)
 
     def _relay(self) -> None:
         assert isinstance(self.link, Incoming)
+        self.link.set_message_size_max(self._house.limits.message_size_bytes)
         self.link.confirm()
         self.link.owner = RelayLink(self.connection, self.link)
-        self.connection.touch()
+        self.connection.confirmed(self.link)
 
     def _make(self) -> None:
         """A dynamic node."""
@@ -226,7 +228,7 @@ class Admission:
         assert isinstance(self.link, Outgoing)
         self.link.confirm(held=held_source(durable.node, durable.name, durable.terms))
         self.link.owner = RecalledLink(self.connection, self.link, found.durables)
-        self.connection.touch()
+        self.connection.confirmed(self.link)
 
     def refuse_again(self) -> None:
         """This connection holds that durable already (S-R1e)."""
@@ -251,11 +253,12 @@ class Admission:
         if decision.then["attach"] != "confirm":
             self._refuse(decision, answer, native)
             return
+        assert isinstance(self.link, Incoming)
+        self.link.set_message_size_max(self._house.limits.message_size_bytes)
         self.link.confirm(made=self._made)
         self._house.lifetimes.joined(node.name, self.link)
-        assert isinstance(self.link, Incoming)
         self.link.owner = publishing_link(self.connection, self.link, node, self._facts(node))
-        self.connection.touch()
+        self.connection.confirmed(self.link)
 
     def _on_subscribed(self, answer: Subscribed) -> None:
         if not self.link.alive:
@@ -274,7 +277,7 @@ class Admission:
         self.link.owner = consuming_link(self.connection, self.link, self.terminus, answer.subscription, facts)
         self.connection.consuming[self.link.owner] = None
         self.link.owner.wake()
-        self.connection.touch()
+        self.connection.confirmed(self.link)
 
     def _give_back(self, subscription: Subscription | None) -> None:
         """There will be no such link."""

@@ -11,6 +11,7 @@ from mappings import Decision
 from mappings.errors import IN_FORCE, SAY_BYTES_MAX, Errors
 
 DESCRIPTION_BYTES_MAX = 119
+TOLD_BYTES_MAX = 240  # of any description: an error fits the smallest frame with it
 RETRY_AFTER_MS = 1000  # where the log has said nothing
 
 Info = tuple[tuple[str, str | int | bool], ...]  # a Symbol stays one
@@ -27,6 +28,11 @@ class Complaint(str):
         self = super().__new__(cls, description)
         self.info = info
         return self
+
+
+def shortened(words: str) -> str:
+    """What of it is told."""
+    return words.encode()[:TOLD_BYTES_MAX].decode(errors="ignore")
 
 
 def complaint(

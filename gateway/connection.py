@@ -12,10 +12,13 @@ from gateway.admission import Admission
 from gateway.attach_faults import attach_fault
 from gateway.consuming import ConsumingLink
 from gateway.engine import Engine
-from gateway.engine_links import Incoming, Link, Outgoing
+from gateway.engine_incoming import Incoming
+from gateway.engine_links import Link, Outgoing
 from gateway.facts import (
+    Asked,
     Attached,
     Closed,
+    Confirmed,
     Detached,
     Dispositions,
     Fact,
@@ -216,6 +219,10 @@ class Connection:
         if fact.link.alive:
             fact.link.owner.on_partial(fact.presettled)
 
+    def _on_confirmed(self, fact: Confirmed) -> None:
+        if fact.link.alive:
+            fact.link.owner.on_confirmed(fact.count)
+
     def _on_dispositions(self, fact: Dispositions) -> None:
         if fact.link.alive:
             fact.link.owner.on_dispositions(fact)
@@ -224,6 +231,12 @@ class Connection:
         link = fact.link.owner
         if isinstance(link, ConsumingLink) and not self._ends(fact.link) and link.pump():
             link.wake()  # there may be more
+
+    def _on_asked(self, fact: Asked) -> None:
+        if fact.link is None:
+            self.engine.tell_session(fact.channel)
+        elif not self._ends(fact.link):
+            fact.link.tell_flow()
 
     def _ends(self, link: Link) -> bool:
         """The end of the link is read already. An event given now would leave settled, its record saying otherwise."""
@@ -295,9 +308,24 @@ class Connection:
             self._end_link(link, "lost")
             if link.owner is None or isinstance(link.owner, Admission):
                 link.refuse(condition, detail)
+                self._see_that_it_fitted(link)
             else:
                 link.close(condition, detail)
             self.touch()
+
+    def confirmed(self, link: Link) -> None:
+        """A link has its owner, and its peer is told."""
+        self._see_that_it_fitted(link)
+        self.touch()
+
+    def _see_that_it_fitted(self, link: Link) -> None:
+        """What does not fit the peer's frames cannot be said: the link ends, or its session where not even the name of
+        the link does."""
+        extent = link.written.extent if link.written is not None else "whole"
+        if extent == "none":
+            self.fault("answer-too-large", "the link's name", channel=link.attach.channel)
+        elif extent == "bare" and link.alive:
+            self.fault("answer-too-large", "the answer to the attach", link)
 
     def _end_link(self, link: Link, cause: str) -> Temporary | None:
         """Gives the temporary node that is about to go with it."""
@@ -350,7 +378,9 @@ _ON = {
     Transfers: Connection._on_transfers,
     Dispositions: Connection._on_dispositions,
     Flowed: Connection._on_flowed,
+    Asked: Connection._on_asked,
     Partial: Connection._on_partial,
+    Confirmed: Connection._on_confirmed,
     Opened: Connection._on_opened,
     Attached: Connection._on_attached,
     Detached: Connection._on_detached,

@@ -101,6 +101,8 @@ class ConsumingLink:
                 self.wake()
             return False
         self._send(delivered)
+        if link.draining and link.credit <= 0:
+            link.tell_flow()  # all of the credit is used up: proton has nothing to say to that
         self.connection.touch()
         return True
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gateway.complaint import complaint
-from gateway.engine_links import Incoming
+from gateway.engine_incoming import Incoming
 from gateway.facts import Transfers
 from gateway.requests import Request, read_request
 from gateway.termini import agreed_outcomes

@@ -53,6 +53,7 @@ class CreditAccount:
     def __init__(self, pool: CreditPool) -> None:
         self._pool = pool
         self.granted = 0
+        self._withheld = 0  # of it, for deliveries that have their outcome and that the publisher has to settle yet
 
     def top_up(self) -> int:
         """How much to grant now: nothing until half the share is free, so that flow frames stay rare."""
@@ -65,5 +66,16 @@ class CreditAccount:
         return count
 
     def complete(self, count: int) -> None:
-        """`count` deliveries have their outcome."""
+        """`count` deliveries are done."""
         self._pool.change(self, -min(count, self.granted))
+
+    def withhold(self, count: int) -> None:
+        """`count` deliveries have their outcome, and are kept until their publisher settles them: who never does is
+        granted no more."""
+        self._withheld += count
+
+    def confirm(self, count: int) -> None:
+        """The publisher has settled so many. Those of a transaction are among them, whose credit came back before."""
+        count = min(count, self._withheld)
+        self._withheld -= count
+        self.complete(count)

@@ -1,11 +1,11 @@
 """The engine: proton as a sans-IO machine. Bytes in, facts out; decisions in, bytes out. One a connection.
 
-This file, `engine_deliveries.py`, `engine_links.py`, `engine_sources.py` and `engine_states.py` are the fence: nothing
-outside them touches proton, and no buffer of proton's leaves uncopied. The frames are pushed as the tap cuts them, and
+This file and its `engine_*.py` (deliveries, incoming, links, output, sources, states) are the fence: nothing outside
+them touches proton, and no buffer of proton's leaves uncopied. The frames are pushed as the tap cuts them, and
 what proton says of each piece is read before the next one goes in. Proton reports a malformed performative by going
 silent (`semantics.md` 4.2): here that is a fault like any other. May import: `cproton`, `gateway.engine_binding`,
-`gateway.engine_deliveries`, `gateway.engine_links`, `gateway.engine_output`, `gateway.engine_states`, `gateway.facts`,
-`gateway.frames`, `gateway.handles`, `gateway.tap`, `transformers.amqp_types`.
+`gateway.engine_deliveries`, `gateway.engine_incoming`, `gateway.engine_links`, `gateway.engine_output`,
+`gateway.engine_states`, `gateway.facts`, `gateway.frames`, `gateway.handles`, `gateway.tap`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from cproton import ffi, lib
 
 from gateway.engine_binding import at
 from gateway.engine_deliveries import Deliveries
-from gateway.engine_links import Incoming, Link, Outgoing, set_condition
+from gateway.engine_incoming import Incoming
+from gateway.engine_links import Link, Outgoing, set_condition
 from gateway.engine_output import Output
 from gateway.engine_states import offer_to_connection, say_of_connection
 from gateway.facts import (
+    Asked,
     Attached,
     Closed,
     Detached,
@@ -37,7 +39,7 @@ from gateway.tap import Run, Tap
 from transformers.amqp_types import Symbol
 
 _OPEN_OF_NOBODY = b"\x00\x00\x00\x10\x02\x00\x00\x00\x00\x53\x10\xc0\x03\x01\xa1\x00"
-_ATTACH_HANDLE, _FLOW_HANDLE, _FLOW_PROPERTIES = 1, 4, 10
+_ATTACH_HANDLE, _FLOW_HANDLE, _FLOW_DRAIN, _FLOW_ECHO, _FLOW_PROPERTIES = 1, 4, 8, 9, 10
 
 
 class Engine:
@@ -82,6 +84,7 @@ class Engine:
         self._ended: list[tuple[Any, list[Link]]] = []  # sessions that both sides have ended, with their links
         self._deliveries = Deliveries(self._collector, self._links, message_size_max, late_max, self._on_event)
         self._freed = False
+        self._asking: Frame | None = None  # the FLOW that is pushed now, where it may want an answer
         self._output = Output(self._transport)
 
     # -- bytes in
@@ -118,7 +121,9 @@ class Engine:
                     say_of_connection(self._connection, properties)
             if frame is not None and frame.code == FLOW:
                 self._look_at_flow(frame)  # first: nothing may go out under a transaction that is not there
-            self._push(octets, start, end)
+                self._push_flow(frame, octets, start, end)
+            else:
+                self._push(octets, start, end)
             if self._deliveries.failed:
                 return
 
@@ -149,22 +154,38 @@ class Engine:
             kind, detail = "malformed-performative", "a frame that cannot be decoded"
         self._deliveries.fault(Fault(kind, detail))
 
+    def _push_flow(self, frame: Frame, octets: bytes | memoryview, start: int, end: int) -> None:
+        """Proton answers no `echo`, and a drain only where there is credit to be used up (U-4, U-5)."""
+        self._asking = frame if frame.field(_FLOW_ECHO) is True or frame.field(_FLOW_DRAIN) is True else None
+        self._push(octets, start, end)
+        self._asking = None
+        if frame.field(_FLOW_ECHO) is True and frame.field(_FLOW_HANDLE) is None:
+            self._deliveries.facts.append(Asked(frame.channel))
+
+    def _on_flow(self, link: Link | None) -> None:
+        if isinstance(link, Outgoing):
+            self._deliveries.facts.append(Flowed(link))
+        asking = self._asking
+        if asking is None or link is None or _place(link) != (asking.channel, asking.field(_FLOW_HANDLE)):
+            return  # proton says of others, too, that their credit has changed
+        self._asking = None
+        if asking.field(_FLOW_ECHO) is True or (isinstance(link, Outgoing) and link.credit <= 0):
+            self._deliveries.facts.append(Asked(asking.channel, link))  # type: ignore[arg-type]
+
     def _look_at_flow(self, frame: Frame) -> None:
         """What proton does not see of a FLOW: properties (a transaction to acquire under, W-11)."""
         properties = frame.field(_FLOW_PROPERTIES)
         if properties:
             for link in list(self._links.values()):
-                at = (link.attach.channel, link.attach.field(_ATTACH_HANDLE))
-                if isinstance(link, Outgoing) and link.alive and at == (frame.channel, frame.field(_FLOW_HANDLE)):
+                at = (frame.channel, frame.field(_FLOW_HANDLE))
+                if isinstance(link, Outgoing) and link.alive and _place(link) == at:
                     self._deliveries.fault(Fault("transactional-acquisition", "flow with properties"), link)
 
     # -- proton's events to facts, but for deliveries
 
     def _on_event(self, event: Any, kind: int) -> None:
         if kind == lib.PN_LINK_FLOW:
-            link = self._links.get(lib.pn_event_link(event))
-            if isinstance(link, Outgoing):
-                self._deliveries.facts.append(Flowed(link))
+            self._on_flow(self._links.get(lib.pn_event_link(event)))
         elif kind == lib.PN_LINK_REMOTE_OPEN:
             self._on_attach(lib.pn_event_link(event))
         elif kind in (lib.PN_LINK_REMOTE_CLOSE, lib.PN_LINK_REMOTE_DETACH):
@@ -192,8 +213,7 @@ class Engine:
         frame = self._deliveries.frame
         assert frame is not None and frame.code == ATTACH, "a link opened without an ATTACH of its own"
         session = at(lib.pn_link_session(pointer))
-        is_outgoing = lib.pn_link_is_sender(pointer)
-        link = Outgoing(pointer, frame, session, self._output) if is_outgoing else Incoming(pointer, frame, session)
+        link = (Outgoing if lib.pn_link_is_sender(pointer) else Incoming)(pointer, frame, session, self._output)
         self._links[pointer] = link
         self._on_session[session] = self._on_session.get(session, 0) + 1
         self._deliveries.facts.append(Attached(link))
@@ -258,6 +278,12 @@ class Engine:
         """The number of the peer's session on that channel, as its links have it."""
         session = self._sessions.get(channel)
         return None if session is None else at(session)
+
+    def tell_session(self, channel: int) -> None:
+        """Where the peer's session on that channel stands, though nothing has changed."""
+        session = self._sessions.get(channel)
+        if session is not None and not lib.pn_session_state(session) & lib.PN_LOCAL_CLOSED:
+            self._output.tell_flow(session)
 
     def end_session(self, channel: int, condition: str, description: str) -> list[Link]:
         """End the peer's session on that channel; the links that went with it. A second end does nothing."""
@@ -338,3 +364,8 @@ class Engine:
 
 def _nobody(_: Frame) -> Sequence[tuple[Symbol, Any]]:
     return ()
+
+
+def _place(link: Link) -> tuple[int, Any]:
+    """Channel and handle, as its peer has them."""
+    return link.attach.channel, link.attach.field(_ATTACH_HANDLE)

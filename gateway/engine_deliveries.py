@@ -2,8 +2,8 @@
 
 Transfers and dispositions become columns here, a fact a run. The two loops that carry every message are in
 `engine_runs.c`, and stay with one link as long as its events last; what is rare is here.
-May import: `cproton`, `gateway.engine_binding`, `gateway.engine_links`, `gateway.engine_runs`,
-`gateway.engine_states`, `gateway.facts`, `gateway.frames`, `gateway.tap`.
+May import: `cproton`, `gateway.engine_binding`, `gateway.engine_incoming`, `gateway.engine_links`,
+`gateway.engine_runs`, `gateway.engine_states`, `gateway.facts`, `gateway.frames`, `gateway.tap`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from cproton import ffi, lib
 
 from gateway import engine_runs
 from gateway.engine_binding import at
-from gateway.engine_links import Incoming, Link, Outgoing
+from gateway.engine_incoming import Incoming
+from gateway.engine_links import Link, Outgoing
 from gateway.engine_states import TRANSACTIONAL, transactional_state
-from gateway.facts import Dispositions, Fact, Faulted, Partial, Transfers
-from gateway.frames import Fault, Frame
+from gateway.facts import Confirmed, Dispositions, Fact, Faulted, Partial, Transfers
+from gateway.frames import TRANSFER, Fault, Frame
 from gateway.tap import Octets, Run
 
 _STATES: Final = {
@@ -39,7 +40,9 @@ _partial, _settled, _recv, _advance = (
     lib.pn_link_advance,
 )
 _remote_state = lib.pn_delivery_remote_state
-_RESUME: Final = 8  # its position in a transfer
+_TAG, _SETTLE_MODE, _RESUME = 2, 6, 8  # their positions in a transfer
+_FIRST, _SECOND = 0, 1
+TAG_BYTES_MAX: Final = 32
 
 
 class Deliveries:
@@ -163,9 +166,13 @@ class Deliveries:
         return last
 
     def _too_large(self, link: Incoming) -> None:
+        self._end(link, Fault("message-too-large", f"more than {self._message_size_max} bytes"))
+
+    def _end(self, link: Incoming, fault: Fault) -> None:
+        """Nothing more is read from it."""
         if not link.broken:
             link.broken = True
-            self.fault(Fault("message-too-large", f"more than {self._message_size_max} bytes"), link)
+            self.fault(fault, link)
 
     def _on_transfer(self, link: Incoming, delivery: Any) -> None:
         """A delivery whose frame stood alone: it may be partial, aborted, or carry a state."""
@@ -174,9 +181,15 @@ class Deliveries:
             self._pass_over(link, delivery)
             return
         if lib.pn_link_current(pointer) != delivery:
-            return  # the publisher's own disposition for a delivery that is already ours
-        if self.frame is not None and self.frame.field(_RESUME) is True:
-            link.resumed = at(delivery)
+            self._on_settled_by_publisher(link, delivery)
+            return
+        if (
+            self.frame is not None
+            and self.frame.code == TRANSFER
+            and not self._is_admissible(link, delivery, self.frame)
+        ):
+            self._pass_over(link, delivery)
+            return
         if link.resumed == at(delivery):
             self._pass_over(link, delivery)  # nothing is known here of what it resumes; unsettled, as it was (H-15)
             return
@@ -196,6 +209,31 @@ class Deliveries:
         fact.presettled.append(_settled(delivery))
         link.arrived.append(at(delivery))
         _advance(pointer)
+
+    def _on_settled_by_publisher(self, link: Incoming, delivery: Any) -> None:
+        """The publisher's own disposition for a delivery that is already ours; it may settle before us (X-3)."""
+        if not _settled(delivery) or not link.peer_settled(at(delivery)):
+            return
+        last = self.facts[-1] if self.facts else None
+        if type(last) is Confirmed and last.link is link:
+            last.count += 1
+        else:
+            self.facts.append(Confirmed(link))
+
+    def _is_admissible(self, link: Incoming, delivery: Any, transfer: Frame) -> bool:
+        """Look at what proton does not look at; what may not be ends the link."""
+        tag, mode = transfer.field(_TAG), transfer.field(_SETTLE_MODE)
+        if isinstance(tag, bytes) and len(tag) > TAG_BYTES_MAX:
+            self._end(link, Fault("delivery-tag-too-long", f"{len(tag)} octets, {TAG_BYTES_MAX} may be"))
+            return False
+        if mode == _SECOND and not link.settles_second:
+            self._end(link, Fault("settle-mode-not-agreed", "rcv-settle-mode second, where first was agreed on"))
+            return False
+        if mode == _FIRST and link.settles_second:
+            link.settles_first(at(delivery))
+        if transfer.field(_RESUME) is True:
+            link.resumed = at(delivery)
+        return True
 
     def _pass_over(self, link: Incoming, delivery: Any) -> None:
         """A transfer on a link that has been closed: its octets are not kept, however much comes."""

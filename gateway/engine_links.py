@@ -5,7 +5,7 @@ that a completion which comes afterwards finds nothing (a freed delivery pointer
 the process). Between Python and `engine_runs.c`, which does what every message needs, a pointer is an int.
 May import: `cproton`, `gateway.complaint`, `gateway.dynamic_nodes`, `gateway.engine_binding`,
 `gateway.engine_output`, `gateway.engine_runs`, `gateway.engine_sources`, `gateway.engine_states`, `gateway.frames`,
-`gateway.sources`, `gateway.termini`, `transformers.amqp_types`.
+`gateway.outgoing_frames`, `gateway.sources`, `gateway.termini`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -17,27 +17,21 @@ import cproton
 from cproton import ffi, lib
 
 from gateway import engine_runs
-from gateway.complaint import Complaint, Info
+from gateway.complaint import Complaint, Info, shortened
 from gateway.dynamic_nodes import MadeNode
 from gateway.engine_binding import at
 from gateway.engine_output import Output
 from gateway.engine_sources import write_made, write_mode, write_source
-from gateway.engine_states import (
-    TRANSACTIONAL,
-    offer_capabilities,
-    offer_outcomes,
-    provisional,
-    tell_declared,
-    tell_in_transaction,
-    transactional_state,
-)
+from gateway.engine_states import offer_capabilities, offer_outcomes
 from gateway.frames import Frame
+from gateway.outgoing_frames import AttachWritten
 from gateway.sources import HeldSource
 from gateway.termini import agreed_outcomes, written_default_outcome
-from transformers.amqp_types import Symbol
+from transformers.amqp_types import Symbol, UInt
 
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
 SENDER_SETTLE_MODES: Final = ("unsettled", "settled", "mixed")
+_COUNT_MAX: Final = 0xFFFFFFFF
 _ATTACH_NAME, _ATTACH_SND, _ATTACH_RCV, _ATTACH_SOURCE, _ATTACH_TARGET = 0, 3, 4, 5, 6
 
 
@@ -47,11 +41,11 @@ def delivery(number: int) -> Any:
 
 
 def set_condition(condition: Any, name: str, description: str) -> None:
-    """Fill a proton condition; descriptions are cut at 500 characters. A complaint brings its info map."""
+    """Fill a proton condition; descriptions are cut (`shortened`). A complaint brings its info map."""
     lib.pn_condition_clear(condition)
     cproton.pn_condition_set_name(condition, name)
     if description:
-        cproton.pn_condition_set_description(condition, description[:500])
+        cproton.pn_condition_set_description(condition, shortened(description))
     if isinstance(description, Complaint):
         _set_info(lib.pn_condition_info(condition), description.info)
 
@@ -77,10 +71,12 @@ class Link:
     """What both directions share. `attach` is the peer's ATTACH as the tap decoded it; `session` identifies the
     peer's session."""
 
-    def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
+    def __init__(self, pointer: Any, attach: Frame, session: int, output: Output) -> None:
         self._pointer = pointer
+        self._output = output
         self.at = at(pointer)
         self.attach = attach
+        self.written: AttachWritten | None = None  # the answer, once there is one
         self.session = session
         self.name: str = str(attach.field(_ATTACH_NAME))
         self.alive = True
@@ -111,6 +107,7 @@ class Link:
         """Answer the ATTACH with the termini as asked for; a coordinator offers `capabilities`, of a source is said how
         it distributes (`mode`, K-1), of a durable's what holds, of a dynamic node what was made."""
         pointer = self._pointer
+        self._output.flush()
         lib.pn_terminus_copy(lib.pn_link_source(pointer), lib.pn_link_remote_source(pointer))
         lib.pn_terminus_copy(lib.pn_link_target(pointer), lib.pn_link_remote_target(pointer))
         if capabilities is not None:
@@ -122,19 +119,25 @@ class Link:
         if made is not None:
             write_made(lib.pn_link_source(pointer) if self.sends else lib.pn_link_target(pointer), made)
         lib.pn_link_set_snd_settle_mode(pointer, lib.pn_link_remote_snd_settle_mode(pointer))
-        # Where we send, the peer says who settles first; as a receiver we do, always.
-        lib.pn_link_set_rcv_settle_mode(pointer, lib.pn_link_remote_rcv_settle_mode(pointer) if self.sends else 0)
+        second = self.receiver_settle_mode == "second" and capabilities is None  # a coordinator settles by itself
+        lib.pn_link_set_rcv_settle_mode(pointer, lib.PN_RCV_SECOND if second else lib.PN_RCV_FIRST)
         lib.pn_link_open(pointer)
+        self.written = self._output.flush_attach(written_default_outcome(self.attach) if self.sends else None)
 
     def refuse(self, condition: str, description: str) -> None:
         """Answer the ATTACH with a null terminus of ours, then a closing DETACH that says why (O-1)."""
         pointer = self._pointer
+        self._output.flush()
         lib.pn_terminus_copy(lib.pn_link_source(pointer), lib.pn_link_remote_source(pointer))
         lib.pn_terminus_copy(lib.pn_link_target(pointer), lib.pn_link_remote_target(pointer))
         ours = lib.pn_link_source(pointer) if lib.pn_link_is_sender(pointer) else lib.pn_link_target(pointer)
         lib.pn_terminus_set_type(ours, lib.PN_UNSPECIFIED)
         lib.pn_link_open(pointer)
-        self.close(condition, description)
+        self.written = self._output.flush_attach(None)
+        if self.written.extent != "none":
+            self.close(condition, description)
+        else:
+            self.forget()  # the peer does not know of it
 
     def close(self, condition: str | None = None, description: str = "") -> None:
         """Close for good; what was not settled is forgotten. A second close does nothing."""
@@ -180,86 +183,15 @@ class Link:
         engine_runs.settle(self._deliveries, seqs, STATES.get(outcome, 0), settle)
 
 
-class Incoming(Link):
-    """A link on which the peer publishes."""
-
-    # Whether the session wants to know of a message in several frames before it is complete: unsettled, settled.
-    reports_partial = (False, False)
-    partial_reported = False
-    resumed = 0  # pointer of the last delivery that its sender resumes
-    passed_over = 0  # transfers that came when it was broken
-    broken = False  # it is closed, or a message was too large: nothing more is read from it
-
-    def __init__(self, pointer: Any, attach: Frame, session: int) -> None:
-        super().__init__(pointer, attach, session)
-        self.arrived: list[int] = []  # pointers of deliveries that have no seq yet, in order
-
-    @property
-    def credit(self) -> int:
-        """What the peer may still send; negative when it sent more than it was given."""
-        return int(lib.pn_link_credit(self._pointer)) if self.alive else 0
-
-    def grant(self, count: int) -> None:
-        if self.alive:
-            lib.pn_link_flow(self._pointer, count)
-
-    def number(self, first_seq: int, count: int) -> None:
-        """Give the first `count` that have arrived their seqs: runs of several links may have come at once."""
-        arrived = self.arrived
-        taken, self.arrived = (arrived, []) if len(arrived) == count else (arrived[:count], arrived[count:])
-        if self.alive:
-            self._deliveries.update(zip(range(first_seq, first_seq + count), taken, strict=True))
-
-    def tell(
-        self, seqs: Sequence[int], transaction: bytes, outcome: str, condition: str | None = None, description: str = ""
-    ) -> None:
-        """Give each delivery its outcome inside a transactional state; nothing is settled."""
-        state = provisional(transaction, outcome, condition, description)
-        for seq in seqs:
-            number = self._deliveries.get(seq)
-            if number is not None:
-                tell_in_transaction(delivery(number), state)
-
-    def declare(self, seq: int, transaction: bytes) -> None:
-        """The declare with that seq has begun a transaction."""
-        number = self._deliveries.pop(seq, None)
-        if number is not None:
-            tell_declared(delivery(number), transaction)
-
-    @property
-    def unfinished(self) -> bytes | None:
-        """The txn-id of a message that is here in part only; None where there is no such message."""
-        current = lib.pn_link_current(self._pointer) if self.alive else None
-        if not current or not lib.pn_delivery_partial(current):
-            return None
-        if lib.pn_delivery_remote_state(current) != TRANSACTIONAL:
-            return None
-        return transactional_state(current)[0]
-
-    def set_message_size_max(self, size_bytes: int) -> None:
-        lib.pn_link_set_max_message_size(self._pointer, size_bytes)
-
-    def forget(self) -> None:
-        super().forget()
-        self.arrived, self.broken = [], True
-
-    def close(self, condition: str | None = None, description: str = "") -> None:
-        super().close(condition, description)
-        self.arrived, self.broken = [], True
-
-    def detach(self) -> None:
-        super().detach()
-        self.arrived, self.broken = [], True
-
-
 class Outgoing(Link):
     """A link on which the peer consumes."""
 
     silence: str | None = None  # the state that a disposition with neither state nor settlement is taken for
 
     def __init__(self, pointer: Any, attach: Frame, session: int, output: Output) -> None:
-        super().__init__(pointer, attach, session)
-        self._output = output
+        super().__init__(pointer, attach, session, output)
+        self._handed = 0  # to proton: its delivery-count, but for what is queued there
+        self._asked = False  # before it was confirmed
         self.unsettled: dict[int, tuple[int, int]] = {}  # pointer -> (seq, EID), until the peer says what became of it
         self.unheard: list[tuple[int, int]] = []  # (seq, EID) of what the peer stated too late
         # pointer -> (seq, state): stated but not settled by the peer, waits for us
@@ -274,13 +206,9 @@ class Outgoing(Link):
     ) -> None:
         if not agreed_outcomes(self.attach):
             offer_outcomes(lib.pn_link_remote_source(self._pointer))
-        default = written_default_outcome(self.attach)
-        if default is None:
-            super().confirm(capabilities, held, mode, made)
-        else:
-            self._output.flush()
-            super().confirm(capabilities, held, mode, made)
-            self._output.flush_attach(default)
+        super().confirm(capabilities, held, mode, made)
+        if self._asked:
+            self.tell_flow()
 
     @property
     def credit(self) -> int:
@@ -293,10 +221,29 @@ class Outgoing(Link):
 
     def drained(self) -> None:
         """Nothing more is available: use the credit up and say so (U-4)."""
-        lib.pn_link_drained(self._pointer)
+        self._handed += lib.pn_link_drained(self._pointer)
+
+    def tell_flow(self) -> None:
+        """Where this link stands, though nothing has changed. A drain is answered once the credit is used up, and all
+        that took it has gone out."""
+        self._output.later.pop(self, None)
+        if self.written is None:
+            self._asked = True
+        if not self.alive or self.written is None or self.written.handle is None:
+            return
+        self._output.flush()
+        queued = lib.pn_link_queued(self._pointer)
+        if self.draining and queued:
+            self._output.later[self] = None
+        if self.draining and (queued or self.credit > 0):
+            return
+        counts = UInt((self._handed - queued) & _COUNT_MAX), UInt(max(0, self.credit + queued))
+        state = (UInt(self.written.handle), *counts, None, self.draining)
+        self._output.tell_flow(lib.pn_link_session(self._pointer), state)
 
     def send(self, tag_prefix: bytes, first_seq: int, eids: list[int], values: Sequence[bytes]) -> None:
         """Transfer the events unsettled, tagged `<storeid>:<eid>`; `tag_prefix` is `<storeid>:` (NF-1)."""
+        self._handed += len(eids)
         self._output.send(self.at, tag_prefix, first_seq, eids, values, self.unsettled)
 
     def send_as(
@@ -304,12 +251,14 @@ class Outgoing(Link):
     ) -> None:
         """The same, where what was sent is known by its place from here on."""
         sent: dict[int, tuple[int, int]] = {}
+        self._handed += len(eids)
         self._output.send(self.at, tag_prefix, first_seq, eids, values, sent)
         known = zip(sent.items(), places, strict=True)
         self.unsettled.update((pointer, (seq, place)) for (pointer, (seq, _)), place in known)
 
     def send_settled(self, tag_prefix: bytes, eids: list[int], values: Sequence[bytes]) -> None:
         """Transfer the events settled: the peer answers nothing."""
+        self._handed += len(eids)
         self._output.send(self.at, tag_prefix, 0, eids, values, None)
 
     def stated(self, pointer: int, seq: int, state: str, peer_settled: bool) -> None:

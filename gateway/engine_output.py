@@ -2,7 +2,7 @@
 
 Mostly it is what proton wrote. Events to a consumer go past proton, as far as they can: it writes the frames of a run
 without payloads, and `engine_sends.c` puts those in between (every payload would be copied three times else).
-May import: `cproton`, `gateway.engine_binding`, `gateway.engine_sends`, `gateway.outgoing_attach`.
+May import: `cproton`, `gateway.engine_binding`, `gateway.engine_sends`, `gateway.outgoing_frames`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cproton import ffi, lib
 
 from gateway import engine_sends
 from gateway.engine_binding import at
-from gateway.outgoing_attach import with_default_outcome
+from gateway.outgoing_frames import AttachWritten, with_link
 
 
 class Output:
@@ -26,11 +26,14 @@ class Output:
         self._pieces: list[bytes | bytearray] = []
         self.size = 0  # octets of them
         self.keeps = False  # proton was given messages that it may have to keep
+        self.later: dict[Any, None] = {}  # links that tell where they stand when what is queued has gone out
         self.closed = False  # the connection has gone, and proton's part of it
 
     def take(self) -> list[bytes | bytearray]:
         """Everything that is due now."""
         self.flush()
+        for link in [*self.later]:
+            link.tell_flow()
         pieces, self._pieces, self.size = self._pieces, [], 0
         return pieces
 
@@ -48,12 +51,36 @@ class Output:
             self._pieces.append(piece)
             self.size += count
 
-    def flush_attach(self, default_outcome: Any) -> None:
-        """The ATTACH of a link that was opened since the last flush, with the default outcome of its source: proton
-        has no word for it."""
+    def flush_attach(self, default_outcome: Any) -> AttachWritten:
+        """The ATTACH of a link that was opened since the last flush, with the default outcome of its source (proton has
+        no word for it), as far as it fits."""
+        frame_size_max = lib.pn_transport_get_remote_max_frame(self._transport)
+        attach = AttachWritten(self._written(), default_outcome, frame_size_max)
+        self._keep(attach.octets)
+        attach.octets = b""  # a link lives long
+        return attach
+
+    def _keep(self, octets: bytes) -> None:
+        if octets:
+            self._pieces.append(octets)
+            self.size += len(octets)
+
+    def _written(self) -> bytes:
+        """What was decided since the last flush; it does not go out by itself."""
         first = len(self._pieces)
         self.flush()
-        self._pieces[first:] = [with_default_outcome(b"".join(self._pieces[first:]), default_outcome)]
+        written = b"".join(self._pieces[first:])
+        del self._pieces[first:]
+        self.size -= len(written)
+        return written
+
+    def tell_flow(self, session: Any, link: Sequence[Any] = ()) -> None:
+        """A FLOW, behind everything that was decided so far: proton writes the session's when its capacity is set, with
+        the numbers that it counts by; `link` is what is said of a link that sends (`with_link`)."""
+        self.flush()
+        lib.pn_session_set_incoming_capacity(session, 0)  # as it is: nothing bounds it
+        written = self._written()
+        self._keep(with_link(written, link) if link else written)
 
     def send(
         self,

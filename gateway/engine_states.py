@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from cproton import ffi, lib
 
-from gateway.complaint import Complaint
+from gateway.complaint import Complaint, shortened
 from transformers.amqp_types import AmqpMap, Array, DecodeError, Described, Symbol, UInt, ULong, decode, encode
 
 TRANSACTIONAL: Final = 0x34
@@ -21,7 +21,6 @@ DECLARED: Final = 0x33
 ACCEPTED: Final = 0x24
 REJECTED: Final = 0x25
 _ERROR: Final = 0x1D
-_DESCRIPTION_MAX: Final = 500
 _ROOM: Final = 4096  # octets of a state that are looked at; an annotation map of `modified` may need more
 _ROOM_MAX: Final = 1 << 20
 _OUTCOMES: Final = {0x24: "accepted", 0x25: "rejected", 0x26: "released", 0x27: "modified"}
@@ -77,7 +76,7 @@ def provisional(transaction: bytes, outcome: str, condition: str | None, descrip
     """A transactional-state with an outcome, encoded: accepted, or rejected with its error."""
     if outcome == "accepted":
         return encode([transaction, Described(ULong(ACCEPTED), [])])
-    fields: list[Any] = [Symbol(condition or "amqp:internal-error"), description[:_DESCRIPTION_MAX]]
+    fields: list[Any] = [Symbol(condition or "amqp:internal-error"), shortened(description)]
     if isinstance(description, Complaint):
         fields.append(AmqpMap([(Symbol(key), _as_amqp(value)) for key, value in description.info]))
     return encode([transaction, Described(ULong(REJECTED), [Described(ULong(_ERROR), fields)])])

@@ -13,7 +13,8 @@ from gateway.frames import Fault, Frame
 from native_backend.octets import Octets
 
 if TYPE_CHECKING:
-    from gateway.engine_links import Incoming, Outgoing
+    from gateway.engine_incoming import Incoming
+    from gateway.engine_links import Outgoing
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,14 @@ class Partial:
 
 
 @dataclass(slots=True)
+class Confirmed:
+    """So many deliveries of a link whose publisher settles first are settled now, by both."""
+
+    link: Incoming
+    count: int = 1
+
+
+@dataclass(slots=True)
 class Dispositions:
     """Deliveries of one link that got the same state. `state` is a value of the axis of the table `settle`, or
     `unstated`; with a `transaction` (a txn-id) it is the outcome inside of a transactional state. `repeated`: the peer
@@ -70,6 +79,15 @@ class Flowed:
     """The peer changed the credit of an outgoing link."""
 
     link: Outgoing
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The peer wants to hear where a link stands, by `echo`, or by a drain that finds no credit; without a link, its
+    session on that channel."""
+
+    channel: int
+    link: Incoming | Outgoing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +120,17 @@ class Faulted:
     link: Incoming | Outgoing | None = None
 
 
-Fact = Opened | Attached | Transfers | Partial | Dispositions | Flowed | Detached | SessionEnded | Closed | Faulted
+Fact = (
+    Opened
+    | Attached
+    | Transfers
+    | Partial
+    | Confirmed
+    | Dispositions
+    | Flowed
+    | Asked
+    | Detached
+    | SessionEnded
+    | Closed
+    | Faulted
+)

@@ -290,8 +290,8 @@ FIELDS: tuple[Field, ...] = (
         "nodes.create_on_attach",
         sequence(text("a pattern", '"orders.*"'), "a list of patterns", '["orders.*"]'),
         (),
-        "whole-name patterns (`*`, `?`, `[...]`, case counts) of nodes that an attach creates, or a message on a link without "
-        "a target; others must exist",
+        "whole-name patterns (`*`, `?`, `[...]`, case counts) of nodes that an attach creates, or a message on a link "
+        "without a target; others must exist",
     ),
     Field(
         "nodes.default_kind",

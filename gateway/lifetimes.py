@@ -156,6 +156,9 @@ class LeavingLink:
     def on_partial(self, _: int) -> None:
         """Too late."""
 
+    def on_confirmed(self, _: int) -> None:
+        """Nothing is granted any more."""
+
     def on_dispositions(self, _: Any) -> None:
         """Too late: what it had is available again."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.consuming import ConsumingLink
-from gateway.engine_links import Incoming, Outgoing
+from gateway.engine_incoming import Incoming
+from gateway.engine_links import Outgoing
 from gateway.outcomes import LinkFacts
 from gateway.publishing import PublishingLink
 from gateway.spread_consuming import SpreadConsumingLink

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.complaint import complaint
-from gateway.engine_links import Incoming
+from gateway.engine_incoming import Incoming
 from gateway.facts import Transfers
 from gateway.outcomes import LinkFacts, Verdict
 from gateway.posting import Posted, post
@@ -53,7 +53,6 @@ class PublishingLink:
         self._verdicts: dict[tuple[int, int, str, str], Verdict] = {}
         self.use(house.tables)
         if relay is None:
-            link.set_message_size_max(house.limits.message_size_bytes)
             self.top_up()
 
     def use(self, tables: TableSet) -> None:
@@ -221,12 +220,20 @@ class PublishingLink:
         batch.open -= len(seqs)
         if not batch.open:
             self._house.release_bytes(batch.size_bytes)
-        self._account.complete(len(seqs))
+        if self.link.settles_second and not batch.presettled:
+            self._account.withhold(len(seqs))
+        else:
+            self._account.complete(len(seqs))
         self.connection.touch()
         if then["class"] == "fatal":
             self.close(then["condition"], detail, batch.presettled)
         if self.link.alive:
             self.top_up()
+
+    def on_confirmed(self, count: int) -> None:
+        """Its publisher has settled so many that had their outcome: they are forgotten, and make room for others."""
+        self._account.confirm(count)
+        self.top_up()
 
     def _verdict(
         self, rule: Decision, answer_rule: Decision | None, presettled: int, answer: Published | None

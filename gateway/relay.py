@@ -3,8 +3,9 @@
 Each address that is in use is a `PublishingLink` of its own, on the relay's link and credit: with its node's
 transformer, tables, rights and evidence. A node that is known is found at once; for another one realm metadata is read
 to its end, and where there is none `nodes.create_on_attach` may have it made. Until then nothing more of the connection
-is carried out, so that messages stay in order and a discharge comes behind what it discharges. What cannot be published is rejected, and the link goes on; it is closed where the peer
-cannot be told: the message came settled, or `rejected` was not agreed on.
+is carried out, so that messages stay in order and a discharge comes behind what it discharges. What cannot be published
+is rejected, and the link goes on; it is closed where the peer cannot be told: the message came settled, or `rejected`
+was not agreed on.
 Source: semantics.md M-10, M-11, 3.7; AMQP anonymous terminus for message routing 1.0, section 2.2.
 May import: `gateway`, `mappings`, `native_backend`, `transformers`.
 """
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.addresses import Address
 from gateway.credit import CreditAccount
-from gateway.engine_links import Incoming
+from gateway.engine_incoming import Incoming
 from gateway.facts import Transfers
 from gateway.limits import RELAY_ADDRESSES
 from gateway.linking import publishing_link
@@ -81,7 +82,6 @@ class RelayLink:
         self._places: OrderedDict[str, PublishingLink] = OrderedDict()  # by address, the longest unused first
         self._doubtful: set[str] = set()  # refused a moment ago: what is known of their nodes may be out of date
         self._runs: deque[tuple[str, Transfers]] = deque()  # that wait for the node of the first one
-        link.set_message_size_max(house.limits.message_size_bytes)
         count = self.account.top_up()
         if count:
             link.grant(count)
@@ -210,6 +210,12 @@ class RelayLink:
 
     def on_partial(self, _: int) -> None:
         """Not asked for: a message in several frames is put together."""
+
+    def on_confirmed(self, count: int) -> None:
+        """As of a link with a target."""
+        self.account.confirm(count)
+        if granted := self.account.top_up():
+            self.link.grant(granted)
 
     def ended(self, cause: str) -> None:
         """The link has gone. What is in flight completes unheard, and leaves its records."""

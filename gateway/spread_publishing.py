@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gateway.engine_links import Incoming
+from gateway.engine_incoming import Incoming
 from gateway.facts import Transfers
 from gateway.outcomes import LinkFacts, Verdict
 from gateway.posting import Posted

@@ -3,8 +3,8 @@
 Runs of plain transfers, dispositions, flows and empty frames are handed on together; a long run of whole messages on
 one link is a `Run`, its payloads apart from its frames; every other frame is alone and decoded, because proton's
 reading of it loses fields (default-outcome, link capabilities, flow properties, `more` of a transfer that arrives with
-its continuation: `semantics.md` 4.1, 4.4). A plain transfer has neither `more` nor a state nor `aborted`. A frame that
-no engine should see is a `Fault`.
+its continuation: `semantics.md` 4.1, 4.4). A plain transfer has neither `more` nor a state nor `aborted`, nor a
+delivery-tag of more than 32 octets. A frame that no engine should see is a `Fault`.
 
 Pure bytes: no proton, no clock. May import: `gateway.frames`, `gateway.handles`, `gateway.symbolic`,
 `gateway.tap_runs`, `transformers.amqp_types`.
@@ -20,7 +20,7 @@ from gateway import tap_runs
 from gateway.frames import CLOSE, DETACH, END, OPEN, TRANSFER, Fault, Frame
 from gateway.handles import Handles, unattached
 from gateway.symbolic import framed, numeric
-from transformers.amqp_types import DecodeError, Described, decode
+from transformers.amqp_types import DecodeError, Described, UInt, ULong, decode
 
 HEADER_SIZE: Final = 8
 _HEAD = struct.Struct(">IHHIHH").unpack_from  # size; doff, type; channel; 00 53 code list; size, count; x x
@@ -34,6 +34,7 @@ _FLOW8: Final = 0x005313C0
 _HEAD_SIZE: Final = 16
 _NULL: Final = 0x40
 _TRUE: Final = 0x41
+_FALSE: Final = 0x42
 _PLAIN_KIND: Final = 0x0200  # data offset 2, an AMQP frame
 _UINT: Final = 0x70  # four octets long: two tell nothing
 _ID = struct.Struct(">I").unpack_from
@@ -43,12 +44,16 @@ _NO_LINK: Final = (-1, -1)
 _BRIEF: Final = 38  # octets; a disposition that names its state by a symbol takes 40 at least
 _FLOW_HANDLE: Final = 4  # its position in a flow
 _MORE: Final = 5  # its position in a transfer
-_TRANSFER_PLAIN_FIELDS: Final = _MORE
-_FLOW_PLAIN_FIELDS: Final = 9  # echo and properties come behind
+_TAG_BYTES_MAX: Final = 32
+# Size and count of a transfer's list with nothing from `more` on; a longer tag has no room in less than 38 octets.
+_BRIEF_LISTS: Final = frozenset(size << 8 | count for size in range(38) for count in range(_MORE + 1))
+_FLOW_PLAIN_FIELDS: Final = 9  # echo and properties come behind; a drain is looked at, too
 _WIDTHS: Final = {0x40: 0, 0x41: 0, 0x42: 0, 0x43: 0, 0x44: 0, 0x45: 0, 0x50: 1, 0x52: 1, 0x53: 1, 0x56: 1, 0x70: 4}
 
 _HEARD_ALWAYS: Final = (OPEN, END, CLOSE)
 _ABORTED: Final = 9  # its position in a transfer
+_FRAME_SIZE_AT: Final = 2  # in an open
+_FRAME_SIZE_MIN: Final = 512
 _SMALL_UINT: Final = 0x52
 _UINT0: Final = 0x43
 
@@ -111,7 +116,7 @@ class Tap:
                 (size, kind, channel), head, counts, first = _SHORT(data, position), 0, 0, 0
             if kind == _PLAIN_KIND and position + size <= end and _HEAD_SIZE <= size <= frame_size_max:
                 # What nearly every frame is, told from the rest first; in full further down.
-                if head == _TRANSFER8 and first == link_first and channel == link_channel and counts & 0xFF <= _MORE:
+                if head == _TRANSFER8 and first == link_first and channel == link_channel and counts in _BRIEF_LISTS:
                     position += size
                     continue
                 if head == _DISPOSITION8 and first >> 8 == _TRUE and (size <= _BRIEF or _numeric(data, position, size)):
@@ -252,11 +257,19 @@ def _is_plain(data: Octets, position: int, size: int, kind: int, head: int, coun
         return False
     fields = counts & 0xFF
     if head == _TRANSFER8:
-        return fields <= _TRANSFER_PLAIN_FIELDS or _is_plain_transfer(data, position + 14, fields)
+        return counts in _BRIEF_LISTS or _is_plain_transfer(data, position + 14, fields)
     if head == _DISPOSITION8:
         # A receiver's; a sender's may look like a transfer to the engine, and a state may have a name for a number.
         return first >> 8 == _TRUE and (size <= _BRIEF or _numeric(data, position, size))
-    return head == _FLOW8 and fields <= _FLOW_PLAIN_FIELDS
+    if head != _FLOW8 or fields > _FLOW_PLAIN_FIELDS:
+        return False
+    return fields < _FLOW_PLAIN_FIELDS or not _drains(data, position, size, counts)
+
+
+def _drains(data: Octets, position: int, size: int, counts: int) -> bool:
+    """The last field of a flow, `drain`, is not false; or it is not where it should be."""
+    at = 12 + (counts >> 8)
+    return at >= size or data[position + at] not in (_NULL, _FALSE)
 
 
 def _numeric(data: Octets, position: int, size: int) -> bool:
@@ -266,7 +279,8 @@ def _numeric(data: Octets, position: int, size: int) -> bool:
 
 
 def _is_plain_transfer(data: Octets, position: int, fields: int) -> bool:
-    """False where anything but null or false stands in `more` or behind it, or where a field is too odd to tell."""
+    """False where anything but null or false stands in `more` or behind it, where the tag is too long, or where a field
+    is too odd to tell."""
     end = len(data) - 2
     for index in range(fields):
         if position > end:
@@ -275,6 +289,8 @@ def _is_plain_transfer(data: Octets, position: int, fields: int) -> bool:
         if index >= _MORE and code not in (0x40, 0x42):
             return False
         if code == 0xA0:
+            if data[position + 1] > _TAG_BYTES_MAX:
+                return False
             position += 2 + data[position + 1]
         elif code in _WIDTHS:
             position += 1 + _WIDTHS[code]
@@ -289,14 +305,28 @@ def _decode(data: Octets, start: int, end: int, channel: int) -> Frame | Fault:
         value, payload = decode(body)
     except DecodeError as error:
         return Fault("malformed-performative", str(error))
-    numbered = numeric(value) if isinstance(value, Described) else None
-    if numbered is not None:
-        value = numbered
+    changed = _understood(value) if isinstance(value, Described) else None
+    if changed is not None:
+        value = changed
     if not isinstance(value, Described) or not isinstance(value.descriptor, int):
         return Fault("unknown-performative", f"a frame body that is no performative: {str(value)[:60]}")
     if not OPEN <= value.descriptor <= CLOSE:
         return Fault("unknown-performative", f"descriptor 0x{value.descriptor:x}")
     if not isinstance(value.value, list):
         return Fault("malformed-performative", f"performative 0x{value.descriptor:x} is no list")
-    octets = None if numbered is None else framed(numbered, body[payload:], channel)
+    octets = None if changed is None else framed(changed, body[payload:], channel)
     return Frame(channel, value.descriptor, tuple(value.value), octets)
+
+
+def _understood(value: Described) -> Described | None:
+    """As proton reads it, where that is not how it came: numbers for names; and for a max-frame-size that is less than
+    the least there is, that one, which every peer takes (2.7.1). Proton would do so, too, and remark on stderr."""
+    numbered = numeric(value)
+    said = value if numbered is None else numbered
+    fields = said.value
+    if said.descriptor != OPEN or not isinstance(fields, list) or len(fields) <= _FRAME_SIZE_AT:
+        return numbered
+    size = fields[_FRAME_SIZE_AT]
+    if not isinstance(size, UInt) or size >= _FRAME_SIZE_MIN:
+        return numbered
+    return Described(ULong(OPEN), [*fields[:_FRAME_SIZE_AT], UInt(_FRAME_SIZE_MIN), *fields[_FRAME_SIZE_AT + 1 :]])

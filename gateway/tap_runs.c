@@ -19,6 +19,8 @@ enum {
     FIELDS_AT = 13,
     HANDLE_AT = 14,
     FIELDS_MAX = 5,       /* `more` would be the next */
+    TAG_MAX = 32,
+    LONG_TAG = 38,        /* octets of a list; in a smaller one a longer tag has no room */
     SMALL_UINT = 0x52,
     UINT0 = 0x43,
     RUN_MIN = 4           /* fewer are not worth a push of their own */
@@ -47,13 +49,13 @@ static int width(unsigned char constructor, unsigned char next)
     case 0x70:
         return 4;
     case 0xa0: /* the delivery tag */
-        return 1 + next;
+        return next > TAG_MAX ? -1 : 1 + next;
     default:
         return -1;
     }
 }
 
-/* Nothing but null or false from `more` on. */
+/* Nothing but null or false from `more` on, and nothing that is too odd. */
 static bool is_whole(const unsigned char *at, size_t head)
 {
     size_t field = HANDLE_AT;
@@ -81,7 +83,8 @@ static size_t of_run(const unsigned char *at, size_t left, const unsigned char *
     size_t head = FIELDS_AT + (size_t)at[LIST_SIZE_AT];
     bool same = at[HANDLE_AT] == first[HANDLE_AT] &&
                 (at[HANDLE_AT] == UINT0 || (at[HANDLE_AT] == SMALL_UINT && at[HANDLE_AT + 1] == first[HANDLE_AT + 1]));
-    if (!same || head > size || size - head > message_max || (at[FIELDS_AT] > FIELDS_MAX && !is_whole(at, head)))
+    bool brief = at[FIELDS_AT] <= FIELDS_MAX && at[LIST_SIZE_AT] < LONG_TAG;
+    if (!same || head > size || size - head > message_max || (!brief && !is_whole(at, head)))
         return 0;
     return size;
 }

@@ -5,8 +5,7 @@ errors of a log) has been classified before it becomes a fact; every axis is fin
 sender of frames could carry out, or that would be a lie (`accepted` for an event that is not stored); what is left is
 the operator's choice.
 
-Source: semantics reference sections 1, 2, 3.6. May import: `mappings.words`,
-`mappings.transaction_words`.
+Source: semantics reference sections 1, 2, 3.6. May import: `mappings.words`, `mappings.transaction_words`.
 """
 
 from __future__ import annotations
@@ -365,6 +364,9 @@ FAULT = TableWords(
             "outcome-unknown",
             "delivery-mode-forced",
             "session-in-use",
+            "delivery-tag-too-long",
+            "settle-mode-not-agreed",
+            "answer-too-large",
         )
     },
     {"scope": Word(("link", "session", "connection", "message")), "condition": Word(CONDITIONS)},

@@ -33,3 +33,7 @@ def test_go_amqp_moves_five_mebibytes_in_one_message(house: GatewayProcess) -> N
 
 def test_go_amqp_comes_back_to_a_durable_subscription(house: GatewayProcess) -> None:
     assert go_amqp("durable", house.address, "go-news") == "20 were waiting"
+
+
+def test_go_amqp_takes_credit_back_and_settles_what_it_sends_first(house: GatewayProcess) -> None:
+    assert go_amqp("drain", house.address, "go-drained") == "drained twice, then 3"

@@ -69,14 +69,15 @@ CHOICES: dict[str, str] = {
     "Q-5": "Not done: what is sent settled cannot be returned; a receiver asks for it by snd-settle-mode.",
     "R-1": "Property `delivery-mode`: what the link does anyway is confirmed, anything else refused.",
     "R-2": "A hint; passed over.",
-    "R-3": "Not offered: exactly-once is refused where it is forced (R-1); a resent message is stored again.",
+    "R-3": (
+        "The three steps of rcv-settle-mode second are done (X-3); duplicates are not looked for, so a resent message "
+        "is stored again, and exactly-once is refused where it is forced (R-1)."
+    ),
+    "R-4": "Where the publisher asked for rcv-settle-mode second, it is settled when the publisher has settled (X-3).",
     "R-7": "Of these, exactly-once is refused.",
     "T-1": "Not tolerated: credit is what bounds memory.",
     "U-2": "Not tolerated.",
-    "U-5": (
-        "Not answered by itself: proton neither sees `echo` nor writes a flow that changes nothing. A drain "
-        "is always answered."
-    ),
+    "U-5": "A drain with credit left is answered where it ends, which answers its echo too.",
     "V-2": "Whatever is said of a browsed event changes nothing.",
     "W-1": "On Kafka by its transactions, embedded by SQLite's.",
     "W-11": "Refused with `amqp:not-implemented`, as part 4 asks.",

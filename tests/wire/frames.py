@@ -87,10 +87,10 @@ def frame(code: int, fields: list[Any], payload: bytes = b"", channel: int = 0) 
     return struct.pack(">IBBH", len(body) + 8, 2, 0, channel) + body
 
 
-def open_(container: str = "peer", sole: int | None = None) -> bytes:
+def open_(container: str = "peer", sole: int | None = None, frame_size: int | None = None) -> bytes:
     """`sole`: it wants to be its container's only connection, by that enforcement policy; -1 leaves it out."""
     if sole is None:
-        return frame(OPEN, [container, "host"])
+        return frame(OPEN, [container, "host", *([] if frame_size is None else [UInt(frame_size)])])
     policy = [(Symbol("sole-connection-enforcement-policy"), UInt(sole))] if sole >= 0 else []
     desired = Array(0xA3, [Symbol("sole-connection-for-container")])
     return frame(OPEN, [container, "host", *[None] * 6, desired, AmqpMap(policy)])
@@ -219,8 +219,9 @@ def flow(
     properties: Any = None,
     channel: int = 0,
     window: int = 1_000_000,
+    echo: bool = False,
 ) -> bytes:
-    tail: list[Any] = [drain] if properties is None else [drain, False, properties]
+    tail: list[Any] = [drain, echo, properties] if echo or properties is not None else [drain]
     fields = [
         UInt(0),
         UInt(window),
@@ -235,9 +236,10 @@ def flow(
     return frame(FLOW, fields, channel=channel)
 
 
-def session_window(seen: int, size: int, channel: int = 0) -> bytes:
+def session_window(seen: int, size: int, channel: int = 0, echo: bool = False) -> bytes:
     """A flow of the session: so many transfers were seen, and there is room for `size` more."""
-    return frame(FLOW, [UInt(seen), UInt(size), UInt(0), UInt(1_000_000)], channel=channel)
+    tail = [*[None] * 5, True] if echo else []
+    return frame(FLOW, [UInt(seen), UInt(size), UInt(0), UInt(1_000_000), *tail], channel=channel)
 
 
 def transfer(
@@ -248,10 +250,12 @@ def transfer(
     more: bool = False,
     state: Any = None,
     channel: int = 0,
+    tag: bytes | None = None,
+    rcv: int | None = None,
 ) -> bytes:
-    fields = [UInt(handle), UInt(delivery), b"%d" % delivery, UInt(0), settled, more]
-    if state is not None:
-        fields += [None, state]
+    fields = [UInt(handle), UInt(delivery), b"%d" % delivery if tag is None else tag, UInt(0), settled, more]
+    if state is not None or rcv is not None:
+        fields += [None if rcv is None else UByte(rcv), state]
     return frame(TRANSFER, fields, payload, channel)
 
 
@@ -264,8 +268,11 @@ def state(name: str, *fields: Any) -> Described:
     return Described(ULong(STATES[name]), list(fields))
 
 
-def disposition(first: int, last: int, outcome: Described | None, settled: bool = True, channel: int = 0) -> bytes:
-    return frame(DISPOSITION, [True, UInt(first), UInt(last), settled, outcome], channel=channel)
+def disposition(
+    first: int, last: int, outcome: Described | None, settled: bool = True, channel: int = 0, sender: bool = False
+) -> bytes:
+    """A receiver's, unless `sender`."""
+    return frame(DISPOSITION, [not sender, UInt(first), UInt(last), settled, outcome], channel=channel)
 
 
 def detach(handle: int, closed: bool = True, channel: int = 0) -> bytes:

@@ -307,21 +307,6 @@ def _idle(stage: Stage, peer: Conversation) -> None:
         peer.connection.tick(clock.monotonic_s())
 
 
-def _message_malformed(_: Stage, peer: Conversation) -> None:
-    peer.say(frames.attach_sender("q"))
-    peer.say(frames.transfer(0, b"garbage"))
-
-
-def _annotation_unknown(_: Stage, peer: Conversation) -> None:
-    peer.say(frames.attach_sender("q"))
-    peer.say(frames.transfer(0, frames.annotated({"foo": 1})))
-
-
-def _annotation_invalid(_: Stage, peer: Conversation) -> None:
-    peer.say(frames.attach_sender("q"))
-    peer.say(frames.transfer(0, frames.annotated({"rejected": 5}, 0x71)))
-
-
 def _outcome_unknown(_: Stage, peer: Conversation) -> None:
     peer.say(frames.attach_receiver(frames.source("q", outcomes=["foo"])), frames.flow(1, 5))
 
@@ -332,6 +317,20 @@ def _delivery_mode_forced(_: Stage, peer: Conversation) -> None:
 
 def _session_in_use(_: Stage, peer: Conversation) -> None:
     peer.say(frames.begin())
+
+
+def _sent(transfer: bytes) -> Callable[[Stage, Conversation], None]:
+    def play(_: Stage, peer: Conversation) -> None:
+        peer.say(frames.attach_sender("q"))
+        peer.say(transfer)
+
+    return play
+
+
+def _answer_too_large(stage: Stage, _: Conversation) -> None:
+    stage.peers.append(small := Conversation(stage.house, begin=False))
+    small.say(frames.AMQP_HEADER, frames.open_("small", frame_size=512), frames.begin())
+    small.say(frames.attach_sender("q" * 450))
 
 
 LIMITS: dict[str, dict[str, int]] = {
@@ -362,12 +361,15 @@ FAULTS: dict[str, Callable[[Stage, Conversation], None]] = {
     "too-many-nodes": _too_many_nodes,
     "invalid-terminus": _invalid_terminus,
     "idle": _idle,
-    "message-malformed": _message_malformed,
-    "annotation-unknown": _annotation_unknown,
-    "annotation-invalid": _annotation_invalid,
+    "message-malformed": _sent(frames.transfer(0, b"garbage")),
+    "annotation-unknown": _sent(frames.transfer(0, frames.annotated({"foo": 1}))),
+    "annotation-invalid": _sent(frames.transfer(0, frames.annotated({"rejected": 5}, 0x71))),
     "outcome-unknown": _outcome_unknown,
     "delivery-mode-forced": _delivery_mode_forced,
     "session-in-use": _session_in_use,
+    "delivery-tag-too-long": _sent(frames.transfer(0, MESSAGE, tag=b"t" * 33)),
+    "settle-mode-not-agreed": _sent(frames.transfer(0, MESSAGE, rcv=1)),
+    "answer-too-large": _answer_too_large,
 }
 PLAYS: dict[str, Callable[[Facts, TableSet], list[Any]]] = {
     "attach": _attach,

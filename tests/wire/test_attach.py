@@ -96,7 +96,7 @@ def test_O_3_the_answer_to_an_attach_says_what_holds(house: GatewayProcess, node
         target = frames.target(node, capability="queue")
         peer.send(frames.attach_sender(target, 3, "a name", mode, rcv=rcv))
         attached = peer.expect("attach")
-        assert [attached.field(at) for at in (0, 2, 3, 4, 10)] == ["a name", True, mode, 0, 1_000_000]
+        assert [attached.field(at) for at in (0, 2, 3, 4, 10)] == ["a name", True, mode, rcv, 1_000_000]
         assert attached.field(6).value[0] == node
         attached = peer.consumer(frames.source(node, outcomes=["accepted", "released"]), mode=mode, rcv=rcv)
         assert [attached.field(at) for at in (2, 3, 4, 9)] == [False, mode, rcv, 0]

@@ -88,7 +88,9 @@ def test_the_answer_says_what_was_made(
 ) -> None:
     with Peer(house.port, "a container") as peer:
         first = make(peer, direction, NO_LINKS, capability=capability)
-        assert first.startswith("temporary:a container.maker, 20.") and len(first.rpartition(".")[2]) == 32  # 128 bits, hex
+        assert (
+            first.startswith("temporary:a container.maker, 20.") and len(first.rpartition(".")[2]) == 32
+        )  # 128 bits, hex
         properties = frames.lifetime(ULong(NO_LINKS))
         if direction == "publish":
             asked = frames.attach_sender(frames.target(None, True, capability, properties), 21, "other")
@@ -271,7 +273,7 @@ def test_what_a_killed_gateway_has_left_is_gone_with_its_next_start(tmp_path_fac
 
 @pytest.mark.requirement("M-9")
 def test_nobody_makes_a_node_anew_that_ended_with_its_peer(few: GatewayProcess) -> None:
-    """Neither by attaching nor by a message on a link without a target: the answer to who has gone has nowhere to go."""
+    """Neither by attaching nor by a message on a link without a target: who has gone cannot be answered."""
     with Peer(few.port) as asks, Peer(few.port) as answers:
         address = make(asks)
         answers.send(frames.attach_sender(None))

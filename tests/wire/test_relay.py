@@ -259,7 +259,13 @@ def test_a_message_makes_its_node_as_an_attach_would_and_nothing_overtakes(house
             message_to(plain, b"4"),
         )
         said = peer.outcomes(len(numbers))
-        assert [said[number] for number in numbers] == ["accepted", NOT_FOUND, *["accepted"] * 3, *[NOT_FOUND] * 2, "accepted"]
+        assert [said[number] for number in numbers] == [
+            "accepted",
+            NOT_FOUND,
+            *["accepted"] * 3,
+            *[NOT_FOUND] * 2,
+            "accepted",
+        ]
         for handle, address in enumerate((f"topic://{jms}", f"topic://{prefixed}", f"queue://{plain}"), 1):
             reader.consumer(address, handle=handle, name=address)
     assert kept(house, plain, 3) == [message_to(plain, body) for body in (b"1", b"3", b"4")]
@@ -270,7 +276,9 @@ def test_a_transaction_makes_its_nodes(house: GatewayProcess, node: str) -> None
         peer.control()
         relay(peer)
         transaction = peer.declare()
-        numbers = peer.post(transaction, message_to(f"{node}.one"), message_to(f"{node}.two"), message_to(f"{node}.one"))
+        numbers = peer.post(
+            transaction, message_to(f"{node}.one"), message_to(f"{node}.two"), message_to(f"{node}.one")
+        )
         last = peer.number()
         peer.send(frames.discharge(last, transaction))
         assert set(peer.until_told(numbers, last).values()) == {"accepted"}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.gateway_process import GatewayProcess
 from tests.wire import frames
 from tests.wire.peer import Peer
+from transformers.amqp_types import UInt
 
 SHORT = [frames.message(b"%d " % number * (number % 40 + 1)) for number in range(40)]
 LONG = frames.message(bytes(range(256)) * 1000)  # several frames
@@ -67,3 +70,46 @@ def test_what_comes_settled_in_a_run_is_stored(house: GatewayProcess, node: str)
         peer.publish(*SHORT, settled=True)
         peer.consumer(node, credit=40)
         assert [each.payload for each in peer.receive(40)] == SHORT
+
+
+@pytest.mark.requirement("P-4")
+@pytest.mark.parametrize("fields", ["few", "many"])
+@pytest.mark.parametrize("before", [0, 1, 10], ids=["alone", "behind one", "in a run"])
+def test_a_tag_of_more_than_32_octets_ends_its_link_and_no_other(
+    house: GatewayProcess, node: str, before: int, fields: str
+) -> None:
+    """What came before it counts, what comes behind it does not; the session goes on counting."""
+    longest, too_long = b"t" * 32, b"t" * 33
+
+    def transfer(number: int, tag: bytes, handle: int = 0) -> bytes:
+        if fields == "many":
+            return frames.transfer(number, SHORT[0], handle, tag=tag)
+        return frames.frame(frames.TRANSFER, [UInt(handle), UInt(number), tag], SHORT[0])
+
+    with Peer(house.port) as peer:
+        peer.publisher(node)
+        peer.publisher(f"{node}.other", handle=2)
+        numbers = iter(range(100))
+        good = [next(numbers) for _ in range(before)]
+        stream = b"".join(transfer(number, longest) for number in good)
+        stream += transfer(next(numbers), too_long)
+        stream += b"".join(transfer(next(numbers), longest) for _ in range(before))
+        others = [next(numbers) for _ in range(before + 1)]
+        stream += b"".join(transfer(number, longest, 2) for number in others)
+        peer.send(stream)
+        said: dict[int, str | None] = {}
+        condition = ""
+        while len(said) < len(good + others) or not condition:
+            (seen,) = peer.frames(1)
+            if seen.name == "detach":
+                assert seen.field(0) == peer._theirs[0]
+                condition = str(seen.condition)
+            elif seen.name == "disposition":
+                last = seen.field(1) if seen.field(2) is None else seen.field(2)
+                said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
+            else:
+                assert seen.name == "flow", seen
+            if condition and set(said) >= set(others):
+                break
+        assert condition == "amqp:invalid-field"
+        assert set(said) <= {*good, *others} and set(said.values()) == {"accepted"}

@@ -9,16 +9,16 @@ import pytest
 from tests.gateway_process import GatewayProcess
 from tests.wire import frames
 from tests.wire.peer import Peer
-from transformers.amqp_types import AmqpMap, Described, Symbol, UInt
+from transformers.amqp_types import AmqpMap, Described, Symbol
 
 LONG = "n" * 400
 MESSAGE = frames.message()
 SELECTOR = Described(Symbol("apache.org:selector-filter:string"), "a = = '" + "x" * 2_000)
 
 
-def small(house: GatewayProcess) -> Peer:
+def small(house: GatewayProcess, size: int = 512) -> Peer:
     peer = Peer(house.port, begin=False)
-    peer.send(frames.AMQP_HEADER, frames.frame(frames.OPEN, ["small", "host", UInt(512)]), frames.begin())
+    peer.send(frames.AMQP_HEADER, frames.open_(peer.container, frame_size=size), frames.begin())
     peer.expect("open")
     peer.expect("begin")
     return peer
@@ -77,3 +77,56 @@ def test_large_events_come_in_frames_that_fit(house: GatewayProcess, node: str) 
         peer.consumer(frames.source(node, default=frames.state("released")), credit=1)
         assert peer.receive(1)[0].payload == payload
         assert max(sizes(peer.raw)) <= 512
+
+
+FILTER = Described(SELECTOR.descriptor, "a = '" + "x" * 450 + "'")
+WIDE = frames.source("any.small", filters=AmqpMap([(Symbol("a"), FILTER)]))
+
+
+@pytest.mark.requirement("O-1", "P-1")
+@pytest.mark.parametrize(
+    "attach",
+    [frames.attach_receiver(WIDE), frames.attach_sender("any." + LONG, name="l" * 100)],
+    ids=["filter", "name"],
+)
+def test_an_attach_whose_answer_does_not_fit_is_refused_in_frames_that_do(house: GatewayProcess, attach: bytes) -> None:
+    """And the session goes on."""
+    with small(house) as peer, Peer(house.port) as other:
+        other.publisher("any.small")
+        other.publisher("any." + LONG, handle=1)
+        peer.send(attach)
+        assert peer.refused() == "amqp:frame-size-too-small"
+        peer.send(frames.attach_sender("any.small", 5, "fits"))
+        attached = peer.expect("attach")
+        assert (attached.field(0), attached.field(6) is not None) == ("fits", True)
+        assert max(sizes(peer.raw)) <= 512
+
+
+@pytest.mark.requirement("P-4")
+@pytest.mark.parametrize("address", ["any.small", "nobody"])
+def test_a_link_name_that_no_answer_has_room_for_ends_its_session(house: GatewayProcess, address: str) -> None:
+    with small(house) as peer:
+        peer.send(frames.begin(channel=1))
+        peer.expect("begin")
+        peer.send(frames.attach_sender(address, name="l" * 600))
+        assert peer.expect("end").condition == "amqp:frame-size-too-small"
+        peer.send(frames.attach_sender("any.small", 5, "fits", channel=1))
+        assert peer.expect("attach").field(0) == "fits"
+        assert max(sizes(peer.raw)) <= 512
+
+
+@pytest.mark.requirement("O-3")
+@pytest.mark.parametrize("size", [0, 1, 100, 511])
+def test_a_max_frame_size_below_the_least_there_is_counts_as_the_least(
+    house: GatewayProcess, node: str, size: int
+) -> None:
+    """Every peer takes frames of 512 octets (2.7.1). Nothing is remarked on stderr."""
+    payload = frames.message(b"x" * 5_000)
+    noise = house.log()
+    with Peer(house.port) as other:
+        other.stored(node, payload)
+    with small(house, size) as peer:
+        peer.consumer(node, credit=1)
+        assert peer.receive(1)[0].payload == payload
+        assert 500 < max(sizes(peer.raw)) <= 512
+    assert house.log() == noise

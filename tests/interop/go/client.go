@@ -6,6 +6,7 @@
 //	client select   HOST:PORT QUEUE COUNT          takes some by a selector, then the others
 //	client large    HOST:PORT QUEUE MEBIBYTES      one message of that size there and back
 //	client durable  HOST:PORT TOPIC                leaves a durable subscription and comes back to it
+//	client drain    HOST:PORT QUEUE                takes credit back, twice, and goes on; then settles as a second
 //
 // The body of message i is `message i`, its property `number` i. Prints one line; exit 0 when all is as it should be.
 package main
@@ -25,6 +26,7 @@ import (
 
 var scenarios = map[string]func(context.Context, *amqp.Session, string, int) (string, error){
 	"send": send, "receive": receive, "outcomes": outcomes, "select": selecting, "large": large,
+	"drain": drain,
 }
 
 func main() {
@@ -188,6 +190,41 @@ func selecting(ctx context.Context, session *amqp.Session, queue string, count i
 		}
 	}
 	return "selected, and the rest", rest.Close(ctx)
+}
+
+// drain takes back credit that nothing used, and what it then publishes is settled by itself before the receiver.
+func drain(ctx context.Context, session *amqp.Session, queue string, _ int) (string, error) {
+	receiver, err := session.NewReceiver(ctx, queue, &amqp.ReceiverOptions{Credit: -1})
+	if err != nil {
+		return "", err
+	}
+	for i := 0; i < 2; i++ {
+		if err := receiver.IssueCredit(5); err != nil {
+			return "", err
+		}
+		if err := receiver.DrainCredit(ctx, nil); err != nil {
+			return "", fmt.Errorf("drain %d: %w", i, err)
+		}
+	}
+	second := &amqp.SenderOptions{RequestedReceiverSettleMode: amqp.ReceiverSettleModeSecond.Ptr()}
+	sender, err := session.NewSender(ctx, queue, second)
+	if err != nil {
+		return "", err
+	}
+	for i := 0; i < 3; i++ {
+		if err := sender.Send(ctx, message(i), nil); err != nil {
+			return "", err
+		}
+	}
+	if err := receiver.IssueCredit(3); err != nil {
+		return "", err
+	}
+	for i := 0; i < 3; i++ {
+		if _, err := taken(ctx, receiver, i, receiver.AcceptMessage); err != nil {
+			return "", err
+		}
+	}
+	return "drained twice, then 3", receiver.Close(ctx)
 }
 
 func large(ctx context.Context, session *amqp.Session, queue string, mebibytes int) (string, error) {

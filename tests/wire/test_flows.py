@@ -1,0 +1,143 @@
+"""Flows that ask for an answer: `echo`, and drains whatever credit they come with."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gateway_process import GatewayProcess
+from tests.wire import frames
+from tests.wire.frames import Seen
+from tests.wire.peer import Peer
+
+ONE, TWO = frames.message(b"one"), frames.message(b"two")
+NEXT_IN, NEXT_OUT, HANDLE, COUNT, CREDIT, DRAIN = 0, 2, 4, 5, 6, 8
+
+
+def flow_of(peer: Peer) -> Seen:
+    """The next flow; nothing else comes before."""
+    (seen,) = peer.frames(1)
+    assert seen.name == "flow", seen
+    return seen
+
+
+def said(flow: Seen) -> tuple[object, ...]:
+    """Handle, delivery-count, link-credit, drain."""
+    return (*(flow.field(at) or 0 for at in (HANDLE, COUNT, CREDIT)), flow.field(DRAIN) is True)
+
+
+@pytest.mark.requirement("U-5")
+def test_U_5_an_echo_is_answered_with_where_the_link_that_sends_stands(house: GatewayProcess, node: str) -> None:
+    """And the session's numbers are those that its transfers count on."""
+    with Peer(house.port) as peer:
+        peer.stored(node, ONE)
+        peer.publisher(node, handle=3)
+        attached = peer.consumer(node)
+        peer.send(frames.flow(1, 0, echo=True))
+        first = flow_of(peer)
+        assert said(first) == (attached.field(1), 0, 0, False)
+        peer.credit(3)
+        peer.receive(1)
+        peer.send(frames.flow(1, 2, 1, echo=True))
+        second = flow_of(peer)
+        assert said(second) == (attached.field(1), 1, 2, False)
+        assert second.field(NEXT_OUT) == first.field(NEXT_OUT) + 1
+        peer.publish(TWO, handle=3)
+        assert peer.expect("disposition").state == "accepted"
+        peer.receive(1)
+        peer.send(frames.flow(1, 1, 2, echo=True))
+        third = flow_of(peer)
+        assert said(third) == (attached.field(1), 2, 1, False)
+        assert third.field(NEXT_OUT) == first.field(NEXT_OUT) + 2
+        assert third.field(NEXT_IN) == first.field(NEXT_IN) + 1
+
+
+@pytest.mark.requirement("U-5")
+def test_U_5_an_echo_is_answered_with_where_the_link_that_receives_stands(house: GatewayProcess, node: str) -> None:
+    with Peer(house.port) as peer:
+        credit = peer.publisher(node)
+        peer.publish(ONE, TWO)
+        assert set(peer.outcomes(2).values()) == {"accepted"}
+        peer.send(frames.flow(0, credit - 2, 2, echo=True))
+        flow = flow_of(peer)
+        assert said(flow) == (peer._theirs[0], 2, credit - 2, False)
+        assert flow.field(NEXT_IN) == 2
+        peer.publish(ONE)
+        assert set(peer.outcomes(1).values()) == {"accepted"}
+
+
+@pytest.mark.requirement("U-5")
+def test_U_5_an_echo_of_a_session_is_answered_for_the_session(house: GatewayProcess, node: str) -> None:
+    with Peer(house.port) as peer:
+        peer.publisher(node)
+        peer.publish(ONE)
+        assert set(peer.outcomes(1).values()) == {"accepted"}
+        peer.send(frames.session_window(0, 1_000_000, echo=True))
+        flow = flow_of(peer)
+        assert (flow.field(NEXT_IN), flow.field(HANDLE), flow.field(CREDIT)) == (1, None, None)
+        peer.send(frames.session_window(0, 1_000_000))
+        peer.publish(ONE)
+        assert set(peer.outcomes(1).values()) == {"accepted"}
+        assert "flow" not in [seen.name for seen in peer.seen], "only what asks is answered"
+
+
+@pytest.mark.requirement("U-4")
+def test_U_4_a_drain_that_takes_the_credit_away_is_answered(house: GatewayProcess, node: str) -> None:
+    """go-amqp's DrainCredit; the link goes on."""
+    with Peer(house.port) as peer:
+        attached = peer.consumer(node, credit=5)
+        for _ in range(2):
+            peer.credit(0, drain=True)
+            assert said(flow_of(peer)) == (attached.field(1), 0, 0, True)
+        peer.stored(node, ONE, TWO)
+        peer.nothing(0.1)
+        peer.credit(1)
+        assert [seen.payload for seen in peer.receive(1)] == [ONE]
+        peer.credit(0, drain=True)
+        assert said(flow_of(peer)) == (attached.field(1), 1, 0, True)
+        peer.credit(3, drain=True)
+        assert [seen.payload for seen in peer.receive(1)] == [TWO]
+        assert said(flow_of(peer)) == (attached.field(1), 4, 0, True)
+        peer._sent[1] = 4
+        peer.credit(0, drain=True)
+        assert said(flow_of(peer)) == (attached.field(1), 4, 0, True)
+
+
+@pytest.mark.requirement("U-4")
+def test_U_4_a_drain_is_answered_though_events_take_all_of_the_credit(house: GatewayProcess, node: str) -> None:
+    with Peer(house.port) as peer:
+        peer.stored(node, ONE, TWO)
+        attached = peer.consumer(node)
+        peer.credit(2, drain=True)
+        assert [seen.payload for seen in peer.receive(2)] == [ONE, TWO]
+        assert said(flow_of(peer)) == (attached.field(1), 2, 0, True)
+        peer.nothing(0.05)
+        assert not peer.seen, "once"
+
+
+@pytest.mark.requirement("U-4", "U-5")
+def test_what_is_asked_together_with_the_attach_is_answered_behind_its_answer(house: GatewayProcess, node: str) -> None:
+    with Peer(house.port) as peer:
+        peer.stored(node, ONE)
+        peer.send(frames.attach_receiver(node), frames.flow(1, 0, drain=True))
+        attached = peer.frames(1)[0]
+        assert said(flow_of(peer)) == (attached.field(1), 0, 0, True)
+        peer.send(frames.attach_receiver(node, 2, "other"), frames.flow(2, 0, echo=True), frames.detach(2))
+        names = [seen.name for seen in peer.frames(2)]
+        assert names[0] == "attach" and "detach" in (names[1], *(seen.name for seen in peer.seen))
+
+
+@pytest.mark.requirement("U-4")
+def test_U_4_where_the_session_has_no_room_a_drain_is_answered_behind_what_it_waits_for(
+    house: GatewayProcess, node: str
+) -> None:
+    with Peer(house.port) as peer:
+        peer.stored(node, ONE, TWO)
+        attached = peer.consumer(node)
+        peer.send(frames.flow(1, 2, window=0))
+        peer.nothing(0.1)
+        peer.send(frames.flow(1, 2, drain=True, window=0))
+        peer.nothing(0.1)
+        assert not peer.seen, "both events are on their way"
+        peer.send(frames.session_window(0, 10))
+        assert [seen.payload for seen in peer.receive(2)] == [ONE, TWO]
+        assert said(flow_of(peer)) == (attached.field(1), 2, 0, True)
