@@ -5,36 +5,32 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import StartGateway
+from tests.gateway_process import GatewayProcess
 from tests.interop.clients import jms
 
-REALMS = ["embedded", "kafka"]
 ME = "interop-client"
 
 
-@pytest.mark.parametrize("realm", REALMS)
-def test_shared_consumers_share_durable_or_not_of_one_client_or_of_all(gateway: StartGateway, realm: str) -> None:
-    served = gateway(realm)
-    url = f"amqp://{served.address}"
-    jms("durable", url, "news", "0", "0", ME, "another")  # makes the topic
+def test_shared_consumers_share_durable_or_not_of_one_client_or_of_all(house: GatewayProcess) -> None:
+    url = f"amqp://{house.address}"
+    jms("durable", url, "shared-news", "0", "0", ME, "another")  # makes the topic
     for at, how in enumerate(("durable", "volatile")):
         for client in (ME, "-"):
-            assert jms("share", url, "news", "0", "90", how, client, f"s{at}") == "shared 90 by 3"
-    held = served.command("durable", "list", "news")
+            assert jms("share", url, "shared-news", "0", "90", how, client, f"s{at}") == "shared 90 by 3"
+    held = house.command("durable", "list", "shared-news")
     assert [f"{ME}:s0" in held, " :s0 " in held, "volatile" in held] == [True, True, False]
     assert jms("unsubscribe", url, ME, "s0") == "unsubscribed"
     assert jms("unsubscribe-global", url, "s0") == "unsubscribed"
-    held = served.command("durable", "list", "news")
+    held = house.command("durable", "list", "shared-news")
     assert [f"{ME}:s0" in held, " :s0 " in held, f"{ME}:another" in held] == [False, False, True]
 
 
-@pytest.mark.parametrize("realm", REALMS)
-def test_a_durable_has_one_consumer_until_it_is_unsubscribed(gateway: StartGateway, realm: str) -> None:
-    url = f"amqp://{gateway(realm).address}"
-    jms("durable", url, "news", "0", "0", ME, "mine")
-    assert jms("second", url, "news", ME, "mine") == "amqp:not-allowed amqp:not-allowed"
-    jms("publish", url, "news", "0", "10")
+def test_a_durable_has_one_consumer_until_it_is_unsubscribed(house: GatewayProcess) -> None:
+    url = f"amqp://{house.address}"
+    jms("durable", url, "own-news", "0", "0", ME, "mine")
+    assert jms("second", url, "own-news", ME, "mine") == "amqp:not-allowed amqp:not-allowed"
+    jms("publish", url, "own-news", "0", "10")
     assert jms("unsubscribe", url, ME, "mine") == "unsubscribed"
     with pytest.raises(RuntimeError, match=r"does not exist|not-found"):
         jms("unsubscribe", url, ME, "mine")
-    assert jms("none-left", url, "news", ME, "mine") == "none left", "it begins anew"
+    assert jms("none-left", url, "own-news", ME, "mine") == "none left", "it begins anew"

@@ -1,5 +1,5 @@
 """The walk of docs/how-to/migrate-a-jms-application.md, really done: a Spring JMS application and what its queue holds
-leave Artemis for the gateway, and reconciliation finds nothing lost."""
+leave Artemis for the gateway, on either realm, and reconciliation finds nothing lost."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from tests.interop.clients import spring, waiting
 BACKLOG, LATER = 200, 50
 
 
-@pytest.fixture
-def artemis(tmp_path: Path) -> Iterator[Artemis]:
-    broker = start_artemis(tmp_path / "artemis")
+@pytest.fixture(scope="module")
+def artemis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Artemis]:
+    broker = start_artemis(tmp_path_factory.mktemp("artemis") / "broker")
     yield broker
     broker.stop()
 
 
 @pytest.mark.timeout(600)
-def test_an_application_and_its_backlog_leave_artemis(gateway: StartGateway, artemis: Artemis, tmp_path: Path) -> None:
-    served = gateway("embedded")
+@pytest.mark.parametrize("realm", ["embedded", "kafka"])
+def test_an_application_and_its_backlog_leave_artemis(
+    gateway: StartGateway, artemis: Artemis, tmp_path: Path, realm: str
+) -> None:
+    served = gateway(realm)
     for queue in ("orders", "invoices"):
         served.command("node", "create", queue, "--kind", "queue")
     old, new = f"amqp://{artemis.address}", f"failover:(amqp://{served.address})"

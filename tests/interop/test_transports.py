@@ -1,15 +1,18 @@
-"""Foreign clients by TLS and WebSocket: rhea by each, Qpid JMS by TLS with a certificate instead of a password."""
+"""Foreign clients by TLS and WebSocket, on both realms: rhea by each, Qpid JMS by TLS with a certificate instead of a
+password."""
 
 from __future__ import annotations
 
 import subprocess
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.certificates import Authority, openssl
-from tests.gateway_process import GatewayProcess, embedded_realm, make_gateway
+from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, make_gateway
 from tests.interop.clients import jms, rhea
 
 COUNT = 40
@@ -18,7 +21,7 @@ COUNT = 40
 class World:
     """A gateway with every kind of listener."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, realm: dict[str, Any]) -> None:
         self.authority = Authority(directory / "ours")
         server = self.authority.sign("server", "/CN=localhost", "IP:127.0.0.1")
         feed = self.authority.sign("feed", "/CN=feed")
@@ -33,7 +36,7 @@ class World:
         files = {"certificate": server.certificate, "key": server.key, "client_ca": self.authority.certificate}
         self.house: GatewayProcess = make_gateway(
             directory,
-            embedded_realm(directory),
+            realm,
             tls={name: str(path) for name, path in files.items()},
             security={"sasl": ["EXTERNAL", "ANONYMOUS"], "users": "users.yaml"},
         )
@@ -41,9 +44,14 @@ class World:
         self.house.start()
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    world = World(tmp_path_factory.mktemp("transports"))
+@pytest.fixture(scope="module", params=["embedded", "kafka"])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    directory = tmp_path_factory.mktemp("transports")
+    if request.param == "kafka":
+        realm = kafka_realm(request.getfixturevalue("kafka_bootstrap"), f"t{uuid.uuid4().hex[:8]}")
+    else:
+        realm = embedded_realm(directory)
+    world = World(directory, realm)
     yield world
     assert world.house.stop() == 0, world.house.log()
     assert "Traceback" not in world.house.log(), world.house.log()
