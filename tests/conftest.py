@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,10 @@ from tests.broker import start_broker
 from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, start_gateway
 
 StartGateway = Callable[..., GatewayProcess]
+
+# Hundreds of processes are started: each would compile all modules, a second of processor time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parent.parent / ".cache" / "bytecode")
 
 # A busy machine says nothing about a test: one example has taken a minute on one.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
