@@ -112,10 +112,10 @@ class Peer:
         return list(numbers)
 
     def outcomes(self, count: int, deadline_s: float = 20.0) -> dict[int, str | None]:
-        """What the gateway said of so many deliveries of ours, by delivery-id; each was settled."""
+        """What the gateway said of so many deliveries, by delivery-id; each was settled."""
         said: dict[int, str | None] = {}
         while len(said) < count:
-            seen = self._next("disposition", lambda one: one.field(0) is True, deadline_s)
+            seen = self._next("disposition", lambda _: True, deadline_s)
             assert seen.field(3) is True, seen
             last = seen.field(1) if seen.field(2) is None else seen.field(2)
             said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
