@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway import connection as connection_room
+from gateway.facts import Detached
 from tests.fuzz.__main__ import fuzz_engine
 from tests.fuzz.ground import Ground, Wrong, listen_to_logs
 from tests.fuzz.shrinking import smaller
@@ -41,12 +43,11 @@ def test_a_case_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_seen_and_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug: a publisher's detach brings its turn down."""
-    from gateway.connection import Connection
 
-    def broken(self: Connection, fact: object) -> None:
+    def broken(connection: object, fact: object) -> None:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr(Connection, "_on_detached", broken)
+    monkeypatch.setitem(connection_room._ON, Detached, broken)
     listen_to_logs()
     talk = [frames.attach_sender("q"), frames.transfer(0, frames.message()), frames.detach(0), frames.close()]
     case = Case("plain", [Step(1, "send", HELLO), Step(0, "send", HELLO + b"".join(talk))])
