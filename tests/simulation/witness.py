@@ -143,7 +143,9 @@ class Witness:
         transaction = None
         if request.descriptor == _DISCHARGE and not link.gone:
             transaction = session.transaction
-            if transaction is not None and transaction.identity == request.value[0]:
+            if transaction is not None and transaction.identity != request.value[0]:
+                transaction = None
+            if transaction is not None:
                 session.transaction = None
                 transaction.asked = "rollback" if request.value[1:2] == [True] else "commit"
                 for publish in transaction.posted:
@@ -257,8 +259,8 @@ class Witness:
                     self._sight.told(publish, state)
             return
         for given in _heard(_range(session.given, frame)):
-            if given.transaction is not None and given.stated is None and state == given.inside:
-                given.stated = state  # its transaction was committed, and there is no control link to say so
+            if given.transaction is not None and given.stated is None and state == given.inside.partition("-")[0]:
+                given.stated = given.inside  # its transaction was committed, and there is no control link to say so
             given.told.append(state)
             self._sight.echoed(given, state)
 

@@ -86,7 +86,8 @@ class EveryDeliveryHasOneOutcome(Checker):
         self.require(one.eid == record.eid, f"event {one.eid} was given on {one.link}, recorded is {record}")
         said = one.told[0].split(":")[0] if one.told else None
         self.require(said in (None, record.group["outcome"]), f"event {one.eid} was told {said}, recorded is {record}")
-        if one.link.conflict:
+        unheard = one.link.shut and not one.told and record.group["cause"] == "lost"  # stated in that burst, too
+        if one.link.conflict or unheard:
             return  # what came behind a contradiction, in the same bytes, was not listened to
         cause = ("sent-settled",) if one.settled else _CAUSES.get(one.stated, ("disposition",))
         if one.transaction is not None and one.stated is None:
