@@ -124,7 +124,8 @@ public final class Asking {
         break;
       }
     }
-    refused(producer, session.createQueue("there is no such queue"), session);
+    // Any other name makes its queue here, a temporary one never.
+    refused(producer, session.createQueue("temporary:of-nobody"), session);
     producer.send(session.createQueue(name), session.createTextMessage("the producer goes on"));
     MessageConsumer consumer = session.createConsumer(session.createQueue(name));
     check(consumer.receive(RECEIVE_MS) != null, "what was sent in the end has not come");
