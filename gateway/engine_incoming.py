@@ -1,7 +1,6 @@
 """A link on which the peer publishes, inside the fence: its deliveries, and who settles them first.
 
-May import: `cproton`, `gateway.dynamic_nodes`, `gateway.engine_links`, `gateway.engine_output`,
-`gateway.engine_states`, `gateway.frames`, `gateway.sources`.
+May import: `cproton`, `gateway.engine_links`, `gateway.engine_output`, `gateway.engine_states`, `gateway.frames`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from typing import Any
 
 from cproton import lib
 
-from gateway.dynamic_nodes import MadeNode
 from gateway.engine_links import Link, delivery
 from gateway.engine_output import Output
 from gateway.engine_states import (
@@ -22,7 +20,6 @@ from gateway.engine_states import (
     transactional_state,
 )
 from gateway.frames import Frame
-from gateway.sources import HeldSource
 
 
 class Incoming(Link):
@@ -38,19 +35,8 @@ class Incoming(Link):
     def __init__(self, pointer: Any, attach: Frame, session: int, output: Output) -> None:
         super().__init__(pointer, attach, session, output)
         self.arrived: list[int] = []  # pointers of deliveries that have no seq yet, in order
-        self.settles_second = False  # its publisher settles a delivery, and only then do we
         self._told: set[int] = set()  # pointers of those that have their outcome, and wait for that
         self._first: set[int] = set()  # pointers of those whose transfers asked for the other way
-
-    def confirm(
-        self,
-        capabilities: Sequence[str] | None = None,
-        held: HeldSource | None = None,
-        mode: str | None = None,
-        made: MadeNode | None = None,
-    ) -> None:
-        super().confirm(capabilities, held, mode, made)
-        self.settles_second = self.receiver_settle_mode == "second" and capabilities is None
 
     @property
     def credit(self) -> int:

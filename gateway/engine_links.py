@@ -80,6 +80,7 @@ class Link:
         self.session = session
         self.name: str = str(attach.field(_ATTACH_NAME))
         self.alive = True
+        self.settles_second = False  # agreed: the sender settles a delivery, and only then does the receiver
         self.owner: Any = None  # the session's link object
         self._deliveries: dict[int, int] = {}  # seq -> pointer, what is still to be settled by us
 
@@ -119,8 +120,9 @@ class Link:
         if made is not None:
             write_made(lib.pn_link_source(pointer) if self.sends else lib.pn_link_target(pointer), made)
         lib.pn_link_set_snd_settle_mode(pointer, lib.pn_link_remote_snd_settle_mode(pointer))
-        second = self.receiver_settle_mode == "second" and capabilities is None  # a coordinator settles by itself
-        lib.pn_link_set_rcv_settle_mode(pointer, lib.PN_RCV_SECOND if second else lib.PN_RCV_FIRST)
+        # A coordinator settles by itself.
+        self.settles_second = self.receiver_settle_mode == "second" and capabilities is None
+        lib.pn_link_set_rcv_settle_mode(pointer, lib.PN_RCV_SECOND if self.settles_second else lib.PN_RCV_FIRST)
         lib.pn_link_open(pointer)
         self.written = self._output.flush_attach(written_default_outcome(self.attach) if self.sends else None)
 

@@ -121,6 +121,15 @@ class Peer:
             said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
         return said
 
+    def told(self, count: int) -> dict[int, tuple[str | None, bool]]:
+        """What was said of so many deliveries, and whether they were settled."""
+        said: dict[int, tuple[str | None, bool]] = {}
+        while len(said) < count:
+            seen = self.expect("disposition")
+            last = seen.field(1) if seen.field(2) is None else seen.field(2)
+            said.update(dict.fromkeys(range(seen.field(1), last + 1), (seen.state, seen.field(3) is True)))
+        return said
+
     def stored(self, address: str, *payloads: bytes, kind: str = "queue") -> None:
         """Publish by a connection for the purpose; all is accepted."""
         with Peer(self.port) as other:
@@ -165,6 +174,14 @@ class Peer:
             messages.append(Seen(seen.channel, seen.name, seen.fields, payload))
         self._sent[handle] += count
         return messages
+
+    def there(self, address: str, count: int) -> list[Seen]:
+        """What another connection gets of a queue: exactly so much."""
+        with Peer(self.port) as other:
+            other.consumer(address, credit=count + 5)
+            found = other.receive(count)
+            other.nothing(0.1)
+            return found
 
     def settle(self, numbers: Sequence[int], state: Described | None, settled: bool = True) -> None:
         self.send(*(frames.disposition(number, number, state, settled) for number in numbers))

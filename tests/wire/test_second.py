@@ -6,7 +6,6 @@ import pytest
 
 from tests.gateway_process import GatewayProcess
 from tests.wire import frames
-from tests.wire.frames import Seen
 from tests.wire.peer import Peer
 from tests.wire.transacting import Transacting
 
@@ -15,26 +14,8 @@ SECOND = 1
 ACCEPTED = frames.state("accepted")
 
 
-def told(peer: Peer, count: int) -> dict[int, tuple[str | None, bool]]:
-    """What was said of so many deliveries, and whether it was settled."""
-    said: dict[int, tuple[str | None, bool]] = {}
-    while len(said) < count:
-        seen = peer.expect("disposition")
-        last = seen.field(1) if seen.field(2) is None else seen.field(2)
-        said.update(dict.fromkeys(range(seen.field(1), last + 1), (seen.state, seen.field(3) is True)))
-    return said
-
-
 def settle(peer: Peer, numbers: list[int]) -> None:
     peer.send(frames.disposition(numbers[0], numbers[-1], ACCEPTED, sender=True))
-
-
-def queued(peer: Peer, node: str, count: int) -> list[Seen]:
-    with Peer(peer.port) as other:
-        other.consumer(node, credit=count + 1)
-        found = other.receive(count)
-        other.nothing(0.1)
-    return found
 
 
 @pytest.mark.requirement("X-3")
@@ -47,19 +28,19 @@ def test_X_3_an_outcome_is_settled_when_its_publisher_has_settled(
         with Peer(gateway.port) as peer:
             peer.publisher(node, mode=0, rcv=SECOND)
             numbers = peer.publish(*[MESSAGE] * count)
-            assert told(peer, count) == dict.fromkeys(numbers, ("accepted", False))
+            assert peer.told(count) == dict.fromkeys(numbers, ("accepted", False))
             peer.nothing(0.05)
             settle(peer, numbers)
             peer.nothing(0.05)
             numbers = peer.publish(MESSAGE, b"", MESSAGE)
             rejected = "rejected:amqp:precondition-failed"
-            assert told(peer, 3) == {
+            assert peer.told(3) == {
                 numbers[0]: ("accepted", False),
                 numbers[1]: (rejected, False),
                 numbers[2]: ("accepted", False),
             }
             settle(peer, numbers)
-            assert len(queued(peer, node, count + 2)) == count + 2
+            assert len(peer.there(node, count + 2)) == count + 2
 
 
 @pytest.mark.requirement("X-3")
@@ -67,14 +48,14 @@ def test_who_never_settles_is_given_no_more_credit_and_who_does_goes_on(small: G
     with Peer(small.port) as peer:
         credit = peer.publisher(node, mode=0, rcv=SECOND)
         numbers = peer.publish(*[MESSAGE] * credit)
-        assert told(peer, credit) == dict.fromkeys(numbers, ("accepted", False))
+        assert peer.told(credit) == dict.fromkeys(numbers, ("accepted", False))
         peer.nothing(0.1)
         assert not peer.seen, "no credit"
         for _ in range(20):
             settle(peer, numbers)
             assert int(peer.expect("flow").field(6)) == credit
             numbers = peer.publish(*[MESSAGE] * credit)
-            assert told(peer, credit) == dict.fromkeys(numbers, ("accepted", False))
+            assert peer.told(credit) == dict.fromkeys(numbers, ("accepted", False))
 
 
 def test_a_publisher_may_settle_before_it_has_heard_the_outcome(house: GatewayProcess, node: str) -> None:
@@ -83,10 +64,10 @@ def test_a_publisher_may_settle_before_it_has_heard_the_outcome(house: GatewayPr
         peer.publisher(node, mode=2, rcv=SECOND)
         peer.send(frames.transfer(0, MESSAGE), frames.disposition(0, 0, None, sender=True))
         peer.send(frames.transfer(1, MESSAGE, settled=True), frames.transfer(2, MESSAGE))
-        assert told(peer, 1) == {2: ("accepted", False)}
+        assert peer.told(1) == {2: ("accepted", False)}
         settle(peer, [2])
         peer.nothing(0.05)
-        assert len(queued(peer, node, 3)) == 3
+        assert len(peer.there(node, 3)) == 3
 
 
 def test_one_transfer_may_ask_for_the_receiver_to_settle_first_but_not_the_other_way_round(
@@ -95,10 +76,10 @@ def test_one_transfer_may_ask_for_the_receiver_to_settle_first_but_not_the_other
     with Peer(house.port) as peer:
         peer.publisher(node, rcv=SECOND)
         peer.send(frames.transfer(0, MESSAGE, rcv=0), frames.transfer(1, MESSAGE, rcv=SECOND))
-        assert told(peer, 2) == {0: ("accepted", True), 1: ("accepted", False)}
+        assert peer.told(2) == {0: ("accepted", True), 1: ("accepted", False)}
         peer.publisher(node, handle=1)
         peer.send(frames.transfer(2, MESSAGE, 1))
-        assert told(peer, 1) == {2: ("accepted", True)}
+        assert peer.told(1) == {2: ("accepted", True)}
         peer.send(frames.transfer(3, MESSAGE, 1, rcv=SECOND))
         assert peer.detached(1) == "amqp:invalid-field"
 
@@ -113,7 +94,7 @@ def test_a_relay_settles_second_too_and_its_links_share_the_credit(small: Gatewa
         addresses = [f"{node}.one", "nobody"]
         messages = [frames.message_to(addresses[number % 2]) for number in range(credit)]
         numbers = peer.publish(*messages)
-        said = told(peer, credit)
+        said = peer.told(credit)
         assert {settled for _, settled in said.values()} == {False}
         assert [said[number][0] for number in numbers[:2]] == ["accepted", "rejected:amqp:not-found"]
         settle(peer, numbers)
@@ -134,4 +115,4 @@ def test_what_is_posted_is_settled_by_its_publisher_when_it_has_been_discharged(
         peer.send(frames.discharge(last, transaction))
         assert peer.told(3) == {last: ("accepted", True), **dict.fromkeys(numbers, ("accepted", False))}
         settle(peer, numbers)
-        assert len(queued(peer, node, 2)) == 2
+        assert len(peer.there(node, 2)) == 2

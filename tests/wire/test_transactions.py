@@ -9,7 +9,6 @@ import pytest
 from tests.gateway_process import GatewayProcess
 from tests.wire import frames
 from tests.wire.conftest import serve
-from tests.wire.frames import Seen
 from tests.wire.peer import Peer
 from tests.wire.transacting import CONTROL, Transacting, request
 from transformers.amqp_types import Symbol, decode
@@ -27,15 +26,6 @@ def either(request: pytest.FixtureRequest, house: GatewayProcess, documented: Ga
 def peer(either: GatewayProcess) -> Iterator[Transacting]:
     with Transacting(either.port) as made:
         yield made
-
-
-def there(peer: Peer, node: str, count: int) -> list[Seen]:
-    """What another connection gets of a queue: exactly so much."""
-    with Peer(peer.port) as other:
-        other.consumer(node, credit=count + 5)
-        found = other.receive(count)
-        other.nothing(0.1)
-        return found
 
 
 # -- the control link
@@ -102,7 +92,7 @@ def test_W_21_descriptors_may_be_symbolic(peer: Transacting, node: str) -> None:
     number = peer.number()
     peer.send(frames.request(number, request(Symbol("amqp:discharge:list"), [transaction, False])))
     assert peer.told(2)[number] == ("accepted", True)
-    assert len(there(peer, node, 1)) == 1
+    assert len(peer.there(node, 1)) == 1
 
 
 @pytest.mark.requirement("W-12")
@@ -152,10 +142,10 @@ def test_P_A6_T_P1_W_5_W_8_W_9_what_is_posted_is_there_when_it_is_discharged(pee
     transaction = peer.begun()
     posted = peer.post(transaction, ONE, TWO)
     assert peer.told(2) == dict.fromkeys(posted, ("transactional accepted", False))
-    there(peer, node, 0)
+    peer.there(node, 0)
     assert peer.discharge(transaction) == "accepted", "before what it held is settled"
     assert peer.told(2) == dict.fromkeys(posted, ("accepted", True))
-    assert [event.payload for event in there(peer, node, 2)] == [ONE, TWO]
+    assert [event.payload for event in peer.there(node, 2)] == [ONE, TWO]
 
 
 @pytest.mark.requirement("W-7", "W-14")
@@ -166,7 +156,7 @@ def test_W_7_W_14_what_is_rolled_back_never_was(peer: Transacting, node: str) ->
     peer.told(2)
     assert peer.discharge(transaction, fail=True) == "accepted"
     assert peer.told(2) == dict.fromkeys(posted, ("released", True))
-    there(peer, node, 0)
+    peer.there(node, 0)
     transaction = peer.declare()
     more = 0
     while more < credit:  # the credit was not rolled back, and did not run out either
@@ -183,7 +173,7 @@ def test_a_presettled_message_is_part_of_it_and_told_nothing(peer: Transacting, 
     peer.nothing(0.1)
     assert peer.discharge(transaction) == "accepted"
     peer.nothing(0.1)
-    assert len(there(peer, node, 1)) == 1
+    assert len(peer.there(node, 1)) == 1
 
 
 def test_1_3_I_a_presettled_message_that_cannot_be_makes_the_discharge_fail(peer: Transacting, node: str) -> None:
@@ -194,7 +184,7 @@ def test_1_3_I_a_presettled_message_that_cannot_be_makes_the_discharge_fail(peer
     peer.post(transaction, b"", settled=True)
     assert peer.discharge(transaction) == "rejected:amqp:transaction:rollback"
     assert peer.told(1) == {posted[0]: ("released", True)}
-    there(peer, node, 0)
+    peer.there(node, 0)
     transaction = peer.declare()
     peer.post(transaction, b"", settled=True)
     assert peer.discharge(transaction, fail=True) == "accepted"
@@ -211,7 +201,7 @@ def test_P_A2_W_4_what_yields_no_event_is_rejected_inside_and_settled_at_the_end
     }
     assert peer.discharge(transaction) == "accepted"
     assert peer.told(2) == {bad: ("rejected:amqp:precondition-failed", True), good: ("accepted", True)}
-    assert len(there(peer, node, 1)) == 1
+    assert len(peer.there(node, 1)) == 1
 
 
 @pytest.mark.requirement("W-18")
@@ -222,7 +212,7 @@ def test_W_18_a_message_for_a_transaction_that_is_not_there(peer: Transacting, n
     assert peer.outcomes(1) == {number: "rejected:amqp:transaction:unknown-id"}
     peer.post(b"nobody's", ONE, settled=True)
     assert peer.detached(0) == "amqp:transaction:unknown-id"
-    there(peer, node, 0)
+    peer.there(node, 0)
 
 
 def test_the_order_of_a_link_holds_across_its_transaction(peer: Transacting, node: str) -> None:
@@ -241,7 +231,7 @@ def test_the_order_of_a_link_holds_across_its_transaction(peer: Transacting, nod
     final: dict[int, tuple[str | None, bool]] = {}
     while final != wanted:
         final.update(peer.told(1))
-    assert [event.payload for event in there(peer, node, 7)] == said
+    assert [event.payload for event in peer.there(node, 7)] == said
 
 
 # -- retiring
@@ -260,7 +250,7 @@ def test_S_A8_T_S1_W_10_an_outcome_inside_a_transaction_is_carried_out_by_its_di
     assert peer.discharge(transaction) == "accepted"
     assert peer.told(1) == {0: ("accepted", True)}
     peer.leave()
-    assert [event.payload for event in there(peer, node, 1)] == [TWO]
+    assert [event.payload for event in peer.there(node, 1)] == [TWO]
 
 
 @pytest.mark.requirement("W-10")
@@ -272,11 +262,11 @@ def test_W_10_after_a_rollback_it_is_the_consumers_as_before(peer: Transacting, 
     peer.retire(transaction, 0)
     assert peer.discharge(transaction, fail=True) == "accepted"
     peer.nothing(0.1)  # neither told nor given again
-    there(peer, node, 0)
+    peer.there(node, 0)
     peer.settle([0], ACCEPTED, settled=False)
     assert peer.told(1) == {0: ("accepted", True)}
     peer.leave()
-    there(peer, node, 0)
+    peer.there(node, 0)
 
 
 @pytest.mark.requirement("W-4")
@@ -289,9 +279,9 @@ def test_W_4_what_the_consumer_settled_itself_gets_the_default_outcome_on_rollba
     peer.receive(1)
     transaction = peer.begun()
     peer.retire(transaction, 0, settled=True)
-    there(peer, node, 0)
+    peer.there(node, 0)
     assert peer.discharge(transaction, fail=True) == "accepted"
-    [event] = there(peer, node, 1)
+    [event] = peer.there(node, 1)
     assert delivery_count(event.payload) == count
 
 
@@ -303,9 +293,9 @@ def test_a_consumer_may_close_before_the_discharge(peer: Transacting, node: str)
     transaction = peer.begun()
     peer.retire(transaction, 0, settled=True)
     peer.leave()
-    assert [event.payload for event in there(peer, node, 1)] == [TWO], "what it had not stated is available again"
+    assert [event.payload for event in peer.there(node, 1)] == [TWO], "what it had not stated is available again"
     assert peer.discharge(transaction) == "accepted"
-    assert [event.payload for event in there(peer, node, 1)] == [TWO]
+    assert [event.payload for event in peer.there(node, 1)] == [TWO]
 
 
 @pytest.mark.requirement("W-18")
@@ -315,7 +305,7 @@ def test_W_18_an_outcome_for_a_transaction_that_is_not_there_ends_the_link(peer:
     peer.receive(1)
     peer.retire(b"nobody's", 0)
     assert peer.detached(1) == "amqp:transaction:unknown-id"
-    assert len(there(peer, node, 1)) == 1
+    assert len(peer.there(node, 1)) == 1
 
 
 # -- several nodes; ends
@@ -335,14 +325,14 @@ def test_several_nodes_of_both_kinds_in_one_transaction(peer: Transacting, node:
     peer.retire(transaction, 0, 1, settled=True)
     posted = [*peer.post(transaction, TWO, handle=3), *peer.post(transaction, TWO)]
     peer.told(2)
-    there(peer, invoices, 0)
+    peer.there(invoices, 0)
     assert peer.discharge(transaction) == "accepted"
     assert peer.told(2) == dict.fromkeys(posted, ("accepted", True))
-    assert [event.payload for event in there(peer, invoices, 1)] == [TWO]
+    assert [event.payload for event in peer.there(invoices, 1)] == [TWO]
     peer.credit(1)
     assert [event.payload for event in peer.receive(1)] == [TWO], "to the durable, too"
     peer.leave(2)
-    there(peer, orders, 0)
+    peer.there(orders, 0)
 
 
 @pytest.mark.requirement("W-15")
@@ -363,7 +353,7 @@ def test_W_15_with_its_control_link_a_transaction_ends(peer: Transacting, node: 
     peer.settle([0], ACCEPTED, settled=False)
     assert peer.told(1) == {0: ("accepted", True)}
     peer.leave()
-    there(peer, node, 0)
+    peer.there(node, 0)
 
 
 @pytest.mark.requirement("W-15")

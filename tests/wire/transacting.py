@@ -55,15 +55,6 @@ class Transacting(Peer):
         self.send(*(frames.transfer(number, payload, handle, settled, state=state) for number, payload in pairs))
         return numbers
 
-    def told(self, count: int) -> dict[int, tuple[str | None, bool]]:
-        """What was said of so many deliveries, and whether they were settled."""
-        said: dict[int, tuple[str | None, bool]] = {}
-        while len(said) < count:
-            seen = self.expect("disposition")
-            last = seen.field(1) if seen.field(2) is None else seen.field(2)
-            said.update(dict.fromkeys(range(seen.field(1), last + 1), (seen.state, seen.field(3) is True)))
-        return said
-
     def until_told(self, numbers: list[int], last: int) -> dict[int, str | None]:
         """What was said of those deliveries when they were settled, or in the end."""
         said: dict[int, str | None] = {}
