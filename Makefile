@@ -17,7 +17,7 @@ BROKERS ?= 1
 BIN := .venv/bin
 ROOMS := gateway mappings native_backend reconciliation transformers
 EXTENSIONS := gateway/engine_runs.c gateway/engine_sends.c gateway/tap_runs.c native_backend/octets.c \
-	native_backend/logs/kafka/column_producer.c
+	native_backend/logs/kafka/column_producer.c transformers/straight.c
 HEADERS := gateway/proton_binding.h native_backend/octets.h native_backend/logs/kafka/librdkafka.h
 CODE := $(ROOMS) bench deploy tests
 

@@ -9,13 +9,12 @@ Accepted: every encoding of a section (numeric and symbolic descriptors, every w
 order, a body of data sections, or of sequence sections, or of one value. Anything else raises `DecodeError`: truncated,
 unknown, out of order, no section at all. What a list, map or value holds inside its announced size is not looked at.
 
-Source: seed 001 section 3.2. May import: `transformers.amqp_types`.
+Source: seed 001 section 3.2. May import: `transformers.amqp_types`, `straight`.
 """
 
 from __future__ import annotations
 
-import struct
-
+from transformers import straight
 from transformers.amqp_types import DecodeError, Symbol, ULong, decode, skip
 
 Offsets = tuple[int, int, int, int, int, int, int]
@@ -47,43 +46,11 @@ _FORMATS: dict[int, tuple[int, ...]] = {
     0x78: _MAP,
 }
 _SLOT = {0x70: 0, 0x71: 1, 0x72: 2, 0x73: 3, 0x74: 4, 0x75: 5, 0x76: 5, 0x77: 5, 0x78: 6}
-# A body of one data section, or of one value that is binary or a string, by the width of its size.
-_BODY_8 = frozenset((b"\x00\x53\x75\xa0", b"\x00\x53\x77\xa0", b"\x00\x53\x77\xa1"))
-_BODY_32 = frozenset((b"\x00\x53\x75\xb0", b"\x00\x53\x77\xb0", b"\x00\x53\x77\xb1"))
-_U32 = struct.Struct(">I").unpack_from
 
 
 def section_offsets(message: bytes) -> Offsets:
     """Sections in the encodings that nearly every client writes, straight down; anything else goes the general way."""
-    try:
-        offset, header, delivery, annotations, properties, application = 0, -1, -1, -1, -1, -1
-        head = message[:4]
-        if head == b"\x00\x53\x70\xc0":
-            header, offset = 0, 5 + message[4]
-            head = message[offset : offset + 4]
-        if head == b"\x00\x53\x71\xc1":
-            delivery, offset = offset, offset + 5 + message[offset + 4]
-            head = message[offset : offset + 4]
-        if head == b"\x00\x53\x72\xc1":
-            annotations, offset = offset, offset + 5 + message[offset + 4]
-            head = message[offset : offset + 4]
-        if head == b"\x00\x53\x73\xc0":
-            properties, offset = offset, offset + 5 + message[offset + 4]
-            head = message[offset : offset + 4]
-        if head == b"\x00\x53\x74\xc1":
-            application, offset = offset, offset + 5 + message[offset + 4]
-            head = message[offset : offset + 4]
-        if head in _BODY_8:
-            size = message[offset + 4] + 5
-        elif head in _BODY_32:
-            size = _U32(message, offset + 4)[0] + 8
-        else:
-            return _walk(message)
-        if offset + size == len(message):
-            return header, delivery, annotations, properties, application, offset, -1
-    except (IndexError, struct.error):
-        pass  # too short for what it announces: the general way says where
-    return _walk(message)
+    return straight.offsets(message) or _walk(message)
 
 
 def _walk(message: bytes) -> Offsets:
@@ -151,9 +118,4 @@ def without_delivery_annotations(message: bytes, offsets: Offsets) -> tuple[byte
 def sole_body_content(message: bytes, body: int) -> int:
     """Where the content of the body begins when the body is one data section, binary or string, and ends the
     message; 0 otherwise. Every message of equal length and equal octets up to there has the same sections."""
-    head = message[body : body + 4]
-    if head in _BODY_8:
-        return body + 5 if body + 5 + message[body + 4] == len(message) else 0
-    if head in _BODY_32:
-        return body + 8 if body + 8 + _U32(message, body + 4)[0] == len(message) else 0
-    return 0
+    return straight.content(message, body)
