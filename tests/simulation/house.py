@@ -176,8 +176,8 @@ class House:
         self.dead = True
 
 
-def open_house(world: World, attempts: int = 50) -> House:
-    """A process that cannot open its realm ends, and is started again."""
+def open_house(world: World, attempts: int = 1000) -> House:
+    """A process that cannot open its realm ends, and is started again. It asks a lot, and each may fail."""
     for _ in range(attempts):
         try:
             return House(world)

@@ -339,11 +339,14 @@ def _open_in(session: _Session, state: Described) -> Transaction | None:
 
 
 def _roll_back(session: _Session, control: WireLink) -> None:
-    """An open transaction ends with its control link."""
-    transaction = session.transaction
-    if transaction is not None and transaction.control is control:
+    """An open transaction ends with its control link; and a rollback without an answer gets none."""
+    ended = [each for link, each in session.requests.values() if link is control and each is not None]
+    ended = [each for each in ended if each.asked == "rollback" and not each.answer]
+    if session.transaction is not None and session.transaction.control is control:
+        ended.append(session.transaction)
         session.transaction = None
-        for given in transaction.retired:
+    for given in [given for transaction in ended for given in transaction.retired]:
+        if given.transaction in ended:
             _conclude(given, False)
 
 
