@@ -81,16 +81,18 @@ class Connection:
         self._held = 0  # octets that came meanwhile
         self._beat_ms = 0.0  # when the engine is asked next for a heartbeat
 
-    def receive(self, data: bytes | memoryview) -> None:
-        """One turn."""
+    def receive(self, data: bytes | memoryview) -> bool:
+        """One turn. False: there was no more in it than a heartbeat, or a part of something."""
         self._heard = True
         self.engine.receive(data)
         self.unread.stir()
         if self._waiting:
             self._held += len(data)
             self.gateway.hold_bytes(len(data))
-        self._carry_out(self.engine.take_facts())
+        facts = self.engine.take_facts()
+        self._carry_out(facts)
         self.touch()
+        return bool(facts)
 
     def _carry_out(self, facts: list[Fact]) -> None:
         on: Any = _ON

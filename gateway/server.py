@@ -146,22 +146,21 @@ class Server:
             self.waiting.popitem()[0].go_on()
         self.turn()
 
-    def turn(self) -> None:
-        """One turn of the gateway, and one write for each connection that has something to say."""
+    def turn(self, heard: bool = False) -> None:
+        """One turn of the gateway, and what is to be said after it. `heard`: a peer has said more than a heartbeat."""
         self.gateway.poll()
-        self.flush()
-
-    def flush(self) -> None:
-        touched = self.gateway.touched
-        if touched:
+        if self.flush() or heard:
             self._pace.stir(self.loop.time())
-            if self.gateway.ready:
-                self.soon()
+
+    def flush(self) -> bool:
+        """One write for each connection that has something to say. False: none had."""
+        touched, said = self.gateway.touched, False
+        if touched and self.gateway.ready:
+            self.soon()
         while touched:
-            connection, _ = touched.popitem()
-            port = self.ports.get(connection)
-            if port is not None:
-                port.send()
+            port = self.ports.get(touched.popitem()[0])
+            said |= port is not None and port.send()
+        return said
 
     def soon(self) -> None:
         """Something was submitted: look for its answer at the busy pace."""
@@ -298,10 +297,10 @@ class Port(asyncio.Protocol):
         self._gate()
 
     def _turn(self, connection: Connection, data: list[memoryview]) -> None:
-        messages = connection.messages
+        messages, heard = connection.messages, False
         try:
             for octets in data:
-                connection.receive(octets)
+                heard |= connection.receive(octets)
         except Exception:
             self._gateway.report("a turn failed; its connection is closed")  # we are wrong: every other goes on
             self._ahead.clear()
@@ -313,7 +312,7 @@ class Port(asyncio.Protocol):
         if messages:
             fitting = sum(map(len, data)) * TURN_MESSAGES // messages
             self._turn_bytes = min(TURN_BYTES_MAX, max(TURN_BYTES_MIN, fitting))
-        self._server.turn()
+        self._server.turn(heard)
         self._server.soon()
 
     def _gate(self) -> None:
@@ -342,15 +341,16 @@ class Port(asyncio.Protocol):
     def _refuse(self) -> None:
         self._gateway.count_fault("sasl", "refused")
 
-    def send(self) -> None:
-        """Write what the connection has to say; close the socket behind its last word."""
+    def send(self) -> bool:
+        """Write what the connection has to say; close the socket behind its last word. False: it had nothing."""
         connection = self._connection
         if connection is None:
-            return
-        for piece in connection.data_to_send():
+            return False
+        for piece in (pieces := connection.data_to_send()):
             self._transport.write(piece)
         if connection.closing and connection.engine.finished:
             self._transport.close()
+        return bool(pieces)
 
     def tick(self, now_s: float) -> None:
         """Heartbeats; and peers that connected and said nothing."""

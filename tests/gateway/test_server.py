@@ -12,6 +12,12 @@ import uvloop
 from gateway.gateway import Gateway
 from gateway.reload import Reload
 from gateway.server import Server
+from mappings import load_tables
+from tests.wire import frames
+from tests.wire.conversation import Conversation, build_house
+from tests.wire.scripted_realm import ScriptedRealm
+
+EMPTY = b"\0\0\0\x08\x02\0\0\0"  # a heartbeat
 
 
 class _House:
@@ -67,3 +73,27 @@ def test_a_turn_that_fails_is_followed_by_another() -> None:
 
     _run(house, work)
     assert house.turns > 3
+
+
+def test_a_heartbeat_does_not_keep_the_clock_busy() -> None:
+    """Two thousand idle peers beat a hundred times a second; a turn a millisecond is for those that say something."""
+    house = _House()
+
+    async def work(server: Server) -> None:
+        server.ports[cast(Any, "silent")] = cast(Any, SimpleNamespace(send=lambda: False))
+        server.ports[cast(Any, "told")] = cast(Any, SimpleNamespace(send=lambda: True))
+        for heard, told, stirs in ((False, "silent", False), (True, "silent", True), (False, "told", True)):
+            server._pace.stir(0.0)
+            house.touched[told] = None
+            server.turn(heard)
+            assert (server._pace._stirred_s > 0.0) is stirs, (heard, told)
+
+    _run(house, work)
+
+
+def test_only_a_heartbeat_has_nothing_to_say() -> None:
+    conversation = Conversation(build_house(load_tables(), ScriptedRealm()))
+    assert not conversation.connection.receive(EMPTY)
+    attach = frames.attach_receiver(frames.source("news", 0), 0, "d")
+    assert not conversation.connection.receive(attach[:20])
+    assert conversation.connection.receive(attach[20:] + EMPTY)
