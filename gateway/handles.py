@@ -1,8 +1,8 @@
 """The sessions and link handles that the peer has open, read off its frames, so that a frame for a link that is not
 there (P-5), for one whose name is taken in that session, or for a second session on its channel (P-3), ends its session
-before an engine sees it and closes the whole connection. And their order: OPEN comes first and once, CLOSE last; proton
-takes them as they come. A peer that opens more sessions or links than it lets us answer is told so: proton says nothing
-more, of anything.
+before an engine sees it and closes the whole connection. A transfer from a peer that receives on its link is for no
+link either. And their order: OPEN comes first and once, CLOSE last; proton takes them as they come. A peer that opens
+more sessions or links than it lets us answer is told so: proton says nothing more, of anything.
 
 Source: semantics 2.P-3, 2.P-5, 4.2; AMQP 1.0 part 2 sections 2.4.1, 2.5.1, 2.6.2. May import: `gateway.frames`.
 """
@@ -44,6 +44,14 @@ class Handles:
         session = self._sessions.get(channel)
         return session is None or handle in session.links
 
+    def transferred(self, channel: int, handle: int) -> Fault | None:
+        """What is wrong with a transfer on it. Where the peer receives, proton would make a delivery of ours of it."""
+        session = self._sessions.get(channel)
+        if session is None or handle not in session.links:
+            return None if session is None else unattached(channel, handle)
+        receives = session.links[handle][1]
+        return unattached(channel, handle, " to send on") if receives else None
+
     def see(self, frame: Frame) -> Fault | None:
         """Keep up with a frame; what is wrong with it."""
         code, channel = frame.code, frame.channel
@@ -75,6 +83,8 @@ class Handles:
         if not isinstance(handle, int):
             return Fault("malformed-performative", f"performative 0x{code:x} without a handle")
         session = self._sessions.get(channel)
+        if code == TRANSFER:
+            return self.transferred(channel, handle)
         if code != ATTACH:
             if not self.attached(channel, handle):
                 return unattached(channel, handle)
@@ -100,5 +110,5 @@ def _bound(said: object, most: int) -> int:
     return min(said, most) if isinstance(said, int) else most
 
 
-def unattached(channel: int, handle: int) -> Fault:
-    return Fault("unattached-handle", f"no link has handle {handle} on channel {channel}", channel)
+def unattached(channel: int, handle: int, purpose: str = "") -> Fault:
+    return Fault("unattached-handle", f"no link{purpose} has handle {handle} on channel {channel}", channel)

@@ -145,7 +145,7 @@ class Tap:
             if size < _HEAD_SIZE or not _is_plain(data, position, size, kind, head, counts, first):
                 if size != (kind >> 8) * 4:  # an empty frame is a heartbeat
                     alone = self._alone(data, position, size, kind, channel)
-            elif head != _DISPOSITION8 and (channel, first) != (link_channel, link_first):
+            elif head == _FLOW8 or (head == _TRANSFER8 and (channel, first) != (link_channel, link_first)):
                 alone = self._unattached(data, position, head, channel)
                 is_one_octet = head == _TRANSFER8 and first >> 8 != _UINT
                 link_channel, link_first = (channel, first) if is_one_octet else _NO_LINK
@@ -223,6 +223,8 @@ class Tap:
         if width is None or position + width >= len(data):
             return None
         handle = int.from_bytes(data[position + 1 : position + 1 + width])
+        if head != _FLOW8:
+            return self._handles.transferred(channel, handle)
         return None if self._handles.attached(channel, handle) else unattached(channel, handle)
 
 

@@ -175,12 +175,27 @@ def test_P_5_a_handle_that_is_not_attached_is_a_fault_of_its_session_and_reading
 
 
 def test_a_run_that_changes_its_link_is_looked_at_again() -> None:
-    """Both in one chunk, and the second link is not there."""
-    pieces = at_once(
-        *[PLAIN["transfer"]] * 3, frames.transfer(3, MESSAGE, handle=1), frames.transfer(4, MESSAGE, handle=9)
-    )
-    assert pieces[0] == PLAIN["transfer"] * 3 + frames.transfer(3, MESSAGE, handle=1)
-    assert pieces[1].fault == "unattached-handle"
+    """Both in one chunk, and the third link is not there."""
+    other = frames.attach_sender("q", 2, "other")
+    run = [PLAIN["transfer"]] * 3 + [frames.transfer(3, MESSAGE, handle=2)]
+    _, attached, same, fault = at_once(other, *run, frames.transfer(4, MESSAGE, handle=9))
+    assert attached.code == ATTACH
+    assert same == b"".join(run)
+    assert fault.fault == "unattached-handle"
+
+
+def test_a_flow_that_begins_as_the_transfer_before_is_looked_at() -> None:
+    transfer, flow = frames.transfer(300, MESSAGE), frames.flow(9, 10)
+    assert transfer[14:16] == flow[14:16]
+    before, fault, after = at_once(transfer, flow, transfer)
+    assert before == after == transfer
+    assert fault.fault == "unattached-handle"
+
+
+def test_a_transfer_where_the_peer_receives_is_a_fault_of_its_session() -> None:
+    for transfer in (frames.transfer(0, MESSAGE, handle=1), frames.transfer(0, MESSAGE, handle=1, more=True)):
+        [fault] = at_once(transfer)
+        assert (fault.fault, fault.channel) == ("unattached-handle", 0)
 
 
 def test_a_handle_is_free_when_its_session_has_ended() -> None:

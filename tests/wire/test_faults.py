@@ -152,6 +152,17 @@ def test_a_second_begin_on_a_channel_ends_that_session_and_no_other(
 
 
 @pytest.mark.requirement("P-5")
+@pytest.mark.parametrize("more", [False, True])
+def test_P_5_a_transfer_on_a_link_on_which_its_peer_receives_is_for_no_link(
+    house: GatewayProcess, bystander: Peer, node: str, more: bool
+) -> None:
+    with Peer(house.port) as peer:
+        peer.consumer(node)
+        peer.send(frames.transfer(0, MESSAGE, handle=1, more=more), frames.flow(1, 5))
+        assert peer.expect("end").condition == "amqp:session:unattached-handle"
+
+
+@pytest.mark.requirement("P-5")
 def test_P_5_a_handle_in_use_closes_the_connection(house: GatewayProcess, bystander: Peer, node: str) -> None:
     with Peer(house.port) as peer:
         peer.publisher(node)
