@@ -72,9 +72,9 @@ def test_who_is_killed_between_snapshot_and_trim_leaves_nothing_behind(
     acknowledge_singly(consumer, eids[::2])
     gateway.until(lambda: bool(deaths), "the moment before the log lets go")
     gateway.kill()
-    monkeypatch.undo()
     later = start(SOON)
     assert begins(later, "journal") == (deaths[0] if has_trimmed else first)
+    monkeypatch.undo()
     again = later.consumer(node)
     assert again.receive(10) == eids[1::2]
     acknowledge_singly(again, eids[1::2])
