@@ -157,7 +157,7 @@ def delete_node(log: Log, prefix: str, name: str, with_topic: bool = False) -> b
         log.put(realm_topic(prefix), durable_key(name, durable.name), None)
         log.forget(durable.group)
     if with_topic or not node.adopted:
-        log.delete_topic(node.topic)
+        log.delete_topics([node.topic])
     left = realm_metadata(log, prefix).nodes.get(name)
     if left is not None and left.store == node.store:  # its properties were changed meanwhile: `set_properties`
         log.put(realm_topic(prefix), node_key(name), None)
@@ -215,7 +215,7 @@ def _refuse_clash(log: Log, node: Node, metadata: Metadata) -> None:
     if clash.topic == node.topic:
         raise NodeError(f"topic {node.topic} is that of node {clash.name!r}: name another one")
     if not node.adopted:
-        log.delete_topic(node.topic)
+        log.delete_topics([node.topic])
     raise NodeError(f"node {node.name!r} would have the store id of {clash.name!r} ({clash.store}): try again")
 
 

@@ -105,6 +105,10 @@ class RealmLimits:
     lag_nodes: int = 200
     """While somebody watches: how often the ends of stores are looked for, and of how many."""
     temporary_topics: int = 4
-    """Topics for temporary nodes that are made ahead, once there was one such node."""
+    temporary_topics_max: int = 32
+    """Topics for temporary nodes that are made ahead once there was one such node; twice as many whenever one had to be
+    waited for, up to so many."""
+    temporary_drop_s: float = 1.0
+    """How long the topic of a temporary node that has ended waits for others, to be deleted with them in one call."""
     control_deadline_s: float = 10.0
     """Deadline of one control call to the log."""

@@ -212,7 +212,7 @@ class Log(Protocol):
         """Those of them that exist and can be used now, by name."""
         ...
 
-    def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:
+    def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
         """Deleting a topic that does not exist is no error."""
         ...
 

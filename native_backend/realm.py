@@ -283,6 +283,7 @@ class Realm:
         self._shard.stop_trimming()
         until_s = self._clock.monotonic_s() + deadline_s
         self._subscriptions.close()
+        self.temporary.close()
         self._advance()
         while self._unfinished and self._clock.monotonic_s() < until_s:
             self._control.pause(_PAUSE_S)
@@ -328,6 +329,7 @@ class Realm:
         self._endings.advance()
         self.access.advance()
         self._watch.advance()
+        self.temporary.advance()
         if not self._following and self._clock.monotonic_s() >= self._follow_s:
             self._following = True
             self._follow(lambda _: None)

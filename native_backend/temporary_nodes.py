@@ -1,30 +1,27 @@
 """Temporary nodes: queues and channels of the realm like any other, but that they are made and deleted for one peer.
 
 Each is a record of the metadata on a topic of its own, `PREFIX.temporary.RANDOM`; so whatever goes for events goes for
-theirs, and every process of the realm finds them. Their topics are made ahead, because a log may take a tenth of a
-second for one (Kafka does). Only who made a node consumes from it, and everybody may publish to it. What a process that
-was killed has left is deleted by the next one that opens the realm. Source: semantics.md 2.M; ADR 0059.
+theirs, and every process of the realm finds them. Their topics come from `temporary_topics.py`. Only who made a node
+consumes from it, and everybody may publish to it. What a process that was killed has left is deleted by the next one
+that opens the realm. Source: semantics.md 2.M; ADR 0059.
 May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
 
-import logging
-import secrets
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from native_backend.access import Subject
 from native_backend.answers import NodeFound, NodeKind
 from native_backend.durables import durable_key, encode_durable, queue_durable
-from native_backend.log import LogError, Topic, TopicSpec
+from native_backend.log import LogError, Topic
 from native_backend.metadata import Metadata, read_tail, realm_topic
 from native_backend.nodes import Node, encode_node, node_key, store_id
 from native_backend.properties import Grant, Properties
 from native_backend.services import Services, subscribe_answer
 from native_backend.shard import Shard
+from native_backend.temporary_topics import TemporaryTopics
 
-_LOG = logging.getLogger(__name__)
 _OWN = frozenset({"publish", "subscribe", "peek", "durable"})
 Then = Callable[[LogError | None], None]
 
@@ -38,10 +35,11 @@ class TemporaryNodes:
         self._metadata = metadata
         self._shard = shard
         self._follow = follow
-        self._ahead: deque[Topic] = deque()
-        self._making = 0  # topics that are being made
         self._left: list[str] = []  # topics of an earlier process
+        self._writes: list[tuple[list[bytes], Sequence[bytes | None], Then]] = []
+        self._writing = False
         self._prefix = f"{services.prefix}.temporary."
+        self._topics = TemporaryTopics(services, self._prefix)
 
     # -- at the start
 
@@ -62,38 +60,24 @@ class TemporaryNodes:
         self._left = [*log.topics(self._prefix, deadline_s)]
 
     def begin(self) -> None:
-        """The realm is open: their topics go one by one."""
+        """The realm is open: their topics go."""
         left, self._left = self._left, []
         for topic in left:
-            self._drop_topic(topic)
+            self._topics.drop(topic)
+
+    def advance(self) -> None:
+        """Once a turn."""
+        self._topics.advance()
+
+    def close(self) -> None:
+        """No more turns come: topics that nobody needs go."""
+        self._topics.close()
 
     # -- making
 
     def create(self, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
         """Answered by `NodeFound`. A name that nobody else has thought of."""
-        if self._ahead:
-            self._record(self._ahead.popleft(), name, kind, subject, owner)
-        else:
-            self._make_topic(lambda topic: self._made(topic, name, kind, subject, owner))
-        self._stock()
-
-    def _stock(self) -> None:
-        """So many topics are ready for the next nodes."""
-        while len(self._ahead) + self._making < self._services.limits.temporary_topics:
-            self._making += 1
-            self._make_topic(self._stocked)
-
-    def _stocked(self, topic: Topic | LogError) -> None:
-        self._making -= 1
-        if isinstance(topic, LogError):
-            _LOG.info("cannot make the topic of a temporary node ahead: %s", topic)
-        else:
-            self._ahead.append(topic)
-
-    def _make_topic(self, done: Callable[[Topic | LogError], None]) -> None:
-        services, name = self._services, self._prefix + secrets.token_hex(16)
-        deadline_s = services.limits.control_deadline_s
-        services.control.submit(lambda: services.log.create_topics([TopicSpec(name)], deadline_s)[0], done)
+        self._topics.take(lambda topic: self._made(topic, name, kind, subject, owner))
 
     def _made(self, topic: Topic | LogError, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
         if isinstance(topic, LogError):
@@ -104,7 +88,7 @@ class TemporaryNodes:
     def _record(self, topic: Topic, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
         services, store = self._services, store_id(topic.id)
         if store in self._metadata.stores:  # one of 10^12
-            self._drop_topic(topic.name)
+            self._topics.drop(topic.name)
             self.create(name, kind, subject, owner)
             return
         now_us = services.clock.epoch_us()
@@ -118,14 +102,29 @@ class TemporaryNodes:
         self._put(keys, values, lambda error: self._answer(owner, name, error))
 
     def _put(self, keys: list[bytes], values: Sequence[bytes | None], done: Then) -> None:
-        """Write metadata, then read it."""
+        """Write metadata, then read it: one call at a time, for all who want that since the last one."""
+        self._writes.append((keys, values, done))
+        self._write()
+
+    def _write(self) -> None:
+        if self._writing or not self._writes:
+            return
+        self._writing, writes, self._writes = True, self._writes, []
+        keys = [key for each, _, _ in writes for key in each]
+        values = [value for _, each, _ in writes for value in each]
         services, topic = self._services, realm_topic(self._services.prefix)
 
         def written(result: list[int] | LogError) -> None:
             if isinstance(result, LogError):
-                done(result)
-                return
-            self._follow_to(result[-1], done)
+                read(result)
+            else:
+                self._follow_to(result[-1], read)
+
+        def read(error: LogError | None) -> None:
+            self._writing = False
+            for _, _, done in writes:
+                done(error)
+            self._write()
 
         deadline_s = services.limits.control_deadline_s
         services.control.submit(lambda: services.log.put_all(topic, keys, values, deadline_s), written)
@@ -162,7 +161,7 @@ class TemporaryNodes:
                 self._failed(owner, error)
                 return
             self._services.answer(NodeFound(owner, None, "ready"))
-            self._drop_topic(node.topic)
+            self._topics.drop(node.topic)
 
         self._put(keys, [None] * len(keys), gone)
 
@@ -205,12 +204,3 @@ class TemporaryNodes:
         first, end = log.bounds(node.topic, node.partition, deadline_s)
         start = max(start, first) if start >= 0 else end
         return start < end and bool(log.read_range(node.topic, node.partition, start, 1, deadline_s).offsets)
-
-    def _drop_topic(self, topic: str) -> None:
-        services = self._services
-
-        def dropped(error: LogError | None) -> None:
-            if error is not None:
-                _LOG.warning("cannot delete topic %s, the next start does: %s", topic, error)
-
-        services.control.submit(lambda: services.log.delete_topic(topic, services.limits.control_deadline_s), dropped)

@@ -89,6 +89,11 @@ class Crowd:
             entered += fresh
         return entered
 
+    def beat(self) -> None:
+        """Nobody has been silent for too long."""
+        for member in self.members:
+            member.send(HEARTBEAT)
+
     def leave(self) -> None:
         for member in self.members:
             member.reset()

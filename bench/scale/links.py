@@ -9,10 +9,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import psutil
+
 from bench.scale.connections import QUEUE, QUEUES
 from bench.scale.ground import percentile
 from bench.scale.served import BODY, SETTLE_S, cpu_part, resident_mb, served
-from tests.crowd import ATTACH, DETACH, TRANSFER, Crowd, Member, descriptors, until
+from tests.crowd import ATTACH, DETACH, TRANSFER, Crowd, Member, until
+from tests.gateway_process import GatewayProcess
 from tests.native_backend.logs.worlds import World
 from tests.wire import frames
 
@@ -34,17 +37,17 @@ def on_one_connection(world: World, count: int, a_session: int) -> dict[str, Any
     with served(world, links_per_session=max(256, count), links=count + 100) as gateway, Crowd(gateway.port) as crowd:
         crowd.enter(1, lambda _: [attach(number, 0, number) for number in range(2 * QUEUES)], answers=2 * QUEUES)
         time.sleep(SETTLE_S)
-        files, before_mb = descriptors(gateway.pid), resident_mb(gateway)
+        peers, before_mb = connected(gateway), resident_mb(gateway)
         [member] = crowd.enter(1, lambda _: [], answers=0)
         began = time.monotonic()
         attach_all(member, count, a_session)
         attaching_s = time.monotonic() - began
         together_mb = resident_mb(gateway)
-        idle = cpu_part(gateway, WATCHED_S)
+        idle = cpu_part(gateway, WATCHED_S, crowd.beat)
         trips = last_to_last(member, count, a_session)
         began = time.monotonic()
         member.reset()
-        until(lambda: descriptors(gateway.pid) < files + 1, "the connection's descriptor")
+        until(lambda: connected(gateway) == peers, "the connection's socket")
         return {
             "attaching_s": round(attaching_s, 2),
             "kb_a_link": round(1e3 * (together_mb - before_mb) / count, 1),
@@ -52,6 +55,12 @@ def on_one_connection(world: World, count: int, a_session: int) -> dict[str, Any
             "round_trip_ms": {"p50": round(percentile(trips, 0.5), 2), "p99": round(percentile(trips, 0.99), 2)},
             "losing_s": round(time.monotonic() - began, 2),
         }
+
+
+def connected(gateway: GatewayProcess) -> int:
+    """Sockets of peers. Not all descriptors: a log's client opens and closes some of its own."""
+    sockets = psutil.Process(gateway.pid).net_connections("tcp")
+    return sum(each.laddr.port == gateway.port and each.status == psutil.CONN_ESTABLISHED for each in sockets)
 
 
 def attach(number: int, channel: int, handle: int) -> bytes:

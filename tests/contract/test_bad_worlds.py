@@ -28,7 +28,7 @@ def answer_to(gateway: Gateway, node: Node) -> str:
 
 
 def make_again(gateway: Gateway, topic: str) -> None:
-    gateway.log.delete_topic(topic)
+    gateway.log.delete_topics([topic])
     gateway.until(lambda: not gateway.log.find_topics([topic]), "the topic to be gone")
     gateway.log.create_topics([TopicSpec(topic)])
 

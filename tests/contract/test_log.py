@@ -43,7 +43,7 @@ def test_a_recreated_topic_has_another_id_and_begins_anew(ground: Ground) -> Non
     name = ground.topic("t")
     old = ground.log.topics(name)[name]
     ground.store(name, [b"1", b"2"])
-    ground.log.delete_topic(name)
+    ground.log.delete_topics([name])
     ground.until(lambda: name not in ground.log.topics(name), "the topic to be gone")
     (new,) = ground.log.create_topics([TopicSpec(name)])
     assert new.id != old.id
@@ -51,7 +51,7 @@ def test_a_recreated_topic_has_another_id_and_begins_anew(ground: Ground) -> Non
 
 
 def test_deleting_a_topic_that_does_not_exist_is_no_error(ground: Ground) -> None:
-    ground.log.delete_topic(f"{ground.prefix}.never")
+    ground.log.delete_topics([f"{ground.prefix}.never"])
 
 
 def test_a_topic_that_was_missed_is_found_once_it_is_made(ground: Ground) -> None:
@@ -70,7 +70,7 @@ def test_a_topic_that_was_missed_is_found_once_it_is_made(ground: Ground) -> Non
 def test_appends_go_into_a_topic_that_was_made_again(ground: Ground) -> None:
     name = ground.topic("t")
     ground.store(name, [b"1", b"2"])
-    ground.log.delete_topic(name)
+    ground.log.delete_topics([name])
     ground.until(lambda: name not in ground.log.topics(name), "the topic to be gone")
     ground.log.append(Append(name, 0, [b"k"], [b"nowhere"]))
     (answer,) = ground.completions(1)

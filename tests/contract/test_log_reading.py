@@ -67,7 +67,7 @@ def test_a_reader_of_a_deleted_topic_fails_with_not_found(ground: Ground) -> Non
     ground.store(name, [b"1"])
     reader = ground.log.open_reader(name, 0, 0)
     ground.read(reader, 1)
-    ground.log.delete_topic(name)
+    ground.log.delete_topics([name])
     assert ground.failure_of(reader).cause == "not-found"
 
 
@@ -77,7 +77,7 @@ def test_a_reader_does_not_go_on_in_a_topic_that_was_made_again(ground: Ground) 
     reader = ground.log.open_reader(name, 0, 0)
     ground.read(reader, 1)
     time.sleep(0.2 if ground.world.name == "kafka" else 0.0)  # until the watch has seen the first topic
-    ground.log.delete_topic(name)
+    ground.log.delete_topics([name])
     ground.until(lambda: name not in ground.log.topics(name), "the topic to be gone")
     ground.log.create_topics([TopicSpec(name)])
     assert ground.failure_of(reader).cause == "not-found"

@@ -114,7 +114,7 @@ def test_what_cannot_be_stored_fails_by_itself(gateway: Gateway) -> None:
         "in order, and no part of the failed one"
     )
     assert taker.settle("acknowledge", eids[1:2], held=True) == "done", "what failed is held as before"
-    gateway.log.delete_topic(gone.topic)
+    gateway.log.delete_topics([gone.topic])
     gateway.until(lambda: gateway.find("gone") is not None, "the node, whose topic is gone")
     owner = commit(gateway, [], [posting(gateway, "gone", [b"nowhere"])])
     assert committed(gateway, owner).answer == "not-found"

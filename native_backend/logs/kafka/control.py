@@ -91,12 +91,11 @@ class Control:
         found = self._call(lambda admin: _describe(admin, None), deadline_s)
         return {name: found[name] for name in sorted(found) if name.startswith(prefix)}
 
-    def delete_topic(self, name: str, deadline_s: float) -> None:
+    def delete_topics(self, names: Sequence[str], deadline_s: float) -> None:
         def delete(admin: KafkaAdminClient) -> None:
-            try:
-                admin.delete_topics([name])
-            except kafka_errors.UnknownTopicOrPartitionError:
-                return
+            for answer in admin.delete_topics(list(names), raise_errors=False)["topics"]:
+                if answer["error_code"] not in (0, kafka_errors.UnknownTopicOrPartitionError.errno):
+                    raise kafka_errors.for_code(answer["error_code"])(answer.get("error_message"))
 
         self._call(delete, deadline_s)
 

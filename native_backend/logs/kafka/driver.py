@@ -123,8 +123,8 @@ class KafkaLog:
     def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
         return self._control.describe(list(names), deadline_s) if names else {}
 
-    def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:
-        self._control.delete_topic(name, deadline_s)
+    def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
+        self._control.delete_topics(names, deadline_s)
 
     def bounds(self, topic: str, partition: int, deadline_s: float = 10.0) -> tuple[int, int]:
         return self._ranges.bounds(topic, partition, deadline_s)

@@ -138,9 +138,10 @@ class SimulatedLog:
         self._control()
         return {name: self._disk.topics[name] for name in names if name in self._disk.topics}
 
-    def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:
+    def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
         self._control()
-        self._disk.delete(name)
+        for name in names:
+            self._disk.delete(name)
 
     def bounds(self, topic: str, partition: int, deadline_s: float = 10.0) -> tuple[int, int]:
         found = self._partition(topic, partition)

@@ -62,13 +62,14 @@ class Control:
             )
             return {name: Topic(name, id_, partitions) for name, id_, partitions in rows}
 
-    def delete_topic(self, name: str, deadline_s: float) -> None:
+    def delete_topics(self, names: Sequence[str], deadline_s: float) -> None:
+        of_topic = "partition IN (SELECT id FROM partitions WHERE topic = ?)"
         with self._write(deadline_s) as connection:
-            of_topic = "partition IN (SELECT id FROM partitions WHERE topic = ?)"
-            connection.execute(f"DELETE FROM batches WHERE {of_topic}", (name,))  # noqa: S608  # a constant
-            connection.execute("DELETE FROM partitions WHERE topic = ?", (name,))
-            connection.execute("DELETE FROM topics WHERE name = ?", (name,))
-            connection.execute("DELETE FROM positions WHERE topic = ?", (name,))
+            for name in names:
+                connection.execute(f"DELETE FROM batches WHERE {of_topic}", (name,))  # noqa: S608  # a constant
+                connection.execute("DELETE FROM partitions WHERE topic = ?", (name,))
+                connection.execute("DELETE FROM topics WHERE name = ?", (name,))
+                connection.execute("DELETE FROM positions WHERE topic = ?", (name,))
 
     def bounds(self, topic: str, partition: int, deadline_s: float) -> tuple[int, int]:
         with self._read(deadline_s) as connection:

@@ -72,8 +72,8 @@ class SqliteLog:
         found = self._control.topics("", deadline_s)
         return {name: found[name] for name in names if name in found}
 
-    def delete_topic(self, name: str, deadline_s: float = 10.0) -> None:
-        self._control.delete_topic(name, deadline_s)
+    def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
+        self._control.delete_topics(names, deadline_s)
 
     def bounds(self, topic: str, partition: int, deadline_s: float = 10.0) -> tuple[int, int]:
         return self._control.bounds(topic, partition, deadline_s)
