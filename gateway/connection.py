@@ -350,9 +350,12 @@ class Connection:
 
     def lose(self, cause: str) -> None:
         """Every link has gone with its connection."""
-        for link in self.engine.links():
+        ended = [
+            fact.link for fact in self._unheard if isinstance(fact, Detached)
+        ]  # with an END the engine forgets them
+        for link in dict.fromkeys([*self.engine.links(), *ended]):
             if link.alive:
-                self._end_link(link, cause)
+                self._end_link(link, "lost" if cause == "cut-off" and self._ends(link) else cause)
                 link.forget()
         self.scopes.end()
         self.gateway.sole_connections.leave(self)

@@ -321,9 +321,13 @@ class Engine:
         self._output.flush()
 
     def _free_ended(self) -> None:
-        """Sessions that have ended, once their facts were carried out: JMS opens and ends them all day."""
+        """Sessions that have ended, once their facts were carried out: JMS opens and ends them all day. Not yet where
+        they wait behind a message of the relay."""
         ended, self._ended = self._ended, []
         for session, links in ended:
+            if any(link.alive for link in links):
+                self._ended.append((session, links))
+                continue
             for link in links:
                 link.free()
             lib.pn_session_free(session)
