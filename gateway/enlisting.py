@@ -58,12 +58,12 @@ class Enlisted:
 
     def undo(self, cause: str = "lost") -> None:
         """As if it had not been stated: what the peer has settled, or what its link has left behind, gets the default
-        outcome (W-4); all else is the consumer's as before (W-10)."""
+        outcome (W-4); all else is the consumer's as before (W-10). `cause`: why the control link went, if it did."""
         link = self.link
         if not link.link.alive:
             self._default(cause, [*range(len(self.seqs))])
-        elif self.peer_settled:
-            self._default("stopped" if cause == "stopped" else "rolled-back", [*range(len(self.seqs))])
+        elif self.peer_settled:  # whichever link of a connection is the first to go with it
+            self._default(cause if cause in ("stopped", "cut-off") else "rolled-back", [*range(len(self.seqs))])
         else:
             settled = link.link.unstate(self.seqs, self.eids)
             gone = set(settled)

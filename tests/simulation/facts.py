@@ -23,6 +23,7 @@ class WireLink:
     mode: str  # publish, queue, plain, durable, control
     confirmed: bool = False
     gone: bool = False
+    broken: bool = False  # its connection went without a word from either side
     shut: bool = False  # the gateway ended it, or what it was part of: it hears nothing that was sent behind that
     condition: str | None = None  # of the gateway's DETACH
     limit: int = 0  # deliveries that the receiver allows in all: delivery-count + link-credit

@@ -83,6 +83,12 @@ class Witness:
             getattr(self, f"_out_{frame.name}", _nothing)(frame)
 
     def lost(self) -> None:
+        """The network has lost the connection."""
+        for link in self.links:
+            link.broken = not link.gone
+            link.gone = True
+
+    def _all_end(self) -> None:
         for link in self.links:
             link.gone = True
 
@@ -203,7 +209,7 @@ class Witness:
             link.gone = True
 
     def _in_close(self, _: Seen) -> None:
-        self.lost()
+        self._all_end()
 
     # -- from the gateway
 
@@ -296,7 +302,7 @@ class Witness:
     def _out_close(self, _: Seen) -> None:
         for link in self.links:
             link.shut = link.shut or not link.gone
-        self.lost()
+        self._all_end()
 
     def _whole(self, session: _Session, link: WireLink, frame: Seen) -> tuple[Seen, bool, bytes] | None:
         """First frame, settled, payload; None while there is more to come."""

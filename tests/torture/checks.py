@@ -5,6 +5,7 @@ Shares no code with the gateway or the realm. May import: the standard library, 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -248,16 +249,25 @@ def trimmed(story: Story, ground: Ground) -> Iterator[str]:
 
 @_check("attempts miscounted")
 def miscounted(story: Story, ground: Ground) -> Iterator[str]:
-    """A delivery-count lies between the failures that were confirmed and those that were said."""
+    """A delivery-count lies between the failures that were confirmed and those that were said; or that may have been,
+    since each link that was cut off had one event at most once when it broke, whether or not its peer had seen it."""
     for place, deliveries in story.given.items():
         said, sure = _failures(story.said[place]), _failures(story.answered[place])
         if not place[1]:
             continue
+        ended = _ended(story, place)
         for given in deliveries:
             most = sum(at < given.at for at in said[given.eid])
+            most += bisect_right(ended, given.ms + SEEN_LATE_MS)
             least = sum(at < given.at for at in sure[given.eid])
             if not least <= given.count <= most:
                 yield f"{place} EID {given.eid} says {given.count}; {least} to {most} failed"
+
+
+def _ended(story: Story, place: Place) -> list[float]:
+    """When the links ended that were given events of there, in order. None of them was closed by its peer."""
+    links = (link for link in story.links.values() if (link.node, link.durable) == (place[0][0], place[1]))
+    return sorted(link.ended_ms for link in links)
 
 
 def _failures(settles: list) -> dict[int, list[int]]:  # type: ignore[type-arg]

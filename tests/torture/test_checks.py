@@ -105,6 +105,23 @@ def _count_invented(scene: Scene) -> None:
     scene.rows[at] = (*scene.rows[at][:9], 1, 1)
 
 
+def _count_lost_twice(scene: Scene) -> None:
+    """Two attempts, and but one link was cut off."""
+    _cut_off(scene, count=2)
+
+
+def _cut_off(scene: Scene, count: int) -> None:
+    """C1 is cut off before it has settled the last event; C2 gets it, counted."""
+    at = scene.find("settle", 2, 71, 10)
+    said = scene.kept.events[Q][10]
+    assert said is not None
+    scene.rows[at : at + 2] = [
+        ("end", scene.rows[at][1], 2, "ended"),
+        ("received", scene.rows[at][1], 3, 71, 10, *said, count, 1),
+    ]
+    scene.end("C2", 10)
+
+
 def _skipped(scene: Scene) -> None:
     del scene.rows[scene.find("received", 5, 72, 14)]
 
@@ -163,6 +180,7 @@ PLANTED: list[tuple[str, Callable[[Scene], None]]] = [
     ("deleted before its end", _deleted),
     ("attempts miscounted", _count_lost),
     ("attempts miscounted", _count_invented),
+    ("attempts miscounted", _count_lost_twice),
     ("new ones out of order", _skipped),
     ("new ones out of order", _backwards),
     ("torn transaction", _torn),
@@ -176,6 +194,13 @@ PLANTED: list[tuple[str, Callable[[Scene], None]]] = [
 def test_a_planted_breach_is_seen(scene: Scene, promise: str, plant: Callable[[Scene], None]) -> None:
     plant(scene)
     assert promise in scene.found()
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_what_is_cut_off_may_be_counted(scene: Scene, count: int) -> None:
+    """It is not where the gateway was killed, and nobody knows when it did hear of the end."""
+    _cut_off(scene, count)
+    assert scene.found() == set()
 
 
 def test_every_promise_has_a_planted_breach() -> None:

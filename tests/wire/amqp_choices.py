@@ -40,7 +40,10 @@ CHOICES: dict[str, str] = {
     "H-6": (
         "Only where a subscription fails later: in flight is rejected with the error of the detach, as UM does (1.3-P)."
     ),
-    "H-8": "Where the gateway stops or the realm takes a subscription away; there is no lock that times out.",
+    "H-8": (
+        "Where the gateway stops or the realm takes a subscription away: released. In `extended`, where a connection "
+        "breaks off: modified, delivery-failed (ADR 0064). There is no lock that times out."
+    ),
     "H-10": (
         "delivery-failed and undeliverable-here are applied, annotations are not: an event is its "
         "publisher's, octet for octet."
@@ -55,7 +58,7 @@ CHOICES: dict[str, str] = {
     ),
     "I-8": (
         "All four are admitted and answered. Where none is named the answer names none: silence is accepted, "
-        "a lost link released."
+        "a lost link released, a connection that breaks off failed (in `extended`)."
     ),
     "I-9": "Optional in 1.0: what is missing is `accepted` for silence.",
     "J-5": "Not advertised: a filter is in the answer, or the link is refused (J-4), so nobody has to guess.",

@@ -311,6 +311,18 @@ def header(count: int = 0, first: bool | None = None) -> bytes:
     return encode(Described(ULong(0x70), [None, None, None, first, UInt(count)]))
 
 
+def count_and_first(seen: Seen) -> tuple[int, bool]:
+    """What the header of a message that was given says: delivery-count and first-acquirer."""
+    section, _ = decode(seen.payload)
+    fields = [*section.value, *[None] * 5] if section.descriptor == 0x70 else [None] * 5
+    return fields[4] or 0, bool(fields[3])
+
+
+def without_header(message: bytes) -> bytes:
+    section, end = decode(message)
+    return message[end:] if section.descriptor == 0x70 else message
+
+
 def read(data: bytes) -> tuple[list[Seen], bytes]:
     """Every whole frame of `data`, and what is left of it."""
     found, rest = [], 0

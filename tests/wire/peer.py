@@ -176,11 +176,13 @@ class Peer:
         return messages
 
     def there(self, address: str, count: int) -> list[Seen]:
-        """What another connection gets of a queue: exactly so much."""
+        """What another connection gets of a queue: exactly so much. It leaves in order, so that is uncounted."""
         with Peer(self.port) as other:
             other.consumer(address, credit=count + 5)
             found = other.receive(count)
             other.nothing(0.1)
+            other.send(frames.close())
+            other.closed()
             return found
 
     def settle(self, numbers: Sequence[int], state: Described | None, settled: bool = True) -> None:

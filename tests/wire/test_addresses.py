@@ -105,7 +105,10 @@ def test_node_names_of_200_characters_with_blanks_commas_and_slashes(house: Gate
     with Peer(house.port) as peer:
         peer.stored(address, frames.message(b"kept"))
         peer.consumer(address, credit=1)
-        assert peer.receive(1)[0].payload == frames.message(b"kept")
+        [seen] = peer.receive(1)
+        assert seen.payload == frames.message(b"kept")
+        peer.settle([seen.field(1)], frames.state("accepted"), settled=False)
+        assert peer.outcomes(1) == {0: "accepted"}  # other addresses are this node's, too
 
 
 def test_a_prefix_without_a_name_is_no_node(house: GatewayProcess) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.gateway_process import GatewayProcess
 from tests.wire import frames
-from tests.wire.frames import Seen
+from tests.wire.frames import Seen, count_and_first
 from tests.wire.peer import Peer
 from transformers.amqp_types import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, decode, encode
 from transformers.sections import MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
@@ -103,6 +103,32 @@ def test_H_11_the_last_attempt_that_fails_is_kept(house: GatewayProcess, nodes: 
         peer.nothing(0.1)
     said = annotated(letter(house, dead))
     assert (said["x-opt-dead-letter-cause"], said["x-opt-dead-letter-attempts"]) == ("modified-failed", 2)
+
+
+@pytest.mark.requirement("F-2", "G-3")
+@pytest.mark.parametrize("how", ["reset", "close"])
+def test_an_event_that_its_consumers_die_of_is_kept_at_the_last_attempt(
+    house: GatewayProcess, nodes: tuple[str, str], how: str
+) -> None:
+    """One that leaves in order meanwhile takes no attempt."""
+    node, dead = nodes
+    with Peer(house.port) as peer:
+        peer.stored(node, MESSAGE)
+        given(peer, node)
+        peer.send(frames.detach(1, closed=False))
+        peer.expect("detach")
+    for count in range(2):
+        doomed = Peer(house.port)
+        (seen,) = given(doomed, node)
+        assert count_and_first(seen) == (count, False)
+        getattr(doomed, how)()
+    payload = letter(house, dead)
+    assert bare(payload) == bare(MESSAGE)
+    said = annotated(payload)
+    assert (said["x-opt-dead-letter-cause"], said["x-opt-dead-letter-attempts"]) == ("modified-failed", 2)
+    with Peer(house.port) as peer:
+        peer.consumer(node, credit=1)
+        peer.nothing(0.1)
 
 
 def test_one_disposition_may_return_some_and_give_up_others(house: GatewayProcess, nodes: tuple[str, str]) -> None:

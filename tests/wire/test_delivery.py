@@ -91,7 +91,7 @@ def test_a_group_keeps_to_one_consumer_until_that_leaves(house: GatewayProcess, 
         groups = [{number % 6 for number in numbers} for numbers in got]
         assert [len(of) for of in groups] == [3, 3], "whoever has fewer gets the next"
         assert got == [sorted(numbers) for numbers in got] and not groups[0] & groups[1]
-        other.close()
+        other.send(frames.detach(1))
         again = [sent.index(seen.payload) for seen in one.receive(30)]
         assert again == got[1], "what the other had comes to the one that is left, group-sequence and all"
 

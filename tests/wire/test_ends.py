@@ -12,10 +12,12 @@ import pytest
 from tests.conftest import StartGateway
 from tests.gateway_process import GatewayProcess
 from tests.wire import frames
+from tests.wire.frames import count_and_first, without_header
 from tests.wire.peer import Peer
 
 MESSAGE = frames.message()
 ACCEPTED = frames.state("accepted")
+FRESH = frames.header(first=True)
 NODES: dict[str, Any] = {"create_on_attach": ["any.*"]}
 
 
@@ -45,9 +47,9 @@ def test_O_4_a_link_may_be_detached_and_attached_again(house: GatewayProcess, no
 @pytest.mark.requirement("G-3", "S-1")
 @pytest.mark.parametrize("how", ["reset", "close"])
 def test_G_3_S_1_what_a_lost_connection_had_not_stated_comes_again(house: GatewayProcess, node: str, how: str) -> None:
-    """H-7: uncounted."""
+    """Each a failed attempt."""
     peer = Peer(house.port)
-    peer.stored(node, *[frames.message(b"%d" % number) for number in range(50)])
+    peer.stored(node, *[frames.message(b"%d" % number, FRESH) for number in range(50)])
     peer.consumer(node, credit=50)
     got = peer.receive(50)
     peer.settle([seen.field(1) for seen in got[:10]], ACCEPTED, settled=False)
@@ -55,8 +57,50 @@ def test_G_3_S_1_what_a_lost_connection_had_not_stated_comes_again(house: Gatewa
     getattr(peer, how)()
     with Peer(house.port) as other:
         other.consumer(node, credit=60)
-        assert [seen.payload for seen in other.receive(40)] == [seen.payload for seen in got[10:]]
+        again = other.receive(40)
+        assert [without_header(seen.payload) for seen in again] == [without_header(seen.payload) for seen in got[10:]]
+        assert {count_and_first(seen) for seen in again} == {(1, False)}
         other.nothing(0.1)
+
+
+@pytest.mark.requirement("F-2", "H-7")
+@pytest.mark.parametrize("end", [frames.detach(1), frames.detach(1, closed=False), frames.end(), frames.close()])
+def test_what_a_consumer_has_that_leaves_in_order_is_not_counted(house: GatewayProcess, node: str, end: bytes) -> None:
+    """Even when its socket goes with that."""
+    with Peer(house.port) as peer:
+        peer.stored(node, *[frames.message(b"%d" % number, FRESH) for number in range(5)])
+        peer.consumer(node, credit=5)
+        peer.receive(5)
+        peer.send(end)
+    with Peer(house.port) as other:
+        other.consumer(node, credit=5)
+        assert {count_and_first(seen) for seen in other.receive(5)} == {(0, False)}
+
+
+@pytest.mark.requirement("G-3", "S-1")
+def test_S_1_as_documented_a_lost_connection_releases(documented: GatewayProcess, node: str) -> None:
+    with Peer(documented.port) as peer:
+        peer.stored(node, frames.message(b"event", FRESH))
+        peer.consumer(node, credit=1)
+        peer.receive(1)
+    with Peer(documented.port) as other:
+        other.consumer(node, credit=1)
+        assert count_and_first(*other.receive(1)) == (0, False)
+
+
+@pytest.mark.requirement("F-2")
+def test_who_was_given_nothing_has_failed_at_nothing(house: GatewayProcess, node: str) -> None:
+    """One connection breaks off with an event, another without; and a browser has only seen it."""
+    with Peer(house.port) as idle, Peer(house.port) as browser, Peer(house.port) as peer:
+        peer.stored(node, frames.message(b"event", FRESH))
+        browser.consumer(frames.source(node, mode="copy"), credit=5)
+        browser.receive(1)
+        peer.consumer(node, credit=1)
+        peer.receive(1)
+        idle.consumer(node, credit=0)
+    with Peer(house.port) as other:
+        other.consumer(node, credit=1)
+        assert count_and_first(*other.receive(1)) == (1, False)
 
 
 def test_a_publisher_that_is_cut_off_has_published_what_was_read(house: GatewayProcess, node: str) -> None:

@@ -97,7 +97,43 @@ def test_a_settlement_that_completes_too_late_leaves_its_record_and_says_nothing
     outcomes = {
         seq: outcome for direction, outcome, seqs in held.outcomes() if direction == "subscribe" for seq in seqs
     }
-    assert outcomes == {1: "accepted", 2: "accepted", 3: "released"}
+    assert outcomes == {1: "accepted", 2: "accepted", 3: "modified" if leave is gone_socket else "released"}
+
+
+def say_while_it_waits(held: Held, said: bytes) -> None:
+    """Behind a message through the relay for which the realm has to be asked; the peer has an event in its hands."""
+    store = held.realm.store("q")
+    store.values, store.available = {1: MESSAGE}, [1]
+    held.peer.say(frames.attach_receiver("q"), frames.flow(1, 1))
+    held.peer.say(frames.attach_sender(frames.target(None), 5, "relay"))
+    held.realm.holds.add("find")
+    held.realm.node = lambda _: None  # type: ignore[method-assign,assignment,return-value]
+    held.peer.say(frames.transfer(0, frames.message_to("q"), 5), said)
+    del held.realm.node  # it is the class's again
+
+
+@pytest.mark.parametrize("end", [frames.detach(1), frames.end(), frames.close()], ids=["detach", "end", "close"])
+def test_an_end_that_has_to_wait_gives_back_what_its_links_had(end: bytes) -> None:
+    held = Held()
+    say_while_it_waits(held, end)
+    assert "return 1" not in held.realm.calls
+    held.finish()
+    assert "return 1" in held.realm.calls
+
+
+@pytest.mark.requirement("F-2")
+@pytest.mark.parametrize(
+    ("end", "outcome"),
+    [(frames.detach(1), "released"), (frames.end(), "released"), (frames.close(), "released"), (b"", "modified")],
+    ids=["detach", "end", "close", "nothing"],
+)
+def test_who_has_said_goodbye_is_not_cut_off_though_nobody_had_come_to_that(end: bytes, outcome: str) -> None:
+    """The connection waits for the realm when the socket goes."""
+    held = Held()
+    say_while_it_waits(held, end)
+    gone_socket(held, 1)
+    held.finish()
+    assert ("subscribe", outcome, [1]) in held.outcomes()
 
 
 @pytest.mark.parametrize("leave", GONE)

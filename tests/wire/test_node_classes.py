@@ -29,7 +29,7 @@ OVERRIDES = [
     ("publish", "untransformed-rejected", {"condition": "amqp:not-allowed"}),
     ("published", "capacity-reached-rejected", {"outcome": "released"}),
     ("posted", "capacity-reached-rejected", {"condition": "amqp:not-allowed"}),
-    ("default", "cut-off-is-released", {"state": "rejected"}),
+    ("default", "cut-off-is-a-failed-attempt", {"state": "rejected"}),
     ("settle", "rejected-dead-letters", {"native": "discard"}),
     ("settled", "access-denied-rejected", {"condition": "amqp:not-allowed"}),
 ]

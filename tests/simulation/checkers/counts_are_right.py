@@ -15,8 +15,9 @@ _FIRST_ACQUIRER, _DELIVERY_COUNT = 3, 4
 
 
 class CountsAreRight(Checker):
-    """delivery-count: what the publisher said, and one for each attempt that a peer called failed and that the journal
-    holds. first-acquirer is not true when the event had left for a link of this durable or queue before."""
+    """delivery-count: what the publisher said, and one for each attempt that a peer called failed or that was cut off,
+    and that the journal holds. first-acquirer is not true when the event had left for a link of this durable or queue
+    before."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -30,9 +31,10 @@ class CountsAreRight(Checker):
         key = (given.store, durable, given.eid)
         entries = self.ledger.entries(*key)
         before, entries_before, failed = self._last.get(key, (None, 0, 0))
-        heard = any(entry.cause == "disposition" for entry in entries[entries_before:])
-        if before is not None and heard and (before.stated or before.inside).startswith("modified-failed"):
-            failed += 1
+        causes = [entry.cause for entry in entries[entries_before:]]
+        if before is not None and "disposition" in causes:
+            failed += (before.stated or before.inside).startswith("modified-failed")
+        failed += causes.count("cut-off")  # also of what was on its way, and nobody saw
         self._last[key] = (given, len(entries), failed)
         published, _, _ = sections(event.value or b"")
         header, _, _ = sections(given.payload)

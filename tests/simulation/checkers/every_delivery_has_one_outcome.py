@@ -93,6 +93,9 @@ class EveryDeliveryHasOneOutcome(Checker):
         if one.transaction is not None and one.stated is None:
             cause = _CAUSES["rolled-back"] + (("disposition",) if one.transaction.done is None else ())
         self.require(record.group["cause"] in cause, f"event {one.eid}, peer said {one.stated}: recorded is {record}")
+        if record.group["cause"] in ("lost", "cut-off") and not one.link.shut and one.transaction is None:
+            is_cut_off = record.group["cause"] == "cut-off"
+            self.require(is_cut_off == one.link.broken, f"{one.link} broke off: {one.link.broken}, {record}")
         expected = (one.stated or "").split("-")[0]
         if one.stated not in (None, "unstated", "rolled-back") and column(record, "answer") in ("done", None):
             self.require(
