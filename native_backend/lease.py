@@ -63,7 +63,7 @@ class Lease:
         self._tenure = Tenure()
         self._deadline_s = limits.control_deadline_s  # of one call; once there is a lease to be lost, a part of it
         self._began_s = float("-inf")  # of the last look that found us to be the owner
-        self.held = False  # as of the last turn: events may be given out
+        self._was_held = False  # as of the last turn
         self._looking = False
         self._look_s = 0.0  # when to look again
 
@@ -101,7 +101,7 @@ class Lease:
             began_s = self._read()
         if self._tenure.run != self._run:
             return False
-        self._began_s, self.held = began_s, True
+        self._began_s, self._was_held = began_s, True
         self._deadline_s = min(self._limits.control_deadline_s, max(self._limits.lease_s / 2, _CALL_S))
         return True
 
@@ -131,17 +131,22 @@ class Lease:
 
     # -- turns
 
+    @property
+    def held(self) -> bool:
+        """Events may be given out. Asked of the clock each time: a process that was stopped for longer than its lease
+        may find a peer's credit waiting for it, before its first turn."""
+        return not self.lost and self._clock.monotonic_s() < self._began_s + self._limits.lease_s
+
     def advance(self) -> None:
-        """Look, when it is time to; and know whether the lease is still held. A process that was stopped for longer
-        than its lease learns it here, before it gives out anything."""
+        """Look, when it is time to; and say so when the lease was lost or got back."""
         now_s = self._clock.monotonic_s()
         if not self._looking and not self.lost and now_s >= self._look_s:
             self._looking, self._look_s = True, now_s + self._limits.lease_look_s
             self._control.submit(self._look, self._looked)
-        held = not self.lost and now_s < self._began_s + self._limits.lease_s
-        if held != self.held and not self.lost:
+        held = self.held
+        if held != self._was_held and not self.lost:
             _LOG.warning("the lease is held" if held else "the lease lapsed: no event is given out until it is held")
-        self.held = held
+        self._was_held = held
 
     def keep(self) -> AbstractContextManager[None]:
         """Held while this thread is busy, with recovery."""

@@ -99,7 +99,8 @@ def test_an_owner_that_is_not_heard_is_followed_and_gives_nothing_after_its_leas
     second.open()  # nobody polls the first one meanwhile, as if it was stopped
     again = second.consumer(queue)
     assert again.receive(10) == eids
-    first.answers += first.realm.poll()  # it wakes
+    assert consumer.take() == []  # it wakes, and a peer's credit is there before its first turn
+    first.answers += first.realm.poll()
     assert consumer.take() == []
     lost = first.answer(SubscriptionLost)
     assert (lost.subscription, lost.answer) == (consumer.subscription, "in-use")

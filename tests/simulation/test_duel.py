@@ -33,13 +33,9 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@_bug(Lease, "advance", "Who was stopped for longer than its lease goes on where it was.", "given by two")
-def lease_without_end(original: Original) -> Original:
-    def advance(self: Any) -> None:
-        original(self)
-        self.held = not self.lost
-
-    return advance
+@_bug(Lease, "held", "Who was stopped for longer than its lease goes on where it was.", "given by two")
+def lease_without_end(_: Original) -> Any:
+    return property(lambda lease: not lease.lost)
 
 
 @_bug(Lease, "_answered", "Who asks takes the realm without waiting for the answer.", "taken from one that lives")
