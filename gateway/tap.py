@@ -56,6 +56,7 @@ _FRAME_SIZE_AT: Final = 2  # in an open
 _FRAME_SIZE_MIN: Final = 512
 _SMALL_UINT: Final = 0x52
 _UINT0: Final = 0x43
+_SMALL_ULONG: Final = 0x53
 
 Octets = bytes | memoryview
 
@@ -176,7 +177,10 @@ class Tap:
     def _is_unheard(self, data: Octets, position: int, size: int, kind: int, channel: int) -> bool:
         """We have ended that session: of what the peer sent before it knew, nothing counts but its END."""
         start = (kind >> 8) * 4
-        frame = _decode(data, position + start, position + size, channel) if size > start else None
+        at = position + start
+        if size > start + 2 and data[at] == 0 and data[at + 1] == _SMALL_ULONG and data[at + 2] not in _HEARD_ALWAYS:
+            return True  # what nearly all are; to decode them took 0.1 ms each, and megabytes may be on their way
+        frame = _decode(data, at, position + size, channel) if size > start else None
         return frame is not None and not (isinstance(frame, Frame) and frame.code in _HEARD_ALWAYS)
 
     def _alone(self, data: Octets, position: int, size: int, kind: int, channel: int) -> Frame | Fault:
