@@ -96,17 +96,19 @@ class Incoming(Link):
         condition: str | None = None,
         description: str = "",
         settle: bool = False,
-    ) -> None:
+    ) -> bool:
         """Give each delivery its outcome inside a transactional state. `settle`: and settle it, unless its publisher
-        settles first; then it waits for the discharge."""
+        settles first; then it waits for the discharge. Whether they are settled now."""
+        settle = settle and not self.settles_second
         state = provisional(transaction, outcome, condition, description)
         for seq in seqs:
             number = self._deliveries.get(seq)
             if number is not None:
                 tell_in_transaction(delivery(number), state)
-                if settle and not self.settles_second:
+                if settle:
                     del self._deliveries[seq]
                     lib.pn_delivery_settle(delivery(number))
+        return settle
 
     def declare(self, seq: int, transaction: bytes) -> None:
         """The declare with that seq has begun a transaction."""

@@ -1,15 +1,16 @@
 """Publishing inside a transaction: messages are kept for the discharge, and told in a transactional state meanwhile.
 
 What is done is said by the tables `publish` (a transfer is here), `posted` (what the realm knows before) and, once the
-transaction has ended, `published`. Source: seeds 000 and 002, rows P-A6, P-R3, T-P1, T-P2; 1.3-I.
+transaction has ended, `published`; what they have settled before hears no more of it. Source: seeds 000 and 002, rows
+P-A6, P-R3, T-P1, T-P2; 1.3-I.
 May import: `gateway`, `mappings`, `native_backend`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.complaint import complaint
 from gateway.facts import Transfers
@@ -119,9 +120,16 @@ def _carry_out(link: PublishingLink, transaction: Transaction | None, run: _Run)
     transaction.postings += link.posted_as(seqs, run.presettled, run.decision, run.keys, run.values)
     then = posted.then
     detail = complaint(link.node.name, posted, answer) if then["condition"] else ""
-    if not run.presettled and then["outcome"] != "none":
-        link.link.tell(seqs, transaction.id, then["outcome"], then["condition"], detail)
+    if not run.presettled:
+        _tell(link, transaction, seqs, then, detail)
     _consequences(link, transaction, posted, detail, run.presettled)
+
+
+def _tell(link: PublishingLink, transaction: Transaction, seqs: range, then: Mapping[str, Any], detail: str) -> bool:
+    """Inside its transactional state, if there is anything to tell; whether they are settled now."""
+    if then["outcome"] == "none":
+        return False
+    return link.link.tell(seqs, transaction.id, then["outcome"], then["condition"], detail, then["settle"])
 
 
 def _refuse(
@@ -138,11 +146,9 @@ def _refuse(
     link.record(run.decision, None if decision is run.decision else decision, run.presettled, answer, seqs)
     if run.presettled:
         link.link.settle(seqs, "none")
-    elif transaction is None or then.get("settle"):
-        link.link.settle(seqs, then["outcome"], then["condition"], detail, bool(then.get("settle")))
-    else:
-        if then["outcome"] != "none":
-            link.link.tell(seqs, transaction.id, then["outcome"], then["condition"], detail)
+    elif transaction is None:
+        link.link.settle(seqs, then["outcome"], then["condition"], detail, then["settle"])
+    elif not _tell(link, transaction, seqs, then, detail):
         transaction.refused.append(Refused(link, seqs, then["outcome"], then["condition"], detail))
     _consequences(link, transaction, decision, detail, run.presettled)
 

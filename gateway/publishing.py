@@ -67,7 +67,7 @@ class PublishingLink:
         # is taken as mixed.
         self._publish = {mode: tables["publish"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
         self._published = self._published_by(tables)
-        self.posted = tables["posted"]
+        self.posted = tables["posted"].slice(receiver_settle_mode="second" if self.link.settles_second else "first")
         self._common = [self.decide("event", "no", presettled) for presettled in (0, 1)]
         if self._relay is not None:
             return  # a message says where it goes when all of it is here

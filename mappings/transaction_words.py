@@ -109,15 +109,24 @@ POSTED = TableWords(
     {
         "answer": ("ready", "access-denied", "capacity-reached", "unexpected", "not-found"),
         "presettled": NO_YES,
+        "receiver_settle_mode": ("first", "second"),
     },
     {
         "outcome": Word(("none", "accepted", "rejected")),
+        "settle": SETTLES,
         "condition": CONDITION,
         "class": CLASS,
         "transaction": TRANSACTION,
     },
     (
         accepted_when("only what can be stored is accepted", "ready", transaction=("keep",)),
+        Law(
+            "where the publisher settles first, nothing is settled before it",
+            {"settle": (True,)},
+            {},
+            {"receiver_settle_mode": ("first",)},
+        ),
+        Law("what is settled has been told", {"settle": (True,)}, {"outcome": ("accepted", "rejected")}),
         told_unsettled_only("accepted", "rejected"),
         *CLASS_LAWS,
     ),

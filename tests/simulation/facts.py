@@ -56,6 +56,7 @@ class Publish:
     inside: bool = False  # it bears a transactional state
     transaction: Transaction | None = None  # the open one that its state names
     promised: str = ""  # its outcome inside of that, as it was told
+    closed: bool = False  # and it was settled with that
     told: list[str] = field(default_factory=list)
 
 

@@ -94,4 +94,4 @@ def test_a_transaction_that_could_not_keep_an_outcome_is_not_committed() -> None
     [detached] = [frame for frame in told if frame.name == "detach"]
     assert detached.condition == "amqp:resource-limit-exceeded"
     states = [frame.state for frame in told if frame.name == "disposition" and frame.field(3) is True]
-    assert states == ["rejected:amqp:transaction:rollback", "released"]
+    assert states == ["transactional accepted", "rejected:amqp:transaction:rollback"]

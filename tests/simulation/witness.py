@@ -259,6 +259,7 @@ class Witness:
             for publish in _heard(_range(session.published, frame)):
                 if state.startswith("transactional "):
                     publish.promised = state.partition(" ")[2]
+                    publish.closed = frame.field(3) is True
                     self._sight.promised(publish)
                 else:
                     publish.told.append(state)

@@ -36,7 +36,8 @@ class Output(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """One transaction of this connection. `posts`: handle, index, number."""
+    """One transaction of this connection. `posts`: handle, index, number. `promised`: handle, index of those that were
+    accepted and settled inside; what became of them is what is answered to the discharge."""
 
     number: int
     identity: bytes = b""
@@ -45,6 +46,7 @@ class Work:
     wanted: bool = True
     posts: list[tuple[int, int, int]] = field(default_factory=list)
     taken: list[Delivery] = field(default_factory=list)
+    promised: list[tuple[int, int]] = field(default_factory=list)
 
 
 class Transactor(Peer):
@@ -67,7 +69,7 @@ class Transactor(Peer):
     def _forget(self) -> None:
         self._open: Work | None = None  # declared, or about to be
         self._requests: dict[int, Work] = {}  # delivery on the control link -> whose declare or discharge
-        self._posted: dict[int, tuple[int, int]] = {}  # delivery -> handle, index; not settled yet
+        self._posted: dict[int, tuple[Work, int, int]] = {}  # delivery -> work, handle, index; not settled yet
         self._sent: dict[int, int] = dict.fromkeys((CONTROL, *self._outputs), 0)
         self._limits: dict[int, int] = dict.fromkeys((CONTROL, *self._outputs), 0)
         self._count = self._credit = 0
@@ -130,9 +132,13 @@ class Transactor(Peer):
         for delivery in range(first, last + 1):
             if delivery in self._requests:
                 self._answered(self._requests.pop(delivery), outcome, state)
-            elif settled and delivery in self._posted:  # else it is told inside the transaction
-                handle, index = self._posted.pop(delivery)
-                self.history.note("told", self.links[handle], index, outcome, "")
+            elif settled and delivery in self._posted:  # else it is told again when the transaction has ended
+                work, handle, index = self._posted.pop(delivery)
+                inside = frames.STATES[state.value[1].code] if outcome == "transactional" else outcome
+                if outcome == "transactional" and inside == "accepted":
+                    work.promised.append((handle, index))
+                else:
+                    self.history.note("told", self.links[handle], index, inside, "")
 
     def echoed(self, first: int, last: int, settled: bool, state: Any) -> None:
         outcome = frames.STATES[state.code] if state is not None else "none"
@@ -146,7 +152,10 @@ class Transactor(Peer):
             work.identity = bytes(state.value[0])
             return
         self.history.note("discharged", work.number, outcome)
-        if work.wanted and outcome == "accepted":
+        is_there = work.wanted and outcome == "accepted"
+        for handle, index in work.promised:
+            self.history.note("told", self.links[handle], index, "accepted" if is_there else "released", "")
+        if is_there:
             self.committed += 1
             return
         self._again.extend(number for _, _, number in work.posts)
@@ -203,7 +212,7 @@ class Transactor(Peer):
         self.history.note("send", link, index, number, work.number, *lane)
         work.posts.append((handle, index, number))
         state = frames.in_transaction(work.identity)
-        self._posted[self._transfer(handle, message(lane, body), state)] = (handle, index)
+        self._posted[self._transfer(handle, message(lane, body), state)] = (work, handle, index)
 
     def _discharge(self, work: Work, now: float) -> None:
         if self._room(CONTROL) <= 0:

@@ -83,6 +83,10 @@ CHOICES: dict[str, str] = {
     "U-5": "A drain with credit left is answered where it ends, which answers its echo too.",
     "V-2": "Whatever is said of a browsed event changes nothing.",
     "W-1": "On Kafka by its transactions, embedded by SQLite's.",
+    "W-4": (
+        "Departs in `extended` for what is posted where the receiver settles first: its provisional outcome is settled "
+        "(ADR 0064). To the letter with `rcv-settle-mode=second`, in the profiles of UM, and for what is retired."
+    ),
     "W-11": "Refused with `amqp:not-implemented`, as part 4 asks.",
     "W-17": "Cannot arise: what we send carries no txn-id, and our outcome names the transaction of its transfer.",
     "X-4": "Settled without a state is the default outcome (S-A1).",

@@ -14,7 +14,7 @@ from typing import Any
 from mappings import TableSet
 from tests.wire import frames
 from tests.wire.conversation import Conversation, StoppedClock, build_house
-from tests.wire.stage import MESSAGE, MODES, Facts, Stage
+from tests.wire.stage import MESSAGE, MODES, RCV, Facts, Stage
 from tests.wire.transaction_plays import (
     TRANSACTION,
     begin,
@@ -26,7 +26,6 @@ from tests.wire.transaction_plays import (
 )
 from transformers.amqp_types import AmqpMap, Described, Symbol, ULong
 
-RCV = ("first", "second")
 SHARING = {"exclusive": None, "shared": "shared"}
 DURABILITY = ("none", "configuration", "unsettled-state")
 FILTERS = {

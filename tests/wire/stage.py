@@ -12,6 +12,7 @@ from tests.wire.scripted_realm import ScriptedRealm
 Facts = dict[str, str]
 
 MODES = ("unsettled", "settled", "mixed")
+RCV = ("first", "second")
 MESSAGE = frames.message(b"event", frames.header(first=True))
 
 

@@ -28,7 +28,7 @@ OVERRIDES = [
     ("attached", "access-denied-refused", {"condition": "amqp:not-allowed"}),
     ("publish", "untransformed-rejected", {"condition": "amqp:not-allowed"}),
     ("published", "capacity-reached-rejected", {"outcome": "released"}),
-    ("posted", "capacity-reached-rejected", {"condition": "amqp:not-allowed"}),
+    ("posted", "capacity-reached-rejected-settled", {"condition": "amqp:not-allowed"}),
     ("default", "cut-off-is-a-failed-attempt", {"state": "rejected"}),
     ("settle", "rejected-dead-letters", {"native": "discard"}),
     ("settled", "access-denied-rejected", {"condition": "amqp:not-allowed"}),

@@ -109,10 +109,11 @@ def test_what_is_posted_is_settled_by_its_publisher_when_it_has_been_discharged(
         assert peer.control().field(4) == 0, "a coordinator settles by itself"
         peer.publisher(node, rcv=SECOND)
         transaction = peer.declare()
-        numbers = peer.post(transaction, MESSAGE, MESSAGE)
-        assert peer.told(2) == dict.fromkeys(numbers, ("transactional accepted", False))
+        numbers = peer.post(transaction, MESSAGE, b"", MESSAGE)
+        said = dict(zip(numbers, ("accepted", "rejected:amqp:precondition-failed", "accepted"), strict=True))
+        assert peer.told(3) == {number: (f"transactional {state}", False) for number, state in said.items()}
         last = peer.number()
         peer.send(frames.discharge(last, transaction))
-        assert peer.told(3) == {last: ("accepted", True), **dict.fromkeys(numbers, ("accepted", False))}
+        assert peer.told(4) == {last: ("accepted", True), **{number: (state, False) for number, state in said.items()}}
         settle(peer, numbers)
         assert len(peer.there(node, 2)) == 2

@@ -13,7 +13,10 @@ CONTROL = 7
 
 
 class Transacting(Peer):
-    """`declare` gives a txn-id; `discharge` gives what the gateway said of it."""
+    """`declare` gives a txn-id; `discharge` gives what the gateway said of it. `settles`: the gateway settles what is
+    posted when it tells of it, as `extended` does; the documented profiles do with the discharge."""
+
+    settles = True
 
     def control(self, handle: int = CONTROL, name: str = "control", outcomes: list[str] | None = None) -> Seen:
         """A confirmed control link; the gateway's ATTACH."""
@@ -54,6 +57,17 @@ class Transacting(Peer):
         pairs = zip(numbers, payloads, strict=True)
         self.send(*(frames.transfer(number, payload, handle, settled, state=state) for number, payload in pairs))
         return numbers
+
+    def promised(self, *numbers: int, state: str = "accepted") -> None:
+        """Each was told that, and no more, inside its transaction."""
+        assert self.told(len(numbers)) == dict.fromkeys(numbers, (f"transactional {state}", self.settles))
+
+    def ended(self, *numbers: int, state: str = "accepted") -> None:
+        """Its transaction is over: each is told what became of it and settled; what has been settled hears nothing."""
+        if self.settles:
+            self.nothing(0.05)
+        else:
+            assert self.told(len(numbers)) == dict.fromkeys(numbers, (state, True))
 
     def until_told(self, numbers: list[int], last: int) -> dict[int, str | None]:
         """What was said of those deliveries when they were settled, or in the end."""

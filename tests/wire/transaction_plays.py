@@ -8,7 +8,7 @@ from mappings import TableSet
 from tests.wire import frames
 from tests.wire.conversation import Conversation, StoppedClock
 from tests.wire.scripted_realm import ScriptedRealm
-from tests.wire.stage import MESSAGE, MODES, Facts, Stage
+from tests.wire.stage import MESSAGE, MODES, RCV, Facts, Stage
 
 TRANSACTION = ScriptedRealm.run.encode() + b":1"  # the first that a gateway begins
 CONTROL = 7  # handle of a control link
@@ -81,7 +81,7 @@ def play_posted(facts: Facts, tables: TableSet) -> list[Any]:
     stage = Stage(tables)
     peer = stage.peer("peer")
     begin(stage, peer)
-    peer.say(frames.attach_sender("q"))
+    peer.say(frames.attach_sender("q", rcv=RCV.index(facts["receiver_settle_mode"])))
     stage.realm.answers["post"] = facts["answer"]
     settled = facts["presettled"] == "yes"
     peer.say(frames.transfer(peer.number(), MESSAGE, settled=settled, state=frames.in_transaction(TRANSACTION)))

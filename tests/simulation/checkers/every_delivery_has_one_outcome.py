@@ -20,14 +20,23 @@ _CAUSES = {
 
 
 class EveryDeliveryHasOneOutcome(Checker):
-    """A delivery is told one outcome at most, a settled one none; the evidence has one for each, and it is the same."""
+    """A delivery is told one outcome at most, a settled one none; the evidence has one for each, and it is the same.
+    What a transaction takes is told and settled at once, and nothing after that: its discharge says what it came to."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._unasked: list[tuple[Given, str]] = []
+        self._promised: set[Publish] = set()
+
+    def promised(self, publish: Publish) -> None:
+        self.require(not publish.settled, f"{publish.marker} came settled, and was told {publish.promised} inside")
+        self.require(publish.closed, f"{publish.marker} was told {publish.promised} inside, and not settled")
+        self.require(publish not in self._promised, f"{publish.marker} was told inside its transaction twice")
+        self._promised.add(publish)
 
     def told(self, publish: Publish, state: str) -> None:
         self.require(not publish.settled, f"{publish.marker} came settled, and was told {state}")
+        self.require(not publish.closed, f"{publish.marker} was settled inside its transaction, and was told {state}")
         self.require(len(publish.told) == 1, f"{publish.marker} was told {publish.told}")
 
     def echoed(self, given: Given, state: str) -> None:
@@ -66,7 +75,8 @@ class EveryDeliveryHasOneOutcome(Checker):
         """What the witness saw on links of one name, beside what was recorded, both in the order of the seqs."""
         seen: list[Any] = [one for link in links for one in (link.published or link.given)]
         unheard = len(seen) - len(told)  # in one burst with what the link, its session or its connection was ended for
-        if unheard > 0 and links[-1].shut and links[-1].publishing and not any(one.told for one in seen[-unheard:]):
+        is_cut = unheard > 0 and links[-1].shut and links[-1].publishing
+        if is_cut and not any(_is_heard(one) for one in seen[-unheard:]):
             del seen[-unheard:]
         self.require(len(seen) == len(told), f"{links[0]}: {len(seen)} deliveries seen, {len(told)} recorded")
         for one, record in zip(seen, told, strict=True):
@@ -79,6 +89,11 @@ class EveryDeliveryHasOneOutcome(Checker):
         said = one.told[0].split(":")[0] if one.told else None
         self.require(bool(record.group["presettled"]) == one.settled, f"{one.marker}: settled {one.settled}, {record}")
         self.require(said in (None, record.group["outcome"]), f"{one.marker} was told {said}, recorded is {record}")
+        if one.closed and one.transaction is not None and one.transaction.done is not None:
+            promised = one.promised.split(":")[0]
+            kept = promised != "accepted" or one.transaction.done
+            wanted = {promised} if kept else {"released", "rejected"}
+            self.require(record.group["outcome"] in wanted, f"{one.marker}, promised {promised}: recorded is {record}")
         stored = self.ledger.eid(one.link.node, one.marker)
         self.require(record.eid in (-1, stored), f"{one.marker} is stored at {stored}, recorded is {record}")
 
@@ -106,7 +121,11 @@ class EveryDeliveryHasOneOutcome(Checker):
 def _wants_an_outcome(publish: Publish) -> bool:
     """Not inside a transaction that goes on."""
     goes_on = publish.transaction is not None and not publish.transaction.over
-    return not publish.settled and not publish.told and not goes_on
+    return not publish.settled and not publish.closed and not publish.told and not goes_on
+
+
+def _is_heard(one: Publish | Given) -> bool:
+    return bool(one.told) or (isinstance(one, Publish) and one.closed)
 
 
 def _by_name(links: list[WireLink]) -> dict[tuple[str, str, str], list[WireLink]]:

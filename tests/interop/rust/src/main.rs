@@ -84,8 +84,7 @@ async fn receive(session: &mut SessionHandle<()>, queue: &str, count: usize) -> 
     Ok(format!("received {count}"))
 }
 
-/// Takes from one queue and sends to another. What is posted is not awaited one by one: fe2o3 waits until a delivery is
-/// settled inside its transaction, the gateway settles it with the discharge (W-9), whose own answer counts.
+/// Takes from one queue and sends to another; each is accepted, and settled, inside its transaction before the next.
 async fn transfer(session: &mut SessionHandle<()>, from: &str, to: &str, count: usize, batch: usize) -> Said {
     let mut receiver = Receiver::attach(session, "receiver", from).await?;
     let mut sender = Sender::attach(session, "sender", to).await?;
@@ -95,7 +94,7 @@ async fn transfer(session: &mut SessionHandle<()>, from: &str, to: &str, count: 
         let transaction = Transaction::declare(&controller, None).await?;
         for _ in 0..batch {
             let delivery: Delivery<String> = receiver.recv().await?;
-            let _told = transaction.post_batchable(&mut sender, delivery.body().clone()).await?;
+            accepted(transaction.post(&mut sender, delivery.body().clone()).await?)?;
             transaction.accept(&mut receiver, &delivery).await?;
         }
         if rolled_back == 0 {
