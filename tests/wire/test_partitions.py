@@ -131,12 +131,12 @@ def test_a_transaction_over_several_stores_is_done_as_a_whole_or_not(house: Gate
         peer.consumer(source, credit=3)
         came = peer.receive(3)
         transaction = peer.begun()
-        peer.post(transaction, *sent)
-        peer.told(3)
+        posted = peer.post(transaction, *sent)
+        peer.promised(*posted)
         for seen in came:
             peer.retire(transaction, seen.field(1))
         assert peer.discharge(transaction, fail=True) == "accepted"
-        assert {state for state, _ in peer.told(3).values()} == {"released"}
+        peer.ended(*posted)
         transaction = peer.declare()
         peer.post(transaction, *sent)
         peer.told(3)
