@@ -85,7 +85,7 @@ CHOICES: dict[str, str] = {
     "W-1": "On Kafka by its transactions, embedded by SQLite's.",
     "W-4": (
         "Departs in `extended` for what is posted where the receiver settles first: its provisional outcome is settled "
-        "(ADR 0064). To the letter with `rcv-settle-mode=second`, in the profiles of UM, and for what is retired."
+        "(ADR 0065). To the letter with `rcv-settle-mode=second`, in the profiles of UM, and for what is retired."
     ),
     "W-11": "Refused with `amqp:not-implemented`, as part 4 asks.",
     "W-17": "Cannot arise: what we send carries no txn-id, and our outcome names the transaction of its transfer.",

@@ -183,7 +183,7 @@ def _transactional(row: str, profile: str) -> Line:
         result = "departs: the discharge is refused, and the delivery is the consumer's as before (2.W-10)"
         return Line(row, profile, [retired_in_vain], result)
     if profile == "extended" and row in PUBLISHING:
-        return Line(row, profile, [TRANSACTIONS[row]], f"{AS_DOCUMENTED}, settled at once (ADR 0064)")
+        return Line(row, profile, [TRANSACTIONS[row]], f"{AS_DOCUMENTED}, settled at once (ADR 0065)")
     result = f"{AS_DOCUMENTED} (read as {READINGS[row[:3]]})" if row[:3] in READINGS else AS_DOCUMENTED
     return Line(row, profile, [TRANSACTIONS[row]], result)
 
