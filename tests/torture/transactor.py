@@ -76,7 +76,13 @@ class Transactor(Peer):
 
     @property
     def in_flight(self) -> int:
-        return len(self._posted) + len(self._held) + len(self._waiting) + len(self._requests)
+        promised = sum(len(work.promised) for work in self._works())
+        return len(self._posted) + promised + len(self._held) + len(self._waiting) + len(self._requests)
+
+    def _works(self) -> list[Work]:
+        """Those of which it has not heard the end."""
+        works = [*self._requests.values(), *([self._open] if self._open else [])]
+        return list({work.number: work for work in works}.values())
 
     @property
     def is_done(self) -> bool:
@@ -236,8 +242,7 @@ class Transactor(Peer):
 
     def gone(self) -> None:
         """Whatever was under way may be done or not: its numbers are said again."""
-        works = {id(work): work for work in (*self._requests.values(), *([self._open] if self._open else []))}
-        self._again.extend(number for work in works.values() for _, _, number in work.posts)
+        self._again.extend(number for work in self._works() for _, _, number in work.posts)
         self._held.clear()
         self._waiting.clear()
         self._forget()
