@@ -128,7 +128,7 @@ class Tap:
                     stated = high if channel == stated_channel or stated < 0 else _ALL
                     stated_channel = channel
                     link_channel, link_first = _NO_LINK
-                    position += size
+                    position, stated = tap_runs.told(data, position + size, channel, stated)
                     continue
             if not HEADER_SIZE <= size <= frame_size_max or kind & 0xFF or not 2 <= kind >> 8 <= size >> 2:
                 if position > start:

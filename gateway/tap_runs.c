@@ -1,9 +1,12 @@
-/* Runs of plain transfers of one link, cut from the stream without their payloads.
+/* Runs of plain transfers of one link, cut from the stream without their payloads; and runs of dispositions.
  *
  * What a publisher mostly sends is one transfer after another, each a whole message. Proton would copy every
  * payload twice to give it back; so it gets the frames without (it does all the counting there is to do), and the
  * payloads go into a column directly (`engine_runs.c`). A frame is of the run when it is whole, on the channel and
  * handle of the first, and nothing but an ordinary complete transfer; the caller has looked at the first one.
+ *
+ * A consumer that settles one by one sends a disposition for each: a run of them is told from the rest, and left as it
+ * is.
  *
  * Errors: none; what is odd ends the run and is looked at by the caller. Source: AMQP 1.0 part 2, 2.3.1, 2.7.5.
  */
@@ -23,9 +26,13 @@ enum {
     LONG_TAG = 38,        /* octets of a list; in a smaller one a longer tag has no room */
     SMALL_UINT = 0x52,
     UINT0 = 0x43,
-    RUN_MIN = 4           /* fewer are not worth a push of their own */
+    RUN_MIN = 4,          /* fewer are not worth a push of their own */
+    ROLE_AT = 14,         /* in a disposition */
+    IDS_AT = 15,
+    BRIEF = 38,           /* octets of a disposition; one that names its state by a symbol takes 40 at least */
+    PLAIN_KIND = 0x0200   /* data offset 2, an AMQP frame */
 };
-static const unsigned char transfer[] = {0x00, 0x53, 0x14, 0xc0};
+static const unsigned char transfer[] = {0x00, 0x53, 0x14, 0xc0}, disposition[] = {0x00, 0x53, 0x15, 0xc0};
 
 typedef struct {
     uint32_t payload, size; /* where its payload begins in the stream, and how long that is */
@@ -126,10 +133,61 @@ static PyObject *cut(PyObject *self, PyObject *args)
     return answer;
 }
 
+/* One number of a disposition; `before` for a null behind it; -1: too odd to tell, or not all there. */
+static int64_t id_at(const unsigned char **at, const unsigned char *end, int64_t before)
+{
+    const unsigned char *from = *at;
+    int behind = from < end ? width(*from, 0) : -1;
+    if (behind < 0 || from + 1 + behind > end)
+        return -1;
+    *at = from + 1 + behind;
+    switch (*from) {
+    case 0x40:
+        return before;
+    case UINT0:
+        return 0;
+    case SMALL_UINT:
+        return from[1];
+    case 0x70:
+        return big_endian(from + 1);
+    default:
+        return -1;
+    }
+}
+
+static PyObject *told(PyObject *self, PyObject *args)
+{
+    Py_buffer data;
+    Py_ssize_t position;
+    unsigned int channel;
+    long long stated;
+    if (!PyArg_ParseTuple(args, "y*nIL", &data, &position, &channel, &stated))
+        return NULL;
+    const unsigned char *stream = data.buf;
+    for (;;) {
+        const unsigned char *at = stream + position, *ids = at + IDS_AT;
+        size_t left = (size_t)(data.len - position), size = left > IDS_AT ? big_endian(at) : 0;
+        if (size <= IDS_AT || size > BRIEF || size > left ||
+            big_endian(at + 4) != ((unsigned)PLAIN_KIND << 16 | channel) ||
+            memcmp(at + HEADER, disposition, sizeof disposition) != 0 || at[ROLE_AT] != 0x41)
+            break;
+        int64_t low = id_at(&ids, at + size, -1), high = low < 0 ? -1 : id_at(&ids, at + size, low);
+        if (low <= stated || high < low)
+            break;
+        stated = high;
+        position += (Py_ssize_t)size;
+    }
+    PyBuffer_Release(&data);
+    return Py_BuildValue("(nL)", position, stated);
+}
+
 static PyMethodDef methods[] = {
     {"cut", cut, METH_VARARGS,
      "cut(data, position, frame_size_max, message_size_max): (where the run ends, its frames without payloads, where "
      "those are), or None where it is too short."},
+    {"told", told, METH_VARARGS,
+     "told(data, position, channel, stated): where the receiver's brief dispositions end that follow from there on, "
+     "each about later deliveries than `stated` and than the one before; and the last delivery that they speak of."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -278,3 +278,36 @@ def test_of_a_session_that_we_have_ended_only_its_end_is_heard() -> None:
     said = b"".join(bytes(data[start:end]) for data, start, end, _ in pieces)
     assert said == heartbeats + other + heartbeats + frames.end() + frames.begin()
     assert not handles.discards
+
+
+SAID = st.builds(
+    lambda low, more, settled, channel, state: frames.disposition(
+        low, low + more, state and frames.state(state), settled=settled, channel=channel
+    ),
+    st.sampled_from([0, 1, 2, 5, 200, 254, 255, 256, 70_000]),
+    st.integers(0, 3),
+    st.booleans(),
+    st.sampled_from([0, 0, 0, 1]),
+    st.sampled_from(["accepted", "released", None]),
+)
+
+
+@given(
+    st.lists(SAID | st.sampled_from([PLAIN["transfer"], PLAIN["rejected"], HEARTBEAT]), max_size=12), st.integers(0, 30)
+)
+def test_a_run_of_dispositions_is_what_one_after_another_is(pieces: list[bytes], cut: int) -> None:
+    """A loop in C finds its end; the octets handed on together are those that the loop in Python hands on together."""
+    data = b"".join(pieces)
+    data = data[: len(data) - cut] if cut < len(data) else data
+    found = [list(attached_tap().walk(data))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gateway.tap_runs.told", lambda data, position, channel, stated: (position, stated))
+        found.append(list(attached_tap().walk(data)))
+    assert len({tuple((bytes(one[0])[one[1] : one[2]], repr(one[3])) for one in way) for way in found}) == 1
+
+
+def attached_tap() -> Tap:
+    made = Tap(FRAME_MAX, MESSAGE_MAX, opened())
+    for _ in made.walk(b"".join(ATTACHED) + frames.begin(channel=1)):
+        pass
+    return made

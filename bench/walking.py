@@ -1,0 +1,94 @@
+"""What the tap costs: processor time a message, to tell apart what proton must not see or would read with a loss.
+
+    python -m bench.walking [--record]
+
+Streams as clients send them, in chunks of 64 KiB as sockets give them: transfers of whole messages, and dispositions of
+one message each or of a hundred. The best of 15 rounds: whatever else the machine does only adds. `--record` writes
+results/DATE-COMMIT-walking.json. Required: issue of the AMQP layer, *What proton does not do*.
+May import: `bench`, `gateway`, `tests` (frames).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+
+from bench.__main__ import RESULTS
+from bench.report import commit
+from gateway.frames import OPEN, Frame
+from gateway.handles import Handles
+from gateway.tap import Tap
+from tests.wire import frames
+from transformers.amqp_types import Described, encode
+
+CHUNK_BYTES, FRAME_BYTES, MESSAGE_BYTES = 65_536, 65_536, 1 << 20
+MESSAGES, ROUNDS = 20_000, 15
+REQUIRED_US = 0.3
+
+
+def transfers(size: int) -> bytes:
+    message = encode(Described(0x75, b"x" * size))
+    return b"".join(frames.transfer(number, message) for number in range(MESSAGES))
+
+
+def dispositions(each: int) -> bytes:
+    accepted = frames.state("accepted")
+    return b"".join(
+        frames.disposition(first, first + each - 1, accepted, settled=True) for first in range(0, MESSAGES, each)
+    )
+
+
+def streams() -> Iterator[tuple[str, bytes]]:
+    for size in (100, 1024):
+        yield f"transfers of {size} B", transfers(size)
+    for each in (1, 100):
+        yield f"dispositions of {each}", dispositions(each)
+
+
+def measure(stream: bytes) -> float:
+    """Microseconds a message."""
+    chunks = [stream[at : at + CHUNK_BYTES] for at in range(0, len(stream), CHUNK_BYTES)]
+    rounds = []
+    for _ in range(ROUNDS):
+        tap, pieces = attached(), 0
+        began = time.process_time()
+        for chunk in chunks:
+            for _piece in tap.walk(chunk):
+                pieces += 1
+        rounds.append(time.process_time() - began)
+        assert pieces >= 1, "nothing was handed on"
+    return min(rounds) * 1e6 / MESSAGES
+
+
+def attached() -> Tap:
+    """Of a connection with a link each way."""
+    handles = Handles(channel_max=5)
+    handles.see(Frame(0, OPEN, ("peer",)))
+    tap = Tap(FRAME_BYTES, MESSAGE_BYTES, handles)
+    for piece in tap.walk(frames.begin() + frames.attach_sender("q") + frames.attach_receiver("q")):
+        assert isinstance(piece[3], Frame), piece
+    return tap
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.walking", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args(argv)
+    rows = {name: round(measure(stream), 3) for name, stream in streams()}
+    for name, cost_us in rows.items():
+        sys.stdout.write(f"{name:22} {cost_us:6.3f} us a message\n")
+    worst = max(rows.values())
+    verdict = "met" if worst <= REQUIRED_US else "NOT met"
+    sys.stdout.write(f"{worst:.3f} us at most, required {REQUIRED_US} us: {verdict}\n")
+    if arguments.record:
+        started = time.strftime("%Y-%m-%dT%H%M")
+        result = {"started": started, "commit": commit(), "command": "python -m bench.walking --record", "us": rows}
+        (RESULTS / f"{started}-{result['commit']}-walking.json").write_text(json.dumps(result, indent=1) + "\n")
+    return 0 if worst <= REQUIRED_US else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
