@@ -241,20 +241,21 @@ def _as_read(data: Octets, start: int, end: int, alone: Frame | Run) -> Piece:
 def _ids(data: Octets, position: int) -> tuple[int, int]:
     """`first` and `last` of a disposition, from behind its role on; (0, ALL) where they are too odd to tell."""
     low = high = -1
-    if position + 10 > len(data):
+    try:
+        for _ in range(2):
+            code = data[position]
+            if code == 0x52:
+                low, high, position = high, data[position + 1], position + 2
+            elif code == _UINT:
+                low, high, position = high, _ID(data, position + 1)[0], position + 5
+            elif code == 0x43:
+                low, high, position = high, 0, position + 1
+            elif code == _NULL and high >= 0:
+                low = high
+            else:
+                return 0, _ALL
+    except (IndexError, struct.error):  # it ends before they do
         return 0, _ALL
-    for _ in range(2):
-        code = data[position]
-        if code == 0x52:
-            low, high, position = high, data[position + 1], position + 2
-        elif code == _UINT:
-            low, high, position = high, _ID(data, position + 1)[0], position + 5
-        elif code == 0x43:
-            low, high, position = high, 0, position + 1
-        elif code == _NULL and high >= 0:
-            low = high
-        else:
-            return 0, _ALL
     return low, high
 
 
