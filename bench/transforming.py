@@ -5,27 +5,26 @@
 Messages as applications send them: a header, message-id, content-type and creation-time, three application properties
 and one data section; `bare` has nothing but the data section, `varied` another length each. Runs of 100, the best of 15
 rounds: whatever else the machine does only adds. `--record` writes results/DATE-COMMIT-transforming.json.
-May import: `gateway`, `native_backend`, `transformers`.
+May import: `bench`, `gateway`, `native_backend`, `transformers`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
+from bench.__main__ import RESULTS
+from bench.report import commit
 from gateway.conversion import Conversion, conversion
 from gateway.restoring import Restoring
 from native_backend.foreign import is_message
 from native_backend.octets import Octets
 from transformers.amqp_types import Described, Symbol, Timestamp, UByte, encode
 
-RESULTS = Path(__file__).parent / "results"
 RUN, ROUNDS, MESSAGES = 100, 15, 2_000
 REQUIRED_US = 2.0  # none and basic
 
@@ -95,11 +94,9 @@ def main(argv: list[str]) -> int:
 
 
 def write(rows: list[dict[str, Any]]) -> None:
-    revision = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(revision, capture_output=True, text=True, check=True).stdout.strip()
-    started = time.strftime("%Y-%m-%dT%H%M")
-    path = RESULTS / f"{started}-{commit}-transforming.json"
-    result = {"started": started, "commit": commit, "command": "python -m bench.transforming --record", "rows": rows}
+    started, at = time.strftime("%Y-%m-%dT%H%M"), commit()
+    path = RESULTS / f"{started}-{at}-transforming.json"
+    result = {"started": started, "commit": at, "command": "python -m bench.transforming --record", "rows": rows}
     path.write_text(json.dumps(result, indent=1) + "\n")
     sys.stdout.write(f"{path}\n")
 

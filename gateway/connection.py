@@ -350,9 +350,8 @@ class Connection:
 
     def lose(self, cause: str) -> None:
         """Every link has gone with its connection."""
-        ended = [
-            fact.link for fact in self._unheard if isinstance(fact, Detached)
-        ]  # with an END the engine forgets them
+        # With an END that waits to be carried out, the engine knows its links no more.
+        ended = [fact.link for fact in self._unheard if isinstance(fact, Detached)]
         for link in dict.fromkeys([*self.engine.links(), *ended]):
             if link.alive:
                 self._end_link(link, "lost" if cause == "cut-off" and self._ends(link) else cause)

@@ -185,7 +185,7 @@ class Server:
             self.roster.look()
             for port in list(self.ports.values()):
                 port.tick(self.gateway.clock.monotonic_s())
-            self.flush()
+            self.flush()  # heartbeats, mostly: they do not stir the pace
             if self.gateway.realm.lost and not self._stop.is_set():
                 log.error("another gateway has taken the realm over: this one closes its links and ends")
                 self._stop.set()
