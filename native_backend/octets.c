@@ -116,12 +116,40 @@ static PyObject *append(octets *self, PyObject *string)
     Py_RETURN_NONE;
 }
 
-/* How far strings go on that have this size and begin like this. */
-static PyObject *alike(octets *self, PyObject *args)
+static int wrong_count(const char *wanted)
 {
-    Py_ssize_t i, size, head_size;
-    const char *head;
-    if (!PyArg_ParseTuple(args, "nny#", &i, &size, &head, &head_size))
+    PyErr_Format(PyExc_TypeError, "wanted: %s", wanted);
+    return -1;
+}
+
+/* Its size and its first octets: what can be known of a large string without another one like it. */
+static PyObject *front(octets *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2 && wrong_count("i, most"))
+        return NULL;
+    Py_ssize_t i = PyLong_AsSsize_t(args[0]), most = PyLong_AsSsize_t(args[1]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (i < 0 || i >= self->count || most < 0)
+        return PyErr_Format(PyExc_IndexError, "no such string in the column");
+    size_t size;
+    const char *start = octets_at(self, i, &size);
+    PyObject *octets = PyBytes_FromStringAndSize(start, (Py_ssize_t)size < most ? (Py_ssize_t)size : most);
+    PyObject *length = PyLong_FromSize_t(size), *two = octets && length ? PyTuple_Pack(2, length, octets) : NULL;
+    Py_XDECREF(octets);
+    Py_XDECREF(length);
+    return two;
+}
+
+/* How far strings go on that have this size and begin like this. */
+static PyObject *alike(octets *self, PyObject *const *args, Py_ssize_t count)
+{
+    char *head;
+    Py_ssize_t head_size;
+    if (count != 3 && wrong_count("start, size, head"))
+        return NULL;
+    Py_ssize_t i = PyLong_AsSsize_t(args[0]), size = PyLong_AsSsize_t(args[1]);
+    if (PyErr_Occurred() || PyBytes_AsStringAndSize(args[2], &head, &head_size) < 0)
         return NULL;
     for (; i >= 0 && i < self->count; i++) {
         size_t each;
@@ -133,13 +161,18 @@ static PyObject *alike(octets *self, PyObject *args)
 }
 
 /* PREFIX NUMBER SUFFIX, PREFIX NUMBER+1 SUFFIX, ... */
-static PyObject *number(octets *self, PyObject *args)
+static PyObject *number(octets *self, PyObject *const *args, Py_ssize_t given)
 {
-    const char *prefix, *suffix;
-    Py_ssize_t prefix_size, suffix_size, count;
-    unsigned long long first;
+    char *prefix, *suffix;
+    Py_ssize_t prefix_size, suffix_size;
     enum { DIGITS = 20 };
-    if (!PyArg_ParseTuple(args, "y#Kny#", &prefix, &prefix_size, &first, &count, &suffix, &suffix_size))
+    if ((given != 4 && wrong_count("prefix, first, count, suffix")) ||
+        PyBytes_AsStringAndSize(args[0], &prefix, &prefix_size) < 0 ||
+        PyBytes_AsStringAndSize(args[3], &suffix, &suffix_size) < 0)
+        return NULL;
+    unsigned long long first = PyLong_AsUnsignedLongLong(args[1]);
+    Py_ssize_t count = PyErr_Occurred() ? -1 : PyLong_AsSsize_t(args[2]);
+    if (PyErr_Occurred())
         return NULL;
     if (count <= 0)
         Py_RETURN_NONE;
@@ -174,11 +207,14 @@ static PyObject *largest_of(octets *self, void *nothing)
     return PyLong_FromSize_t(largest);
 }
 
+#define FAST(function) (PyCFunction)(void (*)(void)) function
 static PyMethodDef methods[] = {
     {"append", (PyCFunction)append, METH_O, "One more string."},
-    {"alike", (PyCFunction)alike, METH_VARARGS,
+    {"front", FAST(front), METH_FASTCALL,
+     "front(i, most): the size of string `i`, and its first octets, `most` of them."},
+    {"alike", FAST(alike), METH_FASTCALL,
      "alike(start, size, head): the first from `start` on that has another size or begins otherwise."},
-    {"number", (PyCFunction)number, METH_VARARGS,
+    {"number", FAST(number), METH_FASTCALL,
      "number(prefix, first, count, suffix): `count` more strings, of prefix, a rising number and suffix."},
     {"empty", (PyCFunction)empty, METH_NOARGS, "Another column, with nothing in it."},
     {NULL, NULL, 0, NULL},

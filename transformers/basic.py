@@ -23,6 +23,7 @@ from transformers.sections import (
     sole_body_content,
     without_delivery_annotations,
 )
+from transformers.shapes import numbered
 
 
 class Basic:
@@ -32,19 +33,7 @@ class Basic:
 
     def transform_column(self, messages: Column, key_prefix: bytes, first_seq: int) -> Column | None:
         """The keys of messages that are events as they are; see `transformers.Transformer`."""
-        keys, at, count = messages.empty(), 0, len(messages)
-        while at < count:
-            message = messages[at]
-            try:
-                value, fields, content = _event(message)
-            except DecodeError:
-                return None
-            if value is not message:
-                return None
-            end = messages.alike(at + 1, len(message), message[:content]) if content else at + 1
-            keys.number(key_prefix, first_seq + at, end - at, b";" + fields)
-            at = end
-        return keys
+        return numbered(messages, key_prefix, first_seq, _said, _read)
 
     def transform_columns(
         self, messages: Sequence[bytes], key_prefix: bytes, first_seq: int
@@ -70,6 +59,17 @@ class Basic:
             if content:
                 size, head, template = len(message), message[:content], prefix + fields
         return keys, values
+
+
+def _said(section: bytes, places: bytes) -> bytes:
+    """See `shapes.Said`."""
+    return b";" + said_fields(section) + places
+
+
+def _read(message: bytes) -> tuple[bytes, bytes] | None:
+    """See `shapes.Read`."""
+    value, fields, content = _event(message)
+    return (b";" + fields, message[:content]) if value is message else None
 
 
 def _event(message: bytes) -> tuple[bytes, bytes, int]:

@@ -18,6 +18,10 @@ class Column(Protocol):
 
     def __iter__(self) -> Iterator[bytes]: ...
 
+    def front(self, i: int, most: int, /) -> tuple[int, bytes]:
+        """The size of message `i`, and its first octets, `most` of them: large ones are not copied."""
+        ...
+
     def alike(self, start: int, size: int, head: bytes, /) -> int:
         """The first message from `start` on that has another size or begins otherwise."""
         ...

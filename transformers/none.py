@@ -10,14 +10,20 @@ from collections.abc import Sequence
 
 from transformers.amqp_types import DecodeError
 from transformers.annotation_keys import check_annotations
+from transformers.column import Column
 from transformers.marks import marks
-from transformers.sections import section_offsets, without_delivery_annotations
+from transformers.sections import DELIVERY_ANNOTATIONS, section_offsets, without_delivery_annotations
+from transformers.shapes import numbered
 
 
 class Opaque:
     """Keys end after the seq, or marks."""
 
     name = "none"
+
+    def transform_column(self, messages: Column, key_prefix: bytes, first_seq: int) -> Column | None:
+        """The keys of messages that are events as they are; see `transformers.Transformer`."""
+        return numbered(messages, key_prefix, first_seq, _said, _read)
 
     def transform_columns(
         self, messages: Sequence[bytes], key_prefix: bytes, first_seq: int
@@ -38,3 +44,15 @@ class Opaque:
                 keys.append(template % seq + marks(value, offsets))
                 values.append(value)
         return keys, values
+
+
+def _said(_section: bytes, _places: bytes) -> bytes:
+    """See `shapes.Said`."""
+    return b""
+
+
+def _read(message: bytes) -> tuple[bytes, bytes] | None:
+    """See `shapes.Read`."""
+    offsets = section_offsets(message)
+    check_annotations(message, offsets)
+    return (marks(message, offsets), b"") if offsets[DELIVERY_ANNOTATIONS] < 0 else None

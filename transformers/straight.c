@@ -10,15 +10,18 @@
 #include <Python.h>
 
 enum { HEADER = 0x70, APPLICATION_PROPERTIES = 0x74, DATA = 0x75, VALUE = 0x77, LIST8 = 0xc0, MAP8 = 0xc1 };
-enum { SECTIONS_BEFORE_BODY = 5, SMALL = 4 /* octets before the size */ };
+enum { SECTIONS_BEFORE_BODY = 5, SMALL = 4 /* octets before the size */,
+       BEFORE_GROUP = 10 /* fields of properties that end before the group-id */,
+       DIGITS = 20 };
 
 /* The format of the only encoding taken here, by section. */
 static const unsigned char formats[SECTIONS_BEFORE_BODY] = {LIST8, MAP8, MAP8, LIST8, MAP8};
 
-/* Where the content of the one section at `at` begins when it is a body that ends the message; 0 otherwise. */
-static Py_ssize_t content_of(const unsigned char *octets, Py_ssize_t size, Py_ssize_t at)
+/* Where the content of the one section at `at` begins when it is a body that ends the message; 0 otherwise. The first
+ * `there` octets are here of a message of `size`. */
+static Py_ssize_t content_of(const unsigned char *octets, Py_ssize_t there, Py_ssize_t size, Py_ssize_t at)
 {
-    if (at < 0 || size - at < SMALL + 1 || octets[at] != 0 || octets[at + 1] != 0x53)
+    if (at < 0 || there - at < SMALL + 1 || octets[at] != 0 || octets[at + 1] != 0x53)
         return 0;
     unsigned char section = octets[at + 2], format = octets[at + 3];
     if (section != DATA && section != VALUE)
@@ -26,30 +29,78 @@ static Py_ssize_t content_of(const unsigned char *octets, Py_ssize_t size, Py_ss
     const unsigned char *announced = octets + at + SMALL;
     if (format == 0xa0 || (format == 0xa1 && section == VALUE))
         return size - at - SMALL - 1 == announced[0] ? at + SMALL + 1 : 0;
-    if ((format != 0xb0 && !(format == 0xb1 && section == VALUE)) || size - at < SMALL + 4)
+    if ((format != 0xb0 && !(format == 0xb1 && section == VALUE)) || there - at < SMALL + 4)
         return 0;
     Py_ssize_t length = (Py_ssize_t)announced[0] << 24 | announced[1] << 16 | announced[2] << 8 | announced[3];
     return size - at - SMALL - 4 == length ? at + SMALL + 4 : 0;
 }
 
-static PyObject *offsets(PyObject *module, PyObject *message)
+/* The places of the sections before the body, -1 for one that is not there; returns the body's, or -1: not so simple.
+ * Puts where the content of the body begins into `inside`. */
+static Py_ssize_t found_body(const unsigned char *octets, Py_ssize_t there, Py_ssize_t size, Py_ssize_t *places,
+                             Py_ssize_t *inside)
 {
-    char *start;
-    Py_ssize_t size, at = 0, found[SECTIONS_BEFORE_BODY];
-    if (PyBytes_AsStringAndSize(message, &start, &size) < 0)
-        return NULL;
-    const unsigned char *octets = (const unsigned char *)start;
+    Py_ssize_t at = 0;
     for (int each = 0; each < SECTIONS_BEFORE_BODY; each++) {
-        found[each] = -1;
-        if (size - at > SMALL && octets[at] == 0 && octets[at + 1] == 0x53 && octets[at + 2] == HEADER + each &&
+        places[each] = -1;
+        if (there - at > SMALL && octets[at] == 0 && octets[at + 1] == 0x53 && octets[at + 2] == HEADER + each &&
             octets[at + 3] == formats[each]) {
-            found[each] = at;
+            places[each] = at;
             at += SMALL + 1 + octets[at + SMALL];
         }
     }
-    if (at >= size || !content_of(octets, size, at))
+    *inside = content_of(octets, there, size, at);
+    return *inside ? at : -1;
+}
+
+static PyObject *offsets(PyObject *module, PyObject *message)
+{
+    char *start;
+    Py_ssize_t size, body, inside, found[SECTIONS_BEFORE_BODY];
+    if (PyBytes_AsStringAndSize(message, &start, &size) < 0)
+        return NULL;
+    if ((body = found_body((const unsigned char *)start, size, size, found, &inside)) < 0)
         Py_RETURN_NONE;
-    return Py_BuildValue("(nnnnnni)", found[0], found[1], found[2], found[3], found[4], at, -1);
+    return Py_BuildValue("(nnnnnni)", found[0], found[1], found[2], found[3], found[4], body, -1);
+}
+
+/* Writes ";" and a place before `to`, nothing behind it where there is none; returns where it begins. */
+static char *said(char *to, Py_ssize_t place)
+{
+    if (place >= 0)
+        do
+            *--to = (char)('0' + place % 10);
+        while (place /= 10);
+    *--to = ';';
+    return to;
+}
+
+/* What asks nothing of its delivery beyond its header: no annotations, properties that end before the group-id. */
+static PyObject *unasking(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    char *start, places[3 * (1 + DIGITS)], *end = places + sizeof(places), *begin;
+    Py_ssize_t there, size, body, inside, found[SECTIONS_BEFORE_BODY];
+    if (count != 2)
+        return PyErr_Format(PyExc_TypeError, "the first octets of a message and its size");
+    if (PyBytes_AsStringAndSize(arguments[0], &start, &there) < 0)
+        return NULL;
+    size = PyLong_AsSsize_t(arguments[1]);
+    if (size == -1 && PyErr_Occurred())
+        return NULL;
+    const unsigned char *octets = (const unsigned char *)start;
+    if ((body = found_body(octets, there, size, found, &inside)) < 0 || found[1] >= 0 || found[2] >= 0 ||
+        (found[3] >= 0 && octets[found[3] + SMALL + 1] > BEFORE_GROUP))
+        Py_RETURN_NONE;
+    begin = said(said(said(end, body), found[4]), found[3]);
+    PyObject *three = PyTuple_New(3);
+    if (!three)
+        return NULL;
+    PyTuple_SET_ITEM(three, 0, PyBytes_FromStringAndSize(start, found[0] < 0 ? 0 : SMALL + 1 + octets[SMALL]));
+    PyTuple_SET_ITEM(three, 1, PyBytes_FromStringAndSize(begin, end - begin));
+    PyTuple_SET_ITEM(three, 2, PyBytes_FromStringAndSize(start, inside));
+    if (PyErr_Occurred())
+        Py_CLEAR(three);
+    return three;
 }
 
 static PyObject *content(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -63,11 +114,14 @@ static PyObject *content(PyObject *module, PyObject *const *arguments, Py_ssize_
     body = PyLong_AsSsize_t(arguments[1]);
     if (body == -1 && PyErr_Occurred())
         return NULL;
-    return PyLong_FromSsize_t(content_of((const unsigned char *)start, size, body));
+    return PyLong_FromSsize_t(content_of((const unsigned char *)start, size, size, body));
 }
 
 static PyMethodDef methods[] = {
     {"offsets", offsets, METH_O, "offsets(message): the seven offsets of sections.py; None where it is not so simple."},
+    {"unasking", (PyCFunction)(void (*)(void))unasking, METH_FASTCALL,
+     "unasking(first octets, size): of a message its header section, `;PROPERTIES;APPLICATION;BODY`, and its octets "
+     "before the content of its body; None where it is not so simple, has annotations, or may have a group."},
     {"content", (PyCFunction)(void (*)(void))content, METH_FASTCALL,
      "content(message, body): where the content of a sole body begins, in octets; 0 where it is not so simple."},
     {NULL, NULL, 0, NULL},

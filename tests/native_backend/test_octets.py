@@ -35,6 +35,13 @@ def test_alike(strings: list[bytes], start: int, head: bytes) -> None:
     assert Octets(strings).alike(start, size, head) == end
 
 
+@given(STRINGS.filter(bool), st.integers(0, 45), st.data())
+def test_front(strings: list[bytes], most: int, data: st.DataObject) -> None:
+    i = data.draw(st.integers(0, len(strings) - 1))
+    assert Octets(strings).front(i, most) == (len(strings[i]), strings[i][:most])
+    assert Octets(strings)[i:].front(0, most) == (len(strings[i]), strings[i][:most])
+
+
 @given(st.integers(0, 2**63), st.integers(0, 20))
 def test_number(first: int, count: int) -> None:
     column = Octets([b"before"])
@@ -49,6 +56,16 @@ def test_what_it_refuses() -> None:
         Octets(["a"])  # type: ignore[list-item]
     with pytest.raises(IndexError):
         column[1]
+    for i, most in ((1, 1), (-1, 1), (0, -1)):
+        with pytest.raises(IndexError):
+            column.front(i, most)
+    with pytest.raises(TypeError):
+        column.front(0)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        column.alike(0, 1, "a")  # type: ignore[arg-type]
+    with pytest.raises(OverflowError):
+        column.number(b"", -1, 1, b"")
+    assert list(column) == [b"a"]
     with pytest.raises(TypeError):
         column[:1].append(b"b")
     with pytest.raises(ValueError, match="no step"):
