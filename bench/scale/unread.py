@@ -3,8 +3,9 @@
 `consumers`: have credit for ten thousand messages each, and never read their sockets. `windowless`: the same, and do
 read, but their sessions have room for nothing (so that it is the gateway that keeps what it was about to send).
 `publishers`: send as much as is taken from them, and never read what became of it. What one of them may make the
-gateway hold is `limits.write_buffer_bytes` and a message, of publishers twice that; `grown_mb` is the most that the
-process has grown by, the events in memory (`limits.window_bytes`) included. May import: `bench`, `tests`.
+gateway hold is `limits.write_buffer_bytes` and a message, of publishers twice that, and what it keeps of each delivery
+that a consumer has not settled, which `unsettled` measures first; `grown_mb` is the most that the process has grown by,
+the events in memory (`limits.window_bytes`) included. May import: `bench`, `tests`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from bench.scale.served import SETTLE_S, forget_peak, peak_mb, resident_mb, served
-from tests.crowd import DISPOSITION, Crowd, Member
+from tests.crowd import DISPOSITION, TRANSFER, Crowd, Member
 from tests.gateway_process import GatewayProcess
 from tests.native_backend.logs.worlds import World
 from tests.wire import frames
@@ -27,28 +28,43 @@ WRITE_BUFFER_BYTES = MIB
 WINDOW_BYTES = 16 * MIB
 READERS = 16  # of those who lag, each with a chunk
 SMALL = frames.message(b"x" * 100)
+UNSETTLED, UNSETTLED_PEERS = 6_000, 20
 STALLED_S = 2.0
 POURED_S = 20.0
 
 
 def unread(world: World, peers: int) -> dict[str, Any]:
     with served(world, write_buffer_bytes=WRITE_BUFFER_BYTES, window_bytes=WINDOW_BYTES) as gateway:
+        with Crowd(gateway.port) as crowd:
+            each = unsettled(gateway, crowd)
         found: dict[str, Any] = {"peers": peers, "write_buffer_mb": round(WRITE_BUFFER_BYTES / 1e6, 1)}
-        for case in (consumers, windowless, publishers):
+        found["octets_of_an_unsettled_delivery"] = each
+        cases = {"consumers": frames.flow(1, CREDIT), "windowless": frames.flow(1, CREDIT, window=0)}
+        for name, asks in cases.items():
             with Crowd(gateway.port) as crowd:
-                found[case.__name__] = case(gateway, crowd, peers)
+                found[name] = not_reading(gateway, crowd, peers, name, asks, each)
+        with Crowd(gateway.port) as crowd:
+            found["publishers"] = publishers(gateway, crowd, peers)
         return found
 
 
-def consumers(gateway: GatewayProcess, crowd: Crowd, peers: int) -> dict[str, Any]:
-    return not_reading(gateway, crowd, peers, "topic-1", frames.flow(1, CREDIT))
+def unsettled(gateway: GatewayProcess, crowd: Crowd) -> int:
+    """What the gateway keeps of a delivery whose message has been read: octets."""
+    source, target = frames.source("kept", capability="topic"), frames.target("kept", capability="topic")
+    [publisher] = crowd.enter(1, lambda _: [frames.attach_sender(target)])
+    members = crowd.enter(UNSETTLED_PEERS, lambda _: [frames.attach_receiver(source), frames.flow(1, CREDIT)])
+    time.sleep(SETTLE_S)
+    before_mb = resident_mb(gateway)
+    for number in range(UNSETTLED):
+        publisher.send(frames.transfer(number, SMALL))
+        if number % 100 == 99:
+            publisher.await_(DISPOSITION)
+    for member in members:
+        member.await_(TRANSFER, count=UNSETTLED)
+    return round((resident_mb(gateway) - before_mb) * 1e6 / UNSETTLED_PEERS / UNSETTLED)
 
 
-def windowless(gateway: GatewayProcess, crowd: Crowd, peers: int) -> dict[str, Any]:
-    return not_reading(gateway, crowd, peers, "topic-2", frames.flow(1, CREDIT, window=0))
-
-
-def not_reading(gateway: GatewayProcess, crowd: Crowd, peers: int, node: str, asks: bytes) -> dict[str, Any]:
+def not_reading(gateway: GatewayProcess, crowd: Crowd, peers: int, node: str, asks: bytes, each: int) -> dict[str, Any]:
     """Each would get all messages of the channel, several times what may wait for it: they are there when half of the
     peers ask for them, and come one after the other to the others."""
     count = 4 * WRITE_BUFFER_BYTES // BODY_BYTES + 1_000  # and what the sockets' own buffers take
@@ -64,7 +80,8 @@ def not_reading(gateway: GatewayProcess, crowd: Crowd, peers: int, node: str, as
     for at, member in enumerate(members, 1):
         member.send(*([] if at % 2 else [asks]))
     time.sleep(2 * SETTLE_S)
-    bound_mb = (peers * (WRITE_BUFFER_BYTES + BODY_BYTES) + WINDOW_BYTES + READERS * MIB) / 1e6
+    kept_bytes = WRITE_BUFFER_BYTES + BODY_BYTES + min(count, CREDIT) * each
+    bound_mb = (peers * kept_bytes + WINDOW_BYTES + READERS * MIB) / 1e6
     return grown(gateway, before_mb, bound_mb, peers * count * BODY_BYTES)
 
 
