@@ -1,7 +1,7 @@
 """What an ATTACH may not say, whatever node it names: outcomes that are none, a delivery mode that is forced on us.
 
-Source: semantics 2.I-1, 2.I-4, 2.I-6, 2.R-1, 2.R-7. May import: `gateway.frames`, `gateway.termini`,
-`transformers.amqp_types`.
+Source: semantics 2.I-1, 2.I-4, 2.I-6, 2.R-1, 2.R-7. May import: `gateway.frames`, `gateway.settle_modes`,
+`gateway.termini`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.frames import Frame
+from gateway.settle_modes import sender_settle_mode
 from gateway.termini import agreed_outcomes, read_default_outcome
 from transformers.amqp_types import AmqpMap
 
 _OUTCOMES: Final = frozenset({"accepted", "rejected", "released", "modified"})
-_ROLE, _SENDER_SETTLE_MODE, _PROPERTIES, _SETTLED = 2, 3, 13, 1
+_ROLE, _PROPERTIES = 2, 13
 _FORCED: Final = "delivery-mode"
 
 
@@ -28,7 +29,7 @@ def attach_fault(attach: Frame) -> tuple[str, str] | None:
             return "outcome-unknown", "the default-outcome is no outcome"
     properties = attach.field(_PROPERTIES)
     forced = properties.get(_FORCED) if isinstance(properties, AmqpMap) else None
-    if forced is not None and not _is_kept(str(forced), consuming, attach.field(_SENDER_SETTLE_MODE) == _SETTLED):
+    if forced is not None and not _is_kept(str(forced), consuming, sender_settle_mode(attach) == "settled"):
         return "delivery-mode-forced", f"{str(forced)[:60]!r} is not what this link does"
     return None
 

@@ -25,14 +25,14 @@ from gateway.engine_sources import write_made, write_mode, write_source
 from gateway.engine_states import offer_capabilities, offer_outcomes
 from gateway.frames import Frame
 from gateway.outgoing_frames import AttachWritten
+from gateway.settle_modes import receiver_settle_mode, sender_settle_mode
 from gateway.sources import HeldSource
 from gateway.termini import agreed_outcomes, written_default_outcome
 from transformers.amqp_types import Symbol, UInt
 
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
-SENDER_SETTLE_MODES: Final = ("unsettled", "settled", "mixed")
 _COUNT_MAX: Final = 0xFFFFFFFF
-_ATTACH_NAME, _ATTACH_SND, _ATTACH_RCV, _ATTACH_SOURCE, _ATTACH_TARGET = 0, 3, 4, 5, 6
+_ATTACH_NAME, _ATTACH_SOURCE, _ATTACH_TARGET = 0, 5, 6
 
 
 def delivery(number: int) -> Any:
@@ -91,12 +91,11 @@ class Link:
 
     @property
     def sender_settle_mode(self) -> str:
-        mode = self.attach.field(_ATTACH_SND)
-        return SENDER_SETTLE_MODES[mode] if mode in (0, 1, 2) else "mixed"
+        return sender_settle_mode(self.attach)
 
     @property
     def receiver_settle_mode(self) -> str:
-        return "second" if self.attach.field(_ATTACH_RCV) == 1 else "first"
+        return receiver_settle_mode(self.attach)
 
     def confirm(
         self,

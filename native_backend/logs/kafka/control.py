@@ -1,4 +1,4 @@
-"""Topics, trimming and group offsets, by kafka-python: an admin connection that shares no code with the data path.
+"""Topics, trimming and what groups have, by kafka-python: an admin connection that shares no code with the data path.
 
 One worker thread makes the calls, one after another; the caller waits for it up to its own deadline, so that a call
 that overruns its time (it happens while Kafka is away) blocks nobody for longer. Transient errors are asked again.
@@ -18,18 +18,16 @@ from typing import TypeVar
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from kafka.structs import OffsetAndMetadata
 
 from native_backend.log import Failure, LogError, Topic, TopicSpec
 from native_backend.logs.kafka.acl import topic_rights
 from native_backend.logs.kafka.causes import control_failure_of, is_transient
+from native_backend.logs.kafka.offsets import Positions
 from native_backend.logs.kafka.settings import Config
 from native_backend.retrying import Retries
 from native_backend.rights import Rights
 
 T = TypeVar("T")
-Positions = dict[tuple[str, int], tuple[int, str]]
-METADATA_CHARACTERS_MAX = 4000
 IN_SYNC = "min.insync.replicas"
 KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 COMPACTED = {
@@ -110,21 +108,6 @@ class Control:
                 admin.delete_records({place: -1})
 
         self._call(trim, deadline_s)
-
-    def project(self, group: str, positions: Positions, deadline_s: float) -> None:
-        if any(len(metadata) > METADATA_CHARACTERS_MAX for _, metadata in positions.values()):
-            raise LogError(Failure("too-large", f"metadata of more than {METADATA_CHARACTERS_MAX} characters"))
-        offsets = {
-            TopicPartition(*place): OffsetAndMetadata(offset, metadata, -1)
-            for place, (offset, metadata) in positions.items()
-        }
-
-        def alter(admin: KafkaAdminClient) -> None:
-            for error in admin.alter_group_offsets(group, offsets).values():
-                if error is not kafka_errors.NoError:
-                    raise error()
-
-        self._call(alter, deadline_s)
 
     def projected(self, group: str, deadline_s: float) -> Positions:
         """confluent-kafka writes a trailing NUL into the metadata, whoever commits with it: it is no part of it."""

@@ -1,9 +1,9 @@
 """`KafkaLog`: the log port on Kafka.
 
 Appends go out by one idempotent producer, evidence by another (ADR 0051), transactions by a producer a shard on its
-own thread, readers are one consumer each; control calls by kafka-python. `poll` serves the callbacks and has to be
-called about every millisecond while anything is under way. May import: the standard library, confluent-kafka,
-`native_backend.log`, `retrying`, `rights`, this driver.
+own thread, readers are one consumer each; control calls by kafka-python, but for group offsets, which are set too
+often. `poll` serves the callbacks and has to be called about every millisecond while anything is under way.
+May import: the standard library, confluent-kafka, `native_backend.log`, `retrying`, `rights`, this driver.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
 from native_backend.log import (
     Append,
@@ -27,9 +28,10 @@ from native_backend.log import (
     Write,
 )
 from native_backend.logs.kafka import settings
-from native_backend.logs.kafka.control import Control, Positions
+from native_backend.logs.kafka.control import Control
 from native_backend.logs.kafka.entry import Entry, quieten
 from native_backend.logs.kafka.headed_producer import HeadedProducer
+from native_backend.logs.kafka.offsets import GroupOffsets, Positions
 from native_backend.logs.kafka.producer import NOBODY
 from native_backend.logs.kafka.producer import Producer as ColumnProducer
 from native_backend.logs.kafka.publisher import IN_FLIGHT_BYTES_MAX, Publisher
@@ -77,6 +79,8 @@ class KafkaLog:
         ranging = settings.ranges(bootstrap, client, self._entry.on_error)
         self._ranges = Ranges(lambda: Consumer(ranging), self._entry, retries)
         self._control = Control(settings.admin(bootstrap, client), retries, self._ranges.reach)
+        altering = settings.altering(bootstrap, client, self._entry.on_error)
+        self._offsets = GroupOffsets(lambda: AdminClient(altering), retries)  # type: ignore[arg-type]  # a callback, too
         self._putter = Putter(lambda: Producer(settings.single(bootstrap, client, self._entry.on_error)))
         self._watch = Watch(lambda names: self._control.describe(names, WATCH_S))
 
@@ -156,7 +160,7 @@ class KafkaLog:
         self._control.trim(topic, partition, before, deadline_s)
 
     def project(self, group: str, positions: Positions, deadline_s: float = 10.0) -> None:
-        self._control.project(group, positions, deadline_s)
+        self._offsets.alter(group, positions, deadline_s)
 
     def projected(self, group: str, deadline_s: float = 10.0) -> Positions:
         return self._control.projected(group, deadline_s)

@@ -154,6 +154,16 @@ def ranges(bootstrap: str, client: Client, on_error: OnError) -> Config:
     }
 
 
+def altering(bootstrap: str, client: Client, on_error: OnError) -> Config:
+    """librdkafka's admin client: of group offsets only."""
+    return {
+        **_connection(bootstrap),
+        **_without(client, (*PRODUCER_ONLY, *CONSUMER_ONLY)),
+        "error_cb": on_error,
+        "log_level": 2,  # a lost connection is told by error_cb
+    }
+
+
 def admin(bootstrap: str, client: Client) -> Config:
     """kafka-python's names for the same things."""
     return {

@@ -1,0 +1,68 @@
+"""Group offsets, as a durable's projection for Kafka's own tools: set by librdkafka's admin client.
+
+A thousand durables have theirs set over and over, beside a loop that settles for them. kafka-python takes three times
+the processor time for one, all of it with the interpreter's lock held (ADR 0014).
+May import: the standard library, confluent-kafka, `native_backend.log`, `native_backend.retrying`, this driver.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import TimeoutError as Overdue
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from native_backend.log import Failure, LogError
+from native_backend.logs.kafka.causes import failure_in, is_asked_again, unsent
+from native_backend.retrying import Retries
+
+Positions = dict[tuple[str, int], tuple[int, str]]
+METADATA_CHARACTERS_MAX = 4000
+_ANSWER_S = 0.1  # beyond its time a call is told that it has taken too long
+
+
+class GroupOffsets:
+    """Connects at the first call."""
+
+    def __init__(self, make: Callable[[], AdminClient], retries: Retries) -> None:
+        self._make = make
+        self._retries = retries
+        self._admin: AdminClient | None = None
+        self._lock = threading.Lock()
+
+    def alter(self, group: str, positions: Positions, deadline_s: float) -> None:
+        """Raises `LogError`. Blocks."""
+        if any(len(metadata) > METADATA_CHARACTERS_MAX for _, metadata in positions.values()):
+            raise LogError(Failure("too-large", f"metadata of more than {METADATA_CHARACTERS_MAX} characters"))
+        offsets = [TopicPartition(*place, offset, metadata) for place, (offset, metadata) in positions.items()]
+        deadline = time.monotonic() + deadline_s
+        try:
+            self._retries.call(lambda: self._ask(group, offsets, deadline), _code_of, deadline_s)
+        except Overdue as error:
+            raise LogError(Failure("unavailable", f"no answer within {deadline_s} s")) from error
+        except KafkaException as error:
+            raise LogError(unsent(failure_in(error))) from error  # or it was, and is set again
+
+    def _ask(self, group: str, offsets: list[TopicPartition], deadline: float) -> None:
+        left_s = max(deadline - time.monotonic(), _ANSWER_S)
+        wanted = [ConsumerGroupTopicPartitions(group, offsets)]
+        [asked] = self._connected().alter_consumer_group_offsets(wanted, request_timeout=left_s).values()
+        for place in asked.result(left_s + _ANSWER_S).topic_partitions:
+            if place.error is not None:
+                raise KafkaException(place.error)
+
+    def _connected(self) -> AdminClient:
+        with self._lock:
+            if self._admin is None:
+                self._admin = self._make()
+            return self._admin
+
+
+def _code_of(error: BaseException) -> str | None:
+    known = error.args[0] if isinstance(error, KafkaException) else None
+    if not isinstance(known, KafkaError) or not (is_asked_again(known.code()) or known.retriable()):
+        return None
+    return str(known.name())
