@@ -34,9 +34,9 @@ POURED_S = 20.0
 
 
 def unread(world: World, peers: int) -> dict[str, Any]:
+    with served(world) as gateway, Crowd(gateway.port) as crowd:
+        each = unsettled(gateway, crowd)  # in a process of its own: what is given back there is used again
     with served(world, write_buffer_bytes=WRITE_BUFFER_BYTES, window_bytes=WINDOW_BYTES) as gateway:
-        with Crowd(gateway.port) as crowd:
-            each = unsettled(gateway, crowd)
         found: dict[str, Any] = {"peers": peers, "write_buffer_mb": round(WRITE_BUFFER_BYTES / 1e6, 1)}
         found["octets_of_an_unsettled_delivery"] = each
         cases = {"consumers": frames.flow(1, CREDIT), "windowless": frames.flow(1, CREDIT, window=0)}

@@ -46,15 +46,16 @@ def main() -> int:
     parser.add_argument("--seed", default="1")
     parser.add_argument("--seconds", type=float, default=600.0)
     arguments = parser.parse_args()
-    shutil.rmtree(FOUND, ignore_errors=True)
-    run = fuzz_engine(arguments.seed, arguments.seconds * (1 - SOCKETS_PART), FOUND)
+    found = FOUND / arguments.seed  # another seed may run beside it
+    shutil.rmtree(found, ignore_errors=True)
+    run = fuzz_engine(arguments.seed, arguments.seconds * (1 - SOCKETS_PART), found)
     print(f"fuzz: {run.cases} cases in process; memory {level(run)}")
-    sockets = fuzz_sockets(arguments.seed, arguments.seconds * SOCKETS_PART, FOUND)
+    sockets = fuzz_sockets(arguments.seed, arguments.seconds * SOCKETS_PART, found)
     print(f"fuzz: {sockets.cases} connections over sockets; {sockets.figures}")
     wrong = run.wrong + sockets.wrong
     for each in wrong:
         print(f"fuzz: {each}")
-    print(f"fuzz: seed {arguments.seed}: {len(wrong)} found{f', see {FOUND}' if wrong else ''}")
+    print(f"fuzz: seed {arguments.seed}: {len(wrong)} found{f', see {found}' if wrong else ''}")
     return bool(wrong)
 
 
