@@ -1,4 +1,4 @@
-"""`python -m bench [--quick] [--[no-]memory]`: measures, and writes `bench/results/DATE-COMMIT.json` and `.md`.
+"""`python -m bench [--quick] [--repeat N] [--[no-]memory]`: measures, and writes `bench/results/DATE-COMMIT.json` and `.md`.
 
 Progress on stderr, the table on stdout. Exit 1 when a run failed. May import: `bench`.
 """
@@ -30,6 +30,7 @@ def cases(quick: bool) -> list[Case]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="medians of 3, 1,000 in flight only")
+    parser.add_argument("--repeat", type=int, help="samples of each row; default: 5, with --quick 3")
     parser.add_argument(
         "--memory",
         action=argparse.BooleanOptionalAction,
@@ -40,7 +41,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds: everything started is stopped
     started = time.strftime("%Y-%m-%dT%H%M")
     with running() as systems:
-        plan = Plan(systems, cases(arguments.quick), 3 if arguments.quick else 5)
+        plan = Plan(systems, cases(arguments.quick), arguments.repeat or (3 if arguments.quick else 5))
         plan.run()
         memory = plan.memory() if with_memory else None
         results = document(plan, "python -m bench " + " ".join(sys.argv[1:]), started, memory)
