@@ -1,4 +1,4 @@
-"""`python -m bench [--quick] [--repeat N] [--[no-]memory]`: measures, and writes `bench/results/DATE-COMMIT.json`, `.md`.
+"""`python -m bench [--quick] [--repeat N] [--[no-]memory]`: writes `bench/results/DATE-COMMIT.json` and `.md`.
 
 Progress on stderr, the table on stdout. Exit 1 when a run failed. May import: `bench`.
 """
