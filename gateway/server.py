@@ -1,6 +1,6 @@
-"""The server: sockets, signals and the clock, and nothing else. The only place with asyncio.
+"""The server: listening, signals, the clock and the turn, and nothing else. What one socket does is in `gateway.port`.
 
-May import: `gateway`, `native_backend.access`.
+May import: `gateway`.
 """
 
 from __future__ import annotations
@@ -11,21 +11,19 @@ import os
 import signal
 import socket
 import sys
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from gateway.admin.http import HttpServer
 from gateway.connection import Connection
 from gateway.doorkeeper import Doorkeeper
-from gateway.entrance import Entrance, sasl_server
 from gateway.gateway import Gateway
 from gateway.listening import Listening
 from gateway.pace import BUSY_INTERVAL_S, Pace
+from gateway.port import TURN_BYTES_MIN, Port
 from gateway.reload import Reload
 from gateway.roster import Roster
-from native_backend.access import Subject
 
 log = logging.getLogger("realmgate.server")
 
@@ -34,11 +32,7 @@ HOUSEKEEPING_INTERVAL_S = 1.0
 DRAIN_DEADLINE_S = 2.0
 CONSUMER_GRACE_S = 0.3
 CLOSE_DEADLINE_S = 1.0
-# Of one socket, about: few enough that reading, the log and writing overlap, enough to pay for a turn.
-TURN_MESSAGES = 250
-TURN_BYTES_MIN, TURN_BYTES_MAX = 16_384, 262_144
-READ_AHEAD_BYTES = 524_288
-STREAM_MESSAGES = 32  # in a turn: then the peer streams, and what comes may wait for a turn's worth
+SHARED_TURN_BYTES = TURN_BYTES_MIN  # read from many sockets: then their turn begins, though there may be more
 
 
 class Server:
@@ -55,6 +49,8 @@ class Server:
         self._due = 0.0
         self._pace = Pace(woken=gateway.realm.poll_interval_s == 0)
         self._stop, self._woken = asyncio.Event(), False
+        self._heard = False  # since the last turn a peer has said more than a heartbeat
+        self._received_bytes, self._turn_due = 0, False  # since the last turn
         self.doorkeeper: Doorkeeper
         self.roster: Roster
         self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
@@ -146,8 +142,26 @@ class Server:
             self.waiting.popitem()[0].go_on()
         self.turn()
 
-    def turn(self, heard: bool = False) -> None:
-        """One turn of the gateway, and what is to be said after it. `heard`: a peer has said more than a heartbeat."""
+    def received(self, size_bytes: int, heard: bool) -> None:
+        """A connection has taken what its peer sent, so a turn is due: behind whatever else can be read now, as a turn
+        for each of many sockets costs more than what they say. `heard`: it was more than a heartbeat."""
+        self._heard |= heard
+        self._received_bytes += size_bytes
+        if self._received_bytes >= SHARED_TURN_BYTES:
+            self.turn()
+        elif not self._turn_due:
+            self._turn_due = True
+            self.loop.call_soon(self._due_turn)
+        self.soon()
+
+    def _due_turn(self) -> None:
+        if self._turn_due:
+            self.turn()
+
+    def turn(self) -> None:
+        """One turn of the gateway, and what is to be said after it."""
+        heard, self._heard = self._heard, False
+        self._received_bytes, self._turn_due = 0, False
         self.gateway.poll()
         if self.flush() or heard:
             self._pace.stir(self.loop.time())
@@ -215,186 +229,3 @@ class Server:
         end = self.loop.time() + deadline_s
         while not reached() and self.loop.time() < end:  # type: ignore[operator]
             await asyncio.sleep(0.005)
-
-
-class Port(asyncio.Protocol):
-    """One socket: SASL first, then a connection of the gateway's."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._gateway = server.gateway
-        self._entrance: Entrance | None = None
-        self._connection: Connection | None = None
-        self._transport: asyncio.Transport
-        self._since = self._gateway.clock.monotonic_s()
-        self._closing_since: float | None = None
-        self._turn_bytes = TURN_BYTES_MIN
-        self._ahead: deque[memoryview] = deque()  # read from the socket, for the turns to come
-        self._ahead_bytes = 0
-        self._scheduled = False  # the next turn
-        self._streams = False
-        self._pressure = self._gate_closed = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport = cast(asyncio.Transport, transport)
-        transport.set_write_buffer_limits(high=self._gateway.limits.write_buffer_bytes)
-        if self._gateway.is_full or self._gateway.stopping:
-            transport.abort()
-            return
-        security, server = self._gateway.settings.security, self._server
-        sasl = sasl_server(security, server.doorkeeper, transport)
-        checks = server.password_checks
-        self._entrance = Entrance(sasl, transport, server.loop, checks, self._enter, self._refuse)
-        self._connection = self._gateway.connect()
-        self._connection.unread.in_socket = transport.get_write_buffer_size
-        server.ports[self._connection] = self
-
-    def data_received(self, data: bytes) -> None:
-        connection = self._connection
-        if connection is None:
-            return
-        if self._entrance is not None:
-            self._entrance.receive(data)
-            return
-        self._ahead.append(memoryview(data))
-        self._ahead_bytes += len(data)
-        if self._scheduled:
-            self._gate()
-        elif self._ahead_bytes > self._turn_bytes:
-            self._soon()
-        elif self._streams:
-            self._server.waiting[self] = None
-            self._server.soon()
-        else:
-            self.go_on()
-
-    def _soon(self) -> None:
-        self._scheduled = True
-        self._server.loop.call_soon(self._scheduled_turn)
-        self._gate()
-
-    def _scheduled_turn(self) -> None:
-        self._scheduled = False
-        self.go_on()
-
-    def go_on(self) -> None:
-        """One turn on what was read ahead. Between two turns the loop writes, and the log has begun with the first."""
-        connection, room = self._connection, self._turn_bytes
-        if connection is None or not self._ahead:
-            return
-        data = []
-        while room and self._ahead:
-            octets = self._ahead.popleft()
-            if len(octets) > room:
-                self._ahead.appendleft(octets[room:])
-                octets = octets[:room]
-            data.append(octets)
-            room -= len(octets)
-        self._ahead_bytes -= self._turn_bytes - room
-        if self._ahead and not self._scheduled:
-            self._soon()
-        self._turn(connection, data)
-        self._gate()
-
-    def _turn(self, connection: Connection, data: list[memoryview]) -> None:
-        messages, heard = connection.messages, False
-        try:
-            for octets in data:
-                heard |= connection.receive(octets)
-        except Exception:
-            self._gateway.report("a turn failed; its connection is closed")  # we are wrong: every other goes on
-            self._ahead.clear()
-            self._ahead_bytes = 0
-            self.abort()
-            return
-        messages = connection.messages - messages
-        self._streams = messages >= STREAM_MESSAGES
-        if messages:
-            fitting = sum(map(len, data)) * TURN_MESSAGES // messages
-            self._turn_bytes = min(TURN_BYTES_MAX, max(TURN_BYTES_MIN, fitting))
-        self._server.turn(heard)
-        self._server.soon()
-
-    def _gate(self) -> None:
-        """Read from the socket, or do not: too much waits here, for the realm, or for the peer to read it."""
-        closed = self._pressure or self._ahead_bytes > READ_AHEAD_BYTES or self._is_unread
-        if closed != self._gate_closed and not self._transport.is_closing():
-            self._gate_closed = closed
-            if closed:
-                self._transport.pause_reading()
-            else:
-                self._transport.resume_reading()
-
-    @property
-    def _is_unread(self) -> bool:
-        """It gets no more events, nor does it read the answers that it asks for."""
-        congested = self._connection is not None and self._connection.unread.congested
-        return congested and self._transport.get_write_buffer_size() > 2 * self._gateway.limits.write_buffer_bytes
-
-    def _enter(self, subject: Subject, data: bytes) -> None:
-        self._entrance = None
-        if self._connection is not None:
-            self._connection.subject = subject
-            if data:
-                self.data_received(data)
-
-    def _refuse(self) -> None:
-        self._gateway.count_fault("sasl", "refused")
-
-    def send(self) -> bool:
-        """Write what the connection has to say; close the socket behind its last word. False: it had nothing."""
-        connection = self._connection
-        if connection is None:
-            return False
-        for piece in (pieces := connection.data_to_send()):
-            self._transport.write(piece)
-        if connection.closing and connection.engine.finished:
-            self._transport.close()
-        return bool(pieces)
-
-    def tick(self, now_s: float) -> None:
-        """Heartbeats; and peers that connected and said nothing."""
-        connection, limits = self._connection, self._gateway.limits
-        if connection is None:
-            return
-        if not connection.opened and now_s - self._since > limits.open_timeout_ms / 1000:
-            self.abort()
-            return
-        if connection.closing:
-            self._closing_since = self._closing_since or now_s
-            if now_s - self._closing_since > limits.close_timeout_ms / 1000:
-                self.abort()
-                return
-        connection.tick(now_s)
-
-    def pause(self, pressure: bool) -> None:
-        self._pressure = pressure
-        self._gate()
-
-    def pause_writing(self) -> None:
-        if self._connection is not None:
-            self._connection.unread.congest(True)
-
-    def resume_writing(self) -> None:
-        if self._connection is not None:
-            self._connection.unread.congest(False)
-            self._gate()
-            self._server.soon()  # its links go on
-
-    def abort(self) -> None:
-        self._transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._connection is not None and self._ahead:
-            data = [*self._ahead]
-            self._ahead.clear()
-            self._turn(self._connection, data)  # what came before the end still counts
-        self._server.waiting.pop(self, None)
-        connection, self._connection, self._entrance = self._connection, None, None
-        if connection is not None:
-            self._server.ports.pop(connection, None)
-            try:
-                self._gateway.disconnect(connection)
-            except Exception:
-                self._gateway.report("a connection could not be taken leave of")
-            self._server.soon()

@@ -11,7 +11,7 @@ import uvloop
 
 from gateway.gateway import Gateway
 from gateway.reload import Reload
-from gateway.server import Server
+from gateway.server import SHARED_TURN_BYTES, Server
 from mappings import load_tables
 from tests.wire import frames
 from tests.wire.conversation import Conversation, build_house
@@ -85,8 +85,29 @@ def test_a_heartbeat_does_not_keep_the_clock_busy() -> None:
         for heard, told, stirs in ((False, "silent", False), (True, "silent", True), (False, "told", True)):
             server._pace.stir(0.0)
             house.touched[told] = None
-            server.turn(heard)
+            server.received(1, heard)
+            server.turn()
             assert (server._pace._stirred_s > 0.0) is stirs, (heard, told)
+
+    _run(house, work)
+
+
+def test_what_can_be_read_at_once_has_one_turn() -> None:
+    """A turn for each of many sockets would be an evidence record, a look at the log and a round of dispatch each."""
+    house = _House()
+
+    async def work(server: Server) -> None:
+        server._schedule(10.0)
+        for size_bytes, turns in ((100, 0), (100, 0), (SHARED_TURN_BYTES, 1), (100, 1)):
+            server.received(size_bytes, heard=True)
+            assert house.turns == turns
+        await asyncio.sleep(0)
+        assert house.turns == 2, "behind what was read"
+        server.received(100, heard=True)
+        server.turn()
+        await asyncio.sleep(0)
+        assert house.turns == 3, "a turn came first: none is due any more"
+        server._timer.cancel()  # type: ignore[union-attr]
 
     _run(house, work)
 

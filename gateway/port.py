@@ -1,0 +1,208 @@
+"""One socket of an AMQP peer: who it is first, then a connection of the gateway's; its octets in slices of a turn's
+worth (ADR 0026), and no more of them than may wait here.
+
+May import: `gateway`, `native_backend.access`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, cast
+
+from gateway.connection import Connection
+from gateway.entrance import Entrance, sasl_server
+from native_backend.access import Subject
+
+if TYPE_CHECKING:
+    from gateway.server import Server
+
+# Of one socket, about: few enough that reading, the log and writing overlap, enough to pay for a turn.
+TURN_MESSAGES = 250
+TURN_BYTES_MIN, TURN_BYTES_MAX = 16_384, 262_144
+READ_AHEAD_BYTES = 524_288
+STREAM_MESSAGES = 32  # in a turn: then the peer streams, and what comes may wait for a turn's worth
+
+
+class Port(asyncio.Protocol):
+    """One socket: SASL first, then a connection of the gateway's."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._gateway = server.gateway
+        self._entrance: Entrance | None = None
+        self._connection: Connection | None = None
+        self._transport: asyncio.Transport
+        self._since = self._gateway.clock.monotonic_s()
+        self._closing_since: float | None = None
+        self._turn_bytes = TURN_BYTES_MIN
+        self._ahead: deque[memoryview] = deque()  # read from the socket, for the turns to come
+        self._ahead_bytes = 0
+        self._scheduled = False  # the next turn
+        self._streams = False
+        self._pressure = self._gate_closed = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport = cast(asyncio.Transport, transport)
+        transport.set_write_buffer_limits(high=self._gateway.limits.write_buffer_bytes)
+        if self._gateway.is_full or self._gateway.stopping:
+            transport.abort()
+            return
+        security, server = self._gateway.settings.security, self._server
+        sasl = sasl_server(security, server.doorkeeper, transport)
+        checks = server.password_checks
+        self._entrance = Entrance(sasl, transport, server.loop, checks, self._enter, self._refuse)
+        self._connection = self._gateway.connect()
+        self._connection.unread.in_socket = transport.get_write_buffer_size
+        server.ports[self._connection] = self
+
+    def data_received(self, data: bytes) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        if self._entrance is not None:
+            self._entrance.receive(data)
+            return
+        self._ahead.append(memoryview(data))
+        self._ahead_bytes += len(data)
+        if self._scheduled:
+            self._gate()
+        elif self._ahead_bytes > self._turn_bytes:
+            self._soon()
+        elif self._streams:
+            self._server.waiting[self] = None
+            self._server.soon()
+        else:
+            self.go_on()
+
+    def _soon(self) -> None:
+        self._scheduled = True
+        self._server.loop.call_soon(self._scheduled_turn)
+        self._gate()
+
+    def _scheduled_turn(self) -> None:
+        self._scheduled = False
+        self.go_on()
+
+    def go_on(self) -> None:
+        """One turn on what was read ahead. Between two turns the loop writes, and the log has begun with the first."""
+        connection, room = self._connection, self._turn_bytes
+        if connection is None or not self._ahead:
+            return
+        data = []
+        while room and self._ahead:
+            octets = self._ahead.popleft()
+            if len(octets) > room:
+                self._ahead.appendleft(octets[room:])
+                octets = octets[:room]
+            data.append(octets)
+            room -= len(octets)
+        self._ahead_bytes -= self._turn_bytes - room
+        if self._ahead and not self._scheduled:
+            self._soon()
+        self._receive(connection, data)
+        self._gate()
+
+    def _receive(self, connection: Connection, data: list[memoryview]) -> None:
+        messages, heard = connection.messages, False
+        try:
+            for octets in data:
+                heard |= connection.receive(octets)
+        except Exception:
+            self._gateway.report("a turn failed; its connection is closed")  # we are wrong: every other goes on
+            self._ahead.clear()
+            self._ahead_bytes = 0
+            self.abort()
+            return
+        messages, size_bytes = connection.messages - messages, sum(map(len, data))
+        self._streams = messages >= STREAM_MESSAGES
+        if messages:
+            fitting = size_bytes * TURN_MESSAGES // messages
+            self._turn_bytes = min(TURN_BYTES_MAX, max(TURN_BYTES_MIN, fitting))
+        self._server.received(size_bytes, heard)
+
+    def _gate(self) -> None:
+        """Read from the socket, or do not: too much waits here, for the realm, or for the peer to read it."""
+        closed = self._pressure or self._ahead_bytes > READ_AHEAD_BYTES or self._is_unread
+        if closed != self._gate_closed and not self._transport.is_closing():
+            self._gate_closed = closed
+            if closed:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    @property
+    def _is_unread(self) -> bool:
+        """It gets no more events, nor does it read the answers that it asks for."""
+        congested = self._connection is not None and self._connection.unread.congested
+        return congested and self._transport.get_write_buffer_size() > 2 * self._gateway.limits.write_buffer_bytes
+
+    def _enter(self, subject: Subject, data: bytes) -> None:
+        self._entrance = None
+        if self._connection is not None:
+            self._connection.subject = subject
+            if data:
+                self.data_received(data)
+
+    def _refuse(self) -> None:
+        self._gateway.count_fault("sasl", "refused")
+
+    def send(self) -> bool:
+        """Write what the connection has to say; close the socket behind its last word. False: it had nothing."""
+        connection = self._connection
+        if connection is None:
+            return False
+        for piece in (pieces := connection.data_to_send()):
+            self._transport.write(piece)
+        self._gate()
+        if connection.closing and connection.engine.finished:
+            self._transport.close()
+        return bool(pieces)
+
+    def tick(self, now_s: float) -> None:
+        """Heartbeats; and peers that connected and said nothing."""
+        connection, limits = self._connection, self._gateway.limits
+        if connection is None:
+            return
+        if not connection.opened and now_s - self._since > limits.open_timeout_ms / 1000:
+            self.abort()
+            return
+        if connection.closing:
+            self._closing_since = self._closing_since or now_s
+            if now_s - self._closing_since > limits.close_timeout_ms / 1000:
+                self.abort()
+                return
+        connection.tick(now_s)
+
+    def pause(self, pressure: bool) -> None:
+        self._pressure = pressure
+        self._gate()
+
+    def pause_writing(self) -> None:
+        if self._connection is not None:
+            self._connection.unread.congest(True)
+
+    def resume_writing(self) -> None:
+        if self._connection is not None:
+            self._connection.unread.congest(False)
+            self._gate()
+            self._server.soon()  # its links go on
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._connection is not None and self._ahead:
+            data = [*self._ahead]
+            self._ahead.clear()
+            self._receive(self._connection, data)  # what came before the end still counts
+            self._server.turn()
+        self._server.waiting.pop(self, None)
+        connection, self._connection, self._entrance = self._connection, None, None
+        if connection is not None:
+            self._server.ports.pop(connection, None)
+            try:
+                self._gateway.disconnect(connection)
+            except Exception:
+                self._gateway.report("a connection could not be taken leave of")
+            self._server.soon()
