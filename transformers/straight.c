@@ -75,17 +75,26 @@ static char *said(char *to, Py_ssize_t place)
     return to;
 }
 
+/* The two arguments of a function; -1: `wanted` says what they are. */
+static int octets_and_number(PyObject *const *arguments, Py_ssize_t count, const char *wanted, char **start,
+                             Py_ssize_t *there, Py_ssize_t *number)
+{
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, wanted);
+        return -1;
+    }
+    if (PyBytes_AsStringAndSize(arguments[0], start, there) < 0)
+        return -1;
+    *number = PyLong_AsSsize_t(arguments[1]);
+    return *number == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
 /* What asks nothing of its delivery beyond its header: no annotations, properties that end before the group-id. */
 static PyObject *unasking(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     char *start, places[3 * (1 + DIGITS)], *end = places + sizeof(places), *begin;
     Py_ssize_t there, size, body, inside, found[SECTIONS_BEFORE_BODY];
-    if (count != 2)
-        return PyErr_Format(PyExc_TypeError, "the first octets of a message and its size");
-    if (PyBytes_AsStringAndSize(arguments[0], &start, &there) < 0)
-        return NULL;
-    size = PyLong_AsSsize_t(arguments[1]);
-    if (size == -1 && PyErr_Occurred())
+    if (octets_and_number(arguments, count, "the first octets of a message and its size", &start, &there, &size) < 0)
         return NULL;
     const unsigned char *octets = (const unsigned char *)start;
     if ((body = found_body(octets, there, size, found, &inside)) < 0 || found[1] >= 0 || found[2] >= 0 ||
@@ -107,12 +116,7 @@ static PyObject *content(PyObject *module, PyObject *const *arguments, Py_ssize_
 {
     char *start;
     Py_ssize_t size, body;
-    if (count != 2)
-        return PyErr_Format(PyExc_TypeError, "a message and where its body begins");
-    if (PyBytes_AsStringAndSize(arguments[0], &start, &size) < 0)
-        return NULL;
-    body = PyLong_AsSsize_t(arguments[1]);
-    if (body == -1 && PyErr_Occurred())
+    if (octets_and_number(arguments, count, "a message and where its body begins", &start, &size, &body) < 0)
         return NULL;
     return PyLong_FromSsize_t(content_of((const unsigned char *)start, size, size, body));
 }
