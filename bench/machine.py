@@ -1,8 +1,8 @@
 """How much of the machine somebody else used while a run was measured: a ratio taken beside a busy neighbour
 proves little.
 
-`foreign_cpu` is the part of all cores, 0 to 1, that neither the measured systems nor the clients used.
-May import: `tests.crowd`.
+`foreign_cpu` is the part of all cores, 0 to 1, that neither the measured systems nor the clients used; `core_speed` is
+how fast they ran when the machine had settled, of the best of this process. May import: `bench.cores`, `tests.crowd`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.cores import Cores
 from tests.crowd import TICKS_PER_S, used_s
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
@@ -25,21 +26,26 @@ class Machine:
     def __init__(self, pids: list[int]) -> None:
         self.pids = pids
         self.cores = os.cpu_count() or 1
+        self._speeds = Cores()
+        self._speed = 1.0
 
     def measured(self, run: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-        """What `run(*arguments)` reports, and `foreign_cpu` beside it."""
+        """What `run(*arguments)` reports, `foreign_cpu` and `core_speed` beside it."""
         begin, all_before, ours_before = time.monotonic(), _busy_s(), self._ours_s()
         report = run(*arguments)
         seconds = time.monotonic() - begin
         foreign_s = (_busy_s() - all_before) - (self._ours_s() - ours_before)
-        return {**report, "foreign_cpu": round(max(0.0, foreign_s / (seconds * self.cores)), 3)}
+        foreign_cpu = round(max(0.0, foreign_s / (seconds * self.cores)), 3)
+        return {**report, "foreign_cpu": foreign_cpu, "core_speed": self._speed}
 
     def settle(self) -> None:
         """What was written is on the disk, and its memory free again: a log of gigabytes fills the page cache, and
-        whoever is measured next would pay for making room in it. Needs root; without, nothing happens."""
+        whoever is measured next would pay for making room in it (as root). And its cores have the speed that they can
+        have, if that can be waited for."""
         os.sync()
         if os.geteuid() == 0:
             DROP_CACHES.write_text("1\n")
+        self._speed = self._speeds.await_full()
 
     def _ours_s(self) -> float:
         times = os.times()  # the clients are our children

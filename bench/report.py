@@ -60,7 +60,7 @@ def markdown(results: dict[str, Any]) -> str:
     figures = {(r["row"], r["size"], r["in_flight"], r["system"]): r["median"] for r in results["rows"]}
     lines = [f"# Measured {results['started']} at {results['commit']}", "", f"`{results['command']}`", "", NOTES, ""]
     lines += [", ".join(f"{name} {value}" for name, value in results["versions"].items()) + ".", ""]
-    lines += [f"Artemis's journal: {results['journal']}. {_neighbours(results['rows'])}", ""]
+    lines += [f"Artemis's journal: {results['journal']}. {_neighbours(results['rows'])}{_speeds(results['rows'])}", ""]
     lines += ["| row | size | in flight | kafka | embedded | artemis | producer | kafka / artemis | kafka / producer |"]
     lines += ["|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [_line(row, figures) for row in sorted({key[:3] for key in figures}, key=_order)]
@@ -132,6 +132,16 @@ def _neighbours(rows: list[dict[str, Any]]) -> str:
         return ""
     warning = "" if median(shares) <= FOREIGN_CPU_MAX else " **Too much: measure again on a quiet machine.**"
     return f"Other processes used {median(shares):.0%} of the cores (median), {max(shares):.0%} at most.{warning}"
+
+
+def _speeds(rows: list[dict[str, Any]]) -> str:
+    """Samples that were begun while the host held the cores back."""
+    speeds = [sample["core_speed"] for row in rows for sample in row["samples"] if "core_speed" in sample]
+    if not speeds:  # those of earlier days have none
+        return ""
+    return (
+        f" The cores ran at {median(speeds):.0%} of their best when samples began (median), {min(speeds):.0%} at least."
+    )
 
 
 def _memory(points: list[dict[str, int]]) -> str:

@@ -57,6 +57,12 @@ def test_a_busy_neighbour_is_named() -> None:
     assert "Too much" not in markdown(results(measured(0.01)))
 
 
+def test_samples_begun_on_slow_cores_are_named() -> None:
+    speeds = [{"foreign_cpu": 0.0, "core_speed": speed} for speed in (0.5, 0.9, 1.0)]
+    rows = [{**row("in", "kafka", 90_000), "samples": speeds}]
+    assert "The cores ran at 90% of their best when samples began (median), 50% at least." in markdown(results(*rows))
+
+
 def test_what_others_use_is_told_from_what_we_use() -> None:
     """A child that has not been reaped counts as a stranger; a reaped one as ours."""
     work = [sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"]
