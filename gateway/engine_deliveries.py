@@ -67,6 +67,7 @@ class Deliveries:
         self.facts: list[Fact] = []
         self.frame: Frame | None = None  # the frame that was pushed alone; None in a plain run
         self._stream: Octets = b""
+        self._transaction: bytes | None = None  # in which they are posted
         self._places = b""  # in it, of the payloads of the run that is being pushed; empty outside of one
         self._taken = 0  # how many of them have their delivery
         self.failed = False  # a fault of the whole connection: nothing more is read
@@ -83,11 +84,12 @@ class Deliveries:
     def begin_run(self, run: Run) -> None:
         """What is pushed next are the frames of these messages, without their payloads."""
         self.frame = None
-        self._stream, self._places = run
+        self._stream, self._places, self._transaction = run
         self._taken = 0
 
     def end_run(self) -> None:
         self._stream = self._places = b""
+        self._transaction = None
 
     def read(self) -> None:
         """Every event that waits."""
@@ -116,7 +118,7 @@ class Deliveries:
             self._pass_over(link, _event_delivery(event))
             _pop(self._collector)
             return
-        fact = self._transfers_of(link)
+        fact = self._transfers_of(link, self._transaction)
         link.partial_reported = False
         if self._places:
             before = self._taken

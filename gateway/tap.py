@@ -1,7 +1,8 @@
 """The tap: cuts a stream of AMQP bytes into frames before the engine sees them.
 
 Runs of plain transfers, dispositions, flows and empty frames are handed on together; a long run of whole messages on
-one link is a `Run`, its payloads apart from its frames; every other frame is alone and decoded, because proton's
+one link is a `Run`, its payloads apart from its frames, and so is what is posted in one transaction behind the first of
+it; every other frame is alone and decoded, because proton's
 reading of it loses fields (default-outcome, link capabilities, flow properties, `more` of a transfer that arrives with
 its continuation: `semantics.md` 4.1, 4.4). A plain transfer has neither `more` nor a state nor `aborted`, nor a
 delivery-tag of more than 32 octets. A frame that no engine should see is a `Fault`.
@@ -51,7 +52,8 @@ _FLOW_PLAIN_FIELDS: Final = 9  # echo and properties come behind; a drain is loo
 _WIDTHS: Final = {0x40: 0, 0x41: 0, 0x42: 0, 0x43: 0, 0x44: 0, 0x45: 0, 0x50: 1, 0x52: 1, 0x53: 1, 0x56: 1, 0x70: 4}
 
 _HEARD_ALWAYS: Final = (OPEN, END, CLOSE)
-_ABORTED: Final = 9  # its position in a transfer
+_TAG, _SETTLE_MODE, _STATE, _RESUME, _ABORTED = 2, 6, 7, 8, 9  # positions in a transfer
+_TRANSACTIONAL: Final = 0x34
 _FRAME_SIZE_AT: Final = 2  # in an open
 _FRAME_SIZE_MIN: Final = 512
 _SMALL_UINT: Final = 0x52
@@ -66,6 +68,7 @@ class Run(NamedTuple):
 
     stream: Octets
     places: bytes
+    transaction: bytes | None = None
 
 
 Alone = Frame | Fault | Run | None
@@ -108,6 +111,7 @@ class Tap:
         end = len(data)
         start = position = 0  # start: of the plain run that is growing
         link_channel, link_first = _NO_LINK  # of the transfer before, whose link is known to be there
+        posted: tuple[int, bytes] | None = None  # where the last frame is that stood alone, if more like it may follow
         stated, stated_channel = -1, 0  # the highest delivery-id that a disposition spoke of, and where
         frame_size_max, discards = self._frame_size_max, self._handles.discards
         while end - position >= HEADER_SIZE:
@@ -143,36 +147,42 @@ class Tap:
                 start = position = position + size
                 continue
             alone: Alone = None
+            run: tuple[int, bytes, Run] | None = None
             if size < _HEAD_SIZE or not _is_plain(data, position, size, kind, head, counts, first):
-                if size != (kind >> 8) * 4:  # an empty frame is a heartbeat
+                if posted is not None and head == _TRANSFER8:
+                    run = self._run(data, position, *posted)
+                if run is None and size != (kind >> 8) * 4:  # an empty frame is a heartbeat
                     alone = self._alone(data, position, size, kind, channel)
+                    posted = _posted(alone, position)
             elif head == _FLOW8 or (head == _TRANSFER8 and (channel, first) != (link_channel, link_first)):
                 alone = self._unattached(data, position, head, channel)
                 is_one_octet = head == _TRANSFER8 and first >> 8 != _UINT
                 link_channel, link_first = (channel, first) if is_one_octet else _NO_LINK
                 if is_one_octet and alone is None and self._is_new(channel, first):
-                    run = tap_runs.cut(data, position, frame_size_max, self._message_size_max)
-                    if run is not None:
-                        if position > start:
-                            yield data, start, position, None
-                        start = position = run[0]
-                        yield run[1], 0, len(run[1]), Run(data, run[2])
-                        continue
+                    run = self._run(data, position)
+            if (run is not None or alone is not None) and position > start:
+                yield data, start, position, None
+            if run is not None:
+                start = position = run[0]
+                yield run[1], 0, len(run[1]), run[2]
+                continue
             if alone is not None:
-                if position > start:
-                    yield data, start, position, None
                 start = position + size
                 link_channel, link_first = _NO_LINK
-                if isinstance(alone, Fault):
-                    yield data, position, position, alone
-                    if alone.channel is None:
-                        return
-                else:
-                    yield _as_read(data, position, start, alone)
+                yield _as_read(data, position, start, alone)
+                if isinstance(alone, Fault) and alone.channel is None:
+                    return
             position += size
         if position > start:
             yield data, start, position, None
         self._rest = bytes(data[position:])
+
+    def _run(
+        self, data: Octets, position: int, like: int = -1, transaction: bytes | None = None
+    ) -> tuple[int, bytes, Run] | None:
+        """Where it ends, its frames, and it. `like`: of what is posted, where the first of that transaction is."""
+        found = tap_runs.cut(data, position, self._frame_size_max, self._message_size_max, like)
+        return None if found is None else (found[0], found[1], Run(data, found[2], transaction))
 
     def _is_unheard(self, data: Octets, position: int, size: int, kind: int, channel: int) -> bool:
         """We have ended that session: of what the peer sent before it knew, nothing counts but its END."""
@@ -232,10 +242,26 @@ class Tap:
         return None if self._handles.attached(channel, handle) else unattached(channel, handle)
 
 
-def _as_read(data: Octets, start: int, end: int, alone: Frame | Run) -> Piece:
-    """A frame as an engine understands it."""
+def _as_read(data: Octets, start: int, end: int, alone: Frame | Fault | Run) -> Piece:
+    """A frame as an engine understands it, or that it is to see nothing of it."""
+    if isinstance(alone, Fault):
+        return data, start, start, alone
     octets = alone.octets if isinstance(alone, Frame) else None
     return (data, start, end, alone) if octets is None else (octets, 0, len(octets), alone)
+
+
+def _posted(alone: Frame | Fault, position: int) -> tuple[int, bytes] | None:
+    """Where a whole message is posted, and in which transaction, if nothing else is said of it."""
+    if not isinstance(alone, Frame) or alone.code != TRANSFER or alone.octets is not None:
+        return None
+    tag, state = alone.field(_TAG), alone.field(_STATE)
+    said = state.value if type(state) is Described and state.descriptor == _TRANSACTIONAL else None
+    if type(said) is not list or not said or type(said[0]) is not bytes or said[1:] not in ([], [None]):
+        return None
+    if alone.field(_SETTLE_MODE) is not None or (type(tag) is bytes and len(tag) > _TAG_BYTES_MAX):
+        return None
+    is_whole = all(alone.field(at) is None or alone.field(at) is False for at in (_MORE, _RESUME, _ABORTED))
+    return (position, said[0]) if is_whole else None
 
 
 def _ids(data: Octets, position: int) -> tuple[int, int]:

@@ -3,7 +3,8 @@
  * What a publisher mostly sends is one transfer after another, each a whole message. Proton would copy every
  * payload twice to give it back; so it gets the frames without (it does all the counting there is to do), and the
  * payloads go into a column directly (`engine_runs.c`). A frame is of the run when it is whole, on the channel and
- * handle of the first, and nothing but an ordinary complete transfer; the caller has looked at the first one.
+ * handle of the first, and nothing but an ordinary complete transfer; the caller has looked at the first one. What is
+ * posted in a transaction says more, all in the same octets: of such a run the caller has had the first one alone.
  *
  * A consumer that settles one by one sends a disposition for each: a run of them is told from the rest, and left as it
  * is.
@@ -77,8 +78,33 @@ static bool is_whole(const unsigned char *at, size_t head)
     return field <= head;
 }
 
-/* The size of the frame, when it is one of the run that began with `first`; else 0. */
-static size_t of_run(const unsigned char *at, size_t left, const unsigned char *first, size_t frame_max,
+/* Where `more` is in a transfer; 0: it has none, or is too odd to tell. */
+static size_t more_at(const unsigned char *at, size_t head)
+{
+    size_t field = HANDLE_AT;
+    if (at[FIELDS_AT] <= FIELDS_MAX)
+        return 0;
+    for (int i = 0; i < FIELDS_MAX; i++) {
+        int behind = field < head ? width(at[field], field + 1 < head ? at[field + 1] : 0) : -1;
+        if (behind < 0)
+            return 0;
+        field += 1 + (size_t)behind;
+    }
+    return field < head ? field : 0;
+}
+
+/* Two transfers say the same from `more` on, and say something there. */
+static bool says_the_same(const unsigned char *at, size_t head, const unsigned char *like)
+{
+    size_t like_head = FIELDS_AT + (size_t)like[LIST_SIZE_AT];
+    size_t more = more_at(at, head), other = more_at(like, like_head);
+    return more && other && at[FIELDS_AT] == like[FIELDS_AT] && head - more == like_head - other &&
+           memcmp(at + more, like + other, head - more) == 0;
+}
+
+/* The size of the frame, when it is one of the run that began with `first`; else 0. `posted`: the first says more than
+ * an ordinary one. */
+static size_t of_run(const unsigned char *at, size_t left, const unsigned char *first, bool posted, size_t frame_max,
                      size_t message_max)
 {
     if (left <= HANDLE_AT + 1)
@@ -91,21 +117,21 @@ static size_t of_run(const unsigned char *at, size_t left, const unsigned char *
     bool same = at[HANDLE_AT] == first[HANDLE_AT] &&
                 (at[HANDLE_AT] == UINT0 || (at[HANDLE_AT] == SMALL_UINT && at[HANDLE_AT + 1] == first[HANDLE_AT + 1]));
     bool brief = at[FIELDS_AT] <= FIELDS_MAX && at[LIST_SIZE_AT] < LONG_TAG;
-    if (!same || head > size || size - head > message_max || (!brief && !is_whole(at, head)))
+    if (!same || head > size || size - head > message_max)
         return 0;
-    return size;
+    return (posted ? says_the_same(at, head, first) : brief || is_whole(at, head)) ? size : 0;
 }
 
 static PyObject *cut(PyObject *self, PyObject *args)
 {
     Py_buffer data;
-    Py_ssize_t position, frame_max, message_max, end, count = 0;
+    Py_ssize_t position, frame_max, message_max, like, end, count = 0;
     size_t thin_size = 0, size;
     PyObject *thin = NULL, *places = NULL, *answer = NULL;
-    if (!PyArg_ParseTuple(args, "y*nnn", &data, &position, &frame_max, &message_max))
+    if (!PyArg_ParseTuple(args, "y*nnnn", &data, &position, &frame_max, &message_max, &like))
         return NULL;
-    const unsigned char *stream = data.buf, *first = stream + position;
-    for (end = position; (size = of_run(stream + end, (size_t)(data.len - end), first, (size_t)frame_max,
+    const unsigned char *stream = data.buf, *first = stream + (like < 0 ? position : like);
+    for (end = position; (size = of_run(stream + end, (size_t)(data.len - end), first, like >= 0, (size_t)frame_max,
                                         (size_t)message_max)); end += (Py_ssize_t)size, count++)
         thin_size += FIELDS_AT + (size_t)stream[end + LIST_SIZE_AT];
     if (count < RUN_MIN) {
@@ -183,8 +209,8 @@ static PyObject *told(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"cut", cut, METH_VARARGS,
-     "cut(data, position, frame_size_max, message_size_max): (where the run ends, its frames without payloads, where "
-     "those are), or None where it is too short."},
+     "cut(data, position, frame_size_max, message_size_max, like): (where the run ends, its frames without payloads, "
+     "where those are), or None where it is too short. `like`: the posted transfer that it goes on from; or -1."},
     {"told", told, METH_VARARGS,
      "told(data, position, channel, stated): where the receiver's brief dispositions end that follow from there on, "
      "each about later deliveries than `stated` and than the one before; and the last delivery that they speak of."},

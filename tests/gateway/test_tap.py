@@ -135,6 +135,50 @@ def test_a_message_above_the_limit_is_of_no_run() -> None:
     assert runs(*stream, large, *stream) == [9, 9]
 
 
+def posted(number: int, transaction: bytes | None = b"t", **said: Any) -> bytes:
+    said.setdefault("state", Described(ULong(0x34), [transaction, None]))
+    return frames.transfer(number, MESSAGE, **said)
+
+
+def posted_runs(*data: bytes) -> list[tuple[bytes | None, int]]:
+    """The transaction of each run, and how many messages it has."""
+    tap = Tap(FRAME_MAX, MESSAGE_MAX, opened())
+    pieces = tap.walk(b"".join([*ATTACHED, *data]))
+    return [(frame.transaction, len(frame.places) // 8) for *_, frame in pieces if isinstance(frame, Run)]
+
+
+def test_messages_posted_in_one_transaction_are_a_run_behind_the_first() -> None:
+    stream = [posted(number) for number in range(9)]
+    others = [posted(number, b"u") for number in range(9)]
+    assert posted_runs(*stream) == [(b"t", 8)]
+    assert posted_runs(*stream, *others, *stream) == [(b"t", 8), (b"u", 8), (b"t", 8)]
+    assert posted_runs(*stream, PLAIN["flow"], *stream) == [(b"t", 8), (b"t", 9)], "a flow says nothing of it"
+    assert posted_runs(*stream, frames.detach(0), frames.attach_sender("q"), *stream) == [(b"t", 8), (b"t", 8)]
+    plain = [frames.transfer(number, MESSAGE) for number in range(9)]
+    assert posted_runs(*stream, *plain, *stream) == [(b"t", 8), (None, 9), (b"t", 9)]
+    assert posted_runs(*stream[:4]) == []  # not worth it
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        posted(0, more=True),
+        posted(0, rcv=1),
+        posted(0, state=Described(ULong(0x34), [b"t", Described(ULong(0x24), [])])),
+        posted(0, state=Described(ULong(0x34), ["t"])),
+        posted(0, state=Described(ULong(0x34), [])),
+        posted(0, state=Described(ULong(0x24), [])),
+        posted(0, state=Described(Symbol("amqp:transactional-state:list"), [b"t"])),
+        posted(0, handle=300),
+    ],
+    ids=["more", "mode", "outcome", "word", "nothing", "accepted", "named", "another-link"],
+)
+def test_what_says_more_than_its_transaction_begins_no_run_and_ends_one(odd: bytes) -> None:
+    stream = [posted(number) for number in range(5)]
+    assert posted_runs(*stream, odd, *stream) == [(b"t", 4), (b"t", 4)]
+    assert posted_runs(*[odd] * 9) == []
+
+
 @pytest.mark.parametrize("alone", ALONE)
 def test_every_other_frame_is_alone_and_decoded(alone: str) -> None:
     code, data = ALONE[alone]
