@@ -1,4 +1,4 @@
-"""Transactions that peers handle in ways of their own: outcomes in any order, an end before the answer."""
+"""Transactions that peers handle in ways of their own: outcomes in any order, an end before the answer, much at once."""
 
 from __future__ import annotations
 
@@ -143,3 +143,25 @@ def test_a_peer_may_be_gone_before_its_discharge_is_answered(house: GatewayProce
             witness.consumer(node, credit=number)
             [event] = witness.receive(1)
             witness.settle([event.field(1)], ACCEPTED, settled=True)
+
+
+def test_W_6_many_posted_at_once_are_what_one_after_another_is(peer: Transacting, node: str) -> None:
+    """The gateway reads them as a run; settled ones and those of no transaction among them are told from the rest."""
+    peer.publisher(node)
+    transaction = peer.begun()
+    bodies = [frames.message(b"%d" % at) for at in range(40)]
+    state = frames.in_transaction(transaction)
+    numbers = [peer.number() for _ in bodies]
+    settled, outside = set(numbers[10:13]), set(numbers[20:30])
+    peer.send(
+        b"".join(
+            frames.transfer(number, body, settled=number in settled, state=None if number in outside else state)
+            for number, body in zip(numbers, bodies, strict=True)
+        )
+    )
+    posted = [number for number in numbers if number not in settled | outside]
+    said = peer.until_told([*outside, *(posted if peer.settles else [])], max(outside))
+    assert {number for number, word in said.items() if word == "accepted"} == outside
+    assert peer.discharge(transaction) == "accepted"
+    there = [event.payload for event in peer.there(node, 40)]
+    assert there == bodies[20:30] + bodies[:20] + bodies[30:]

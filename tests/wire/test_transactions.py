@@ -150,28 +150,6 @@ def test_P_A6_T_P1_W_5_W_8_W_9_what_is_posted_is_there_when_it_is_discharged(pee
     assert [event.payload for event in peer.there(node, 2)] == [ONE, TWO]
 
 
-def test_W_6_many_posted_at_once_are_what_one_after_another_is(peer: Transacting, node: str) -> None:
-    """The gateway reads them as a run; settled ones and those of no transaction among them are told from the rest."""
-    peer.publisher(node)
-    transaction = peer.begun()
-    bodies = [frames.message(b"%d" % at) for at in range(40)]
-    state = frames.in_transaction(transaction)
-    numbers = [peer.number() for _ in bodies]
-    settled, outside = set(numbers[10:13]), set(numbers[20:30])
-    peer.send(
-        b"".join(
-            frames.transfer(number, body, settled=number in settled, state=None if number in outside else state)
-            for number, body in zip(numbers, bodies, strict=True)
-        )
-    )
-    posted = [number for number in numbers if number not in settled | outside]
-    said = peer.until_told([*outside, *(posted if peer.settles else [])], max(outside))
-    assert {number for number, word in said.items() if word == "accepted"} == outside
-    assert peer.discharge(transaction) == "accepted"
-    there = [event.payload for event in peer.there(node, 40)]
-    assert there == bodies[20:30] + bodies[:20] + bodies[30:]
-
-
 @pytest.mark.requirement("W-7", "W-14")
 def test_W_7_W_14_what_is_rolled_back_never_was(peer: Transacting, node: str) -> None:
     credit = peer.publisher(node)
