@@ -1,4 +1,5 @@
-"""Transactions that peers handle in ways of their own: outcomes in any order, an end before the answer, much at once."""
+"""Transactions that peers handle in ways of their own: outcomes in any order, an end before the answer, much at once.
+"""
 
 from __future__ import annotations
 
