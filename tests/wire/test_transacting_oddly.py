@@ -1,5 +1,4 @@
-"""Transactions that peers handle in ways of their own: outcomes in any order, an end before the answer, much at once.
-"""
+"""Transactions that peers handle in their own ways: outcomes in any order, an end before the answer, much at once."""
 
 from __future__ import annotations
 
