@@ -67,9 +67,9 @@ class Deliveries:
         self.facts: list[Fact] = []
         self.frame: Frame | None = None  # the frame that was pushed alone; None in a plain run
         self._stream: Octets = b""
-        self._transaction: bytes | None = None  # in which they are posted
         self._places = b""  # in it, of the payloads of the run that is being pushed; empty outside of one
         self._taken = 0  # how many of them have their delivery
+        self._transaction: bytes | None = None  # in which they are posted
         self.failed = False  # a fault of the whole connection: nothing more is read
 
     def fault(self, fault: Fault, link: Link | None = None) -> None:
