@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.cores import Cores
+from bench.cores import FULL, Cores
 from tests.crowd import TICKS_PER_S, used_s
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
@@ -46,6 +46,11 @@ class Machine:
         if os.geteuid() == 0:
             DROP_CACHES.write_text("1\n")
         self._speed = self._speeds.await_full()
+
+    def is_steady(self) -> bool:
+        """Do the cores still have the speed that they had when the machine had settled?"""
+        os.sync()  # writing is work, too
+        return self._speeds.speed() >= FULL
 
     def _ours_s(self) -> float:
         times = os.times()  # the clients are our children

@@ -49,6 +49,7 @@ def document(plan: Plan, command: str, started: str, memory: dict[str, Any] | No
         "load_average": os.getloadavg(),
         "warm_up": plan.warm_up,
         "failures": plan.failures,
+        "retaken": plan.retaken,
         "rows": rows,
         "memory": memory,
         "decisions": decisions(),
@@ -69,6 +70,13 @@ def markdown(results: dict[str, Any]) -> str:
         lines += ["", "## Decisions of the mapping tables", "", *(f"- {line}" for line in told(results["decisions"]))]
     if results["memory"]:
         lines += ["", "## Memory of the gateway on Kafka", "", _memory(results["memory"]["points"])]
+    if results.get("retaken"):
+        lines += [
+            "",
+            "## Taken again, as the cores had slowed down meanwhile",
+            "",
+            *(f"- {one}" for one in results["retaken"]),
+        ]
     if results["failures"]:
         lines += ["", "## Runs that failed", "", *(f"- {failure}" for failure in results["failures"])]
     return "\n".join(lines) + "\n"

@@ -2,7 +2,8 @@
 # Starts one real Kafka node on loopback and returns when it answers. Prints 127.0.0.1:PORT and nothing else on stdout.
 # Idempotent: a node that is up is left alone. KAFKA_DIR: its directory (default var/kafka). KAFKA_PORT: its port
 # (default: the port it had before, else 9092 when that is free, else any free one). KAFKA_JVM: options
-# (default: a heap of 1 GiB). KAFKA_EXTRA, KAFKA_FORMAT, KAFKA_CA, KAFKA_TRIES: see secured.sh.
+# (default: a heap of 1 GiB). KAFKA_GC: the collector (default: Shenandoah where the JVM has it, else G1).
+# KAFKA_EXTRA, KAFKA_FORMAT, KAFKA_CA, KAFKA_TRIES: see secured.sh.
 # A node whose directory names the voters of a quorum (cluster.sh writes that) is one of several.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -92,8 +93,13 @@ else
       -c "$dir/server.properties" ${KAFKA_FORMAT:+"$KAFKA_FORMAT"} >"$dir/format.log" 2>&1 8>&- ||
       { cat "$dir/format.log" >&2; exit 1; }
   fi
-  read -ra jvm <<<"${KAFKA_JVM:--Xms1g -Xmx1g}"
-  setsid "${java[@]}" "${jvm[@]}" -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExplicitGCInvokesConcurrent \
+  # G1 stops a node whose machine is busy for 15 to 35 ms every few seconds, and who waits for an append waits with it.
+  shenandoah=-XX:+UseShenandoahGC
+  if [ -z "${KAFKA_GC:-}" ] && ! java "$shenandoah" -version >/dev/null 2>&1; then
+    KAFKA_GC="-XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExplicitGCInvokesConcurrent"
+  fi
+  read -ra jvm <<<"${KAFKA_JVM:--Xms1g -Xmx1g} ${KAFKA_GC:-$shenandoah}"
+  setsid "${java[@]}" "${jvm[@]}" \
     kafka.Kafka "$dir/server.properties" >>"$dir/out.log" 2>&1 </dev/null 8>&- &
   pid=$!
   echo "$pid" >"$dir/pid"

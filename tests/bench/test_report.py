@@ -86,6 +86,10 @@ def test_a_failed_run_is_named() -> None:
     assert "- kafka: exit 1" in markdown({**results(), "failures": ["kafka: exit 1"]})
 
 
+def test_a_sample_that_was_thrown_away_is_named() -> None:
+    assert "- in     kafka 1 msg/s" in markdown({**results(), "retaken": ["in     kafka 1 msg/s"]})
+
+
 def test_the_runs_move_what_they_say(gateway: StartGateway) -> None:
     """The harness itself, on a real gateway: in, out of the backlog, both; each leaves its queue empty for the next."""
     address = gateway("embedded").address
