@@ -71,8 +71,7 @@ class Run(NamedTuple):
     transaction: bytes | None = None
 
 
-Alone = Frame | Fault | Run | None
-Piece = tuple[Octets, int, int, Alone]
+Piece = tuple[Octets, int, int, Frame | Fault | Run | None]
 
 
 class Tap:
@@ -146,7 +145,7 @@ class Tap:
                     yield data, start, position, None
                 start = position = position + size
                 continue
-            alone: Alone = None
+            alone: Frame | Fault | None = None
             run: tuple[int, bytes, Run] | None = None
             if size < _HEAD_SIZE or not _is_plain(data, position, size, kind, head, counts, first):
                 if posted is not None and head == _TRANSFER8:
@@ -242,12 +241,11 @@ class Tap:
         return None if self._handles.attached(channel, handle) else unattached(channel, handle)
 
 
-def _as_read(data: Octets, start: int, end: int, alone: Frame | Fault | Run) -> Piece:
+def _as_read(data: Octets, start: int, end: int, alone: Frame | Fault) -> Piece:
     """A frame as an engine understands it, or that it is to see nothing of it."""
     if isinstance(alone, Fault):
         return data, start, start, alone
-    octets = alone.octets if isinstance(alone, Frame) else None
-    return (data, start, end, alone) if octets is None else (octets, 0, len(octets), alone)
+    return (data, start, end, alone) if alone.octets is None else (alone.octets, 0, len(alone.octets), alone)
 
 
 def _posted(alone: Frame | Fault, position: int) -> tuple[int, bytes] | None:

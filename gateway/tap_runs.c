@@ -63,34 +63,37 @@ static int width(unsigned char constructor, unsigned char next)
     }
 }
 
-/* Nothing but null or false from `more` on, and nothing that is too odd. */
-static bool is_whole(const unsigned char *at, size_t head)
+/* Where that field of a transfer begins, or the last one ends; 0: too odd to tell. */
+static size_t field_at(const unsigned char *at, size_t head, int number)
 {
     size_t field = HANDLE_AT;
-    for (int i = 0; i < at[FIELDS_AT]; i++) {
-        if (field + 1 > head || (i >= FIELDS_MAX && at[field] != 0x40 && at[field] != 0x42))
-            return false;
-        int behind = width(at[field], field + 1 < head ? at[field + 1] : 0);
-        if (behind < 0)
-            return false;
-        field += 1 + (size_t)behind;
-    }
-    return field <= head;
-}
-
-/* Where `more` is in a transfer; 0: it has none, or is too odd to tell. */
-static size_t more_at(const unsigned char *at, size_t head)
-{
-    size_t field = HANDLE_AT;
-    if (at[FIELDS_AT] <= FIELDS_MAX)
-        return 0;
-    for (int i = 0; i < FIELDS_MAX; i++) {
+    for (int i = 0; i < number; i++) {
         int behind = field < head ? width(at[field], field + 1 < head ? at[field + 1] : 0) : -1;
         if (behind < 0)
             return 0;
         field += 1 + (size_t)behind;
     }
+    return field > head ? 0 : field;
+}
+
+/* Where `more` is in a transfer; 0: it has none, or is too odd to tell. */
+static size_t more_at(const unsigned char *at, size_t head)
+{
+    size_t field = at[FIELDS_AT] > FIELDS_MAX ? field_at(at, head, FIELDS_MAX) : 0;
     return field < head ? field : 0;
+}
+
+/* Nothing but null or false from `more` on, and nothing that is too odd. */
+static bool is_whole(const unsigned char *at, size_t head)
+{
+    if (at[FIELDS_AT] <= FIELDS_MAX)
+        return field_at(at, head, at[FIELDS_AT]) > 0;
+    size_t field = more_at(at, head), end = field + at[FIELDS_AT] - FIELDS_MAX;
+    if (!field || end > head)
+        return false;
+    while (field < end && (at[field] == 0x40 || at[field] == 0x42))
+        field++;
+    return field == end;
 }
 
 /* Two transfers say the same from `more` on, and say something there. */

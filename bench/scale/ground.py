@@ -22,20 +22,20 @@ Start = Callable[..., Gateway]
 
 
 @contextmanager
-def ground(realm: str) -> Iterator[World]:
-    """`kafka` or `embedded`, empty."""
+def ground(realm: str) -> Iterator[tuple[World, list[int]]]:
+    """`kafka` or `embedded`, empty, and the processes that are no child of this one."""
     directory = DIRECTORY / realm
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     if realm == "embedded":
         embedded = SqliteWorld(directory)
-        yield embedded
+        yield embedded, []
         embedded.close()
     else:
         broker = start_broker(directory)
         try:
             kafka = KafkaWorld(broker.bootstrap)
-            yield kafka
+            yield kafka, [broker.pid]
             kafka.close()
         finally:
             broker.stop()
