@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,10 @@ def start(broker: Broker, **environment: str) -> subprocess.CompletedProcess[str
         timeout=60,
         check=False,
     )
+
+
+def options(broker: Broker) -> list[str]:
+    return Path(f"/proc/{broker.pid}/cmdline").read_text().split("\0")
 
 
 def test_prints_its_address_and_nothing_else(broker: Broker) -> None:
@@ -78,6 +83,23 @@ def test_the_settings_that_the_realm_relies_on(broker: Broker) -> None:
 def test_unknown_topics_are_not_created(broker: Broker) -> None:
     metadata = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics("nobody-made-this", timeout=10)
     assert metadata.topics["nobody-made-this"].error is not None
+
+
+def test_the_node_does_not_stop_to_collect(broker: Broker) -> None:
+    assert "-XX:+UseShenandoahGC" in options(broker)
+
+
+def test_a_jvm_without_shenandoah_gets_g1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f'#!/bin/sh\ncase "$*" in *Shenandoah*) exit 1 ;; esac\nexec {shutil.which("java")} "$@"\n')
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{java.parent}:{os.environ['PATH']}")
+    node = start_broker(tmp_path / "kafka")
+    try:
+        assert "-XX:+UseG1GC" in options(node)
+    finally:
+        node.stop()
 
 
 def test_stopping_twice_is_no_error(tmp_path: Path) -> None:
