@@ -27,16 +27,17 @@ class Machine:
         self.pids = pids
         self.cores = os.cpu_count() or 1
         self._speeds = Cores()
-        self._speed = 1.0
+        self._speed: float | None = None  # when it had last settled
 
     def measured(self, run: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-        """What `run(*arguments)` reports, `foreign_cpu` and `core_speed` beside it."""
+        """What `run(*arguments)` reports, `foreign_cpu` and, where it has settled before, `core_speed` beside it."""
         begin, all_before, ours_before = time.monotonic(), _busy_s(), self._ours_s()
         report = run(*arguments)
         seconds = time.monotonic() - begin
         foreign_s = (_busy_s() - all_before) - (self._ours_s() - ours_before)
         foreign_cpu = round(max(0.0, foreign_s / (seconds * self.cores)), 3)
-        return {**report, "foreign_cpu": foreign_cpu, "core_speed": self._speed}
+        speed = {} if self._speed is None else {"core_speed": self._speed}
+        return {**report, "foreign_cpu": foreign_cpu, **speed}
 
     def settle(self) -> None:
         """What was written is on the disk, and its memory free again: a log of gigabytes fills the page cache, and

@@ -62,15 +62,17 @@ def main() -> int:
     part, started = (10 if arguments.small else 1), time.strftime("%Y-%m-%dT%H%M")
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)  # as `realmgate serve` does
+    machine = Machine([])
     found: dict[str, Any] = {"started": started, "commit": commit(), "cores": os.cpu_count(), "part": part}
     for name in arguments.cases or ["ranges", *CASES]:
         if name == "ranges":
-            found[name] = Machine([]).measured(ranges, 1_000_000 // part)
+            found[name] = machine.measured(ranges, 1_000_000 // part)
             say(f"{name}: {found[name]}")
             continue
         for realm in arguments.realm or ["embedded", "kafka"]:
-            with ground(realm) as (world, pids):
-                found[f"{name} {realm}"] = Machine(pids).measured(CASES[name], world, part)
+            with ground(realm) as (world, machine.pids):
+                machine.settle()
+                found[f"{name} {realm}"] = machine.measured(CASES[name], world, part)
             say(f"{name} {realm}: {found[f'{name} {realm}']}")
     target = RESULTS / f"{started}-{found['commit']}-scale.json"
     target.write_text(json.dumps(found, indent=1) + "\n")
