@@ -30,7 +30,7 @@ class Machine:
         self._speed: float | None = None  # when it had last settled
 
     def measured(self, run: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-        """What `run(*arguments)` reports, `foreign_cpu` and, where it has settled before, `core_speed` beside it."""
+        """What `run(*arguments)` reports, `foreign_cpu` and, where it has ever settled, `core_speed` beside it."""
         begin, all_before, ours_before = time.monotonic(), _busy_s(), self._ours_s()
         report = run(*arguments)
         seconds = time.monotonic() - begin
@@ -49,7 +49,7 @@ class Machine:
         self._speed = self._speeds.await_full()
 
     def is_steady(self) -> bool:
-        """Do the cores still have the speed that they had when the machine had settled?"""
+        """Do the cores still run as fast as settling waits for?"""
         os.sync()  # writing is work, too
         return self._speeds.speed() >= FULL
 
