@@ -55,17 +55,19 @@ class Broker:
         self.pid = int((self.directory / "pid").read_text())
 
 
-def start_broker(directory: Path, seen_at: int = 0) -> Broker:
+def start_broker(directory: Path, seen_at: int = 0, *, is_killed: bool = True) -> Broker:
     """Start a new node that keeps everything in `directory`, on a free port of loopback; returns when it answers.
-    `seen_at`: the port that it tells its clients, of a proxy of theirs."""
-    environment = {}
+    `seen_at`: the port that it tells its clients, of a proxy of theirs. `is_killed`: a test kills or stops it; it then
+    serves again after 2 s. The controller of a node that stays is patient with a busy machine."""
+    settings = {}
     if seen_at:
-        extra = directory / "extra.properties"
-        directory.mkdir(parents=True, exist_ok=True)
-        listeners = f"PLAINTEXT://127.0.0.1:{seen_at},CONTROLLER://127.0.0.1:@CONTROLLER@"
-        extra.write_text(f"advertised.listeners={listeners}\n")
-        environment["KAFKA_EXTRA"] = str(extra)
-    broker = Broker(directory, "", 0, environment)
+        settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{seen_at},CONTROLLER://127.0.0.1:@CONTROLLER@"
+    if not is_killed:
+        settings["broker.session.timeout.ms"] = "30000"
+    extra = directory / "extra.properties"
+    directory.mkdir(parents=True, exist_ok=True)
+    extra.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    broker = Broker(directory, "", 0, {"KAFKA_EXTRA": str(extra)})
     broker._start(free_port())
     return broker
 

@@ -28,7 +28,7 @@ settings.load_profile("suite")
 @pytest.fixture(scope="session")
 def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a real Kafka 4.3 node. Shared by the session: take a prefix of your own."""
-    broker = start_broker(tmp_path_factory.mktemp("kafka-session"))
+    broker = start_broker(tmp_path_factory.mktemp("kafka-session"), is_killed=False)
     yield broker.bootstrap
     broker.stop()
 

@@ -26,7 +26,13 @@ from mappings.errors import (
 )
 from mappings.table_set import SHIPPED
 from mappings.vocabulary import PROFILES, TABLES
-from native_backend.logs.kafka.causes import causes_in_force, failure_of, is_asked_again
+from native_backend.logs.kafka.causes import (
+    causes_in_force,
+    control_code,
+    control_failure_of,
+    failure_of,
+    is_asked_again,
+)
 from native_backend.logs.sqlite.commit import certainly_not_done
 
 FILE = SHIPPED / "errors.yaml"
@@ -52,6 +58,15 @@ def test_every_code_that_kafka_python_asks_again_for_is_one_that_does_no_harm() 
             code = getattr(error, "errno", None)
             if isinstance(code, int) and causes_in_force().get(code, "unexpected") not in ("not-found", "unexpected"):
                 assert is_asked_again(code), error
+
+
+def test_every_error_of_kafka_python_that_passes_has_a_number() -> None:
+    bases = {kafka_python.RetriableError, kafka_python.InvalidMetadataError}
+    for error in vars(kafka_python).values():
+        if isinstance(error, type) and issubclass(error, kafka_python.RetriableError) and error not in bases:
+            code = control_code(error())
+            assert code is not None, error
+            assert control_failure_of(error()).code, error
 
 
 def test_every_primary_code_of_sqlite_is_there() -> None:

@@ -144,9 +144,27 @@ def test_calls_to_kafka_are_asked_again_and_counted() -> None:
     control = Control({}, retries)
     control._admin = _Admin(kafka_errors.NodeNotReadyError(), kafka_errors.RequestTimedOutError(), None)
     control.trim("t", 0, 5, 10.0)
-    assert retries.asked_again == {"NodeNotReadyError": 1, "RequestTimedOutError": 1}
+    assert retries.asked_again == {"_TRANSPORT": 1, "REQUEST_TIMED_OUT": 1}
     control._admin = _Admin(kafka_errors.TopicAuthorizationFailedError(), None)
-    with pytest.raises(LogError, match="refused"):
+    with pytest.raises(LogError, match="refused") as raised:
         control.trim("t", 0, 5, 10.0)
+    assert raised.value.failure.code == "TOPIC_AUTHORIZATION_FAILED", "the code is a name of the table"
     assert (retries.asked_again.total(), retries.given_up) == (2, {})
+    control.close(5.0)
+
+
+def test_the_table_decides_what_is_asked_again_not_the_client() -> None:
+    """kafka-python holds the first two, which a broker gives while it is fenced, for errors that stay."""
+    retries = Retries()
+    control = Control({}, retries)
+    control._admin = _Admin(kafka_errors.InvalidReplicationFactorError(), kafka_errors.BrokerNotAvailableError(), None)
+    control.trim("t", 0, 5, 10.0)
+    assert retries.asked_again == {"INVALID_REPLICATION_FACTOR": 1, "BROKER_NOT_AVAILABLE": 1}
+    control._admin = _Admin(kafka_errors.UnknownTopicOrPartitionError(), None)
+    with pytest.raises(LogError, match="not-found"):
+        control.trim("t", 0, 5, 10.0)
+    control._admin = _Admin(kafka_errors.IllegalArgumentError("a mistake of ours"), None)
+    with pytest.raises(LogError, match="unexpected"):
+        control.trim("t", 0, 5, 10.0)
+    assert retries.asked_again.total() == 2
     control.close(5.0)

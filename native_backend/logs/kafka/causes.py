@@ -1,8 +1,9 @@
 """What an error of Kafka means to the realm: error code -> `Cause`. Source: kafka.md section 7.
 
-Both clients number the broker's errors alike; librdkafka's own are negative. Flags (`retriable`, `fatal`) belong to one
-error object and are looked at where it is. May import: the standard library, the two clients, `mappings.causes`,
-`mappings.errors`, `native_backend.log`.
+The table of native errors decides, whichever client raised the error. Both clients number the broker's errors alike;
+librdkafka's own are negative, and kafka-python's own have no number: they get that of the same error of librdkafka.
+What a client itself holds for worth asking again is not looked at. May import: the standard library, the two clients,
+`mappings.causes`, `mappings.errors`, `native_backend.log`.
 """
 
 from __future__ import annotations
@@ -63,19 +64,38 @@ def failure_in(exception: BaseException) -> Failure:
     return failure_of(error) if isinstance(error, KafkaError) else Failure("unexpected", str(exception))
 
 
+_OF_THE_CLIENT: Mapping[type[kafka_python.KafkaError], int] = {
+    kafka_python.Cancelled: KafkaError._TRANSPORT,
+    kafka_python.CorrelationIdError: KafkaError._TRANSPORT,
+    kafka_python.KafkaConnectionError: KafkaError._TRANSPORT,
+    kafka_python.KafkaTimeoutError: KafkaError._TRANSPORT,  # a control call may be made twice
+    kafka_python.MetadataEmptyBrokerList: KafkaError._ALL_BROKERS_DOWN,
+    kafka_python.NodeNotReadyError: KafkaError._TRANSPORT,
+    kafka_python.StaleMetadata: KafkaError.LEADER_NOT_AVAILABLE,
+    kafka_python.TooManyInFlightRequests: KafkaError._QUEUE_FULL,
+}
+"""kafka-python's own errors that pass, as librdkafka numbers them."""
+
+
+def control_code(error: kafka_python.KafkaError) -> int | None:
+    """The number of an error of kafka-python in the table; None for a mistake in a call of ours."""
+    code = getattr(error, "errno", None)
+    return code if isinstance(code, int) else _OF_THE_CLIENT.get(type(error))
+
+
 def control_failure_of(error: kafka_python.KafkaError) -> Failure:
     """The failure that an exception of kafka-python is."""
-    code = getattr(error, "errno", None)
-    default: Cause = "unavailable" if is_transient(error) else "unexpected"
-    return Failure(
-        causes_in_force().get(code, default) if isinstance(code, int) else default, str(error), type(error).__name__
-    )
+    code = control_code(error)
+    if code is None:
+        return Failure("unexpected", str(error), type(error).__name__)
+    return Failure(causes_in_force().get(code, "unexpected"), str(error), KafkaError(code).name())
 
 
-def is_transient(error: BaseException) -> bool:
-    """Worth asking again inside the deadline. An unknown topic is not: the metadata has been read anew by then."""
-    return (
-        isinstance(error, kafka_python.KafkaError)
-        and bool(getattr(error, "retriable", False))
-        and not isinstance(error, kafka_python.UnknownTopicOrPartitionError)
-    )
+def delivery_failure_of(error: KafkaError) -> Failure:
+    """The failure that a delivery report of a living producer carries.
+
+    When a topic is deleted, librdkafka answers a record that waits in one of its partitions `_UNKNOWN_PARTITION`, or
+    `_DESTROY` where the partition's own end came first: the partition was destroyed, not the producer."""
+    if error.code() == KafkaError._DESTROY:
+        error = KafkaError(KafkaError._UNKNOWN_PARTITION, error.str())
+    return failure_of(error)

@@ -1,8 +1,9 @@
 """Topics, trimming and what groups have, by kafka-python: an admin connection that shares no code with the data path.
 
 One worker thread makes the calls, one after another; the caller waits for it up to its own deadline, so that a call
-that overruns its time (it happens while Kafka is away) blocks nobody for longer. Transient errors are asked again.
-May import: the standard library, kafka-python, `native_backend.log`, `retrying`, `rights`, this driver.
+that overruns its time (it happens while Kafka is away) blocks nobody for longer. A call is made again where the table
+of native errors says so. May import: the standard library, the two clients, `native_backend.log`, `retrying`, `rights`,
+this driver.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from concurrent.futures import TimeoutError as Overdue
 from contextlib import suppress
 from typing import TypeVar
 
+from confluent_kafka import KafkaError
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from native_backend.log import Failure, LogError, Topic, TopicSpec
 from native_backend.logs.kafka.acl import topic_rights
-from native_backend.logs.kafka.causes import control_failure_of, is_transient
+from native_backend.logs.kafka.causes import control_code, control_failure_of, is_asked_again
 from native_backend.logs.kafka.offsets import Positions
 from native_backend.logs.kafka.settings import Config
 from native_backend.retrying import Retries
@@ -182,7 +184,9 @@ class Control:
 
 
 def _code_of(error: BaseException) -> str | None:
-    return type(error).__name__ if is_transient(error) else None
+    """An unknown topic is not asked for again: the metadata has been read anew by then."""
+    code = control_code(error) if isinstance(error, kafka_errors.KafkaError) else None
+    return str(KafkaError(code).name()) if code is not None and is_asked_again(code) else None
 
 
 def _describe(admin: KafkaAdminClient, names: list[str] | None) -> dict[str, Topic]:

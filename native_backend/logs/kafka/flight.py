@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError
 
 from native_backend.headers import HeadedKey, key_bytes
 from native_backend.log import Append, Appended, Failure
-from native_backend.logs.kafka.causes import failure_of
+from native_backend.logs.kafka.causes import delivery_failure_of
 from native_backend.strings import Strings, size_of
 
 
@@ -86,7 +86,9 @@ class Flight:
         delivered = iter(self.offsets)
         offsets = [-1 if index in failures else next(delivered) for index in range(self.end - self.start)]
         places = [index for index in range(len(offsets)) if index not in self.refusals]
-        failures.update({places[place]: failure_of(KafkaError(code, words)) for place, code, words in self.errors})
+        failures.update(
+            {places[place]: delivery_failure_of(KafkaError(code, words)) for place, code, words in self.errors}
+        )
         start = self.taken
         self.taken = len(offsets)
         for index in range(start + 1, len(offsets) + 1):

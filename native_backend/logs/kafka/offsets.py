@@ -21,7 +21,10 @@ from native_backend.retrying import Retries
 
 Positions = dict[tuple[str, int], tuple[int, str]]
 METADATA_CHARACTERS_MAX = 4000
-_ANSWER_S = 0.1  # beyond its time a call is told that it has taken too long
+_LEAST_S = 0.1
+_NEVER_S = 300.0
+"""What librdkafka is given for a call: more than its own requests take to fail (`socket.timeout.ms`). A call whose time
+passes while its coordinator is looked for makes librdkafka 2.16 abort the process, once the coordinator answers."""
 
 
 class GroupOffsets:
@@ -34,7 +37,7 @@ class GroupOffsets:
         self._lock = threading.Lock()
 
     def alter(self, group: str, positions: Positions, deadline_s: float) -> None:
-        """Raises `LogError`. Blocks."""
+        """Raises `LogError`. Blocks. What was given up may still come to be."""
         if any(len(metadata) > METADATA_CHARACTERS_MAX for _, metadata in positions.values()):
             raise LogError(Failure("too-large", f"metadata of more than {METADATA_CHARACTERS_MAX} characters"))
         offsets = [TopicPartition(*place, offset, metadata) for place, (offset, metadata) in positions.items()]
@@ -47,10 +50,9 @@ class GroupOffsets:
             raise LogError(unsent(failure_in(error))) from error  # or it was, and is set again
 
     def _ask(self, group: str, offsets: list[TopicPartition], deadline: float) -> None:
-        left_s = max(deadline - time.monotonic(), _ANSWER_S)
         wanted = [ConsumerGroupTopicPartitions(group, offsets)]
-        [asked] = self._connected().alter_consumer_group_offsets(wanted, request_timeout=left_s).values()
-        for place in asked.result(left_s + _ANSWER_S).topic_partitions:
+        [asked] = self._connected().alter_consumer_group_offsets(wanted, request_timeout=_NEVER_S).values()
+        for place in asked.result(max(deadline - time.monotonic(), _LEAST_S)).topic_partitions:
             if place.error is not None:
                 raise KafkaException(place.error)
 
@@ -63,6 +65,6 @@ class GroupOffsets:
 
 def _code_of(error: BaseException) -> str | None:
     known = error.args[0] if isinstance(error, KafkaException) else None
-    if not isinstance(known, KafkaError) or not (is_asked_again(known.code()) or known.retriable()):
+    if not isinstance(known, KafkaError) or not is_asked_again(known.code()):
         return None
     return str(known.name())

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from native_backend.log import Failure, LogError, Records
-from native_backend.logs.kafka.causes import failure_in, failure_of, is_asked_again
+from native_backend.logs.kafka.causes import delivery_failure_of, failure_in, failure_of, is_asked_again
 from native_backend.logs.kafka.entry import Entry
 from native_backend.logs.kafka.producer import bury
 from native_backend.logs.kafka.publisher import UNKNOWN
@@ -157,7 +157,7 @@ class Putter:
             raise LogError(Failure("indeterminate", "not acknowledged in time"))
         for refused, _ in answers:
             if refused is not None:
-                raise LogError(failure_of(refused))
+                raise LogError(delivery_failure_of(refused))
         return [_offset(message) for _, message in answers]
 
     def _produce(self, topic: str, key: bytes, value: bytes | None, deadline: float, answered: Answered) -> None:

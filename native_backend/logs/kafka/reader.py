@@ -89,7 +89,7 @@ class KafkaReader:
         for message in messages:
             error = message.error()
             if error is not None:
-                if is_asked_again(error.code()) or error.retriable():
+                if is_asked_again(error.code()):
                     continue
                 self._fail(error)
                 break

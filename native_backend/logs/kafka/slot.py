@@ -21,7 +21,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from native_backend.headers import HeadedKey, record_key
 from native_backend.log import Failure, LogError, Transacted, Write
-from native_backend.logs.kafka.causes import failure_in, failure_of, is_asked_again, unsent
+from native_backend.logs.kafka.causes import delivery_failure_of, failure_in, is_asked_again, unsent
 from native_backend.logs.kafka.producer import bury
 from native_backend.logs.kafka.publisher import UNKNOWN
 
@@ -173,7 +173,7 @@ class Slot:
                 return failure
         left = producer.flush(max(deadline - time.monotonic(), 0.0))
         if job.errors:
-            return failure_of(job.errors[0])
+            return delivery_failure_of(job.errors[0])
         return Failure("unavailable", "the records were not stored in time") if left else None
 
     def _produce(self, producer: Producer, job: Job, index: int, write: Write, deadline: float) -> Failure | None:
@@ -246,6 +246,5 @@ def _fence(producer: Producer, deadline: float) -> None:
             return producer.init_transactions(max(deadline - time.monotonic(), 0.1))
         except KafkaException as error:
             known = error.args[0]
-            is_transient = known.retriable() or is_asked_again(known.code())
-            if known.fatal() or not is_transient or time.monotonic() >= deadline:
+            if known.fatal() or not is_asked_again(known.code()) or time.monotonic() >= deadline:
                 raise LogError(unsent(failure_in(error))) from error

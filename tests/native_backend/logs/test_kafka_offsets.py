@@ -45,7 +45,7 @@ def test_what_is_asked() -> None:
     offsets(admin).alter("group", PLACE, 5.0)
     [(group, offset, metadata, left_s)] = admin.asked
     assert (group, offset, metadata) == ("group", 7, "realmgate1;3;0")
-    assert 4.5 < left_s <= 5.0
+    assert left_s > 60.0, "librdkafka must not give up before its own requests do"
 
 
 @pytest.mark.parametrize("of_call", [True, False])

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from native_backend.log import Transacted, Write
-from native_backend.logs.kafka.slot import BREATH_MAX_S, BREATH_MIN_S, REFUSED_S, Breath, Slot
+from native_backend.log import LogError, Transacted, Write
+from native_backend.logs.kafka.slot import BREATH_MAX_S, BREATH_MIN_S, REFUSED_S, Breath, Slot, claim
 
 
 class FakeMessage:
@@ -92,6 +93,45 @@ def test_a_commit_that_must_be_aborted_is_certainly_not_stored() -> None:
     assert answer.failure is not None
     assert (answer.failure.cause, producer.aborted) == ("unavailable", 1)
     slot.retire(5.0)
+
+
+class DestroyedProducer(SlowProducer):
+    """The partition of the one record goes, with its topic, while the record waits in it."""
+
+    def produce(self, *_args: object, on_delivery: Callable[[Any, Any], None], headers: object = None) -> None:
+        on_delivery(KafkaError(KafkaError._DESTROY), FakeMessage(-1))
+
+
+def test_a_transaction_into_a_topic_that_goes_is_not_found() -> None:
+    producer = DestroyedProducer(None)
+    slot: Any = Slot("s", [producer])  # type: ignore[list-item]
+    answer = outcome(slot)
+    assert answer.failure is not None
+    assert (answer.failure.cause, producer.aborted) == ("not-found", 1)
+    slot.retire(5.0)
+
+
+class ClaimedProducer(SlowProducer):
+    """Claimed once these errors have been raised."""
+
+    def __init__(self, *errors: KafkaError) -> None:
+        super().__init__(None)
+        self.errors = [*errors]
+
+    def init_transactions(self, _timeout: float) -> None:
+        if self.errors:
+            raise KafkaException(self.errors.pop(0))
+
+
+def test_the_table_decides_whether_a_claim_is_made_again() -> None:
+    """A broker that is fenced for a moment gives the first two; the client says of neither that it passes."""
+    passing = [KafkaError(KafkaError.NOT_COORDINATOR), KafkaError(KafkaError.BROKER_NOT_AVAILABLE)]
+    claim("s", [ClaimedProducer(*passing)], 10.0).retire(5.0)  # type: ignore[list-item]
+    held_for_passing = KafkaError(KafkaError.UNSUPPORTED_VERSION, "of another age", False, True)
+    producer = ClaimedProducer(held_for_passing)
+    with pytest.raises(LogError) as raised:
+        claim("s", [producer], 10.0)  # type: ignore[list-item]
+    assert (raised.value.failure.cause, producer.errors) == ("unexpected", [])
 
 
 class SteadyProducer(SlowProducer):

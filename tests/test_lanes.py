@@ -1,0 +1,156 @@
+"""The light at the end of `make test`: each thing that can be wrong turns it red, and says what it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import lanes
+from tests.lanes import PYTEST, Look, run
+from tests.verdict import SECOND_LOOKS_MAX, UNSTEADY_MAX, Verdict, note_unsteady
+
+PASSES = "def test_good(): ...\n"
+FAILS = "def test_bad(): assert 1 == 2, 'one is not two'\n"
+FAILS_FIRST = """
+import pathlib, pytest
+@pytest.mark.parametrize("number", range({count}))
+def test_at_first(number):
+    mark = pathlib.Path(r"{mark}-%d" % number)
+    seen = mark.exists()
+    mark.touch()
+    assert seen, "not seen yet"
+"""
+SETUP_FAILS = """
+import pytest
+@pytest.fixture
+def broker(): raise RuntimeError("no broker here")
+def test_with_it(broker): ...
+"""
+TEARDOWN_FAILS = """
+import pytest
+@pytest.fixture
+def gateway():
+    yield
+    raise RuntimeError("it ended with 3")
+def test_with_it(gateway): ...
+"""
+DIES = "import os, signal\ndef test_dies(): os.kill(os.getpid(), signal.SIGKILL)\n"
+LEAVES = "import os\ndef test_good(): ...\ndef test_leaves(): os._exit(0)\n"
+HANGS = "import time, pytest\n@pytest.mark.timeout(0.5)\ndef test_hangs(): time.sleep(600)\n"
+FIXTURE_HANGS = """
+import time, pytest
+@pytest.fixture
+def broker(): time.sleep(600)
+def test_with_it(broker): ...
+"""
+DOES_NOT_LOAD = "import no_such_module\n"
+SKIPS = "import pytest\n@pytest.mark.skip(reason='needs Go')\ndef test_with_go(): ...\ndef test_good(): ...\n"
+
+
+@pytest.fixture
+def look(tmp_path: Path) -> Look:
+    records = tmp_path / "records"
+    records.mkdir()
+    return Look(records, (*PYTEST, "-c", "/dev/null", f"--rootdir={tmp_path}"))
+
+
+def ran(look: Look, **rooms: str) -> Verdict:
+    """The verdict on rooms with one file each."""
+    top = look.records.parent
+    for name, text in rooms.items():
+        (top / name).mkdir()
+        (top / name / f"test_{name}.py").write_text(text)
+    return run([str(top / name) for name in rooms], [], look)
+
+
+def last_line(verdict: Verdict) -> str:
+    """Without its time and its load."""
+    line = verdict.text().splitlines()[-1]
+    return f"{line.partition(';')[0]}:{line.rpartition(':')[2]}"
+
+
+def test_a_run_without_failures_is_green(look: Look) -> None:
+    verdict = ran(look, one=PASSES, two=SKIPS)
+    assert verdict.is_green
+    assert last_line(verdict) == "3 tests in 2 rooms: 2 passed, 0 failed, 0 unsteady, 1 skipped: GREEN"
+    assert "test_with_go   Skipped: needs Go" in verdict.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (FAILS, "AssertionError: one is not two"),
+        (SETUP_FAILS, "[setup, "),
+        (TEARDOWN_FAILS, "RuntimeError: it ended with 3"),
+        (HANGS, "Timeout"),
+    ],
+    ids=["test", "setup", "teardown", "hang"],
+)
+def test_what_fails_twice_is_red_with_both_texts(look: Look, text: str, words: str) -> None:
+    verdict = ran(look, good=PASSES, bad=text)
+    assert last_line(verdict) == "2 tests in 2 rooms: 1 passed, 1 failed, 0 unsteady, 0 skipped: RED"
+    ((test, texts),) = verdict.failed.items()
+    assert test.startswith("bad/test_bad.py::test_")
+    assert len(texts) == 2 and all(words in each for each in texts)
+    assert all(part in verdict.text() for part in ("failed twice (1)", f"\n{test}\n", "  first: ", "  second: ", words))
+
+
+@pytest.mark.parametrize("count", [1, UNSTEADY_MAX, UNSTEADY_MAX + 1])
+def test_what_passes_at_the_second_look_is_unsteady_and_few_may_be(look: Look, count: int, tmp_path: Path) -> None:
+    verdict = ran(look, shy=FAILS_FIRST.format(count=count, mark=tmp_path / "mark"))
+    light = "GREEN" if count <= UNSTEADY_MAX else "RED"
+    assert last_line(verdict) == f"{count} tests in 1 rooms: 0 passed, 0 failed, {count} unsteady, 0 skipped: {light}"
+    assert verdict.is_green is (light == "GREEN")
+    assert "shy/test_shy.py::test_at_first[0]   AssertionError: not seen yet" in verdict.text()
+    assert len((tmp_path / "records").glob("*-again.jsonl").__next__().read_text().splitlines()) == 2 * count
+    note_unsteady(verdict, tmp_path / "unsteady.jsonl")
+    notes = [json.loads(line) for line in (tmp_path / "unsteady.jsonl").read_text().splitlines()]
+    assert [note["test"] for note in notes] == [f"shy/test_shy.py::test_at_first[{n}]" for n in range(count)]
+
+
+def test_where_too_many_fail_there_is_no_second_look(look: Look, tmp_path: Path) -> None:
+    count = SECOND_LOOKS_MAX + 1
+    verdict = ran(look, shy=FAILS_FIRST.format(count=count, mark=tmp_path / "mark"))
+    assert last_line(verdict) == f"{count} tests in 1 rooms: 0 passed, {count} failed, 0 unsteady, 0 skipped: RED"
+    assert f"failed, and did not get a second look ({count})" in verdict.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (DIES, "ended with -9, beside bad/test_bad.py::test_dies"),
+        (LEAVES, "ended with 0, and not all of its tests passed, beside bad/test_bad.py::test_leaves"),
+        (DOES_NOT_LOAD, "ended with 2"),
+        ("", "has no tests"),
+    ],
+    ids=["crash", "exit", "import", "empty"],
+)
+def test_a_room_that_does_not_end_as_pytest_does_is_red(look: Look, text: str, words: str, tmp_path: Path) -> None:
+    verdict = ran(look, good=PASSES, bad=text, shy=FAILS_FIRST.format(count=1, mark=tmp_path / "mark"))
+    assert f"---- broken (1) ----\n{tmp_path}/bad {words}\n" in verdict.text()
+    assert last_line(verdict).endswith("RED")
+    assert not verdict.again, "what is broken is broken: no second look at the others"
+
+
+def test_a_fixture_that_hangs_ends_its_room(look: Look) -> None:
+    look.hang_s = 3.0
+    verdict = ran(look, bad=FIXTURE_HANGS)
+    assert "bad did not end in 3 s, beside bad/test_bad.py::test_with_it" in verdict.text()
+    assert last_line(verdict).endswith("RED")
+
+
+def test_a_room_that_never_ran_is_red(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = Verdict([], ["tests/wire"])
+    assert "tests/wire did not run" in verdict.text()
+    assert not verdict.is_green
+
+
+def test_progress_is_told_while_it_runs(
+    look: Look, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lanes, "PROGRESS_S", 1.0)
+    ran(look, bad=FAILS + "def test_slow():\n    import time\n    time.sleep(3)\n")
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("-- ")]
+    assert any("0 of 1 rooms done, 1 tests, 1 failed: bad/test_bad.py::test_bad; running: " in line for line in lines)
