@@ -21,7 +21,7 @@ EXTENSIONS := gateway/engine_runs.c gateway/engine_sends.c gateway/tap_runs.c na
 HEADERS := gateway/proton_binding.h native_backend/octets.h native_backend/logs/kafka/librdkafka.h
 CODE := $(ROOMS) bench deploy tests
 
-.PHONY: help setup demo test check run kafka kafka-stop bench simulate fuzz torture mappings-check lock clean prerequisites-test
+.PHONY: help setup demo test test-long test-all check run kafka kafka-stop bench simulate fuzz torture mappings-check lock clean prerequisites-test
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,8 +31,14 @@ setup: .cache/setup.stamp ## .venv with every dependency by hash, and .venv/bin/
 demo: setup ## the whole path once, explained (REALM=embedded or kafka)
 	@$(BIN)/python deploy/demo/demo.py --realm $(REALM)
 
-test: prerequisites-test check ## everything: check, then the suite with real Kafka, Spark and foreign clients (PYTEST=args)
-	@$(BIN)/python -m $(if $(PYTEST),pytest $(PYTEST),tests.lanes)
+test: prerequisites-test check ## check, then the gate: real Kafka, Spark, foreign clients; under 12 minutes (PYTEST=args)
+	@$(BIN)/python -m $(if $(PYTEST),pytest $(PYTEST),tests.lanes gate)
+
+test-long: prerequisites-test setup ## the rest of the suite: more clients, all contracts on Kafka, torture; half an hour
+	@$(BIN)/python -m tests.lanes long
+
+test-all: prerequisites-test check ## both
+	@$(BIN)/python -m tests.lanes all
 
 check: setup ## format, lint, types, import rules, tables, tidiness; under a minute
 	@$(BIN)/ruff format --check --quiet $(CODE) || { echo "check: run .venv/bin/ruff format on the files above" >&2; exit 1; }

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import tiers
 from tests.broker import start_broker
 from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, start_gateway
 
@@ -20,9 +21,17 @@ StartGateway = Callable[..., GatewayProcess]
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parent.parent / ".cache" / "bytecode")
 
-# A busy machine says nothing about a test: one example has taken a minute on one.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("suite")
+# A busy machine says nothing about a test: one example has taken a minute on one. What lands is judged by the same
+# examples each time; `tests/fuzz/test_examples.py` (long tier) runs the property tests with others.
+settings.register_profile(
+    "gate", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("others", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("EXAMPLES", "gate"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tiers.mark(items)
 
 
 @pytest.fixture(scope="session")

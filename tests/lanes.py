@@ -1,9 +1,11 @@
-"""The whole suite, room by room, in three lanes at once: `make test` runs it so.
+"""One tier of the suite, room by room, in three lanes at once: `make test` runs the gate so, `make test-long` the rest.
+
+    python -m tests.lanes gate|long|all
 
 Most of the suite waits: for a broker, a JVM, a second that has to pass. So two lanes take room after room of it, the
 long ones first. The rooms in `QUIET` wait for nothing: they have no process, no port and no clock but a simulated one.
-They run beside the others, niced, on what those leave of the machine. `tests/test_tidy.py` is left out: `make check`
-has just run it.
+They run beside the others, niced, on what those leave of the machine, when what the tests need is there
+(`tests/ready.py`); `interop` waits for that. `tests/test_tidy.py` is left out: `make check` has just run it.
 
 Each room is a pytest of its own, with a broker of its own where it asks for one; what it prints is shown when it ends.
 A test that failed runs once more, alone, when all lanes have ended (`tests/verdict.py`). The last line counts all
@@ -21,30 +23,38 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
+from tests.ready import STEPS, prepare
 from tests.record import Record, read
+from tests.tiers import LONG
 from tests.verdict import Room, Verdict, duration, note_unsteady
 
 HERE = Path(__file__).parent
 CACHE = HERE.parent / ".cache"
 QUIET = ("mappings", "simulation", "transformers")
-LONG = ("interop", "contract", "native_backend", "gateway", "reconciliation", "wire", "torture")  # the longest first
+FIRST = ("contract", "wire", "gateway", "reconciliation", "native_backend")  # the longest first
+BUILT = "interop"  # its clients are built beside the first rooms
+TIERS = {"gate": ("-m", "not long"), "long": ("-m", "long"), "all": ()}
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.record", "--color=no")
 BESIDE = ("nice", "-n", "15")
 ROOM_HANG_S = 2700.0  # a hang limit: some fixture waits for ever, and no alarm of a test looks at fixtures
 PROGRESS_S = 30.0
 
 
-def rooms() -> tuple[list[str], list[str]]:
-    """Those that wait, long ones first, and those that do not: all that has tests is in one of them."""
-    found = sorted(room.name for room in HERE.iterdir() if next(room.rglob("test_*.py"), None))
-    files = sorted(file.name for file in HERE.glob("test_*.py") if file.name != "test_tidy.py")
-    waiting = [each for each in found + files if each not in QUIET]
-    waiting.sort(key=lambda each: LONG.index(each) if each in LONG else len(LONG))
-    return [f"tests/{each}" for each in waiting], [f"tests/{room}" for room in QUIET]
+def rooms(tier: str) -> tuple[list[str], list[str]]:
+    """Those with tests of the tier: first those that wait, in the order in which they begin, then the quiet ones."""
+    found = {room.name: list(room.rglob("test_*.py")) for room in sorted(HERE.iterdir()) if room.is_dir()}
+    found |= {file.name: [file] for file in sorted(HERE.glob("test_*.py")) if file.name != "test_tidy.py"}
+    with_long = {pattern.partition("/")[0] for pattern in LONG}
+    chosen = [name for name, files in found.items() if files and (tier != "long" or name in with_long)]
+    waiting = [each for each in chosen if each not in QUIET]
+    order = (*FIRST, BUILT)
+    waiting.sort(key=lambda each: order.index(each) if each in order else len(order))
+    return [f"tests/{each}" for each in waiting], [f"tests/{each}" for each in chosen if each in QUIET]
 
 
 @dataclass(slots=True)
@@ -101,22 +111,45 @@ def end(process: subprocess.Popen[bytes], sign: int = signal.SIGKILL) -> None:
         process.wait()
 
 
-class Lane(threading.Thread):
-    """Takes rooms until there are none left. `done`: those that it ran. `running`: the one under way."""
+class Ready(threading.Event):
+    """Set when what the tests need was made. `problems`: what could not be."""
 
-    def __init__(self, waiting: deque[str], look: Look, *, niced: bool = False) -> None:
+    def __init__(self, steps: Mapping[str, Sequence[str]]) -> None:
+        super().__init__()
+        self._steps = steps
+        self.problems: list[str] = []
+
+    def make(self) -> None:
+        try:
+            self.problems = prepare(self._steps, say)
+        finally:
+            self.set()
+
+
+class Lane(threading.Thread):
+    """Takes rooms until there are none left. `done`: those that it ran. `running`: the one under way. The niced one
+    makes ready what the others' tests need."""
+
+    def __init__(self, waiting: deque[str], look: Look, ready: Ready, *, niced: bool = False) -> None:
         super().__init__(daemon=True)
-        self._waiting, self._look, self._niced = waiting, look, niced
+        self._waiting, self._look, self._ready, self._niced = waiting, look, ready, niced
         self.done: list[Room] = []
         self.running = ""
 
     def run(self) -> None:
+        if self._niced:
+            self.running = "tests.ready"
+            self._ready.make()
         while True:
             try:
                 self.running = self._waiting.popleft()
             except IndexError:
                 self.running = ""
                 return
+            if self.running == f"tests/{BUILT}":
+                self._ready.wait()
+                if self._ready.problems:
+                    continue  # said as what it is, not as a failure of each test
             room = self._look.at(self.running, niced=self._niced)
             self.done.append(room)
             say(f"{room.path}: {room.ending}, {room.seconds:.0f} s\n{room.printed}")
@@ -133,7 +166,7 @@ class Progress:
     def __init__(self, lanes: Sequence[Lane], look: Look, count: int) -> None:
         self._lanes, self._look, self._count = lanes, look, count
         self._began = time.monotonic()
-        self._last = CACHE / "last-run.json"
+        self._last = look.records.with_name(f"last-{look.records.name}.json")
         self.load = 0.0
 
     @property
@@ -169,14 +202,15 @@ class Progress:
             return ""
 
     def keep(self) -> None:
-        self._last.parent.mkdir(parents=True, exist_ok=True)
         self._last.write_text(json.dumps({"seconds": round(self.seconds)}))
 
 
-def run(waiting: Sequence[str], quiet: Sequence[str], look: Look) -> Verdict:
-    """Both looks. A run that is broken off ends what is under way."""
-    shared = deque(waiting)
-    lanes = [Lane(shared, look), Lane(shared, look), Lane(deque(quiet), look, niced=True)]
+def run(
+    waiting: Sequence[str], quiet: Sequence[str], look: Look, steps: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> Verdict:
+    """Both looks, `steps` (`tests.ready`) beside the first. A run that is broken off ends what is under way."""
+    shared, ready = deque(waiting), Ready(steps)
+    lanes = [Lane(shared, look, ready), Lane(shared, look, ready), Lane(deque(quiet), look, ready, niced=True)]
     progress = Progress(lanes, look, len(waiting) + len(quiet))
     try:
         for lane in lanes:
@@ -184,7 +218,13 @@ def run(waiting: Sequence[str], quiet: Sequence[str], look: Look) -> Verdict:
         progress.watch()
         done = [room for lane in lanes for room in lane.done]
         missing = {*waiting, *quiet} - {room.path for room in done}
-        verdict = Verdict(done, sorted(missing))
+        verdict = Verdict(
+            done,
+            [
+                *(f"ready: {problem}" for problem in ready.problems),
+                *(f"{room} did not run" for room in sorted(missing)),
+            ],
+        )
         for path, tests in verdict.to_look_at_again().items():
             say(f"a second look, alone: {' '.join(tests)}")
             verdict.look_again(look.at(path, only=tests))
@@ -197,17 +237,17 @@ def run(waiting: Sequence[str], quiet: Sequence[str], look: Look) -> Verdict:
     return verdict
 
 
-def main() -> int:
-    waiting, quiet = rooms()
-    records = CACHE / "record"
+def main(tier: str) -> int:
+    waiting, quiet = rooms(tier)
+    records = CACHE / "record" / tier
     shutil.rmtree(records, ignore_errors=True)
     records.mkdir(parents=True)
-    say(f"two lanes: {' '.join(waiting)}; beside them: {' '.join(quiet)}")
-    verdict = run(waiting, quiet, Look(records))
+    say(f"{tier}, two lanes: {' '.join(waiting)}; beside them: {' '.join(quiet)}")
+    verdict = run(waiting, quiet, Look(records, (*PYTEST, *TIERS[tier])), STEPS[tier])
     note_unsteady(verdict, CACHE / "unsteady.jsonl")
     say(verdict.text())
     return 0 if verdict.is_green else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

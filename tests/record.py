@@ -1,7 +1,8 @@
 """What one pytest does, line by line in a file while it does it: a process that dies leaves the name of its test.
 
 As a plugin (`-p tests.record`) it writes JSON lines to the file named by the environment's `RECORD`: each test that
-begins, each phase that fails with its whole text, each test that is left out with its reason. Where `ONLY` names a file
+begins, each that ends with its seconds, each phase that fails with its whole text, each test that is left out with its
+reason. Where `ONLY` names a file
 of node ids, it runs those and no others. `read` gives the lines back.
 May import: the standard library, pytest.
 """
@@ -65,18 +66,21 @@ class Recorder:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a")
+        self._seconds = 0.0
 
     def _write(self, **entry: object) -> None:
         self._file.write(json.dumps(entry) + "\n")
         self._file.flush()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._seconds = 0.0
         self._write(begun=nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self._write(ended=nodeid)
+        self._write(ended=nodeid, seconds=round(self._seconds, 3))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds += report.duration
         if report.failed:
             text = "\n".join([report.longreprtext, *_captured(report)])
             self._write(failed=report.nodeid, phase=report.when, seconds=report.duration, text=text)

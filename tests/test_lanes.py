@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests import lanes
 from tests.lanes import PYTEST, Look, run
-from tests.verdict import SECOND_LOOKS_MAX, UNSTEADY_MAX, Verdict, note_unsteady
+from tests.verdict import SECOND_LOOKS_MAX, UNSTEADY_MAX, Room, Verdict, note_unsteady
 
 PASSES = "def test_good(): ...\n"
 FAILS = "def test_bad(): assert 1 == 2, 'one is not two'\n"
@@ -141,10 +144,25 @@ def test_a_fixture_that_hangs_ends_its_room(look: Look) -> None:
     assert last_line(verdict).endswith("RED")
 
 
+def test_a_client_that_cannot_be_built_is_red_as_that(look: Look, capfd: pytest.CaptureFixture[str]) -> None:
+    top = look.records.parent
+    (top / "test_good.py").write_text(PASSES)
+    registry = (sys.executable, "-c", "raise SystemExit('the registry does not answer')")
+    verdict = run([str(top / "test_good.py"), "tests/interop"], [], look, {"Qpid JMS": registry})
+    assert "ready: Qpid JMS: ended with 1: the registry does not answer\n" in verdict.text()
+    assert "tests/interop did not run" in verdict.text()
+    assert last_line(verdict) == "1 tests in 1 rooms: 1 passed, 0 failed, 0 unsteady, 0 skipped: RED"
+
+
 def test_a_room_that_never_ran_is_red(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = Verdict([], ["tests/wire"])
-    assert "tests/wire did not run" in verdict.text()
-    assert not verdict.is_green
+    def dies(self: Look, room: str, *, niced: bool = False, only: Sequence[str] = ()) -> Room:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Look, "at", dies)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    verdict = ran(look, one=PASSES)
+    assert f"{look.records.parent}/one did not run" in verdict.text()
+    assert last_line(verdict).endswith("RED")
 
 
 def test_progress_is_told_while_it_runs(

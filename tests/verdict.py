@@ -55,7 +55,8 @@ class Room:
 
 @dataclass(slots=True)
 class Verdict:
-    """Of the first look at these rooms, and of the second ones that came. `missing`: rooms that never ran."""
+    """Of the first look at these rooms, and of the second ones that came. `missing`: what never came, such as a room
+    that did not run."""
 
     rooms: Sequence[Room]
     missing: Sequence[str] = ()
@@ -99,7 +100,7 @@ class Verdict:
     def broken(self) -> list[str]:
         """What says nothing of its tests, and why."""
         rooms = [f"{room.path} {room.broken}" for room in [*self.rooms, *self.again] if room.broken]
-        return [*rooms, *(f"{path} did not run" for path in self.missing)]
+        return [*rooms, *self.missing]
 
     @property
     def is_green(self) -> bool:

@@ -1,45 +1,14 @@
-"""One gateway a realm for the clients that need none of their own: they keep apart by the names of their nodes. The
-clients are built beside the tests of the rooms before this one."""
+"""One gateway a realm for the clients that need none of their own: they keep apart by the names of their nodes."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, start_gateway
 
-HERE = Path(__file__).parent
 LARGEST = 8_000_000
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Compiling eighty crates takes a minute of two processors: beside other tests it takes what these leave."""
-    ours = [item.path.is_relative_to(HERE) for item in session.items]
-    if session.config.option.collectonly or not any(ours) or ours[0]:
-        return
-    command = ["nice", "-n", "19", sys.executable, "-m", "tests.interop.clients"]
-    builder = subprocess.Popen(
-        command,
-        cwd=HERE.parent.parent,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-    def end() -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(builder.pid, signal.SIGTERM)
-        builder.wait()
-
-    session.config.add_cleanup(end)
 
 
 @pytest.fixture(scope="session", params=["embedded", "kafka"])
