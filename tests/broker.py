@@ -20,6 +20,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.patience import HANG_S
+
 SCRIPTS = Path(__file__).parent.parent / "deploy" / "kafka"
 START_TIMEOUT_S = 300.0  # the first start on a machine downloads the class path
 
@@ -40,7 +42,7 @@ class Broker:
     def kill(self) -> None:
         """SIGKILL, and wait until the process is gone."""
         os.kill(self.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + HANG_S
         while _is_alive(self.pid):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"process {self.pid} is still there 10 s after SIGKILL")

@@ -12,6 +12,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import HANG_S
+
 DAYS = "2"
 _CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
@@ -47,7 +49,7 @@ class Authority:
 
 
 def openssl(*arguments: str) -> str:
-    done = subprocess.run(["openssl", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["openssl", *arguments], capture_output=True, text=True, timeout=HANG_S, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"openssl {' '.join(arguments)} failed ({done.returncode}):\n{done.stderr}")
     return done.stdout

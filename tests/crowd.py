@@ -20,12 +20,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
+from tests.patience import HANG_S
 from tests.wire import frames
 from transformers.amqp_types import UInt
 
 ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH = (b"\x00\x53" + bytes([code]) for code in range(0x12, 0x17))
 HEARTBEAT = b"\x00\x00\x00\x08\x02\x00\x00\x00"
-PATIENCE_S = 120.0
+PATIENCE_S = HANG_S
 AT_ONCE = 50  # who enters together
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 Says = Callable[[int], Sequence[bytes]]

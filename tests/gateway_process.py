@@ -22,10 +22,12 @@ from typing import Any
 
 import yaml
 
+from tests.patience import HANG_S
+
 READY = re.compile(r"ready amqp://(?P<host>[^ ]+):(?P<port>\d+) realm=(?P<kind>\w+)\n")
-READY_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 10.0
-COMMAND_TIMEOUT_S = 90.0  # a second by itself; a test has 120
+READY_TIMEOUT_S = HANG_S
+STOP_TIMEOUT_S = HANG_S
+COMMAND_TIMEOUT_S = HANG_S  # a second by itself
 REALMGATE = Path(sys.executable).with_name("realmgate")
 
 

@@ -198,6 +198,14 @@ def every_module_is_used(files: Files) -> Iterator[str]:
             yield f"{path}: nobody imports it"
 
 
+@check(2, tests__x_d_py="end = time.mono" + "tonic() + 20\nf(time" + "out=5)\n")
+def waits_have_one_limit(files: Files) -> Iterator[str]:
+    number = r"\w+ = time\.monotonic\(\) \+ \d|timeout=[0-5]?\d(\.\d+)?[,)]"
+    for path, text in files.items():
+        if path.startswith("tests/") and path.endswith(".py") and (found := re.findall(rf".*(?:{number}).*", text)):
+            yield from (f"{path}: a number of its own; wait by tests/patience.py" for _ in found)
+
+
 @check(mappings__tables__x_d_yaml="profiles: {p: {rules: [{id: a, source: 'S-A1, S-A99'}]}}")
 def every_source_can_be_looked_up(files: Files) -> Iterator[str]:
     for path, rule in _rules(files):

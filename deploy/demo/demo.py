@@ -196,8 +196,7 @@ def drain_queue(address: str) -> int:
     return taken
 
 
-def run(realm: str) -> int:
-    directory = ROOT / "var/demo"
+def run(realm: str, directory: Path) -> int:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     with kafka(realm) as bootstrap:
@@ -233,12 +232,13 @@ def run(realm: str) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--realm", choices=["embedded", "kafka"], default="embedded")
+    parser.add_argument("--dir", type=Path, default=ROOT / "var" / "demo", help="emptied first; %(default)s")
     parser.add_argument("--crash", metavar="ADDRESS", help=argparse.SUPPRESS)
     words = parser.parse_args()
     if words.crash:
         crash(words.crash)
     try:
-        return run(words.realm)
+        return run(words.realm, words.dir)
     except SendException as error:
         say(f"a message was not accepted: {error}")
         return 1

@@ -38,7 +38,7 @@ def test_V_1_it_sees_what_has_not_ended_and_takes_nothing(start: Start, limits: 
     one, other = gateway.consumer(node, "browse"), gateway.consumer(node, "browse")
     assert seen(one) == there
     assert seen(other) == there
-    assert one.drain(20) == []
+    assert one.drain() == []
     assert consumer.receive(100) == eids[100:]
     state = gateway.state(node)
     assert (state.low, len(state.returned)) == (eids[10], 0)

@@ -93,7 +93,7 @@ def test_what_a_durable_needs_of_the_journal_stays(start: Start) -> None:
     for consumer in (slow, quick):
         consumer.receive(20)
         acknowledge_singly(consumer, eids[:10])
-    quick.drain(60)
+    quick.drain()
     assert begins(gateway, "journal") <= opened
     gateway.kill()
     later = start(SOON)
@@ -129,5 +129,5 @@ def test_what_is_young_stays(start: Start) -> None:
     consumer = gateway.consumer(node)
     consumer.receive(20)
     acknowledge_singly(consumer, eids)
-    consumer.drain(60)
+    consumer.drain()
     assert (begins(gateway, "journal"), begins(gateway, "outcomes")) == first

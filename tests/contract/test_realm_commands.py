@@ -221,7 +221,7 @@ def test_a_deleted_node_is_noted_in_the_journal_and_gone_for_all(gateway: Gatewa
     assert gateway.command("delete-node", node, "").answer == "done"
     assert gateway.answer(SubscriptionLost).answer == "not-found"
     assert gateway.find("wide") is None
-    assert node.topic not in gateway.log.topics(node.topic)
+    gateway.until(lambda: node.topic not in gateway.log.topics(node.topic), "the broker's metadata to follow")
     notes = [entry for record in gateway.journal() for entry in record["entries"] if entry["operation"] == "delete"]
     assert {(note["node"], note["durable"], note["store"]) for note in notes} == {
         ("wide", "", part.store) for part in node.parts

@@ -54,7 +54,7 @@ def test_a_volatile_durable_ends_with_its_last_link(gateway: Gateway) -> None:
     leave(other)
     gateway.until(lambda: not durables(gateway), "its end")
     later = gateway.consumer(node, "durable", ":s|volatile", terms=VOLATILE)
-    assert later.drain(50) == []
+    assert later.drain() == []
 
 
 def test_who_comes_while_it_ends_waits_and_begins_anew(gateway: Gateway) -> None:
@@ -72,7 +72,7 @@ def test_who_comes_while_it_ends_waits_and_begins_anew(gateway: Gateway) -> None
     assert [each.answer for each in begun] == ["ready", "ready"]
     assert begun[0].subscription is not None
     new = Consumer(gateway, begun[0].subscription)
-    assert new.drain(50) == []
+    assert new.drain() == []
     fresh = gateway.publish(node, bodies(2))
     assert new.receive(2) == fresh
     new.acknowledge(fresh)
@@ -143,7 +143,7 @@ def test_unsubscribing_deletes_it_through_the_journal(start: Start) -> None:
     assert [(entry["durable"], entry["cause"]) for entry in ends] == [("d", "unsubscribed")]
     gateway.kill()
     again = start().consumer(node, "durable", "d")
-    assert again.drain(50) == []
+    assert again.drain() == []
 
 
 def test_a_name_finds_its_durables_on_all_nodes_and_no_queue(gateway: Gateway) -> None:

@@ -86,7 +86,7 @@ def test_a_group_is_one_links_and_what_waits_for_it_comes_in_order(gateway: Gate
     eids = publish(gateway, node, ";Ga", ";Gb", ";Ga", "", ";Gb")
     assert other.receive(3) == [eids[1], eids[3], eids[4]]
     assert one.settle("return", first) == "done"
-    assert other.drain(30) == [], "it is looked at, and kept for the one"
+    assert other.drain() == [], "it is looked at, and kept for the one"
     assert one.receive(3) == [*first, eids[0], eids[2]]
     one.subscription.close()
     assert other.receive(3) == [*first, eids[0], eids[2]], "with its link a group is anybody's"
@@ -107,9 +107,9 @@ def test_a_purge_takes_what_is_kept_for_a_link_and_what_is_not_due(gateway: Gate
     first = publish(gateway, node, ";Ga")
     assert one.receive(1) == first
     publish(gateway, node, ";Ga", due_in(gateway, 60_000), ";Ga")
-    assert other.drain(30) == []
+    assert other.drain() == []
     gateway.command("purge", node)
-    assert one.drain(30) == [] and other.drain(30) == []
+    assert one.drain() == [] and other.drain() == []
 
 
 def test_a_drain_is_over_when_all_that_was_stored_was_looked_at(gateway: Gateway) -> None:

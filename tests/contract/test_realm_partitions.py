@@ -7,6 +7,7 @@ import pytest
 from native_backend.admin import create_node, delete_node, show_node
 from native_backend.answers import Published
 from native_backend.journal import journal_topic, tail
+from native_backend.limits import RealmLimits
 from native_backend.metadata_writer import set_properties
 from native_backend.nodes import Node
 from native_backend.properties import Properties, PropertyError
@@ -71,7 +72,7 @@ def test_a_queue_gives_the_events_of_all_its_stores_each_in_order(gateway: Gatew
         of_one = [one for one in places if partition_of(one) == at]
         assert of_one == sorted(of_one)
     _acknowledge(consumer, places)
-    assert consumer.drain(50) == []
+    assert consumer.drain() == []
     lows = {(part.topic, part.partition): gateway.state(part).low for part in node.parts}
     assert all(gateway.state(part).unsettled == 0 for part in node.parts)
 
@@ -127,7 +128,7 @@ def test_a_durable_begins_at_the_end_of_every_store_and_outlives_its_process(sta
     fill(before, node, 5)
     consumer = before.consumer(node, "durable", "d")
     assert before.subscribed(node, "durable", "d").answer == "in-use"
-    assert consumer.drain(50) == []
+    assert consumer.drain() == []
     filled = fill(before, node, 5)
     places = consumer.receive(15)
     assert sorted(places) == sorted(filled)
@@ -155,7 +156,7 @@ def test_a_deleted_durable_has_its_end_in_every_store_and_begins_anew(start: Sta
     assert before.command("delete", node, "d").answer == "done"
     entries = [entry for _, record in tail(before.log, journal_topic(before.prefix), 0) for entry in record["entries"]]
     assert {entry["store"] for entry in entries if entry["operation"] == "delete"} == {p.store for p in node.parts}
-    assert before.consumer(node, "durable", "d").drain(50) == []
+    assert before.consumer(node, "durable", "d").drain() == []
     filled = fill(before, node, 2)
     before.kill()
     after = start()
@@ -174,7 +175,8 @@ def test_a_deleted_node_is_lost_to_its_consumers_and_its_name_is_free(gateway: G
     assert sorted(gateway.consumer(other).receive(6)) == sorted(filled)
 
 
-def test_the_highest_level_goes_first(gateway: Gateway) -> None:
+def test_the_highest_level_goes_first(start: Start) -> None:
+    gateway = start(RealmLimits(level_start_s=3.0))  # what a busy machine may need until the readers are there
     node = wide(gateway, levels=3)
     fill(gateway, node, 20)
     consumer = gateway.consumer(node)
@@ -296,6 +298,6 @@ def test_a_selector_chooses_in_every_store(gateway: Gateway, kind: str, mode: Mo
     got = chosen.receive(15)
     assert sorted(got) == wanted
     _acknowledge(chosen, got)
-    assert chosen.drain(50) == []
+    assert chosen.drain() == []
     if kind == "queue":
         assert sorted(gateway.consumer(node).receive(15)) == sorted(filled.keys() - set(wanted))

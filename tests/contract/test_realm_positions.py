@@ -46,7 +46,7 @@ def test_it_begins_where_it_was_asked_to(gateway: Gateway, mode: Mode) -> None:
     for name, (place, expected) in places.items():
         consumer = begun(gateway, node, mode, place, name)
         assert consumer.receive(len(expected)) == expected if expected else True, name
-        assert consumer.drain(20) == [], name
+        assert consumer.drain() == [], name
 
 
 def stored_ms(gateway: Gateway, node: Node, eid: int) -> int:

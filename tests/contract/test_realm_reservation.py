@@ -29,7 +29,7 @@ def test_a_transaction_that_would_overfill_a_node_is_refused_as_a_whole(gateway:
     ]
     answer = committed(gateway, commit(gateway, [settlement], brings))
     assert (answer.answer, answer.native, answer.offsets) == ("capacity-reached", "orders is full", [-1] * 8)
-    assert listener.drain(20) == []
+    assert listener.drain() == []
     taker.subscription.unhold(taken[:1])
     taker.acknowledge(taken[:1])
     assert committed(gateway, commit(gateway, [enlist(taker, taken[1:])], brings[:2])).answer == "done"

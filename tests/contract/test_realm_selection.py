@@ -85,13 +85,13 @@ def test_another_selector_is_another_durable(start: Start) -> None:
     assert again.receive(3) == eids[::10], "the same selector: the same durable"
     again.subscription.close()
     fives = gateway.consumer(node, "durable", "d", selection=every(5))
-    assert fives.drain(50) == [], "it begins now"
+    assert fives.drain() == [], "it begins now"
     later = gateway.publish(node, bodies(10))
     assert fives.receive(2) == later[::5]
     gateway.kill()
     survivor = start()
     all_ = survivor.consumer(node, "durable", "d")
-    assert all_.drain(50) == []
+    assert all_.drain() == []
     last = survivor.publish(node, bodies(4))
     assert all_.receive(4) == last
 
@@ -103,7 +103,7 @@ def test_the_links_of_a_shared_durable_have_one_selector(gateway: Gateway) -> No
     assert gateway.subscribed(node, "durable", "s", terms=shared).answer == "in-use"
     eids = gateway.publish(node, bodies(40))
     gateway.until(lambda: bool(first.take(5)), "the first five")
-    got = [*first.seqs, *second.drain(50)]
+    got = [*first.seqs, *second.drain()]
     assert sorted(got) == eids[::2]
     gateway.until(lambda: len(filtered(gateway)) == 20, "what was filtered, once")
 
@@ -130,7 +130,7 @@ def test_links_with_different_selectors_share_a_queue(start: Start) -> None:
     node = gateway.create("orders")
     eids = gateway.publish(node, bodies(300))
     none = gateway.consumer(node, selection=NOTHING)
-    assert none.drain(50) == []
+    assert none.drain() == []
     fives, sevens = gateway.consumer(node, selection=every(10, 5)), gateway.consumer(node, selection=every(10, 7))
     got: dict[str, list[int]] = {"fives": [], "sevens": []}
 
@@ -152,7 +152,7 @@ def test_what_is_returned_is_given_to_a_link_that_it_matches(gateway: Gateway) -
     assert first.settle("return", eids[4:10:2], failed=True) == "done"
     assert first.settle("return", [eids[10]], elsewhere=True) == "done"
     assert first.receive(3) == eids[4:10:2]
-    assert first.drain(50) == []
+    assert first.drain() == []
     assert [first.failed[eid] for eid in eids[4:10:2]] == [1, 1, 1]
     assert second.receive(1) == [eids[10]]
     assert second.again[eids[10]]
@@ -188,10 +188,10 @@ def test_a_link_gets_no_further_than_what_it_may_pass_over(start: Start) -> None
     node = gateway.create("orders")
     eids = gateway.publish(node, bodies(50))
     chosen = gateway.consumer(node, selection=every(2))
-    got = chosen.drain(30)
+    got = chosen.linger(30)
     assert len(got) <= 7
     others = gateway.consumer(node).receive(40)
-    assert sorted([*got, *others, *chosen.drain(30)])[:40] == eids[:40]
+    assert sorted([*got, *others, *chosen.linger(30)])[:40] == eids[:40]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -237,5 +237,5 @@ def test_whoever_takes_every_event_ends_once_and_by_one_who_wanted_it(start: Sta
     last = gateway.consumer(node)
     rest_of = [eid for eid in eids if eid not in ended]
     assert sorted(last.receive(len(rest_of))) == rest_of if rest_of else True
-    assert last.drain(30) == []
+    assert last.drain() == []
     assert set(ended.values()) <= {1}

@@ -39,7 +39,7 @@ def test_what_is_young_stays(start: Start) -> None:
     consumer = gateway.consumer(node)
     consumer.receive(5)
     consumer.acknowledge(eids)
-    consumer.drain(60)
+    consumer.drain()
     assert gateway.log.bounds(node.topic, 0)[0] <= eids[0]
     assert entries(gateway, "trimmed") == []
 
@@ -51,7 +51,7 @@ def test_a_channel_keeps_what_its_durables_have_seen(start: Start) -> None:
     eids = gateway.publish(node, bodies(5))
     durable.receive(5)
     durable.acknowledge(eids)
-    durable.drain(300)
+    durable.drain()
     assert gateway.log.bounds(node.topic, 0)[0] <= eids[0]
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import confluent_kafka.admin
 
 from tests.broker import SCRIPTS, START_TIMEOUT_S
+from tests.patience import HANG_S
 
 Right = tuple[str, str]  # resource, operation
 _ADMIN: Any = confluent_kafka.admin
@@ -51,7 +52,7 @@ class Secured:
 
     def stop(self) -> None:
         environment = {**os.environ, "KAFKA_DIR": str(self.directory)}
-        subprocess.run([SCRIPTS / "stop.sh"], env=environment, check=True, timeout=60)
+        subprocess.run([SCRIPTS / "stop.sh"], env=environment, check=True, timeout=HANG_S)
 
     def _create(self, bindings: list[Any]) -> None:
         admin = _ADMIN.AdminClient({"bootstrap.servers": self.mtls, **certificate(self.tls, "admin")})

@@ -15,6 +15,7 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from tests.broker import SCRIPTS, Broker, start_broker
+from tests.patience import HANG_S
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def start(broker: Broker, **environment: str) -> subprocess.CompletedProcess[str
         env={**os.environ, "KAFKA_DIR": str(broker.directory), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
 
@@ -63,7 +64,7 @@ def test_topics_survive_a_kill_and_the_address_stays(broker: Broker) -> None:
     broker.kill()
     broker.restart()
     assert broker.bootstrap == address
-    assert "kept" in AdminClient({"bootstrap.servers": address}).list_topics(timeout=10).topics
+    assert "kept" in AdminClient({"bootstrap.servers": address}).list_topics(timeout=HANG_S).topics
 
 
 def test_the_settings_that_the_realm_relies_on(broker: Broker) -> None:
@@ -81,7 +82,7 @@ def test_the_settings_that_the_realm_relies_on(broker: Broker) -> None:
 
 
 def test_unknown_topics_are_not_created(broker: Broker) -> None:
-    metadata = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics("nobody-made-this", timeout=10)
+    metadata = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics("nobody-made-this", timeout=HANG_S)
     assert metadata.topics["nobody-made-this"].error is not None
 
 

@@ -16,6 +16,7 @@ import yaml
 
 from tests.deploy.secured import Right, Secured, certificate, start_secured
 from tests.gateway_process import REALMGATE, GatewayProcess, start_gateway
+from tests.patience import HANG_S
 from tests.wire import frames
 from tests.wire.peer import Peer
 
@@ -151,7 +152,7 @@ def test_kafkas_own_lists_of_the_amqp_user(kafka: Secured, tmp_path: Path) -> No
 
 
 def attached_until_allowed(peer: Peer, node: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANG_S
     for number in itertools.count():
         peer.send(frames.attach_receiver(node, 9, f"attempt-{number}"))
         attached = peer.expect("attach")

@@ -13,10 +13,11 @@ from random import Random
 
 from gateway.sasl import SASL_HEADER
 from tests.gateway_process import GatewayProcess
+from tests.patience import HANG_S
 from tests.wire import frames
 
 OPEN_TIMEOUT_MS = 2_000
-LATE_S = 30.0  # beyond the time-out; the machine may be busy
+LATE_S = HANG_S  # beyond the time-out; the machine may be busy
 _SHAKE_S = 5.0
 _SLOWNESS_S = 0.1  # from one octet to the next
 
@@ -25,7 +26,7 @@ class Fuzzed:
     """A connection that does what a case says, without waiting for anything."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=5)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=HANG_S)
         self._socket.setblocking(False)
 
     def send(self, data: bytes) -> None:
@@ -107,7 +108,7 @@ class Slow:
 
     def __init__(self, gateway: GatewayProcess, random: Random) -> None:
         scheme = random.choice(("amqp", "amqps", "ws", "wss"))
-        self._socket = socket.create_connection(("127.0.0.1", gateway.ports.get(scheme, gateway.port)), timeout=5)
+        self._socket = socket.create_connection(("127.0.0.1", gateway.ports.get(scheme, gateway.port)), timeout=HANG_S)
         self._socket.setblocking(False)
         hello = (
             b"GET /amqp HTTP/1.1\r\nHost: a\r\n" if scheme == "ws" else b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"

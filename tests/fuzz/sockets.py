@@ -24,14 +24,15 @@ from tests.fuzz.peers import OPEN_TIMEOUT_MS, Fuzzed, Secured, Slow
 from tests.fuzz.steps import Case, cases_in
 from tests.fuzz.worker import CORPUS, REGRESSIONS
 from tests.gateway_process import GatewayProcess, embedded_realm, make_gateway
+from tests.patience import HANG_S
 from tests.wire import frames
 from tests.wire.peer import Peer
 
-SERVED_S = 30.0  # eight processes on two cores are no fault of ours
+SERVED_S = HANG_S  # eight processes on two cores are no fault of ours
 AT_ONCE = 20  # connections that are open beside each other
 SLOW_AT_ONCE = 6
 LEVEL_BYTES = 24 * 1024 * 1024
-GONE_S = 30.0
+GONE_S = HANG_S
 LIMITS = {"open_timeout_ms": OPEN_TIMEOUT_MS, "idle_timeout_ms": 60_000, "close_timeout_ms": 1_000}
 
 

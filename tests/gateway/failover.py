@@ -11,12 +11,13 @@ import threading
 import time
 from collections import Counter
 
+from tests.patience import HANG_S
 from tests.wire import frames
 from tests.wire.peer import Peer
 
 NODE = "orders"
 BATCH = 20
-PATIENCE_S = 60.0
+PATIENCE_S = HANG_S
 _NUMBER = re.compile(rb"#(\d+)#")
 
 

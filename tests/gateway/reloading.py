@@ -20,6 +20,8 @@ import orjson
 from gateway.reload import Reload
 from mappings import TableSet, load_tables
 from mappings.table_set import SHIPPED
+from tests.patience import HANG_S
+from tests.rewriting import rewrite
 from tests.wire import frames
 from tests.wire.peer import Peer
 from tests.wire.tcp_house import TcpHouse
@@ -27,7 +29,7 @@ from tests.wire.tcp_house import TcpHouse
 ACCEPTED = "then: {outcome: accepted, settle: true}"
 RELEASED = "then: {outcome: released, settle: true}"  # lawful, odd, and seen at once by whoever publishes
 BAD = "then: {outcome: accepted, settle: maybe}"
-DEADLINE_S = 120.0  # to be told; a machine that is shared may stop for a while
+DEADLINE_S = HANG_S
 MESSAGE = frames.message(b"event")
 
 
@@ -42,7 +44,7 @@ class Folder:
         assert self._text.count(ACCEPTED) == 1
 
     def write(self, then: str) -> None:
-        self._path.write_text(self._text.replace(ACCEPTED, then), encoding="utf-8")
+        rewrite(self._path, self._text.replace(ACCEPTED, then))
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ import pytest
 
 from native_backend.log import Failure, LogError
 from tests.gateway.command_line import Run, config, run
+from tests.patience import HANG_S
 
 __all__ = ["config", "run"]  # fixtures
 
@@ -167,7 +168,7 @@ def test_mappings_are_passed_on(run: Run) -> None:
 
 
 def command(*words: str, **more: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([EXECUTABLE, *words], capture_output=True, text=True, timeout=60, **more)  # type: ignore[call-overload, no-any-return]
+    return subprocess.run([EXECUTABLE, *words], capture_output=True, text=True, timeout=HANG_S, **more)  # type: ignore[call-overload, no-any-return]
 
 
 def test_reconcile_is_a_process_whose_exit_code_is_passed_on(tmp_path: Path) -> None:
@@ -206,13 +207,13 @@ def test_a_node_command_loads_neither_proton_nor_kafka_nor_spark(config: Path) -
         "sys.exit(code or (f'loaded {heavy}' if heavy else 0))"
     )
     words = ["node", "create", "x", "--config", str(config)]
-    told = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=60)
+    told = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=HANG_S)
     assert (told.returncode, told.stderr) == (0, "")
 
 
 def test_a_reader_that_leaves_is_no_error(config: Path) -> None:
     shell = f"{EXECUTABLE} node list --config {config} | true; exit ${{PIPESTATUS[0]}}"
-    told = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=60)
+    told = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=HANG_S)
     assert told.stderr == ""
 
 
@@ -224,7 +225,7 @@ def test_on_a_terminal_delete_asks(config: Path, answer: bytes, code: int, left:
     with subprocess.Popen(words, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         os.close(theirs)
         os.write(ours, answer)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANG_S)
     os.close(ours)
     assert (process.returncode, err) == (code, b"")
     assert out.startswith(b"Delete queue orders and its events (at most 0)? [y/N] ")

@@ -18,6 +18,8 @@ from gateway.sasl import AMQP_HEADER, SASL_HEADER
 from gateway.users import SCRAM
 from tests.gateway.test_sasl import frame, init
 from tests.gateway_process import GatewayProcess, embedded_realm, start_gateway
+from tests.patience import HANG_S
+from tests.rewriting import rewrite
 from tests.wire.peer import Peer
 from transformers.amqp_types import Described, decode
 
@@ -45,12 +47,12 @@ def write_users(file: Path, **groups: list[str]) -> None:
     for name, of in groups.items():
         lines += [f"  {name}:", f"    groups: [{', '.join(of)}]", "    scram:"]
         lines += [f'      - "{hash_password(PASSWORD, mechanism, 4096)}"' for mechanism in SCRAM]
-    file.write_text("\n".join(lines) + "\n")
+    rewrite(file, "\n".join(lines) + "\n")
 
 
 def connect(house: GatewayProcess, password: str, mechanism: str, user: str = "alice") -> BlockingConnection:
     return BlockingConnection(
-        f"amqp://{house.address}", timeout=15, user=user, password=password, allowed_mechs=mechanism,
+        f"amqp://{house.address}", timeout=HANG_S, user=user, password=password, allowed_mechs=mechanism,
         reconnect=False, allow_insecure_mechs=True, sasl_enabled=True,
     )  # fmt: skip
 
@@ -77,7 +79,7 @@ def read_frame(peer: socket.socket) -> Described:
 
 
 def open_socket(house: GatewayProcess) -> socket.socket:
-    peer = socket.create_connection(("127.0.0.1", house.port), timeout=20)
+    peer = socket.create_connection(("127.0.0.1", house.port), timeout=HANG_S)
     peer.sendall(SASL_HEADER)
     assert peer.recv(8, socket.MSG_WAITALL) == SASL_HEADER
     assert list(read_frame(peer).value[0].items) == ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
@@ -98,7 +100,7 @@ def test_scram_on_the_wire(house: GatewayProcess, mechanism: str) -> None:
 
 
 def test_bare_amqp_is_not_let_in_past_the_users(house: GatewayProcess) -> None:
-    with socket.create_connection(("127.0.0.1", house.port), timeout=20) as peer:
+    with socket.create_connection(("127.0.0.1", house.port), timeout=HANG_S) as peer:
         peer.sendall(AMQP_HEADER)
         assert peer.recv(8, socket.MSG_WAITALL) == SASL_HEADER
         assert peer.recv(1) == b""
@@ -129,13 +131,13 @@ def test_hanging_up_while_a_password_is_checked_breaks_nothing(house: GatewayPro
 
 def test_who_says_nothing_cannot_take_every_place(tmp_path: Path) -> None:
     house = start_gateway(tmp_path, embedded_realm(tmp_path), limits={"half_open_connections": 3})
-    silent = [socket.create_connection(("127.0.0.1", house.port), timeout=20) for _ in range(3)]
-    one_more = socket.create_connection(("127.0.0.1", house.port), timeout=20)
+    silent = [socket.create_connection(("127.0.0.1", house.port), timeout=HANG_S) for _ in range(3)]
+    one_more = socket.create_connection(("127.0.0.1", house.port), timeout=HANG_S)
     with one_more, contextlib.suppress(ConnectionResetError):
         assert one_more.recv(1) == b""
     silent.pop().close()
     opened: list[Peer] = []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANG_S
     while len(opened) < 4 and time.monotonic() < deadline:  # those that say who they are do not count
         try:
             opened.append(Peer(house.port))

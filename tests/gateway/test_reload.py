@@ -26,11 +26,13 @@ from mappings.table_set import SHIPPED
 from mappings.vocabulary import PROFILES
 from tests.conftest import StartGateway
 from tests.gateway.reloading import ACCEPTED, BAD, MESSAGE, RELEASED, Folder, reload_once, run
+from tests.patience import HANG_S
+from tests.rewriting import rewrite
 from tests.wire import frames
 from tests.wire.peer import Peer
 from tests.wire.tcp_house import TcpHouse
 
-DEADLINE_S = 30.0
+DEADLINE_S = HANG_S
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def test_a_disposition_is_decided_by_the_tables_under_which_it_came(house: TcpHo
         realm.holds.add("settle")
         peer.settle([0], frames.state("accepted"), settled=False)
         house.until(lambda: "acknowledge 1" in realm.calls)
-        path.write_text(path.read_text().replace(asked, refused))
+        rewrite(path, path.read_text().replace(asked, refused))
         reload_once(house)
         peer.settle([1], frames.state("accepted"), settled=False)
         house.until(lambda: realm.calls.count("acknowledge 1") == 2)
@@ -108,7 +110,7 @@ def test_links_that_were_there_take_partial_deliveries_as_the_new_tables_say(hou
         begin = tail.index("      - id: partial-reassembled")
         end = tail.find("      - id: ", begin + 10)
         tail = tail[:begin] + rules.replace("id: partial", "id: our-partial") + (tail[end:] if end > 0 else "")
-        path.write_text(head + tail, encoding="utf-8")
+        rewrite(path, head + tail)
         reload_once(house)
         assert house.server.reload.problems == []
         peer.send(frames.transfer(1, MESSAGE[:3], more=True))
@@ -175,12 +177,12 @@ def test_what_nobody_has_written_by_hand_is_refused_at_once_and_its_problems_are
     assert house.server.reload.problems == [
         f"{path}:1:1: is 10,485,776 bytes long; nobody has written that by hand; name a file of at most 1,000,000 bytes"
     ]
-    path.write_text(text + "".join(f"key{at}: 1\n" for at in range(PROBLEMS_MAX + 7)), encoding="utf-8")
+    rewrite(path, text + "".join(f"key{at}: 1\n" for at in range(PROBLEMS_MAX + 7)))
     reload_once(house)
     problems = house.server.reload.problems
     assert len(problems) == PROBLEMS_MAX + 1
     assert problems[-1] == "and 7 more; realmgate mappings check tells them all"
-    path.write_text(text, encoding="utf-8")
+    rewrite(path, text)
     reload_once(house)
     assert house.server.reload.problems == []
 
@@ -292,11 +294,11 @@ def test_native_errors_of_ones_own_are_in_force_and_are_reloaded(house: TcpHouse
             peer.publisher("q")
             told = [rejected(peer)]
             for milliseconds in (30_000, 7_000):
-                path.write_text(shipped.replace("errors:\n", f"errors:\n{QUOTA % milliseconds}", 1), encoding="utf-8")
+                rewrite(path, shipped.replace("errors:\n", f"errors:\n{QUOTA % milliseconds}", 1))
                 reload_once(house)
                 assert house.server.reload.problems == []
                 told.append(rejected(peer))
-            path.write_text(shipped.replace("errors:\n", "errors:\n  - {id: half}\n", 1), encoding="utf-8")
+            rewrite(path, shipped.replace("errors:\n", "errors:\n  - {id: half}\n", 1))
             reload_once(house)
             assert f"{path}:" in house.server.reload.problems[0]
             told.append(rejected(peer))

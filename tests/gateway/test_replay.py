@@ -19,13 +19,14 @@ from native_backend.logs import open_embedded
 from tests.conftest import StartGateway
 from tests.gateway_process import REALMGATE, GatewayProcess
 from tests.mappings.overriding import classify, override
+from tests.patience import HANG_S
 from tests.wire import frames
 from tests.wire.peer import Peer
 
 
 def replay(gateway: GatewayProcess, record: str) -> tuple[int, str]:
     command = [str(REALMGATE), "mappings", "explain", "--record", record, "--config", str(gateway.config_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

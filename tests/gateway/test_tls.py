@@ -22,6 +22,7 @@ from tests.gateway.test_login import PASSWORD, read_frame, write_users
 from tests.gateway.test_sasl import frame, init
 from tests.gateway.watching import Watch
 from tests.gateway_process import embedded_realm, make_gateway
+from tests.patience import HANG_S
 from transformers.amqp_types import Described, decode
 
 MECHANISMS = ["EXTERNAL", "SCRAM-SHA-256", "PLAIN"]
@@ -66,7 +67,7 @@ class World:
         return context
 
     def connect(self, pair: Pair | None = None) -> ssl.SSLSocket:
-        plain = socket.create_connection(("127.0.0.1", self.house.ports["amqps"]), timeout=20)
+        plain = socket.create_connection(("127.0.0.1", self.house.ports["amqps"]), timeout=HANG_S)
         return self.context(pair).wrap_socket(plain, server_hostname="127.0.0.1")
 
     def offered(self, pair: Pair | None = None) -> tuple[ssl.SSLSocket, list[str]]:
@@ -79,7 +80,7 @@ class World:
         return Watch.of(self.house).health()
 
     def until_health(self, key: str, value: object) -> dict[str, Any]:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG_S
         while True:
             document = self.health()
             if document["tls"][key] == value:
@@ -119,7 +120,7 @@ def proton_connection(world: World, pair: Pair | None, **login: Any) -> Blocking
     if pair is not None:
         domain.set_credentials(str(pair.certificate), str(pair.key), None)
     return BlockingConnection(
-        f"amqps://127.0.0.1:{world.house.ports['amqps']}", timeout=15, ssl_domain=domain, reconnect=False, **login
+        f"amqps://127.0.0.1:{world.house.ports['amqps']}", timeout=HANG_S, ssl_domain=domain, reconnect=False, **login
     )
 
 
@@ -131,7 +132,7 @@ def test_protons_client_publishes_and_consumes_as_its_certificate_says(world: Wo
     body = "x" * 300_000  # many records
     for _ in range(3):
         assert sender.send(proton.Message(body=body, durable=True)).remote_state == proton.Delivery.ACCEPTED
-        assert receiver.receive(timeout=15).body == body
+        assert receiver.receive(timeout=HANG_S).body == body
         receiver.accept()
     connection.close()
     other = proton_connection(world, world.known_by_name, allowed_mechs="EXTERNAL")
@@ -151,7 +152,7 @@ def test_who_is_offered_what(world: World) -> None:
         peer, offered = world.offered(pair)
         assert offered == expected
         peer.close()
-    with socket.create_connection(("127.0.0.1", world.house.port), timeout=20) as plain:
+    with socket.create_connection(("127.0.0.1", world.house.port), timeout=HANG_S) as plain:
         plain.sendall(SASL_HEADER)
         assert plain.recv(8, socket.MSG_WAITALL) == SASL_HEADER
         assert [*read_frame(plain).value[0].items] == ["SCRAM-SHA-256"]
@@ -185,7 +186,7 @@ def test_external_without_a_certificate_is_refused(world: World) -> None:
 def test_a_certificate_of_another_authority_is_refused(world: World) -> None:
     context = world.context(world.foreign)
     context.maximum_version = ssl.TLSVersion.TLSv1_2  # so that it is the handshake that fails
-    plain = socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=20)
+    plain = socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=HANG_S)
     with plain, pytest.raises(ssl.SSLError, match=r"(?i)unknown.ca"):
         context.wrap_socket(plain, server_hostname="127.0.0.1")
     world.house.await_log("first peer fault of kind tls")
@@ -195,7 +196,7 @@ def test_octets_one_by_one(world: World) -> None:
     """Records cut anywhere."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = world.context().wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
-    with socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=20) as peer:
+    with socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=HANG_S) as peer:
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
         def send() -> None:
@@ -224,7 +225,7 @@ def test_handshakes_that_are_none_or_do_not_end(world: World) -> None:
     """All at once: each is cut off in time."""
     peers = []
     for octets in (b"", AMQP_HEADER, b"\x16\x03\x01\x00\xff\x01"):
-        peers.append(socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=20))
+        peers.append(socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=HANG_S))
         peers[-1].sendall(octets)
     for peer in peers:
         with peer, contextlib.suppress(ConnectionResetError):
@@ -233,13 +234,13 @@ def test_handshakes_that_are_none_or_do_not_end(world: World) -> None:
 
 
 def test_handshakes_are_half_open_connections(world: World) -> None:
-    silent = [socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=20) for _ in range(20)]
-    one_more = socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=20)
+    silent = [socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=HANG_S) for _ in range(20)]
+    one_more = socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=HANG_S)
     with one_more, contextlib.suppress(ConnectionResetError):
         assert one_more.recv(1) == b""
     for each in silent:
         each.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANG_S
     while True:
         try:
             world.offered(None)[0].close()

@@ -22,6 +22,7 @@ from wsproto.events import (
 
 from gateway.sasl import AMQP_HEADER, SASL_HEADER
 from tests.gateway_process import GatewayProcess, embedded_realm, make_gateway
+from tests.patience import HANG_S
 from tests.wire import frames
 
 
@@ -41,7 +42,7 @@ class Page:
     """A client; `heard` is what came, octets of messages are in `octets`."""
 
     def __init__(self, house: GatewayProcess, protocols: list[str], origin: str | None = None) -> None:
-        self._tcp = socket.create_connection(("127.0.0.1", house.ports["ws"]), timeout=20)
+        self._tcp = socket.create_connection(("127.0.0.1", house.ports["ws"]), timeout=HANG_S)
         self._socket = WSConnection(ConnectionType.CLIENT)
         headers = [(b"Origin", origin.encode())] if origin else []
         host = f"127.0.0.1:{house.ports['ws']}"
@@ -156,7 +157,7 @@ def test_what_is_no_frame_ends_it(house: GatewayProcess, octets: bytes) -> None:
     ],
 )
 def test_what_is_no_handshake_or_does_not_end_is_cut_off(house: GatewayProcess, octets: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", house.ports["ws"]), timeout=20) as peer:
+    with socket.create_connection(("127.0.0.1", house.ports["ws"]), timeout=HANG_S) as peer:
         try:
             peer.sendall(octets)
             while peer.recv(4096):

@@ -19,8 +19,9 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.gateway_process import GatewayProcess
+from tests.patience import HANG_S
 
-DEADLINE_S = 30.0
+DEADLINE_S = HANG_S
 SAID = re.compile(r"health and metrics at (http://\S+)")
 Samples = dict[tuple[str, tuple[str, ...]], float]
 
@@ -39,7 +40,9 @@ class Watch:
 
     def ask(self, path: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
         try:
-            with urllib.request.urlopen(urllib.request.Request(self.url + path, method=method), timeout=90) as answer:
+            with urllib.request.urlopen(
+                urllib.request.Request(self.url + path, method=method), timeout=HANG_S
+            ) as answer:
                 return answer.status, dict(answer.headers), answer.read()
         except urllib.error.HTTPError as error:
             with error:
@@ -72,7 +75,7 @@ class Watch:
     def say(self, *pieces: bytes, half_close: bool = False) -> bytes:
         """As a peer that may say anything; what comes back until the other side closes."""
         host, _, port = self.url.removeprefix("http://").rpartition(":")
-        with socket.create_connection((host, int(port)), timeout=10) as peer:
+        with socket.create_connection((host, int(port)), timeout=HANG_S) as peer:
             for piece in pieces:
                 peer.sendall(piece)
             if half_close:

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.broker import free_port
+from tests.patience import HANG_S
 
 PROGRAMS = Path("/usr/lib/rabbitmq/bin")  # those in /usr/sbin change to another user
-START_TIMEOUT_S = 90.0
-STOP_TIMEOUT_S = 30.0
+START_TIMEOUT_S = HANG_S
+STOP_TIMEOUT_S = HANG_S
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ class RabbitMQ:
             env=os.environ | self._environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANG_S,
             check=False,
         )
         if done.returncode != 0:

@@ -16,6 +16,7 @@ from kafka.admin import KafkaAdminClient
 
 from tests.conftest import StartGateway
 from tests.gateway_process import GatewayProcess
+from tests.patience import HANG_S
 from tests.wire import frames
 from tests.wire.peer import Peer
 from tests.wire.transacting import Transacting
@@ -51,7 +52,7 @@ def records(bootstrap: str, topic: str) -> list[tuple[int, bytes | None, bytes |
 def produce(bootstrap: str, topic: str, pairs: list[tuple[bytes | None, bytes]]) -> None:
     with closing(KafkaProducer(bootstrap_servers=bootstrap, acks="all")) as producer:
         for key, value in pairs:
-            producer.send(topic, key=key, value=value).get(timeout=20)
+            producer.send(topic, key=key, value=value).get(timeout=HANG_S)
 
 
 @pytest.mark.requirement("A-13", "A-14")
@@ -90,7 +91,7 @@ def test_headers_of_a_plain_producer_are_application_properties(served: GatewayP
         peer.stored("headed", frames.message(b"by AMQP"))
         with closing(KafkaProducer(bootstrap_servers=bootstrap, acks="all")) as producer:
             headers = [("region", "\u00fcber".encode()), ("raw", b"\xff"), ("region", b"north")]
-            producer.send(f"{prefix}.node.headed", key=b"k", value=b"{}", headers=headers).get(timeout=20)
+            producer.send(f"{prefix}.node.headed", key=b"k", value=b"{}", headers=headers).get(timeout=HANG_S)
         peer.consumer("headed", credit=2)
         _, native = peer.receive(2)
         properties, at = decode(native.payload)
@@ -141,7 +142,7 @@ def test_kafka_shows_the_true_lag_of_a_durable(served: GatewayProcess) -> None:
         assert lag(served, bootstrap, prefix, 0) == 0
 
 
-def lag(served: GatewayProcess, bootstrap: str, prefix: str, wanted: int, deadline_s: float = 20.0) -> int:
+def lag(served: GatewayProcess, bootstrap: str, prefix: str, wanted: int, deadline_s: float = HANG_S) -> int:
     """Of the durable's group, once it is as wanted or the time is over: the projection follows about once a second."""
     place = TopicPartition(f"{prefix}.node.news", 0)
     until = time.monotonic() + deadline_s

@@ -11,6 +11,7 @@ import pytest
 from tests.gateway_process import GatewayProcess
 from tests.interop.clients import cli_proton
 from tests.interop.rabbitmq import PROGRAMS, RabbitMQ
+from tests.patience import HANG_S
 from tests.wire import frames
 from tests.wire.peer import Peer
 
@@ -34,7 +35,7 @@ def test_a_shovel_moves_a_queue_into_the_gateway(house: GatewayProcess, rabbitmq
     rabbitmq.shovel(queue, house.address, "shoveled")
     with Peer(house.port) as peer:
         peer.consumer("shoveled", credit=COUNT + 10)
-        came = peer.receive(COUNT, deadline_s=60)
+        came = peer.receive(COUNT, deadline_s=HANG_S)
         letters = [int(found[1]) for each in came if (found := re.search(rb"letter (\d+)\.", each.payload))]
         assert letters == list(range(COUNT)), "each once, in order"
         peer.settle([each.field(1) for each in came], frames.state("accepted"))

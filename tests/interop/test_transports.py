@@ -14,6 +14,7 @@ import pytest
 from tests.certificates import Authority, openssl
 from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, make_gateway
 from tests.interop.clients import jms, rhea
+from tests.patience import HANG_S
 
 COUNT = 40
 
@@ -31,7 +32,7 @@ class World:
         self.trusted = directory / "trust.p12"
         of = ["-file", str(self.authority.certificate), "-keystore", str(self.trusted), "-storetype", "PKCS12"]
         keytool = ["keytool", "-importcert", "-noprompt", "-alias", "ca", *of, "-storepass", "secret"]
-        subprocess.run(keytool, check=True, capture_output=True, timeout=60)
+        subprocess.run(keytool, check=True, capture_output=True, timeout=HANG_S)
         (directory / "users.yaml").write_text('users: {feed: {certificates: ["subject:CN=feed"]}}\n')
         files = {"certificate": server.certificate, "key": server.key, "client_ca": self.authority.certificate}
         self.house: GatewayProcess = make_gateway(

@@ -5,7 +5,6 @@ Every verb waits for its answer. Seqs count the dispatched events of the run, as
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,8 @@ from native_backend.settlement import Settling
 from native_backend.spread import place
 from native_backend.subscription import Mode, Subscription
 from native_backend.terms import EXCLUSIVE, Terms
-from tests.native_backend.logs.worlds import PATIENCE_S, SimulatedWorld, World
+from tests.native_backend.logs.worlds import SimulatedWorld, World
+from tests.patience import until
 
 A = TypeVar("A")
 BYTES = 1 << 20
@@ -45,6 +45,23 @@ class WorldClock:
 
     def epoch_us(self) -> int:
         return self._world.now_ms() * 1000
+
+
+class SteeredClock:
+    """A clock whose time of day a test moves forward. Intervals stay: a lease does not lapse by it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ahead_us = 0
+
+    def monotonic_s(self) -> float:
+        return self._clock.monotonic_s()
+
+    def epoch_us(self) -> int:
+        return self._clock.epoch_us() + self._ahead_us
+
+    def move(self, ms: int) -> None:
+        self._ahead_us += ms * 1000
 
 
 @dataclass(slots=True, eq=False)
@@ -84,14 +101,25 @@ class Consumer:
         self.gateway.until(enough, f"{count} events")
         return eids
 
-    def drain(self, turns: int = 300) -> list[int]:
-        """Whatever comes until nothing has come for a while."""
+    def drain(self) -> list[int]:
+        """All that there is: until nothing comes, and the subscription has looked at all that was stored. Also what
+        comes in some turns more, which would be wrong."""
         eids: list[int] = []
-        idle = 0
-        while idle < turns:
+
+        def is_over() -> bool:
             more = self.take()
-            eids += more
-            idle = 0 if more else idle + 1
+            eids.extend(more)
+            return not more and self.subscription.is_searched()
+
+        self.subscription.search_anew()
+        self.gateway.until(is_over, "the end of what there is")
+        return eids + self.linger(20)
+
+    def linger(self, turns: int) -> list[int]:
+        """What comes in so many turns."""
+        eids: list[int] = []
+        for _ in range(turns):
+            eids += self.take()
             self.gateway.turn()
         return eids
 
@@ -133,11 +161,10 @@ class Gateway:
         self.prefix = prefix
         self.log: Log = world.open()
         self.control: Control
-        self.clock: Clock
         if isinstance(world, SimulatedWorld):
-            self.control, self.clock = InlineControl(lambda _: world.pass_time()), WorldClock(world)
+            self.control, self.clock = InlineControl(lambda _: world.pass_time()), SteeredClock(WorldClock(world))
         else:
-            self.control, self.clock = ThreadControl(), SystemClock()
+            self.control, self.clock = ThreadControl(), SteeredClock(SystemClock())
         self.run = f"run-{uuid.uuid4().hex[:6]}"
         self.presence = Life(self.run)
         self.realm = Realm(self.log, prefix, self.run, self.clock, self.control, limits, presence=self.presence)
@@ -158,10 +185,7 @@ class Gateway:
         self.world.pass_time()
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert time.monotonic() < deadline, f"waited in vain for {what}"
-            self.turn()
+        until(condition, what, pause=self.turn)
 
     def answer(self, kind: type[A], matches: Callable[[A], bool] = lambda _: True) -> A:
         """The next answer of that kind; the others stay."""

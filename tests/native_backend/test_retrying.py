@@ -16,6 +16,7 @@ from native_backend.limits import RealmLimits
 from native_backend.log import Cause, Failure, LogError
 from native_backend.logs.kafka.control import Control
 from native_backend.retrying import Retries, job_code
+from tests.patience import HANG_S
 
 LIMITS = RealmLimits()
 
@@ -105,7 +106,7 @@ def test_closing_ends_the_wait() -> None:
 def _result(control: ThreadControl, job: Callable[[], Any]) -> Any:
     results: list[Any] = []
     control.submit(job, results.append)
-    end = time.monotonic() + 30
+    end = time.monotonic() + HANG_S
     while not results:
         control.completed()
         assert time.monotonic() < end

@@ -115,7 +115,7 @@ class Duel:
             self.breaches.append(f"one that {fate} was followed after {took_ms} ms")
         node = rival.realm.node("orders")
         assert node is not None
-        given = rival.consumer(node).drain(20)
+        given = rival.consumer(node).drain()
         self.breaches += [f"event {eid} has ended and comes again" for eid in given if eid in self._ended]
         if fate != "is stopped":
             return

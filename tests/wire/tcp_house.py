@@ -26,10 +26,11 @@ from gateway.server import Server
 from gateway.settings import Listen, MappingSettings
 from mappings import TableSet
 from native_backend.clock import SystemClock
+from tests.patience import HANG_S
 from tests.wire.conversation import settings_of
 from tests.wire.scripted_realm import ScriptedRealm
 
-DEADLINE_S = 60.0
+DEADLINE_S = HANG_S
 
 
 class TcpHouse:

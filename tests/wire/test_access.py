@@ -15,6 +15,8 @@ from gateway import cli
 from gateway.passwords import hash_password
 from gateway.sasl import AMQP_HEADER, SASL_HEADER
 from tests.gateway_process import GatewayProcess, embedded_realm, start_gateway
+from tests.patience import HANG_S
+from tests.rewriting import rewrite
 from tests.wire import frames
 from tests.wire.peer import Peer
 from transformers.amqp_types import Described, Symbol, encode
@@ -39,12 +41,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
 
 
 def write_users(file: Path, groups: dict[str, str]) -> None:
-    """In one move, as an editor does."""
     entry = hash_password(PASSWORD, "SCRAM-SHA-256", 4096)
     users = "".join(f'  {name}: {{groups: {of}, scram: ["{entry}"]}}\n' for name, of in groups.items())
-    written = file.with_suffix(".new")
-    written.write_text(f"users:\n{users}")
-    written.replace(file)
+    rewrite(file, f"users:\n{users}")
 
 
 @pytest.fixture
@@ -212,7 +211,7 @@ def test_groups_and_users_change_while_serving(house: GatewayProcess, peers: Exi
     carol.consumer("roster", credit=1)
     file = house.config_path.with_name("users.yaml")
     try:
-        file.write_text("users: {alice: {scram: [broken]}}\n")
+        rewrite(file, "users: {alice: {scram: [broken]}}\n")
         until(house, "this file of users is not used")
         alice.publish(frames.message(b"1"))
         assert alice.outcomes(1) == {0: "accepted"}, "a file with problems changes nothing"
@@ -235,7 +234,7 @@ def test_groups_and_users_change_while_serving(house: GatewayProcess, peers: Exi
 
 def until(house: GatewayProcess, words: str, times: int = 1) -> None:
     """The gateway has logged these words so often."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANG_S
     while house.log_path.read_text().count(words) < times:
         assert time.monotonic() < deadline, house.log()
         time.sleep(0.05)

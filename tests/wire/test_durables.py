@@ -9,6 +9,7 @@ import pytest
 
 from mappings import load_tables
 from tests.gateway_process import GatewayProcess
+from tests.patience import HANG_S
 from tests.wire import frames
 from tests.wire.conversation import Conversation
 from tests.wire.frames import Seen
@@ -54,7 +55,7 @@ def count(house: GatewayProcess, channel: str) -> int:
 
 
 def until_gone(house: GatewayProcess, channel: str) -> None:
-    until_s = time.monotonic() + 20
+    until_s = time.monotonic() + HANG_S
     while count(house, channel):
         assert time.monotonic() < until_s, "the durable is still there"
         time.sleep(0.1)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.gateway_process import GatewayProcess
+from tests.patience import HANG_S
 from tests.wire import frames
 from tests.wire.conftest import serve
 from tests.wire.frames import Seen
@@ -64,7 +65,7 @@ def exists(port: int, address: str) -> bool:
 
 
 def comes_to_an_end(port: int, address: str) -> bool:
-    end = time.monotonic() + 20
+    end = time.monotonic() + HANG_S
     while exists(port, address):
         if time.monotonic() > end:
             return False
@@ -241,7 +242,7 @@ def test_a_link_that_is_refused_after_all_leaves_no_node(house: GatewayProcess) 
         source = frames.source(None, dynamic=True, mode="move", capability="temporary-topic")
         peer.send(frames.attach_receiver(source))
         assert peer.refused() == "amqp:not-implemented"
-    end = time.monotonic() + 20
+    end = time.monotonic() + HANG_S
     while "maker" in (listed := house.command("node", "list")) or "temporary" in listed:
         assert time.monotonic() < end, listed
         time.sleep(0.05)

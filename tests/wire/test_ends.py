@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import StartGateway
 from tests.gateway_process import GatewayProcess
+from tests.patience import HANG_S
 from tests.wire import frames
 from tests.wire.frames import count_and_first, without_header
 from tests.wire.peer import Peer
@@ -195,7 +196,7 @@ def test_P2_an_idle_peer_is_closed_and_one_that_beats_is_not(gateway: StartGatew
     house = gateway("embedded", nodes=NODES, limits=limits)
     with Peer(house.port) as idle, Peer(house.port) as alive, Peer(house.port, begin=False) as mute:
         mute.send(b"AMQP")
-        end = time.monotonic() + 8
+        end = time.monotonic() + HANG_S
         while b"amqp:resource-limit-exceeded" not in idle.raw and time.monotonic() < end:
             alive.send(b"\x00\x00\x00\x08\x02\x00\x00\x00")
             alive.nothing(0.15)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import StartGateway
 from tests.gateway_process import GatewayProcess
+from tests.patience import HANG_S
 from tests.wire import frames
 from tests.wire.conftest import serve
 from tests.wire.frames import AMQP_HEADER
@@ -23,7 +24,7 @@ MIB = 1024 * 1024
 ROOM = 24 * MIB  # what memory may grow by; each flood would bring many times more, were it kept
 HELLO = AMQP_HEADER + frames.open_("flood") + frames.begin()
 MESSAGE = frames.message()
-FLOOD_S = 60.0
+FLOOD_S = HANG_S
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 
 from gateway.limits import RELAY_ADDRESSES
 from tests.gateway_process import GatewayProcess
+from tests.patience import HANG_S
 from tests.wire import frames
 from tests.wire.frames import message_to
 from tests.wire.peer import Peer
@@ -143,7 +144,7 @@ def test_rights_are_those_of_each_node_and_of_now(house: GatewayProcess, node: s
     denied = "rejected:amqp:unauthorized-access"
 
     def comes_to(outcome: str) -> bool:
-        end = time.monotonic() + 20
+        end = time.monotonic() + HANG_S
         while time.monotonic() < end:
             [number] = peer.publish(message_to(theirs))
             if peer.outcomes(1) == {number: outcome}:

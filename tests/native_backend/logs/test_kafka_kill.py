@@ -11,6 +11,7 @@ import pytest
 from native_backend.log import Append, Appended, Log, LogError, TopicSpec, Transacted, Write
 from native_backend.logs import open_kafka
 from tests.broker import Broker, start_broker
+from tests.patience import HANG_S
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning"),
@@ -75,7 +76,7 @@ def test_kill_9_of_the_broker_loses_nothing_that_was_acknowledged(broker: Broker
     log.claim(SHARD, 30.0)
     load = Load(log)
     run_for(load, 1.0)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANG_S
     while not (load.kept and len(load.told) > BATCH):
         assert time.monotonic() < deadline
         load.turn(more=True)
@@ -84,7 +85,7 @@ def test_kill_9_of_the_broker_loses_nothing_that_was_acknowledged(broker: Broker
     broker.kill()
     run_for(load, 0.5)
     broker.restart()
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + HANG_S
     while len(load.told) <= before + 20_000:
         load.turn(more=True)
         assert time.monotonic() < deadline, "no record is acknowledged after the restart"
@@ -119,7 +120,7 @@ def run_for(load: Load, seconds: float) -> None:
 
 
 def claim_again(log: Log) -> None:
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + HANG_S
     while True:
         try:
             log.claim(SHARD, 10.0)

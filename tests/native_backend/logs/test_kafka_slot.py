@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from native_backend.log import LogError, Transacted, Write
 from native_backend.logs.kafka.slot import BREATH_MAX_S, BREATH_MIN_S, REFUSED_S, Breath, Slot, claim
+from tests.patience import HANG_S
 
 
 class FakeMessage:
@@ -49,7 +50,7 @@ class SlowProducer:
 
 def outcome(slot: Any) -> Transacted:
     slot.submit([Write("t", 0, b"k", b"v")], "me")
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + HANG_S
     while not (answers := slot.poll()):
         assert time.monotonic() < deadline
         time.sleep(0.001)

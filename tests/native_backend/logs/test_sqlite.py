@@ -20,6 +20,7 @@ from native_backend.logs.sqlite import columns, snapshot
 from native_backend.logs.sqlite.commit import Committer
 from native_backend.logs.sqlite.reader import READ_BYTES
 from native_backend.logs.sqlite.schema import FILE
+from tests.patience import HANG_S
 
 WRITER = """
 import sys, time
@@ -85,7 +86,7 @@ def start(script: str, directory: Path) -> subprocess.Popen[str]:
 
 def completed(log: Log, count: int) -> list[Appended]:
     answers: list[Appended] = []
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + HANG_S
     while sum(len(answer.offsets) for answer in answers) < count:
         answers += [answer for answer in log.poll() if isinstance(answer, Appended)]
         assert time.monotonic() < deadline
@@ -123,7 +124,7 @@ def test_a_claim_of_another_process_is_fenced_by_ours(log: Log, tmp_path: Path) 
     assert holder.stdout is not None
     assert holder.stdout.readline() == "stored\n"
     log.claim("journal")
-    said, _ = holder.communicate("now\n", timeout=30.0)
+    said, _ = holder.communicate("now\n", timeout=HANG_S)
     assert said == "fenced\n"
     assert log.read_range("t", 0, 0, 10).values == [b"holder"]
 
@@ -167,7 +168,7 @@ def test_wake_is_called_when_something_has_completed(log: Log) -> None:
     woken: list[int] = []
     log.on_ready(lambda: woken.append(1))
     log.append(Append("t", 0, [b"k"], [b"v"]))
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + HANG_S
     while not woken:
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -267,7 +268,7 @@ def test_a_file_of_the_format_before_is_read_and_brought_up(tmp_path: Path) -> N
     log = open_embedded(tmp_path)
     log.claim("s")
     log.transact("s", [Write("t", 0, b"k", b"w")], None)
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + HANG_S
     while not (answers := log.poll()):
         assert time.monotonic() < deadline
     assert answers[0].failure is None
@@ -340,7 +341,7 @@ def test_transactions_and_appends_to_one_partition_share_its_offsets(log: Log) -
     for number in range(20):
         log.append(Append("t", 0, [b"k"], [b"a%d" % number]))
         log.transact("s", [Write("t", 0, b"k", b"t%d" % number)], number)
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + HANG_S
     count = 0
     while count < 40:
         count += len(log.poll())

@@ -16,8 +16,8 @@ import pytest
 
 from native_backend.log import Append, Appended, Completion, Failure, Log, LogError, Reader, Transacted, Write
 from native_backend.logs import wall_ms
+from tests.patience import until
 
-PATIENCE_S = 20.0
 RECORD_BYTES_MAX = 900_000
 
 
@@ -119,10 +119,7 @@ class Ground:
         return full
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert time.monotonic() < deadline, f"waited in vain for {what}"
-            self.world.pass_time()
+        until(condition, what, pause=self.world.pass_time)
 
     def completions(self, count: int, log: Log | None = None) -> list[Completion]:
         """The next completions that speak of `count` records or transactions in all."""
