@@ -22,6 +22,7 @@ from typing import Any
 
 import yaml
 
+from tests.broker import free_port
 from tests.patience import HANG_S
 
 READY = re.compile(r"ready amqp://(?P<host>[^ ]+):(?P<port>\d+) realm=(?P<kind>\w+)\n")
@@ -69,7 +70,11 @@ class GatewayProcess:
     def launch(self) -> None:
         """Start, and return at once."""
         assert self.process is None, "the gateway is running already"
-        further = [f"{scheme}://127.0.0.1:{self.ports.get(scheme, 0)}" for scheme in self.more]
+        # The kernel may give a port that it chose itself to an outgoing connection while the gateway is down.
+        self.port = self.port or free_port()
+        for scheme in self.more:
+            self.ports.setdefault(scheme, free_port())
+        further = [f"{scheme}://127.0.0.1:{self.ports[scheme]}" for scheme in self.more]
         self.settings["listen"] = [f"amqp://127.0.0.1:{self.port}", *further]
         self.config_path.write_text(yaml.safe_dump(self.settings, default_flow_style=None))
         with self.log_path.open("a") as log:

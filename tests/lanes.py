@@ -41,6 +41,7 @@ BUILT = "interop"  # its clients are built beside the first rooms
 TIERS = {"gate": ("-m", "not long"), "long": ("-m", "long"), "all": ()}
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.record", "--color=no")
 BESIDE = ("nice", "-n", "15")
+PORTS_FROM, PORTS = 10_000, 6_000  # of the first lane, and how many a lane has
 ROOM_HANG_S = 2700.0  # a hang limit: some fixture waits for ever, and no alarm of a test looks at fixtures
 PROGRESS_S = 30.0
 
@@ -66,11 +67,12 @@ class Look:
     hang_s: float = ROOM_HANG_S
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def at(self, room: str, *, niced: bool = False, only: Sequence[str] = ()) -> Room:
-        """Run a room, or `only` these tests of it, to its end."""
+    def at(self, room: str, *, lane: int = 0, niced: bool = False, only: Sequence[str] = ()) -> Room:
+        """Run a room, or `only` these tests of it, to its end; with the ports of a lane."""
         name = room.strip("/").replace("/", "-") + ("-again" if only else "")
         record, printed = self.records / f"{name}.jsonl", self.records / f"{name}.log"
-        environment = {**os.environ, "RECORD": str(record)}
+        ports = {"PORTS_FROM": str(PORTS_FROM + lane * PORTS), "PORTS": str(PORTS)}
+        environment = {**os.environ, **ports, "RECORD": str(record)}
         if only:
             wanted = self.records / f"{name}.json"
             wanted.write_text(json.dumps(list(only)))
@@ -130,9 +132,10 @@ class Lane(threading.Thread):
     """Takes rooms until there are none left. `done`: those that it ran. `running`: the one under way. The niced one
     makes ready what the others' tests need."""
 
-    def __init__(self, waiting: deque[str], look: Look, ready: Ready, *, niced: bool = False) -> None:
+    def __init__(self, waiting: deque[str], look: Look, ready: Ready, number: int, *, niced: bool = False) -> None:
         super().__init__(daemon=True)
         self._waiting, self._look, self._ready, self._niced = waiting, look, ready, niced
+        self._number = number
         self.done: list[Room] = []
         self.running = ""
 
@@ -150,7 +153,7 @@ class Lane(threading.Thread):
                 self._ready.wait()
                 if self._ready.problems:
                     continue  # said as what it is, not as a failure of each test
-            room = self._look.at(self.running, niced=self._niced)
+            room = self._look.at(self.running, lane=self._number, niced=self._niced)
             self.done.append(room)
             say(f"{room.path}: {room.ending}, {room.seconds:.0f} s\n{room.printed}")
 
@@ -210,7 +213,7 @@ def run(
 ) -> Verdict:
     """Both looks, `steps` (`tests.ready`) beside the first. A run that is broken off ends what is under way."""
     shared, ready = deque(waiting), Ready(steps)
-    lanes = [Lane(shared, look, ready), Lane(shared, look, ready), Lane(deque(quiet), look, ready, niced=True)]
+    lanes = [Lane(shared, look, ready, 0), Lane(shared, look, ready, 1), Lane(deque(quiet), look, ready, 2, niced=True)]
     progress = Progress(lanes, look, len(waiting) + len(quiet))
     try:
         for lane in lanes:

@@ -17,7 +17,7 @@ is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 free_port() {
   local port
   while :; do # below the ephemeral range; no two of ours alike
-    port=$((10000 + RANDOM % 20000))
+    port=$((${PORTS_FROM:-10000} + RANDOM % ${PORTS:-20000}))
     if is_free "$port" && ! grep -qsx "$port" "$dir"/cluster/*/*port; then echo "$port"; return; fi
   done
 }

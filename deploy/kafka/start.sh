@@ -3,7 +3,7 @@
 # Idempotent: a node that is up is left alone. KAFKA_DIR: its directory (default var/kafka). KAFKA_PORT: its port
 # (default: the port it had before, else 9092 when that is free, else any free one). KAFKA_JVM: options
 # (default: a heap of 1 GiB). KAFKA_GC: the collector (default: Shenandoah where the JVM has it, else G1).
-# KAFKA_EXTRA, KAFKA_FORMAT, KAFKA_CA, KAFKA_TRIES: see secured.sh.
+# KAFKA_EXTRA, KAFKA_FORMAT, KAFKA_CA, KAFKA_TRIES: see secured.sh. PORTS_FROM, PORTS: any free one is of these.
 # A node whose directory names the voters of a quorum (cluster.sh writes that) is one of several.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,7 +19,7 @@ is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 free_port() {
   local port
   while :; do # below the ephemeral range, so that no outgoing connection takes it between here and the bind
-    port=$((10000 + RANDOM % 20000))
+    port=$((${PORTS_FROM:-10000} + RANDOM % ${PORTS:-20000}))
     if is_free "$port"; then echo "$port"; return; fi
   done
 }
