@@ -13,6 +13,7 @@ BENCH ?=
 PYTEST ?=
 TORTURE ?=
 CRASH_POINTS ?=
+ROUNDS ?= 20
 BROKERS ?= 1
 BIN := .venv/bin
 ROOMS := gateway mappings native_backend reconciliation transformers
@@ -21,7 +22,7 @@ EXTENSIONS := gateway/engine_runs.c gateway/engine_sends.c gateway/tap_runs.c na
 HEADERS := gateway/proton_binding.h native_backend/octets.h native_backend/logs/kafka/librdkafka.h
 CODE := $(ROOMS) bench deploy tests
 
-.PHONY: help setup demo test test-long test-all check run kafka kafka-stop bench simulate fuzz torture mappings-check lock clean prerequisites-test
+.PHONY: help setup demo test test-long test-all check run kafka kafka-stop bench simulate fuzz torture shake mappings-check lock clean prerequisites-test
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +69,9 @@ fuzz: setup ## bad input for SECONDS=600, in process and over sockets (SEED=n); 
 
 torture: setup ## kill and starve a real gateway and its realm, then look for what was lost (SEED=n REALM=kafka BROKERS=3 CRASH_POINTS=20 TORTURE=args)
 	@$(BIN)/python -m tests.torture --seed $(SEED) --realm $(if $(filter 3,$(BROKERS)),cluster,$(REALM)) $(if $(CRASH_POINTS),--crash-points $(CRASH_POINTS)) $(TORTURE)
+
+shake: setup ## the tests that broke on busy machines, under what broke them (ROUNDS=20)
+	@$(BIN)/python -m tests.shake --rounds $(ROUNDS)
 
 mappings-check: setup ## is every combination of every profile decided by exactly one rule?
 	@$(BIN)/realmgate mappings check

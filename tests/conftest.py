@@ -36,7 +36,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real Kafka 4.3 node. Shared by the session: take a prefix of your own."""
+    """The address of a real Kafka 4.3 node. Shared by the session: take a prefix of your own. `KAFKA_BOOTSTRAP`: of one
+    that is there already."""
+    if bootstrap := os.environ.get("KAFKA_BOOTSTRAP"):
+        yield bootstrap
+        return
     broker = start_broker(tmp_path_factory.mktemp("kafka-session"), is_killed=False)
     yield broker.bootstrap
     broker.stop()

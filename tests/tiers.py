@@ -41,6 +41,8 @@ LONG: dict[str, str] = {
     # -- reconciliation: every class of anomaly is planted in the gate, one Spark on each realm
     r"reconciliation/test_(complete|partitions|shared|selected|transactions)\.py": "test_planted.py, test_kafka.py",
     r"reconciliation/test_(trimmed|commanded|given_up|node_classes)\.py": "test_planted.py, test_kafka.py",
+    # -- shake
+    r"shake/test_shake\.py::test_shaken": "the tests themselves, unshaken",
     # -- torture
     r"torture/test_torture\.py::test_(embedded|kafka)": "its checkers, and tests/wire/test_ends.py: kill -9",
     # -- wire

@@ -1,0 +1,46 @@
+"""Each line of `make shake` is about a test that is there; and the stalls are felt."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.shake.__main__ import PYTEST, ROOT, SHAKES, Shake, shake
+from tests.shake.stalls import WHILE_IT_RUNS_S, stalls
+
+TICKS = """
+import time
+last, worst = time.monotonic(), 0.0
+while last < {end}:
+    time.sleep(0.005)
+    now = time.monotonic()
+    last, worst = now, max(worst, now - last)
+print(worst)
+"""
+
+
+def test_a_process_stands_still_and_runs_again() -> None:
+    end = time.monotonic() + 2 * WHILE_IT_RUNS_S[1]
+    process = subprocess.Popen([sys.executable, "-c", TICKS.format(end=end)], stdout=subprocess.PIPE, text=True)
+    with stalls(process.pid, (0.4, 0.5), seed=1):
+        printed, _ = process.communicate()
+    assert process.returncode == 0
+    assert float(printed) >= 0.39
+
+
+def test_each_line_is_about_a_test() -> None:
+    for each in SHAKES:
+        command = [*PYTEST, "--collect-only", *each.tests]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{each.name}: {done.stdout}"
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("each", SHAKES, ids=lambda each: each.name)
+def test_shaken(each: Shake, tmp_path: Path) -> None:
+    failed = shake(each, 2, tmp_path)
+    assert not failed, "\n".join(failed)
