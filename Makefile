@@ -14,15 +14,18 @@ PYTEST ?=
 TORTURE ?=
 CRASH_POINTS ?=
 ROUNDS ?= 20
+DIST ?= dist
+PYTHONS ?=
 BROKERS ?= 1
+SANITIZE ?=
 BIN := .venv/bin
 ROOMS := gateway mappings native_backend reconciliation transformers
-EXTENSIONS := gateway/engine_runs.c gateway/engine_sends.c gateway/tap_runs.c native_backend/octets.c \
-	native_backend/logs/kafka/column_producer.c transformers/straight.c
-HEADERS := gateway/proton_binding.h native_backend/octets.h native_backend/logs/kafka/librdkafka.h
+EXTENSIONS := gateway/amqp/_deliveries.c gateway/amqp/_sends.c gateway/frames/_frames.c native_backend/log/octets.c \
+	native_backend/log/kafka/column_producer.c transformers/message/_sections.c
+HEADERS := native_backend/log/loaded_library.h native_backend/log/octets.h native_backend/log/kafka/librdkafka.h
 CODE := $(ROOMS) bench deploy tests
 
-.PHONY: help setup demo test test-long test-all check run kafka kafka-stop bench simulate fuzz torture shake mappings-check lock clean prerequisites-test
+.PHONY: help setup demo test test-long test-all check run kafka kafka-stop bench simulate fuzz torture shake mappings-check wheels lock clean prerequisites-test
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,8 +67,8 @@ bench: setup ## measure against Artemis and a bare producer, in one run (BENCH=-
 simulate: setup ## one simulated world (SEED=n)
 	@$(BIN)/python -m tests.simulation --seed $(SEED)
 
-fuzz: setup ## bad input for SECONDS=600, in process and over sockets (SEED=n); what it finds is in .cache/fuzz
-	@$(BIN)/python -m tests.fuzz --seed $(SEED) --seconds $(SECONDS)
+fuzz: setup ## bad input for SECONDS=600, in process and over sockets (SEED=n, SANITIZE=1: C parts sanitized); finds: .cache/fuzz
+	@$(if $(SANITIZE),tests/fuzz/sanitized.sh) $(BIN)/python -m tests.fuzz --seed $(SEED) --seconds $(SECONDS)
 
 torture: setup ## kill and starve a real gateway and its realm, then look for what was lost (SEED=n REALM=kafka BROKERS=3 CRASH_POINTS=20 TORTURE=args)
 	@$(BIN)/python -m tests.torture --seed $(SEED) --realm $(if $(filter 3,$(BROKERS)),cluster,$(REALM)) $(if $(CRASH_POINTS),--crash-points $(CRASH_POINTS)) $(TORTURE)
@@ -76,15 +79,18 @@ shake: setup ## the tests that broke on busy machines, under what broke them (RO
 mappings-check: setup ## is every combination of every profile decided by exactly one rule?
 	@$(BIN)/realmgate mappings check
 
+wheels: setup ## wheels for each Python from 3.11 to 3.13 that is here, into dist/ (DIST=dir PYTHONS=3.11)
+	@PYTHONS="$(PYTHONS)" deploy/python/wheels.sh $(DIST)
+
 lock: setup ## choose versions anew; then review the difference
 	@cd deploy/python && ../../$(BIN)/uv pip compile -q --no-header --no-annotate --generate-hashes --python-version 3.11 \
 	  --constraint ../../requirements.lock build.in -o build.lock
 	@$(BIN)/uv pip compile -q --no-header --no-annotate --generate-hashes --python-version 3.11 --extra dev \
 	  pyproject.toml -o requirements.lock
-	@for pom in deploy/kafka bench/artemis tests/interop/jms tests/interop/spring; do deploy/maven/class-path.sh --lock $$pom/pom.xml; done
+	@for pom in deploy/kafka tests/kit/artemis tests/interop/jms tests/interop/spring; do deploy/maven/class-path.sh --lock $$pom/pom.xml; done
 
 clean: ## forget what was made: .venv, .cache (downloads included); var/ and its data stay
-	@rm -rf .venv .cache build $(EXTENSIONS:.c=.*.so)
+	@rm -rf .venv .cache build dist $(EXTENSIONS:.c=.*.so)
 
 prerequisites-test:
 	@deploy/prerequisites.sh test

@@ -1,6 +1,6 @@
 """`python -m bench [--quick] [--repeat N] [--[no-]memory]`: writes `bench/results/DATE-COMMIT.json` and `.md`.
 
-Progress on stderr, the table on stdout. Exit 1 when a run failed. May import: `bench`.
+Progress on stderr, the table on stdout. Exit 1 when a run failed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Many clients at once, each with one thing under way, beside Artemis: the measurement that `bench.transactions` and
-`bench.connections` are two plans of. The clients are one process in C (`tests/load/many.c`).
+`bench.connections` are two plans of. The clients are one process in C (`tests/kit/load/many.c`).
 
 Systems take turns, repeat after repeat; what counts are medians. A rate is in messages a second, latency in
 microseconds. Prints a line a case and system, and writes every sample to `bench/results/DATE-COMMIT-NAME.json`.
-Errors: `RunFailed`. May import: `bench`, `tests.interop.clients`.
+Errors: `RunFailed`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from bench.machine import Machine
 from bench.runs import RunFailed
 from bench.systems import running
-from tests.interop.clients import load_client
+from tests.kit.processes.load_client import load_client
 
 RESULTS = Path(__file__).parent / "results"
 PATIENCE_S = 60.0  # beyond what a run is to take
@@ -68,7 +68,7 @@ def measure(name: str, cases: Sequence[Many], repeat: int, seconds: float) -> No
         for case in cases:
             for _ in range(repeat):
                 for system, address in systems.addresses().items():
-                    queues += 1  # a queue of its own: what came before weighs on nobody
+                    queues += 1  # a queue of its own: earlier messages do not count
                     machine.settle()
                     report = machine.measured(run_many, address, f"{name}-{queues}", case, seconds)
                     samples.append({"system": system, **report})

@@ -1,6 +1,6 @@
 """Many connections with one message in flight each, beside Artemis: `python -m bench.connections [--clients N]
 [--repeat N] [--seconds N]`, some two minutes. One connection alone is measured, too: what a message costs there and
-back. See `bench.clients`. May import: `bench`.
+back. See `bench.clients`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 A shared host may give a guest's cores half their speed for minutes, and tell it nothing. Samples of which some were
 taken then have no median that means anything, and half the top rate of a good minute is more than all of a bad one.
-May import: the standard library.
 """
 
 from __future__ import annotations

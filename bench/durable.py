@@ -3,7 +3,6 @@
 A channel's backlog goes out, message by message accepted, to a durable subscription and to a plain one, which keeps no
 state; both begin at the first event, with the same credit. At least 0.7 times as fast is required.
 Prints medians and their ratio, and writes every sample to `bench/results/DATE-COMMIT-durable.json`.
-May import: `bench`.
 """
 
 from __future__ import annotations

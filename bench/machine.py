@@ -1,8 +1,8 @@
-"""How much of the machine somebody else used while a run was measured: a ratio taken beside a busy neighbour
+"""How much of the machine other processes used while a run was measured: a ratio taken beside a busy neighbour
 proves little.
 
 `foreign_cpu` is the part of all cores, 0 to 1, that neither the measured systems nor the clients used; `core_speed` is
-how fast they ran when the machine had settled, of the best of this process. May import: `bench.cores`, `tests.crowd`.
+how fast they ran when the machine had settled, of the best of this process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cores import FULL, Cores
-from tests.crowd import TICKS_PER_S, used_s
+from tests.kit.wire.clients import TICKS_PER_S, used_s
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 IDLE = (3, 4)  # idle and iowait among the columns of /proc/stat
@@ -41,7 +41,7 @@ class Machine:
 
     def settle(self) -> None:
         """What was written is on the disk, and its memory free again: a log of gigabytes fills the page cache, and
-        whoever is measured next would pay for making room in it (as root). And its cores have the speed that they can
+        the next measurement would pay for making room in it (as root). And its cores have the speed that they can
         have, if that can be waited for."""
         os.sync()
         if os.geteuid() == 0:

@@ -1,7 +1,7 @@
 """The plan of a whole run: warm up, then alternate between the systems, row by row; medians are taken later.
 
 Samples are kept whole: `{"row": ..., "system": ..., "size": ..., "in_flight": ..., "samples": [...]}`.
-Progress goes to stderr. May import: `bench`.
+Progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class Plan:
             self._keep(system, case, take)
 
     def _keep(self, system: str, case: Case, take: Callable[[str], Iterator[Taken]]) -> None:
-        """Keep what is taken from a queue of its own (what a failed run left behind disturbs nobody), on a machine that
-        has settled (nobody's latency is another's log). What was taken while the cores slowed down is taken again."""
+        """Keep what is taken from a queue of its own (what a failed run left behind has no effect), on a machine that
+        has settled (no run pays for the log of another). What was taken while the cores slowed down is taken again."""
         while True:
             self.queues += 1
             self.machine.settle()

@@ -2,8 +2,6 @@
 message, three headers, idempotent, acks=all.
 
 `python -m bench.producer BOOTSTRAP TOPIC COUNT SIZE` prints one line of JSON.
-
-May import: confluent_kafka.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The results: every sample as JSON, medians and ratios as one Markdown table. May import: `bench`."""
+"""The results: every sample as JSON, medians and ratios as one Markdown table."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def commit() -> str:
 
 def versions() -> dict[str, str]:
     found = {name: importlib.metadata.version(name) for name in ("python-qpid-proton", "confluent-kafka", "uvloop")}
-    for name, pom in (("kafka", "deploy/kafka/pom.xml"), ("artemis", "bench/artemis/pom.xml")):
+    for name, pom in (("kafka", "deploy/kafka/pom.xml"), ("artemis", "tests/kit/artemis/pom.xml")):
         match = re.search(rf"<{name}\.version>([^<]+)<", (ROOT / pom).read_text())
         found[name] = match[1] if match else "?"
     found["python"] = platform.python_version()

@@ -1,7 +1,7 @@
 """One run of one system: in, out (from a backlog), both at once, paced. Each leaves its queue empty.
 
 Rates are the load client's own: from when its link is open to when the last outcome was read (in) or the last message
-was accepted (out). Errors: `RunFailed`. May import: `tests.interop.clients`.
+was accepted (out). Errors: `RunFailed`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from tests.interop.clients import load_client
+from tests.kit.processes.load_client import load_client
 
 RUN_TIMEOUT_S = 180
 

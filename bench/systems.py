@@ -1,7 +1,4 @@
-"""What is measured: systems that speak AMQP at an address; all up for the whole run, one busy at a time.
-
-May import: `bench`, `tests` (process starters).
-"""
+"""What is measured: systems that speak AMQP at an address; all up for the whole run, one busy at a time."""
 
 from __future__ import annotations
 
@@ -11,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.peer import Artemis, start_artemis
-from tests.broker import Broker, start_broker
-from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, start_gateway
+from tests.kit.processes.artemis import Artemis, start_artemis
+from tests.kit.processes.broker import Broker, start_broker
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, start_gateway
 
 DIRECTORY = Path(__file__).parent.parent / ".cache" / "bench"
 

@@ -1,5 +1,5 @@
-"""How long nobody gives out events: `python -m bench.takeover [--rounds N] [--realm KIND]`, on an embedded realm and on
-a real Kafka.
+"""How long no gateway gives out events: `python -m bench.takeover [--rounds N] [--realm KIND]`, on an embedded realm
+and on a real Kafka.
 
 A consumer has 500 unsettled events of a queue when its gateway ends in one of these ways; what is timed is from the
 signal to the first of them received again, by a client that tries every 5 ms at both addresses. Seconds.
@@ -10,7 +10,7 @@ signal to the first of them received again, by a client that tries every 5 ms at
 * lapsed: SIGSTOP of the one that serves, with a standby; counted from when the lease of 5 s lapsed. On Kafka only: a
   process that is stopped while it writes keeps SQLite's lock until it is ended
 
-Prints one line of JSON a way and realm. May import: `bench`, `tests` (process starters, the wire tests' peer).
+Prints one line of JSON a way and realm.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.systems import DIRECTORY
-from tests.broker import free_port, start_broker
-from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, make_gateway
-from tests.wire import frames
-from tests.wire.peer import Peer
+from tests.kit.processes.broker import free_port, start_broker
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 
 NODE = "orders"
 UNSETTLED = 500

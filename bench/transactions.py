@@ -1,7 +1,7 @@
 """AMQP transactions beside Artemis: `python -m bench.transactions [--repeat N] [--seconds N]`, some four minutes.
 
 Of 1, 10 and 100 messages, by 1 client and by 16 at once; each declares, posts its messages with the discharge behind
-them, and waits for the answer to the discharge. See `bench.clients`. May import: `bench`.
+them, and waits for the answer to the discharge. See `bench.clients`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@
 Messages as applications send them: a header, message-id, content-type and creation-time, three application properties
 and one data section; `bare` has nothing but the data section, `varied` another length each. Runs of 100, the best of 15
 rounds: whatever else the machine does only adds. `--record` writes results/DATE-COMMIT-transforming.json.
-May import: `bench`, `gateway`, `native_backend`, `transformers`.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from typing import Any
 
 from bench.__main__ import RESULTS
 from bench.report import commit
-from gateway.conversion import Conversion, conversion
-from gateway.restoring import Restoring
-from native_backend.foreign import is_message
-from native_backend.octets import Octets
-from transformers.amqp_types import Described, Symbol, Timestamp, UByte, encode
+from gateway.links.event_to_message import Restoring
+from gateway.links.message_to_event import Conversion, conversion
+from native_backend.events.event_kind import is_message
+from native_backend.log.octets import Octets
+from transformers.codec import Described, Symbol, Timestamp, UByte, encode
 
 RUN, ROUNDS, MESSAGES = 100, 15, 2_000
 REQUIRED_US = 2.0  # none and basic

@@ -41,6 +41,7 @@ if [ "$level" != run ]; then
   need "Node 18 or newer" "nodejs" at_least 18 node --version
   need "npm" "npm" command -v npm
   need "OpenSSL's command, 3 or newer (certificates of the tests)" "openssl" at_least 3 openssl version
+  need "systemd's analyzer (the units of deploy/systemd)" "systemd" command -v systemd-analyze
   need "Qpid Proton's C headers, 0.37 or newer" "libqpid-proton11-dev" header proton/connection_driver.h
 fi
 if [ "$level" = bench ]; then

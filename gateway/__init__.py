@@ -1,4 +1,1 @@
-"""AMQP 1.0 on one side, the native realm on the other: bytes to facts, facts to decisions, decisions carried out.
-
-May import: `mappings`, `transformers`, `native_backend`; asyncio in `server` only, proton behind `engine` only.
-"""
+"""AMQP 1.0 on one side, the native realm on the other: bytes to facts, facts to decisions, decisions carried out."""

@@ -4,13 +4,11 @@ them.
     from mappings import load_tables
     tables = load_tables(profile="extended")
     tables["published"].decide(answer="stored", sender_settle_mode="unsettled", presettled="no").then["outcome"]
-
-Imports nothing of ours but itself.
 """
 
-from mappings.classification import DEFAULT_CLASS
-from mappings.compile import Decision, ImpossibleFacts, Origin, Slice, Table
-from mappings.table_set import MappingProblems, NodeTables, TableSet, load_tables
+from mappings.compiler.compile import Decision, ImpossibleFacts, Origin, Slice, Table
+from mappings.compiler.table_set import MappingProblems, NodeTables, TableSet, load_tables
+from mappings.language.classification import DEFAULT_CLASS
 
 __all__ = [
     "DEFAULT_CLASS",

@@ -1,7 +1,6 @@
 """Clocks: intervals from the monotonic one, times of day only where a record carries one.
 
 Units: seconds for intervals, microseconds since 1970 (UTC) for times. The simulation passes its own `Clock`.
-May import: the standard library only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The realm's limits: every one has a number, and this file says what it bounds.
-
-May import: the standard library only.
-"""
+"""The realm's limits: every one has a number, and this file says what it bounds."""
 
 from __future__ import annotations
 
@@ -33,14 +30,17 @@ class RealmLimits:
     level_turns: int = 64
     """Of so many takes of one link from a node with priority levels one begins at the lowest level: what is there
     waits no longer, however much comes above it."""
-    level_start_s: float = 0.25
-    """How long the readers of higher levels may take to begin before lower ones go ahead."""
+    level_start_s: float = 5.0
+    """How long a new link's lower levels wait for the readers of higher ones to bring what was stored there before."""
     selection_scan: int = 500
     """Events that all links with selectors together may be asked about in one turn: about two milliseconds of it."""
     passed_ranges: int = 1_000_000
-    """Stretches of events in a queue that selectors passed over and nobody has taken (16 bytes each)."""
+    """Ranges of events in a queue that selectors passed over and no link has taken (16 bytes each)."""
     delayed_ranges: int = 2_000_000
     """Stretches of events of one durable, or one plain subscription, that are not to be given yet (16 bytes each)."""
+    returned_events: int = 100_000
+    """Events of one plain subscription that failed and have not been dealt with (some 100 bytes each). With more of
+    them what fails is given again without the node's delay."""
     groups: int = 65_536
     """Places in the table that says which consumer has a message group; groups that share a place share a consumer."""
     kept_ranges: int = 100_000
@@ -63,11 +63,23 @@ class RealmLimits:
     """Records of journal or state that recovery reads at a time, at most: fewer where they are large."""
     snapshot_batch: int = 100
     """Durables whose snapshots are written at a time."""
+    count_interval_s: float = 0.5
+    """How often the stores that are written to are looked at for what others wrote, and for the log's own marks."""
+    count_close_s: float = 1.0
+    """For the last look at them."""
+    count_round_s: float = 5.0
+    count_stores: int = 200
+    """The same for all stores: how often a round of them begins, and how many are looked at in one interval."""
+    count_batch: int = 20
+    """Stores that are looked at before other control work has its turn."""
+    count_records: int = 10_000
+    count_bytes: int = 4 * 1024 * 1024
+    """What is read at a time of a store that has to be counted."""
     projection_interval_s: float = 1.0
     projection_groups: int = 50
     """Group offsets projected in one round; the rest come in the next."""
     projection_batch: int = 20
-    """Group offsets projected at a time: what else the control thread has to do waits no longer than for these."""
+    """Group offsets projected at a time: what else the worker thread has to do waits no longer than for these."""
     metadata_interval_s: float = 1.0
     """How often realm metadata is followed: when a deleted node is noticed at the latest."""
     retain_s: float = 7 * 86_400.0
@@ -78,6 +90,8 @@ class RealmLimits:
     """From one look at what may be trimmed to the next."""
     evidence_bytes: int = 16 * 1024 * 1024
     """Octets of evidence that wait until the log takes records again; what finds no room is lost, said and counted."""
+    attestation_interval_s: float = 0.25
+    """How often the journal notes, at most, how many outcome records are stored."""
     letter_events: int = 1_000
     letter_bytes: int = 1024 * 1024
     """Dead letters that are read and copied in one transaction; one event always fits."""
@@ -97,13 +111,20 @@ class RealmLimits:
     """Between two of them: the first wait, doubled each time up to the longest."""
     topic_look_s: float = 1.0
     """How often the topics that are published to are looked at: when a topic made again is noticed at the latest."""
+    topic_round_s: float = 5.0
+    topic_round_nodes: int = 50
+    """How often the topics of all nodes are looked at, and of how many nodes in one look: with more nodes a round takes
+    longer."""
+    diagnosis_s: float = 0.25
+    """How often it is looked what keeps the realm from its work."""
+    diagnosis_probe_s: float = 2.0
+    """From a refused record to one that is written only to learn whether the log takes records again."""
+    evidence_stalled_s: float = 5.0
+    """How long evidence may wait without any of it being stored until `/health` shows it."""
     lease_s: float = 5.0
     """How long the owner of the shard may go unheard before another process takes over."""
     lease_look_s: float = 0.5
-    """How often the owner looks whether somebody asks for it."""
-    lag_interval_s: float = 5.0
-    lag_nodes: int = 200
-    """While somebody watches: how often the ends of stores are looked for, and of how many."""
+    """How often the owner looks whether another process asks for the lease."""
     temporary_topics: int = 4
     temporary_topics_max: int = 32
     """Topics for temporary nodes that are made ahead once there was one such node; twice as many whenever one had to be

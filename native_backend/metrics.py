@@ -1,6 +1,6 @@
-"""What a realm counts, for whoever watches it: read between two turns, a part at a time, and no cost while nobody does.
+"""What a realm counts, for operators: read between two turns, a part at a time, at no cost while no page asks.
 
-Seconds, octets, EIDs. May import: the standard library, `native_backend` below it.
+Seconds, octets, EIDs.
 """
 
 from __future__ import annotations
@@ -9,49 +9,53 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from native_backend.capacity import Bounded
-from native_backend.dispatch import Dispatch
-from native_backend.durations import Durations
-from native_backend.lags import Lags
-from native_backend.publisher import Publisher
-from native_backend.retrying import Retries
-from native_backend.services import Services
-from native_backend.shard import Shard
+from native_backend.dispatch.context import RealmContext
+from native_backend.events.message_counts import MessageCounts
+from native_backend.log.retry import Retries
+from native_backend.nodes.durable import Durable
+from native_backend.nodes.node import Node
+from native_backend.publish.capacity import CountedStore
+from native_backend.publish.publisher import Publisher
+from native_backend.shard.shard import Shard
+from native_backend.state.durations import Durations
+from native_backend.state.troubles import Alarms, Trouble
 
 
 @dataclass(frozen=True, slots=True)
 class DurableFigures:
-    """One durable, or a queue's own state, in one of the node's stores. EIDs count, gaps included."""
+    """One durable, or a queue's own state, in one of the node's stores. `counts`: of messages, None while its store is
+    being counted; `hole` counts EIDs, gaps included."""
 
     node: str
     durable: str
     partition: int
     links: int
     low: int
-    unsettled: int  # given and not settled, or to be given again
-    waiting: int | None  # not given yet; None: not looked for
+    counts: MessageCounts | None
     hole: int  # not settled, at the bottom, with settled ones above
     ranges: int  # of settled ones above the mark: what the state costs
 
 
 @dataclass(frozen=True, slots=True)
-class CapacityFigures:
-    """A store of a node with a capacity, as far as it is counted; 0: no such bound."""
+class NodeFigures:
+    """A store of a node: its messages, None while they are being counted; octets where it has a capacity, as far as
+    they are counted. 0: no such bound."""
 
     node: str
     partition: int
-    events: int
-    size_bytes: int
+    stored: int | None
+    size_bytes: int | None
     events_max: int
     bytes_max: int
+    temporary: bool
 
 
 class Figures:
     """Of one realm in one process."""
 
-    def __init__(self, services: Services, shard: Shard, publisher: Publisher) -> None:
+    def __init__(self, services: RealmContext, shard: Shard, publisher: Publisher) -> None:
         self._services, self._shard, self._publisher = services, shard, publisher
-        self._lags = Lags(services)
+        self.depths = shard.depths
 
     @property
     def lease_held(self) -> bool:
@@ -65,6 +69,11 @@ class Figures:
     @property
     def journal_records(self) -> int:
         return self._services.journal.records
+
+    @property
+    def publish_seconds(self) -> Durations:
+        """Of stored runs of events, from their hand-over to the log."""
+        return self._publisher.seconds
 
     @property
     def evidence_seconds(self) -> Durations:
@@ -81,64 +90,86 @@ class Figures:
 
     @property
     def control_pending(self) -> int:
-        return self._services.control.pending
+        return self._services.worker.pending
 
     @property
     def retries(self) -> Retries:
-        return self._services.control.retries
+        return self._services.worker.retries
 
     @property
-    def alarms(self) -> Counter[str]:
+    def alarms(self) -> Alarms:
         return self._services.alarms
+
+    @property
+    def dead_letters(self) -> Counter[tuple[str, str]]:
+        """By the node that they were in, and by cause."""
+        return self._services.dead_letters.counts
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        """Those that there are now, the longest first."""
+        return self._services.troubles.present()
 
     @property
     def held_bytes(self) -> int:
         """Raw events in memory."""
-        return self._services.feeds.held_bytes
+        return self._services.windows.held_bytes
 
     @property
     def held_bytes_max(self) -> int:
         return self._services.limits.feed_bytes
 
     def durables(self) -> Iterator[DurableFigures | None]:
-        """Those at work in this process. None: a step on the way to the next."""
-        dispatches = self._shard.at_work()
-        self._lags.ask(dispatch.node for dispatch in dispatches)
-        for dispatch in dispatches:
-            yield from self._durable(dispatch)
+        """All of them, in the order in which they are wanted: temporary ones last, those at work in this process first.
+        None: a step on the way to the next."""
 
-    def _durable(self, dispatch: Dispatch) -> Iterator[DurableFigures | None]:
-        state, node = dispatch.state, dispatch.node
-        settled = 0
-        for count in state.acked.counting():
-            if count is None:
+        def rank(each: tuple[Node, Durable]) -> tuple[bool, bool]:
+            node, durable = each
+            return node.temporary, self._shard.opened(node, durable.name) is None
+
+        for node, durable in sorted(self.depths.durables(), key=rank):
+            yield from self._durable(node, durable)
+
+    def _durable(self, node: Node, durable: Durable) -> Iterator[DurableFigures | None]:
+        counts = None
+        for step in self.depths.steps(node, durable):
+            counts = step.counts if step is not None else None
+            if step is None:
                 yield None
-            else:
-                settled = count
+        dispatch, state = self._shard.opened(node, durable.name), self.depths.state(durable)
         above = state.acked.at_or_above(state.low)
-        end = self._lags.ends.get(node.store)
         yield DurableFigures(
             node=node.name,
-            durable=dispatch.durable.name,
+            durable=durable.name,
             partition=node.partition,
-            links=len(dispatch.links),
+            links=len(dispatch.links) if dispatch is not None else 0,
             low=state.low,
-            unsettled=max(0, state.position - state.low - settled),
-            waiting=0 if dispatch.caught_up else None if end is None else max(0, end - state.position),
+            counts=counts,
             hole=above[0] - state.low if above is not None else 0,
             ranges=len(state.acked),
         )
 
-    def capacities(self) -> Iterator[CapacityFigures]:
-        """Those of the nodes with a capacity that were published to in this run."""
-        for bounded in [*self._services.counted.values()]:
-            if isinstance(bounded, Bounded) and bounded.occupancy is not None:
-                properties = bounded.node.properties
-                yield CapacityFigures(
-                    node=bounded.node.name,
-                    partition=bounded.node.partition,
-                    events=bounded.occupancy.count,
-                    size_bytes=bounded.occupancy.size_bytes,
-                    events_max=properties.capacity_events or 0,
-                    bytes_max=properties.capacity_bytes or 0,
-                )
+    def nodes(self) -> Iterator[NodeFigures | None]:
+        """Every store of every node, those with a capacity first, temporary ones last. None: a step on the way to the
+        next."""
+        stores = [*self._services.metadata.stores.values()]
+        for node in sorted(stores, key=lambda node: (node.temporary, not _has_capacity(node))):
+            stored = None
+            for stored in self.depths.stored(node):
+                if stored is None:
+                    yield None
+            bounded = self._services.counted.get(node.store)
+            occupancy = bounded.occupancy if isinstance(bounded, CountedStore) else None
+            yield NodeFigures(
+                node=node.name,
+                partition=node.partition,
+                stored=stored,
+                size_bytes=occupancy.size_bytes if occupancy is not None else None,
+                events_max=node.properties.capacity_events or 0,
+                bytes_max=node.properties.capacity_bytes or 0,
+                temporary=node.temporary,
+            )
+
+
+def _has_capacity(node: Node) -> bool:
+    return bool(node.properties.capacity_events or node.properties.capacity_bytes)

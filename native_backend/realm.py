@@ -1,49 +1,57 @@
-"""The realm, as the gateway calls it (docs/realm-interface.md): a thin facade over its parts.
+"""The realm that the gateway calls (`interface.py`, docs/realm-interface.md): a thin facade over its parts.
 
 Called from one thread; nothing blocks but `open` and `close`. What was asked is answered out of `poll`.
-May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Literal
 
-from native_backend.access import SUBSCRIBING, Subject
-from native_backend.admin import create_node, warned
-from native_backend.admittance import Admittance
-from native_backend.answers import Answer, DurablesFound, NodeFound, NodeKind, PostAnswer, Published
+from native_backend.access.authorizer import Authorizer
 from native_backend.clock import Clock
-from native_backend.command_desk import CommandDesk
-from native_backend.commands import Command
-from native_backend.control import Control
-from native_backend.delivery import Delivered
-from native_backend.durables import Durable
-from native_backend.endings import Endings
-from native_backend.feed import Feeds
-from native_backend.figures import Figures
-from native_backend.foreign import Frame, as_stored
-from native_backend.journal import Journal
-from native_backend.lease import Lease, Standby
-from native_backend.letter import Enclose, as_it_is
+from native_backend.dispatch.context import RealmContext, subscribe_answer
+from native_backend.events.batch import Delivered
+from native_backend.events.copy_key import Annotate, as_it_is
+from native_backend.events.event_kind import Frame, as_stored
+from native_backend.events.log_end import LogEnds
+from native_backend.events.selection import ScanBudget
+from native_backend.events.window import StoreWindows
+from native_backend.journal.journal import Journal
+from native_backend.journal.lease import Lease, Standby
+from native_backend.journal.process_liveness import ProcessLiveness, SystemLiveness
+from native_backend.journal.settlement import Settlement
 from native_backend.limits import RealmLimits
-from native_backend.log import Appended, Log, LogError, Records, TopicSpec
-from native_backend.log_end import LogEnds
-from native_backend.metadata import Metadata, read_tail, realm_topic, realm_topics
-from native_backend.nodes import Node, NodeError
-from native_backend.presence import Presence, SystemPresence
-from native_backend.publisher import Publisher
-from native_backend.selection import ScanBudget
-from native_backend.services import Services, subscribe_answer
-from native_backend.settlement import Settlement
-from native_backend.shard import Shard
-from native_backend.strings import Strings
-from native_backend.subscription import Subscribe, Subscription
-from native_backend.subscriptions import NOT_GRANTED, Subscriptions
-from native_backend.temporary_nodes import TemporaryNodes
-from native_backend.topic_watch import TopicWatch
-from native_backend.transaction import Commit, Posting
+from native_backend.log.columns import Strings
+from native_backend.log.port import Log, LogError, Records, TopicSpec
+from native_backend.log.worker import Workers
+from native_backend.metrics import Figures
+from native_backend.nodes.admin import create_node, warned
+from native_backend.nodes.answers import Answer, DurablesFound, NodeFound, Published
+from native_backend.nodes.commands import Command
+from native_backend.nodes.durable import Durable, DurableName
+from native_backend.nodes.grants import SUBSCRIBING, Subject
+from native_backend.nodes.metadata import Metadata, read_tail, realm_topic, realm_topics
+from native_backend.nodes.node import Node, NodeError
+from native_backend.nodes.words import NodeKind, PostAnswer
+from native_backend.operations.command_executor import CommandExecutor
+from native_backend.operations.durable_lifetime import DurableLifetimes
+from native_backend.operations.route import Selecting, no_selectors
+from native_backend.publish.attestation import Attestation
+from native_backend.publish.commit import Commit, Posting
+from native_backend.publish.diagnosis import Diagnosis
+from native_backend.publish.event_sizes import EventSizes
+from native_backend.publish.publisher import Publisher
+from native_backend.publish.topic_watch import TopicWatch
+from native_backend.shard.shard import Shard
+from native_backend.shard.truncation import Truncations
+from native_backend.state.mistakes import Mistakes
+from native_backend.subscriptions.registry import NOT_GRANTED, Subscriptions
+from native_backend.subscriptions.subscription import Subscribe, Subscription
+from native_backend.temporary.nodes import TemporaryNodes
+from native_backend.turn import Turn
 
 __all__ = ["Delivered", "Node", "Posting", "Realm", "Settlement", "Subscribe", "Subscription"]
 _LOG = logging.getLogger(__name__)
@@ -60,59 +68,68 @@ class Realm:
         prefix: str,
         run: str,
         clock: Clock,
-        control: Control,
+        workers: Workers,
         limits: RealmLimits | None = None,
-        enclose: Enclose = as_it_is,
+        annotate: Annotate = as_it_is,
         frame: Frame = as_stored,
         *,
-        lease_control: Control | None = None,
-        presence: Presence | None = None,
+        selecting: Selecting = no_selectors,
+        liveness: ProcessLiveness | None = None,
     ) -> None:
-        """`enclose` makes of an event what a dead-letter node keeps, `frame` of one that is no message what consumers
-        are given. `lease_control`: where the lease looks, `control` unless it must not wait behind other jobs."""
+        """`annotate` makes of an event what a dead-letter node keeps, `frame` of one that is no message what consumers
+        get; `selecting` compiles the selectors of commands."""
         limits = limits or RealmLimits()
-        self.run = run
-        self.kind = log.kind
+        self.run, self.kind = run, log.kind
         self.poll_interval_s = log.poll_interval_s
         self.descriptor = log.descriptor
         self._answers: list[Answer] = []
-        journal = Journal(log, prefix, run, clock, control, limits, self._answer)
-        feeds = Feeds(log, clock, limits, frame)
+        self._workers, worker = workers, workers.control
+        journal = Journal(log, prefix, run, clock, worker, limits, self._answer)
+        windows = StoreWindows(log, clock, limits, frame)
         self._metadata = metadata = Metadata()
-        self._lease_control = lease_control or control
-        presence = presence or SystemPresence()
-        lease = self._lease = Lease(log, prefix, run, clock, self._lease_control, limits, presence)
+        lease = self._lease = Lease(log, prefix, run, clock, workers.lease, limits, liveness or SystemLiveness())
         journal.confirm = lease.confirm
-        self._services = Services(
+        mistakes = self.mistakes = Mistakes(clock)
+        self._services = RealmContext(
             log,
             prefix,
             run,
             clock,
-            control,
+            worker,
+            workers.projections,
             limits,
-            feeds,
+            windows,
             journal,
             self._answer,
             metadata,
-            enclose,
+            annotate,
             lease,
-            ScanBudget(feeds, limits.selection_scan),
-            LogEnds(log, control, limits),
+            ScanBudget(windows, limits.selection_scan),
+            LogEnds(log, worker, limits),
+            mistakes.alarms,
+            mistakes.troubles,
+            mistakes,
         )
-        self._log, self._clock, self._control, self._journal, self._feeds = log, clock, control, journal, feeds
-        self.access = Admittance(self._metadata, self._services)
-        self._metadata.on_changed.append(feeds.change)
+        self._log, self._clock, self._worker, self._journal = log, clock, worker, journal
+        self.access = Authorizer(self._metadata, self._services)
+        self._metadata.on_changed.append(windows.change)
         self._shard = Shard(self._services, self._metadata)
         self._watch = TopicWatch(self._services, metadata, self._lose)
-        self.standings = self._shard.standings  # how far every durable is, in numbers
-        self._publisher = Publisher(self._services, self._metadata, self._shard)
+        self._truncations = Truncations(self._services, metadata, self._shard)
+        self._publisher = Publisher(self._services, self._metadata, self._shard, self._truncations)
+        self._diagnosis = Diagnosis(self._services, self._publisher.evidence)
+        self._attestation = Attestation(self._services, self._publisher.evidence)
+        self.event_sizes = EventSizes(self._services)
         self.figures = Figures(self._services, self._shard, self._publisher)
-        self._desk = CommandDesk(self._services, metadata, self._shard, self._publisher.capacities, self._follow)
-        self._endings = Endings(self._services, metadata, self._shard, self._desk.works_on)
+        parts = self._services, metadata, self._shard, self._publisher.capacities
+        self._desk = CommandExecutor(*parts, self._follow, selecting)
+        self._endings = DurableLifetimes(self._services, metadata, self._shard, self._desk.works_on)
         self._subscriptions = Subscriptions(self._services, metadata, self._shard, self.access, self._endings)
         self.temporary = TemporaryNodes(self._services, metadata, self._shard, self._follow)
-        self._following = False
-        self._closing = False
+        self.on_deleted: list[Callable[[Node], None]] = []  # in a turn, once its subscriptions are lost
+        self._following = self._closing = self._closed = False
+        due = self._due_parts()
+        self._turn = Turn(self._services, workers, self._publisher, self._diagnosis, self._attestation, due)
         self._abandoned = False  # closed with settlements of unknown result
         self._follow_s = 0.0
 
@@ -122,7 +139,7 @@ class Realm:
         While another process owns the realm: waits, and tells `standby` so, or without one raises `fenced`."""
         prefix, deadline_s = self._services.prefix, self._services.limits.control_deadline_s
         specs = [TopicSpec(name, compacted=compacted) for name, compacted in realm_topics(prefix).items()]
-        self._log.create_topics(specs, deadline_s)
+        self._log.control.create_topics(specs, deadline_s)
         self._lease.acquire(standby)
         try:
             with self._lease.keep():
@@ -130,6 +147,7 @@ class Realm:
                 self.temporary.sweep()
                 self._watch.open()
                 self._shard.claim()
+                self._truncations.begin()
                 self._desk.begin()
                 self._endings.begin()
                 self.temporary.begin()
@@ -172,13 +190,13 @@ class Realm:
 
         def done(node: Node | NodeError | LogError) -> None:
             if isinstance(node, NodeError):
-                self._answer(NodeFound(owner, None, "unexpected", str(node)))
+                self._answer(NodeFound(owner, None, "unexpected", "node-not-made", str(node)))
             elif isinstance(node, LogError):
                 self._answer(NodeFound(owner, None, subscribe_answer(node.failure), node.failure.code))
             else:
                 self.find_node(name, owner)
 
-        self._control.submit(job, done)
+        self._worker.submit(job, done)
 
     def on_changed(self, listener: Callable[[Node | None], None]) -> None:
         """Told out of `poll` of every node whose properties changed; None: the realm's own grants did."""
@@ -231,19 +249,17 @@ class Realm:
         """Those that are known now."""
         return [*self._metadata.durables.values()]
 
-    def find_durables(self, name: str, subject: Subject, owner: object) -> None:
+    def find_durables(self, name: DurableName, subject: Subject, owner: object) -> None:
         """Answered by `DurablesFound`, metadata read to its end first: those of that name, if they may be ended."""
+        may_end = partial(self.access.allows, subject, SUBSCRIBING["durable"])
 
         def followed(error: LogError | None) -> None:
             if error is None:
-                self._answer(self._endings.found(name, owner, lambda node: self._may_end(subject, node)))
+                self._answer(self._endings.found(name, owner, may_end))
             else:
                 self._answer(DurablesFound(owner, [], subscribe_answer(error.failure), error.failure.code))
 
         self._follow(followed)
-
-    def _may_end(self, subject: Subject, node: Node) -> bool:
-        return self.access.allows(subject, SUBSCRIBING["durable"], node)
 
     def unsubscribe(self, durable: Durable, owner: object) -> None:
         """Answered by `Commanded`: the durable is deleted, unless it has links."""
@@ -252,15 +268,18 @@ class Realm:
     # -- turns
 
     def poll(self) -> list[Answer]:
-        """What was answered since the last call, in order; also moves feeds, group commit and timers on."""
-        self._advance()
+        """What was answered since the last call, in order; also moves feeds, group commit and timers on. A closed realm
+        does nothing more: the loop may have been woken before."""
+        if not self._closed:
+            self._advance()
         answers, self._answers[:] = self._answers[:], []
         return answers
 
     def on_ready(self, wake: Callable[[], None]) -> None:
         """`wake` may be called from any thread when `poll` has something to do."""
         self._log.on_ready(wake)
-        self._control.on_ready(wake)
+        for worker in self._workers.each():
+            worker.on_ready(wake)
 
     @property
     def busy(self) -> bool:
@@ -271,14 +290,14 @@ class Realm:
             or publisher.pending
             or publisher.evidence.pending
             or self._journal.busy
-            or self._control.pending
+            or self._workers.pending
             or self._desk.busy
             or self._answers
         )
 
     def close(self, deadline_s: float) -> None:
         """After the last settle: waits for journal and evidence, snapshots, projects, closes the log. Blocks."""
-        self.on_ready(_nobody)  # whoever was woken is closing, too
+        self.on_ready(lambda: None)  # what was woken is closing, too
         self._closing = True
         self._shard.stop_trimming()
         until_s = self._clock.monotonic_s() + deadline_s
@@ -286,102 +305,80 @@ class Realm:
         self.temporary.close()
         self._advance()
         while self._unfinished and self._clock.monotonic_s() < until_s:
-            self._control.pause(_PAUSE_S)
+            self._worker.pause(_PAUSE_S)
             self._advance()
         self._publisher.evidence.close()
         if self._journal.busy:
             _LOG.error("closing with settlements of unknown result")
             self._abandoned = not self._journal.fenced
             self._journal.give_up("closing", "indeterminate")
-        self._control.close(max(0.0, until_s - self._clock.monotonic_s()))
-        self._lease_control.close(max(0.0, until_s - self._clock.monotonic_s()))
+        for worker in self._workers.each():
+            worker.close(max(0.0, until_s - self._clock.monotonic_s()))
         self._shard.close(until_s)
         self._lease.release()
         self._log.close(max(0.5, until_s - self._clock.monotonic_s()))
+        self._closed = True
 
     @property
     def _unfinished(self) -> bool:
         publisher = self._publisher
-        return bool(self._journal.busy or publisher.pending or publisher.evidence.pending or self._control.pending)
+        evidence = publisher.evidence.pending or self._attestation.owing
+        return bool(self._journal.busy or publisher.pending or evidence or self._worker.pending)
 
     def _advance(self) -> None:
-        self._feeds.turn += 1
-        self._control.completed()
-        self._lease_control.completed()
-        self._lease.advance()
-        if self._lease.lost and not self._journal.fenced:
-            self._journal.give_up("fenced", "fenced")
-        for completion in self._log.poll():
-            if isinstance(completion, Appended):
-                self._publisher.completed(completion)
-            else:
-                self._journal.completed(completion)
-        self._journal.advance()
-        if not self._closing:
-            self._begin_what_is_due()
-        self._publisher.advance()
-        self._wake_links()
+        self._turn.take(closing=self._closing)
 
-    def _begin_what_is_due(self) -> None:
-        """Not while closing, which waits for everything that was begun."""
-        self._shard.advance()
-        self._desk.advance()
-        self._endings.advance()
-        self.access.advance()
-        self._watch.advance()
-        self.temporary.advance()
+    def _due_parts(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        yield "shard", self._shard.advance
+        yield "commands", self._desk.advance
+        yield "ends of durables", self._endings.advance
+        yield "access", self.access.advance
+        yield "topic watch", self._watch.advance
+        yield "diagnosis", self._diagnosis.advance
+        yield "truncations", self._truncations.advance
+        yield "temporary nodes", self.temporary.advance
+        yield "metadata", self._follow_when_due
+
+    def _follow_when_due(self) -> None:
         if not self._following and self._clock.monotonic_s() >= self._follow_s:
             self._following = True
             self._follow(lambda _: None)
 
-    def _wake_links(self) -> None:
-        """Those that parked, where there may be something for them now."""
-        lobby = self._services.lobby
-        self._feeds.look()
-        if lobby.has_dates:
-            lobby.stir_due(self._clock.epoch_us() // 1000)
-        if lobby.restless:
-            lobby.serve()
-
     def _answer(self, answer: Answer) -> None:
-        if answer.owner is not None:  # somebody asked
+        if answer.owner is not None:  # a caller asked
             self._answers.append(answer)
 
     # -- metadata
 
     def _follow(self, then: Callable[[LogError | None], None]) -> None:
-        """Read metadata to its end, lose what is no more, then go on."""
+        """Read metadata to its end, drop what was deleted, then go on."""
         log, topic, metadata = self._log, realm_topic(self._services.prefix), self._metadata
 
         def done(parts: list[Records] | LogError) -> None:
             self._following = False
             self._follow_s = self._clock.monotonic_s() + self._services.limits.metadata_interval_s
             try:
-                gone = metadata.fold(_certain(parts))
+                if isinstance(parts, LogError):
+                    raise parts
+                gone = metadata.fold(parts)
             except LogError as error:
-                _LOG.warning("cannot follow realm metadata: %s", error)
+                self._services.troubles.begin("metadata-unread", str(error))
                 then(error)
                 return
+            self._services.troubles.end("metadata-unread")
             for node in gone:
                 self._lose(node)
+                for tell in self.on_deleted:
+                    tell(node)
             then(None)
 
-        self._control.submit(lambda: read_tail(log, topic, metadata.position), done)
+        self._worker.submit(lambda: read_tail(log, topic, metadata.position), done)
 
     def _lose(self, node: Node) -> None:
         node = node.part(0)
         self._shard.lose(node, "not-found", "deleted")
         self._publisher.forget(node)
+        self.event_sizes.forget(node)
         for part in node.parts:
             self._services.ends.forget(part.store)
         self._subscriptions.lose_plain(node.store)
-
-
-def _certain(parts: list[Records] | LogError) -> list[Records]:
-    if isinstance(parts, LogError):
-        raise parts
-    return parts
-
-
-def _nobody() -> None:
-    """Who listens when the realm is closing."""

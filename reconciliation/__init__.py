@@ -1,4 +1,1 @@
-"""Does the realm hold what the peers were told? Spark decides again from the records.
-
-May import: pyspark, pyarrow, `native_backend`, `mappings`; kafka-python in `offsets` only.
-"""
+"""Does the realm hold what the peers were answered? Spark decides again from the records."""

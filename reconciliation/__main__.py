@@ -1,16 +1,43 @@
-"""`python -m reconciliation`: what `realmgate reconcile` starts as a process of its own.
+"""`python -m reconciliation`: what `realmgate reconcile` starts as a process of its own."""
 
-May import: `reconciliation`.
-"""
-
+import re
 import sys
 import traceback
+from importlib.metadata import requires
 
-from reconciliation.commands import COULD_NOT_RUN, main
+COULD_NOT_RUN = 2
+_PACKAGES = {"pyspark": "pyspark", "py4j": "pyspark", "pyarrow": "pyarrow", "kafka": "kafka-python", "orjson": "orjson"}
+"""Top module -> the package that brings it."""
+_EXTRA = re.compile(r"""extra == ["']reconcile["']""")
+"""Of what `pip install realmgate[reconcile]` installs besides."""
+
+
+def lacking(error: ModuleNotFoundError) -> str:
+    """What to install, in a line: one package, or all of the extra; empty when what is missing is no other package's
+    module."""
+    package = _PACKAGES.get((error.name or "").partition(".")[0])
+    if package is None:
+        return ""
+    extra = [requirement for requirement in requires("realmgate") or () if _EXTRA.search(requirement)]
+    if not any(_is_of(package, each) for each in extra):
+        extra = [each for each in requires("realmgate") or () if _is_of(package, each)] or [package]
+    exact = " ".join(f"'{each.partition(';')[0].strip()}'" for each in extra)
+    return f"reconcile: the Python package {package} is not installed: {sys.executable} -m pip install {exact}"
+
+
+def _is_of(package: str, requirement: str) -> bool:
+    return re.match(rf"{re.escape(package)}\b(?!-)", requirement) is not None
+
 
 try:
+    from reconciliation.cli.main import main
+
     code = main(sys.argv[1:])
-except Exception:  # ours to mend: shown in full, but never with the exit code that means "anomalies found"
-    traceback.print_exc()
+except Exception as error:  # ours to mend: shown in full, but never with the exit code that means "anomalies found"
+    remedy = lacking(error) if isinstance(error, ModuleNotFoundError) else ""
+    if remedy:
+        sys.stderr.write(f"{remedy}\n")
+    else:
+        traceback.print_exc()
     code = COULD_NOT_RUN
 sys.exit(code)

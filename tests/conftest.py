@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import tiers
-from tests.broker import start_broker
-from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, start_gateway
-
-StartGateway = Callable[..., GatewayProcess]
+from tests.kit.processes.broker import start_broker
+from tests.kit.processes.gateway import GatewayProcess, StartGateway, embedded_realm, kafka_realm, start_gateway
 
 # Hundreds of processes are started: each would compile all modules, a second of processor time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -47,8 +45,14 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def gateway(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StartGateway]:
-    """`gateway("embedded")`, `gateway("kafka", limits={...})`: a real gateway process on a realm of its own, ready.
+def partitions() -> int:
+    """Stores of every node that a realm's tests make, unless they are parametrised by it (`SPREAD`)."""
+    return 1
+
+
+@pytest.fixture
+def new_gateway(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StartGateway]:
+    """`new_gateway("embedded")`, `new_gateway("kafka", limits={...})`: a real gateway process on its own realm, ready.
     It is stopped at the end of the test, and must end in order: exit code 0."""
     started: list[GatewayProcess] = []
 

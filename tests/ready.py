@@ -23,7 +23,7 @@ TRIES = 2
 _CLIENT = (sys.executable, "-m", "tests.interop.clients")
 _SPARK = """
 import pathlib, tempfile
-from reconciliation import spark
+from reconciliation.model import spark
 with tempfile.TemporaryDirectory() as scratch:
     spark.start(pathlib.Path(scratch, "scratch"), kafka=True, offsets=0, cores=1).stop()
 """
@@ -40,7 +40,7 @@ LONG: dict[str, Sequence[str]] = {
     "rhea": GATE["rhea"],
     "go-amqp": (*_CLIENT, "go"),
     "Spring JMS": (*_CLIENT, "spring"),
-    "Artemis": (str(ROOT / "bench" / "artemis" / "libs.sh"),),
+    "Artemis": (str(ROOT / "tests" / "kit" / "artemis" / "libs.sh"),),
     "Spark's connector": GATE["Spark's connector"],
     "fe2o3-amqp": (*_CLIENT, "rust"),
 }

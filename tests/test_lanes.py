@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 import threading
 from collections.abc import Sequence
@@ -11,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests import lanes
+from tests.kit.processes.toolchains import NEEDS_GO, NEEDS_RABBITMQ, NEEDS_RUST
 from tests.lanes import PYTEST, Look, run
 from tests.verdict import SECOND_LOOKS_MAX, UNSTEADY_MAX, Room, Verdict, note_unsteady
 
+ROOT = Path(__file__).parent.parent
 PASSES = "def test_good(): ...\n"
 FAILS = "def test_bad(): assert 1 == 2, 'one is not two'\n"
 FAILS_FIRST = """
@@ -172,3 +176,12 @@ def test_progress_is_told_while_it_runs(
     ran(look, bad=FAILS + "def test_slow():\n    import time\n    time.sleep(3)\n")
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("-- ")]
     assert any("0 of 1 rooms done, 1 tests, 1 failed: bad/test_bad.py::test_bad; running: " in line for line in lines)
+
+
+def test_each_reason_to_leave_a_test_out_says_what_to_install() -> None:
+    """Every condition on what a machine has is one of these: another one needs a reason of its own here."""
+    command = ["git", "grep", "-hE", r"skipif\(|pytest\.skip\(", "--", "tests/*/*.py"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(found) == 3, found
+    reasons = [mark.kwargs["reason"] for mark in (NEEDS_GO.mark, NEEDS_RUST.mark, NEEDS_RABBITMQ.mark)]
+    assert all(re.search(r"https://|apt-get install ", reason) for reason in reasons), reasons

@@ -64,7 +64,7 @@ def test_most_of_the_suite_is_in_the_gate(collected: dict[str, int]) -> None:
         room = name.split("/")[1]
         total[room] += 1
         long[room] += marks
-    costly = {"interop", "fuzz"}
+    costly = {"deploy", "fuzz", "interop", "shake"}
     assert not [room for room in total if 2 * long[room] > total[room] and room not in costly]
 
 

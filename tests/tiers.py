@@ -14,41 +14,56 @@ import pytest
 
 LONG: dict[str, str] = {
     # -- contract: every sentence of the log port, and the main contracts of the realm, stay on a real broker
-    r"contract/test_realm_(?!recovery|units)\w+\.py::.*[\[-]kafka": "the same on SQLite and both simulated logs",
+    r"contract/(access|dispatch|journal|nodes|subscriptions)/.*[\[-]kafka": "the same on SQLite and simulated logs",
+    r"contract/shard/test_projection_waits\.py::.*[\[-]kafka": "the same on SQLite and simulated logs",
+    r"contract/(test_realm\.py|publish/|recovery/).*(kafka.*on-[13]|on-[13].*kafka)": "on two partitions",
+    r"contract/recovery/test_truncated\.py::test_kafka_loses": "the same on the other logs; native_backend/log/kafka",
     # -- deploy
-    r"deploy/test_demo\.py": "tests/reconciliation/test_clean.py: served, killed and reconciled",
-    r"deploy/test_secured_kafka\.py": "tests/native_backend/logs/test_kafka_entry.py",
+    r"deploy/test_(demo|readme|readme_kafka)\.py": "tests/reconciliation/jobs/test_clean.py",
+    r"deploy/test_(compose|image|systemd|wheels)\.py": "test_setup.py",
+    r"deploy/test_secured_kafka\.py": "tests/native_backend/log/kafka/test_login_errors.py",
     r"deploy/test_kafka\.py::test_a_jvm_without_shenandoah": "test_the_node_does_not_stop_to_collect",
     # -- fuzz
     r"fuzz/test_examples\.py": "the same tests, with the same examples each time",
+    r"fuzz/test_sanitized\.py": "test_fuzz.py: the same cases, without a sanitizer",
     # -- gateway
-    r"gateway/test_admin\.py::test_what_happened_.*\[kafka": "the same on the embedded realm",
-    r"gateway/test_bad_worlds\.py::test_a_wrong_bootstrap": "test_a_gateway_waits_for_a_kafka_that_is_not_there_yet",
-    r"gateway/test_standby\.py::test_two_gateways_.*\[kafka": "the same on the embedded realm",
+    r"gateway/(admin|cli|links|evidence)/.*[\[-]kafka": "the same on the embedded realm",
+    r"gateway/admin/test_alerts\.py::test_(kafka_stopped|errors_of_a_kafka)": "the other alerts; test_problems.py",
+    r"gateway/admin/test_turn_fails\.py::test_a_step_that_fails.*\[(?!journal)": "the step `journal`",
+    r"gateway/test_broken_node\.py::.*[\[-]kafka": "the same on the embedded realm",
+    r"gateway/cli/test_resend\.py::test_a_killed_gateway_.*on-[12]": "on three partitions",
+    r"gateway/cli/test_message_numbers\.py::.*\[embedded-1": "on three partitions",
+    r"gateway/serve/test_bad_worlds\.py::test_a_wrong_bootstrap": "the other tests of the file",
+    r"gateway/serve/test_standby\.py::test_two_gateways_.*\[kafka": "the same on the embedded realm",
     # -- interop: two foreign clients against each other, transactions, a durable over a restart, Kafka's own client
-    r"interop/test_(c_proton|cli_proton|delivering|fe2o3|go_amqp)\.py": "test_qpid_jms.py and test_rhea.py",
-    r"interop/test_(jms_contexts|jms_subscriptions|selecting|transports)\.py": "test_qpid_jms.py; tests/wire",
-    r"interop/test_(migration|rabbitmq_shovel|spring_jms)\.py": "test_qpid_jms.py",
-    r"interop/test_(asking|proton_container)\.py::.*kafka": "the same on the embedded realm",
-    r"interop/test_asking\.py": "test_rhea.py asks and is answered",
-    r"interop/test_qpid_jms\.py::test_(a_transacted|a_durable|priorities).*kafka": "the same on the embedded realm",
-    r"interop/test_qpid_jms\.py::test_priorities": "tests/wire/test_partitions.py",
+    r"interop/test_(c_proton|cli_proton|fe2o3|go_amqp|first_message|sessions)\.py": "test_qpid_jms.py and test_rhea.py",
+    r"interop/test_(transports|rabbitmq_shovel)\.py": "test_qpid_jms.py; tests/wire",
+    r"interop/spring/": "test_qpid_jms.py",
+    r"interop/jms/test_(contexts|delivery|redelivery|request_reply|selectors|subscriptions)\.py": "test_qpid_jms.py",
+    r"interop/test_proton_container\.py::.*kafka": "the same on the embedded realm",
+    r"interop/jms/test_qpid_jms\.py::test_(a_transacted|a_durable|priorities).*kafka": "the same on the embedded realm",
     r"interop/test_rhea\.py::.*kafka": "the same on the embedded realm",
     # -- mappings
-    r"mappings/test_mutations\.py::\w+\[(?!gate-)": "every fourth rule",
+    r"mappings/compiler/test_mutations\.py::\w+\[(?!gate-)": "every fourth rule",
     # -- native_backend
-    r"native_backend/test_delays\.py::test_a_million": "the other tests of the file",
+    r"native_backend/\w+/test_\w+\.py::test_a_million_delayed": "the other tests of the file",
     # -- reconciliation: every class of anomaly is planted in the gate, one Spark on each realm
-    r"reconciliation/test_(complete|partitions|shared|selected|transactions)\.py": "test_planted.py, test_kafka.py",
-    r"reconciliation/test_(trimmed|commanded|given_up|node_classes)\.py": "test_planted.py, test_kafka.py",
+    r"reconciliation/jobs/test_(complete|partitions|shared|selected|transactions)\.py": "test_planted.py",
+    r"reconciliation/jobs/test_(commanded|given_up|copies|decisions|order|stores)\.py": "test_planted.py",
+    r"reconciliation/read/test_(cut_evidence|incomplete)\.py::(?!test_no_outcome).*\[kafka": "test_no_outcome_record",
+    r"reconciliation/read/test_(trimmed|node_classes|adopted|open_transactions|vanished)\.py": "test_kafka.py",
     # -- shake
     r"shake/test_shake\.py::test_shaken": "the tests themselves, unshaken",
     # -- torture
-    r"torture/test_torture\.py::test_(embedded|kafka)": "its checkers, and tests/wire/test_ends.py: kill -9",
+    r"torture/test_torture\.py::test_(embedded|kafka)": "its checkers, and tests/wire/connections/test_ends.py",
     # -- wire
-    r"wire/test_scale\.py": "tests/wire/test_pressure.py, test_floods.py",
-    r"wire/test_floods\.py::test_who_does_not_read_answers": "the other floods; test_pressure.py",
-    r"wire/test_ends\.py::test_D_1_.*\[kafka": "the same on the embedded realm",
+    r"wire/connections/test_scale\.py": "tests/wire/deliveries/test_pressure.py, amqp/test_floods.py",
+    r"wire/connections/test_deleted_nodes\.py::.*[\[-]kafka": "the same on the embedded realm",
+    r"wire/deliveries/test_(consumer_errors|plain)\.py::.*[\[-]kafka": "the same on the embedded realm",
+    r"wire/deliveries/test_message_sizes\.py::test_on_kafka_.*\[[13]": "on two partitions",
+    r"wire/um/test_rows_real\.py::.*\[Kafka (?!um-9\.12)": "the embedded realm; profile um-9.12 on Kafka",
+    r"wire/amqp/test_floods\.py::test_who_does_not_read_answers": "the other floods; test_pressure.py",
+    r"wire/connections/test_ends\.py::test_D_1_.*\[kafka": "the same on the embedded realm",
 }
 
 

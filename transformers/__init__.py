@@ -2,19 +2,19 @@
 
 `transformer(name)` gives a transformer of columns, `event_transformer(name)` one that makes events with headers;
 `redelivered_header` is what changes on the way back.
-Units: milliseconds, octets. Source: semantics 3.4. May import: the standard library, `mappings`.
+Units: milliseconds, octets. Source: semantics 3.4.
 """
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from transformers.annotations import annotated
-from transformers.basic import Basic
-from transformers.events import EventTransformer, NativeEvent
-from transformers.expiry import without_expiry
-from transformers.header import redelivered_header
-from transformers.installed import TransformerError, event_transformer, user_names
-from transformers.none import Opaque
+from transformers.events.basic import Basic
+from transformers.events.installed import TransformerError, event_transformer, user_names
+from transformers.events.native_event import EventTransformer, NativeEvent
+from transformers.events.none import Opaque
+from transformers.message.annotations import annotated, annotations_of
+from transformers.message.expiry import without_expiry
+from transformers.message.header import redelivered_header
 
 
 class Transformer(Protocol):
@@ -52,6 +52,7 @@ __all__ = [
     "Transformer",
     "TransformerError",
     "annotated",
+    "annotations_of",
     "event_transformer",
     "redelivered_header",
     "transformer",

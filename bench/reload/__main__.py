@@ -1,9 +1,9 @@
 """Tables reloaded over and over while messages flow through a real gateway: `python -m bench.reload [--count N]`.
 
-A good set of tables, another good one, and bad ones, in turn; one publisher sends and takes what it is told, idle links
+A good set of tables, another good one, and bad ones, in turn; one publisher sends and reads its outcomes, idle links
 stand beside it, and both admin pages are asked for all the time. First as many seconds without a reload as it takes to
 compare. Afterwards the evidence is held against the tables that each record names. Prints what was seen, and ends with
-1 when something was lost. May import: `bench`, `gateway`, `native_backend`, `tests`.
+1 when something was lost.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from pathlib import Path
 
 import yaml
 
-from gateway.open_log import open_log
-from gateway.settings import load_settings
+from gateway.config.settings import load_settings
+from gateway.serve.open_log import open_log
 from mappings import load_tables
-from native_backend.log import Log
-from native_backend.metadata import read_tail
-from tests.broker import start_broker
-from tests.gateway.reloading import ACCEPTED, BAD, RELEASED, Folder, Publisher, check_evidence
-from tests.gateway.watching import Watch
-from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, make_gateway
-from tests.wire.peer import Peer
+from native_backend.log.port import Log
+from native_backend.nodes.metadata import read_tail
+from tests.kit.processes.admin_pages import Watch
+from tests.kit.processes.broker import start_broker
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.reloading import ACCEPTED, BAD, MODIFIED, Folder, Publisher, check_evidence
 
 DIRECTORY = Path(__file__).parents[2] / ".cache" / "bench" / "reload"
 QUIET_S = 10.0
@@ -88,7 +88,7 @@ def reload_all(process: Probed, folder: Folder, watch: Watch, count: int) -> tup
             seen = shown["done"] + shown["refused"]
             if seen >= count:
                 return shown["done"], shown["refused"]
-            folder.write((RELEASED, BAD, ACCEPTED, BAD)[asked % 4])
+            folder.write((MODIFIED, BAD, ACCEPTED, BAD)[asked % 4])
             os.kill(process.pid, signal.SIGHUP)
             asked += 1
             told_s = time.monotonic()
@@ -134,7 +134,7 @@ def run(process: Probed, folder: Folder, count: int, links: int) -> None:
         records = check_evidence(evidence(log, settings.realm.prefix), publisher, first)
     finally:
         log.close()
-    print(f"{done + refused} reloads in {seconds:.0f} s, {links} idle links: {done} in force, {refused} refused")
+    print(f"{done + refused} reloads in {seconds:.0f} s, {links} idle links: {done} active, {refused} refused")
     outcomes = ", ".join(f"{number} {outcome}" for outcome, number in sorted(publisher.told.items()))
     print(f"{meanwhile} messages meanwhile; of {publisher.sent} in all each told once ({outcomes}), 0 lost")
     print(f"{sum(records.values())} outcome records of {len(records)} table sets, each as its tables say")

@@ -3,7 +3,6 @@
 Every millisecond the loop is asked how late it is, and how much processor time its thread has used since it was asked
 last; each step of a reload and each part of an admin page is timed, too. On SIGUSR1 what was seen since the last one is
 appended to FILE as a line of JSON. The gateway's own code knows nothing of it.
-May import: `gateway`, the standard library.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gateway.admin import station
-from gateway.cli import main
-from gateway.gateway import Gateway
-from gateway.server import Server
+from gateway.admin import pages as station
+from gateway.cli.main import main
+from gateway.server.server import Server
+from gateway.session.gateway import Gateway
 from mappings import TableSet
 
 INTERVAL_S = 0.001

@@ -2,7 +2,7 @@
 
 Writes `bench/results/DATE-COMMIT-scale.json`, prints it. Cases: ranges, hole, delayed, settling, idle, recovery,
 replay, laggards, searching; and over sockets, to a gateway process: connections, links, fairness, unread, churn,
-temporary. May import: `bench`, `native_backend`, `tests`.
+temporary.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from bench.report import commit
 from bench.scale.connections import churn, connections
 from bench.scale.delayed import delayed
 from bench.scale.fairness import fairness
-from bench.scale.ground import ground
 from bench.scale.hole import hole, ranges
 from bench.scale.idle import idle
 from bench.scale.laggards import laggards
@@ -32,7 +31,8 @@ from bench.scale.searching import searching
 from bench.scale.settling import settling
 from bench.scale.temporary import temporary
 from bench.scale.unread import unread
-from tests.native_backend.logs.worlds import World
+from bench.scale.worlds import empty_world
+from tests.kit.realm.worlds import World
 
 Case = Callable[[World, int], dict[str, Any]]  # `part`: 1, or how many times smaller
 CASES: dict[str, Case] = {
@@ -61,7 +61,7 @@ def main() -> int:
     arguments = parser.parse_args()
     part, started = (10 if arguments.small else 1), time.strftime("%Y-%m-%dT%H%M")
     gc.freeze()
-    gc.set_threshold(100_000, 20, 100)  # as `realmgate serve` does
+    gc.set_threshold(100_000, 20, 100)  # as `realmgate wake_some` does
     machine = Machine([])
     found: dict[str, Any] = {"started": started, "commit": commit(), "cores": os.cpu_count(), "part": part}
     for name in arguments.cases or ["ranges", *CASES]:
@@ -72,7 +72,7 @@ def main() -> int:
             say(f"{name}: {found[name]}")
             continue
         for realm in arguments.realm or ["embedded", "kafka"]:
-            with ground(realm) as (world, machine.pids):
+            with empty_world(realm) as (world, machine.pids):
                 machine.settle()
                 found[f"{name} {realm}"] = machine.measured(CASES[name], world, part)
             say(f"{name} {realm}: {found[f'{name} {realm}']}")

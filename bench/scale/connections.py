@@ -1,7 +1,7 @@
 """Connections over sockets: many that are idle, and very many that come and go.
 
 `idle`: each publishes to a queue and consumes from it, and both sides send heartbeats. `churn`: each brings a link and
-a message, and leaves by CLOSE or by RST. May import: `bench`, `tests`.
+a message, and leaves by CLOSE or by RST.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from bench.scale.ground import percentile
 from bench.scale.served import BODY, SETTLE_S, cpu_part, resident_mb, round_trips, served
-from tests.crowd import DISPOSITION, HEARTBEAT, TRANSFER, Crowd, Member, descriptors, until
-from tests.gateway_process import GatewayProcess
-from tests.native_backend.logs.worlds import World
-from tests.wire import frames
+from bench.scale.worlds import percentile
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.realm.worlds import World
+from tests.kit.wire import frames
+from tests.kit.wire.clients import DISPOSITION, HEARTBEAT, TRANSFER, Clients, Member, descriptors, until
 
 QUEUES = 20
 WATCHED_S = 30.0
@@ -35,23 +35,23 @@ def links_of(number: int) -> list[bytes]:
 
 
 def connections(world: World, count: int) -> dict[str, Any]:
-    with served(world, connections=count + 100, links=2 * count + 100) as gateway, Crowd(gateway.port) as crowd:
-        crowd.enter(QUEUES, links_of, answers=2)
+    with served(world, connections=count + 100, links=2 * count + 100) as gateway, Clients(gateway.port) as clients:
+        clients.enter(QUEUES, links_of, answers=2)
         time.sleep(SETTLE_S)
         files, before_mb = descriptors(gateway.pid), resident_mb(gateway)
         alone = cpu_part(gateway, WATCHED_S / 4)
         began = time.monotonic()
-        crowd.enter(count - QUEUES, links_of, answers=2, idle_ms=IDLE_MS)
+        clients.enter(count - QUEUES, links_of, answers=2, idle_ms=IDLE_MS)
         opening_s = time.monotonic() - began
-        beating = Beating(crowd)
+        beating = Beating(clients)
         for _ in range(round(HEARTBEAT_S)):  # the first have been silent for a while
             beating()
         time.sleep(SETTLE_S)
         together_mb = resident_mb(gateway)
         idle = cpu_part(gateway, WATCHED_S, beating)
-        lone = crowd.enter(1, lambda _: alone_on("lone"), answers=2, idle_ms=IDLE_MS)
+        lone = clients.enter(1, lambda _: alone_on("lone"), answers=2, idle_ms=IDLE_MS)
         trips = round_trips(lone[0], lone, ROUNDS)
-        crowd.leave()
+        clients.leave()
         until(lambda: descriptors(gateway.pid) <= files - QUEUES, "the descriptors of those who left")
         time.sleep(SETTLE_S)
         return {
@@ -69,7 +69,7 @@ def connections(world: World, count: int) -> dict[str, Any]:
 
 
 def alone_on(name: str) -> list[bytes]:
-    """Publishes to and consumes from a channel that nobody else has."""
+    """Publishes to and consumes from a channel of its own."""
     source, target = frames.source(name, capability="topic"), frames.target(name, capability="topic")
     return [frames.attach_sender(target, 0), frames.attach_receiver(source, 1, mode=1), frames.flow(1, 10_000)]
 
@@ -77,25 +77,25 @@ def alone_on(name: str) -> list[bytes]:
 class Beating:
     """Every member sends a heartbeat now and then; called once a second, a part of them each time."""
 
-    def __init__(self, crowd: Crowd) -> None:
-        self._crowd = crowd
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
         self._at = 0
 
     def __call__(self) -> None:
-        members = self._crowd.members
+        members = self._clients.members
         for _ in range(round(len(members) / HEARTBEAT_S)):
             members[self._at % len(members)].send(HEARTBEAT)
             self._at += 1
 
 
 def churn(world: World, count: int) -> dict[str, Any]:
-    with served(world) as gateway, Crowd(gateway.port) as crowd:
-        come_and_go(crowd, WARM)
+    with served(world) as gateway, Clients(gateway.port) as clients:
+        come_and_go(clients, WARM)
         rest(gateway)
         files, before_mb, began = descriptors(gateway.pid), resident_mb(gateway), time.monotonic()
         grown = []
         for _ in range(4):
-            come_and_go(crowd, count // 4)
+            come_and_go(clients, count // 4)
             grown.append(round(resident_mb(gateway) - before_mb, 1))
         seconds = time.monotonic() - began
         rest(gateway)
@@ -112,11 +112,11 @@ def rest(gateway: GatewayProcess) -> None:
     time.sleep(SETTLE_S)
 
 
-def come_and_go(crowd: Crowd, count: int) -> None:
+def come_and_go(clients: Clients, count: int) -> None:
     """Some at a time; every other one says goodbye."""
     message = frames.message(BODY)
     for _ in range(0, count, AT_ONCE):
-        members = crowd.enter(AT_ONCE, links_of, answers=2)
+        members = clients.enter(AT_ONCE, links_of, answers=2)
         for member in members:
             member.send(frames.transfer(0, message))
         for member in members:
@@ -124,7 +124,7 @@ def come_and_go(crowd: Crowd, count: int) -> None:
             member.send(frames.disposition(0, 0, frames.state("accepted")))
         for member in members[::2]:
             goodbye(member)
-        crowd.leave()
+        clients.leave()
 
 
 def goodbye(member: Member) -> None:

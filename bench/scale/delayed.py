@@ -1,5 +1,5 @@
 """A queue of which every event has failed and rests before it is given again: what that costs in memory, and whether it
-comes back in its time, also after a kill. May import: `bench`, `native_backend`, `tests`.
+comes back in its time, also after a kill.
 """
 
 from __future__ import annotations
@@ -7,34 +7,34 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from bench.scale.ground import opened, resident_mb
-from native_backend import admin
-from native_backend.properties import Properties
-from native_backend.settlement import Settling
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import World
+from bench.scale.worlds import opened, resident_mb
+from native_backend.journal.settlement import Settling
+from native_backend.nodes import admin
+from native_backend.nodes.properties import Properties
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import World
 
 AT_ONCE = 10_000
 REST_S = 240.0  # longer than failing a million takes
 
 
 def delayed(world: World, events: int) -> dict[str, Any]:
-    gateway = opened(world)
+    realm = opened(world)
     rest = Properties(redelivery_delay_ms=int(REST_S * 1000))
-    admin.create_node(gateway.log, gateway.prefix, "orders", "queue", gateway.clock, rest)
-    node = gateway.find("orders")
+    admin.create_node(realm.log, realm.prefix, "orders", "queue", realm.clock, rest)
+    node = realm.find("orders")
     assert node is not None
     for _ in range(0, events, AT_ONCE):
-        gateway.publish(node, [b"x" * 10] * AT_ONCE)
-    subscription = gateway.consumer(node).subscription
+        realm.publish(node, [b"x" * 10] * AT_ONCE)
+    subscription = realm.consumer(node).subscription
     before_mb, began = resident_mb(), time.monotonic()
-    assert taken(gateway, subscription, events, "return", failed=True) == events
+    assert taken(realm, subscription, events, "return", failed=True) == events
     failing_s = time.monotonic() - began
     assert subscription.take(10, 1000) is None, "all of it rests"
     grown_mb = resident_mb() - before_mb
-    state = gateway.state(node)
+    state = realm.state(node)
     stretches = sum(1 for _ in state.delayed)
-    gateway.kill()
+    realm.kill()
     later = opened(world)
     again = later.consumer(node).subscription
     assert taken(later, again, events, "acknowledge") == events
@@ -54,7 +54,7 @@ def delayed(world: World, events: int) -> dict[str, Any]:
     }
 
 
-def taken(gateway: Gateway, subscription: Any, events: int, operation: Any, **how: Any) -> int:
+def taken(realm: RealmProcess, subscription: Any, events: int, operation: Any, **how: Any) -> int:
     """So many, settled as they come, every second one first, so that no long stretches are made."""
     settled, seq = 0, 1
     while settled < events:
@@ -67,6 +67,6 @@ def taken(gateway: Gateway, subscription: Any, events: int, operation: Any, **ho
                 subscription.settle(Settling(operation, **how), eids, [*range(seq, seq + len(eids))], owner)
                 seq += len(eids)
                 settled += len(eids)
-                assert gateway.settled(owner) == "done"
-        gateway.turn()
+                assert realm.settled(owner) == "done"
+        realm.turn()
     return settled

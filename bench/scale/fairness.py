@@ -1,6 +1,6 @@
 """A consumer that has credit for one message beside one that has it for ten thousand, both on a queue (`queue`) or a
 channel (`channel`), while a publisher streams: how often the small one is served, and how long it waits for a message
-from when it asked for it. May import: `bench`, `tests`.
+from when it asked for it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bench.scale.ground import percentile
 from bench.scale.served import SETTLE_S, served
-from tests.crowd import TRANSFER, Crowd, Member
-from tests.gateway_process import GatewayProcess
-from tests.interop.clients import load_client
-from tests.native_backend.logs.worlds import World
-from tests.wire import frames
+from bench.scale.worlds import percentile
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.processes.load_client import load_client
+from tests.kit.realm.worlds import World
+from tests.kit.wire import frames
+from tests.kit.wire.clients import TRANSFER, Clients, Member
 
 RATE = 5_000
 LARGE_CREDIT = 10_000
@@ -25,17 +25,17 @@ ENDLESS = 10**9
 
 
 def fairness(world: World, seconds: float) -> dict[str, Any]:
-    with served(world) as gateway, Crowd(gateway.port) as crowd:
+    with served(world) as gateway, Clients(gateway.port) as clients:
         return {
             "published_per_s": RATE,
             "large_credit": LARGE_CREDIT,
-            "queue": beside(gateway, crowd, "queue", "queue", seconds),
-            "channel": beside(gateway, crowd, "channel", "topic", seconds),
+            "queue": beside(gateway, clients, "queue", "queue", seconds),
+            "channel": beside(gateway, clients, "channel", "topic", seconds),
         }
 
 
-def beside(gateway: GatewayProcess, crowd: Crowd, node: str, capability: str, seconds: float) -> dict[str, Any]:
-    [small] = crowd.enter(1, lambda _: [frames.attach_receiver(frames.source(node, capability=capability))])
+def beside(gateway: GatewayProcess, clients: Clients, node: str, capability: str, seconds: float) -> dict[str, Any]:
+    [small] = clients.enter(1, lambda _: [frames.attach_receiver(frames.source(node, capability=capability))])
     common = ["--address", gateway.address, "--node", node, "--capability", capability, "--count", str(ENDLESS)]
     with running("receive", *common, "--in-flight", str(LARGE_CREDIT)), running("send", *common, "--rate", str(RATE)):
         time.sleep(SETTLE_S)

@@ -1,5 +1,5 @@
 """A queue of which the first event stays open while all others are settled, and one settled in random order: what the
-state costs in memory, and what a killed process leaves of it. May import: `bench`, `native_backend`, `tests`.
+state costs in memory, and what a killed process leaves of it.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ import random
 import time
 from typing import Any
 
-from bench.scale.ground import opened, resident_mb
-from native_backend.intervals import Intervals
-from native_backend.settlement import Settling
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import World
+from bench.scale.worlds import opened, resident_mb
+from native_backend.journal.settlement import Settling
+from native_backend.metrics import DurableFigures
+from native_backend.state.intervals import Intervals
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import World
 
 AT_ONCE = 10_000
 
@@ -40,20 +41,24 @@ def ranges(events: int) -> dict[str, Any]:
     }
 
 
+def durables(realm: RealmProcess) -> list[DurableFigures]:
+    return [each for each in realm.realm.figures.durables() if each is not None]
+
+
 def hole(world: World, events: int) -> dict[str, Any]:
-    gateway = opened(world)
-    node = gateway.create("orders")
-    first = gateway.publish(node, [b"x" * 10])[0]
+    realm = opened(world)
+    node = realm.create("orders")
+    first = realm.publish(node, [b"x" * 10])[0]
     for _ in range(0, events, AT_ONCE):
-        gateway.publish(node, [b"x" * 10] * AT_ONCE)
-    consumer = gateway.consumer(node)
+        realm.publish(node, [b"x" * 10] * AT_ONCE)
+    consumer = realm.consumer(node)
     assert consumer.receive(1) == [first]
     before_mb, began = resident_mb(), time.monotonic()
-    settled = settle_all(gateway, consumer.subscription, events)
+    settled = settle_all(realm, consumer.subscription, events)
     seconds = time.monotonic() - began
-    (standing,) = gateway.realm.standings()
-    assert (standing.low, standing.position > events) == (first, True)
-    gateway.kill()
+    (before,) = durables(realm)
+    assert (before.low, before.hole, before.ranges) == (first, 1, 1)
+    realm.kill()
     began = time.monotonic()
     later = opened(world)
     open_s = time.monotonic() - began
@@ -62,19 +67,19 @@ def hole(world: World, events: int) -> dict[str, Any]:
     assert again.again[first]
     assert again.drain() == []
     again.acknowledge([first])
-    (left,) = later.realm.standings()
-    assert (left.low, left.unsettled, left.ranges) == (left.position, 0, 0), "the map is not empty"
+    (left,) = durables(later)
+    assert (left.low > first, left.hole, left.ranges) == (True, 0, 0), "the map is not empty"
     result = {
         "settled": settled,
         "seconds": round(seconds, 1),
-        "ranges": standing.ranges,
-        "unsettled": standing.unsettled,
+        "ranges": before.ranges,
+        "unsettled": before.hole,
     }
     later.kill()
     return {**result, "grown_mb": round(resident_mb() - before_mb), "open_s": round(open_s, 2)}
 
 
-def settle_all(gateway: Gateway, subscription: Any, events: int) -> int:
+def settle_all(realm: RealmProcess, subscription: Any, events: int) -> int:
     """Everything that comes, in random order, some thousands at a time."""
     rng, settled, seq = random.Random(7), 0, 1
     while settled < events:
@@ -86,6 +91,6 @@ def settle_all(gateway: Gateway, subscription: Any, events: int) -> int:
             subscription.settle(Settling("acknowledge"), eids, [*range(seq, seq + len(eids))], owner)
             seq += len(eids)
             settled += len(eids)
-            assert gateway.settled(owner) == "done"
-        gateway.turn()
+            assert realm.settled(owner) == "done"
+        realm.turn()
     return settled

@@ -1,7 +1,7 @@
 """Very many links of one connection: of sessions as large as they may be, and of a single one.
 
 Half of them publish, half consume; a message of the last publisher reaches the last consumer. Then the connection is
-lost with all of them. May import: `bench`, `tests`.
+lost with all of them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 import psutil
 
 from bench.scale.connections import QUEUE, QUEUES
-from bench.scale.ground import percentile
 from bench.scale.served import BODY, SETTLE_S, cpu_part, resident_mb, served
-from tests.crowd import ATTACH, DETACH, TRANSFER, Crowd, Member, until
-from tests.gateway_process import GatewayProcess
-from tests.native_backend.logs.worlds import World
-from tests.wire import frames
+from bench.scale.worlds import percentile
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.realm.worlds import World
+from tests.kit.wire import frames
+from tests.kit.wire.clients import ATTACH, DETACH, TRANSFER, Clients, Member, until
 
 A_SESSION = 250
 AT_ONCE = 50
@@ -34,16 +34,19 @@ def links(world: World, count: int) -> dict[str, Any]:
 
 
 def on_one_connection(world: World, count: int, a_session: int) -> dict[str, Any]:
-    with served(world, links_per_session=max(256, count), links=count + 100) as gateway, Crowd(gateway.port) as crowd:
-        crowd.enter(1, lambda _: [attach(number, 0, number) for number in range(2 * QUEUES)], answers=2 * QUEUES)
+    with (
+        served(world, links_per_session=max(256, count), links=count + 100) as gateway,
+        Clients(gateway.port) as clients,
+    ):
+        clients.enter(1, lambda _: [attach(number, 0, number) for number in range(2 * QUEUES)], answers=2 * QUEUES)
         time.sleep(SETTLE_S)
         peers, before_mb = connected(gateway), resident_mb(gateway)
-        [member] = crowd.enter(1, lambda _: [], answers=0)
+        [member] = clients.enter(1, lambda _: [], answers=0)
         began = time.monotonic()
         attach_all(member, count, a_session)
         attaching_s = time.monotonic() - began
         together_mb = resident_mb(gateway)
-        idle = cpu_part(gateway, WATCHED_S, crowd.beat)
+        idle = cpu_part(gateway, WATCHED_S, clients.beat)
         trips = last_to_last(member, count, a_session)
         began = time.monotonic()
         member.reset()

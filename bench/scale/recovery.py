@@ -2,8 +2,7 @@
 
 The journal is made by the realm's own encoder: each record is one turn of some durables that settle one event each, out
 of order, as the journal of a busy realm is. `tail` is what recovery has to read: all of it when no snapshot was written
-(the worst that can be), or what the limits allow between two rounds of snapshots. May import: `bench`,
-`native_backend`, `tests`.
+(the worst that can be), or what the limits allow between two rounds of snapshots.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ import random
 import time
 from typing import Any
 
-from bench.scale.ground import opened, resident_mb
 from bench.scale.settling import subscribed
-from native_backend.acknowledgement import Acknowledgement
-from native_backend.journal import encode
+from bench.scale.worlds import opened, resident_mb
+from native_backend.journal.journal_record import encode
+from native_backend.journal.settlement import Settlement
+from native_backend.journal.snapshot import Frozen, encode_snapshot, state_topic
 from native_backend.limits import RealmLimits
-from native_backend.log import Append, Appended
-from native_backend.settlement import Settlement
-from native_backend.snapshot import Frozen, encode_snapshot, state_topic
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import World
+from native_backend.log.port import Append, Appended
+from native_backend.state.ack_state import Acknowledgement
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import World
 
 A_RECORD = 3  # durables that settle in one transaction
 IN_ONE_GO = 5_000  # records appended at once
@@ -52,20 +51,20 @@ class Settler:
 
 def recovery(world: World, durables: int, records: int, snapshots: bool) -> dict[str, Any]:
     limits = RealmLimits()
-    gateway = opened(world, limits)
-    node = gateway.create("news", "channel")
-    subscribed(gateway, node, durables)
+    realm = opened(world, limits)
+    node = realm.create("news", "channel")
+    subscribed(realm, node, durables)
     rng = random.Random(7)
     settlers = [Settler(node.name, f"d{at}", node.store, 0, rng) for at in range(durables)]
     began = time.monotonic()
     ahead = 2 * limits.snapshot_records if snapshots else records
-    size = journal(gateway, settlers, range(max(0, records - ahead)), rng)
+    size = journal(realm, settlers, range(max(0, records - ahead)), rng)
     if snapshots:
-        _, end = gateway.log.bounds(f"{gateway.prefix}.journal", 0)
-        write_snapshots(gateway, settlers, end)
-    size += journal(gateway, settlers, range(max(0, records - ahead), records), rng)
+        _, end = realm.log.control.bounds(f"{realm.prefix}.journal", 0)
+        write_snapshots(realm, settlers, end)
+    size += journal(realm, settlers, range(max(0, records - ahead), records), rng)
     made_s = time.monotonic() - began
-    gateway.kill()
+    realm.kill()
     before_mb = resident_mb()
     began, cpu_s = time.monotonic(), time.process_time()
     later = opened(world, limits)
@@ -90,36 +89,36 @@ def recovery(world: World, durables: int, records: int, snapshots: bool) -> dict
     }
 
 
-def write_snapshots(gateway: Gateway, settlers: list[Settler], journal: int) -> None:
+def write_snapshots(realm: RealmProcess, settlers: list[Settler], journal: int) -> None:
     """As a round of the realm's own would."""
     records = []
     for settler in settlers:
         node, durable, store = settler.keys()
         records += encode_snapshot(Frozen(node, durable, store, journal, False, settler.state), "bench:1", 900_000)
     keys, values = [key for key, _ in records], [value for _, value in records]
-    gateway.log.put_all(state_topic(gateway.prefix), keys, values)
+    realm.log.control.put_all(state_topic(realm.prefix), keys, values)
 
 
-def journal(gateway: Gateway, settlers: list[Settler], numbers: range, rng: random.Random) -> int:
+def journal(realm: RealmProcess, settlers: list[Settler], numbers: range, rng: random.Random) -> int:
     """Append these records of the gateway's run; returns their size."""
-    topic, key, size, seq = f"{gateway.prefix}.journal", gateway.run.encode(), 0, A_RECORD * numbers.start
+    topic, key, size, seq = f"{realm.prefix}.journal", realm.run.encode(), 0, A_RECORD * numbers.start
     for begin in range(numbers.start, numbers.stop, IN_ONE_GO):
         values: list[bytes] = []
         for n in range(begin, min(begin + IN_ONE_GO, numbers.stop)):
             turn = [settlers[rng.randrange(len(settlers))].settlement(seq + at) for at in range(A_RECORD)]
             seq += A_RECORD
-            values += encode(gateway.run, n + 2, 1_700_000_000_000_000 + n, turn, 8_000)
+            values += encode(realm.run, n + 2, 1_700_000_000_000_000 + n, turn, 8_000)
         size += sum(map(len, values))
-        store(gateway, topic, key, values)
+        store(realm, topic, key, values)
     return size
 
 
-def store(gateway: Gateway, topic: str, key: bytes, values: list[bytes]) -> None:
+def store(realm: RealmProcess, topic: str, key: bytes, values: list[bytes]) -> None:
     batch = Append(topic, 0, [key] * len(values), values)
-    gateway.log.append(batch)
+    realm.log.append(batch)
     missing = len(values)
     while missing:
-        for completion in gateway.log.poll():
+        for completion in realm.log.poll():
             if isinstance(completion, Appended) and completion.batch is batch:
                 assert completion.failure is None, completion.failure
                 missing -= len(completion.offsets)

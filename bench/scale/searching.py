@@ -2,7 +2,7 @@
 of another queue meanwhile.
 
 `turn_*_ms` are turns of the realm in which the searching link was asked, `beside_*_ms` from the publishing of an event
-to the other link's having it. May import: `bench`, `native_backend`, `tests`, `transformers`.
+to the other link's having it.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from bench.scale.ground import opened, percentile
-from native_backend.nodes import Node
-from native_backend.selection import Selection
-from tests.native_backend.gateway import Consumer, Gateway
-from tests.native_backend.logs.worlds import World
-from tests.wire import frames
-from transformers.amqp_types import AmqpMap, Described, Int, encode
+from bench.scale.worlds import opened, percentile
+from native_backend.events.selection import Selection
+from native_backend.nodes.node import Node
+from tests.kit.realm.realm_process import Consumer, RealmProcess
+from tests.kit.realm.worlds import World
+from tests.kit.wire import frames
+from transformers.codec import AmqpMap, Described, Int, encode
 from transformers.selector import selector
 
 AT_ONCE = 10_000
 
 
 def searching(world: World, backlog: int) -> dict[str, Any]:
-    gateway = opened(world)
-    node, other = gateway.create("orders"), gateway.create("bills")
-    fill(gateway, node, backlog)
+    realm = opened(world)
+    node, other = realm.create("orders"), realm.create("bills")
+    fill(realm, node, backlog)
     text = f"colour = 'red' AND number = {backlog - 1}"
-    rare = gateway.consumer(node, selection=Selection(text, selector(text).select))
-    beside = gateway.consumer(other)
+    rare = realm.consumer(node, selection=Selection(text, selector(text).select))
+    beside = realm.consumer(other)
     began = time.monotonic()
-    turns_ms, beside_ms = search(gateway, rare, beside, other)
+    turns_ms, beside_ms = search(realm, rare, beside, other)
     seconds = time.monotonic() - began
-    ranges = len(gateway.state(node).returned)
-    gateway.kill()
+    ranges = len(realm.state(node).returned)
+    realm.kill()
     return {
         "backlog": backlog,
         "seconds": round(seconds, 2),
@@ -46,17 +46,17 @@ def searching(world: World, backlog: int) -> dict[str, Any]:
     }
 
 
-def fill(gateway: Gateway, node: Node, count: int) -> None:
+def fill(realm: RealmProcess, node: Node, count: int) -> None:
     for first in range(0, count, AT_ONCE):
         numbers = range(first, min(first + AT_ONCE, count))
-        gateway.publish(node, [message(number) for number in numbers])
+        realm.publish(node, [message(number) for number in numbers])
 
 
 def message(number: int) -> bytes:
     return encode(Described(0x74, AmqpMap([("colour", "red"), ("number", Int(number))]))) + frames.message(b"x" * 100)
 
 
-def search(gateway: Gateway, rare: Consumer, beside: Consumer, other: Node) -> tuple[list[float], list[float]]:
+def search(realm: RealmProcess, rare: Consumer, beside: Consumer, other: Node) -> tuple[list[float], list[float]]:
     """Until it is found."""
     turns_ms, beside_ms = [], []
     sent_s = 0.0
@@ -64,9 +64,9 @@ def search(gateway: Gateway, rare: Consumer, beside: Consumer, other: Node) -> t
         began = time.monotonic()
         if not sent_s:
             sent_s = began
-            gateway.realm.publish(other, [b"1;none;r;1"], [frames.message()], None)
-        gateway.turn()
-        gateway.answers.clear()
+            realm.realm.publish(other, [b"1;none;r;1"], [frames.message()], None)
+        realm.turn()
+        realm.answers.clear()
         rare.take()
         turns_ms.append(1000 * (time.monotonic() - began))
         if beside.take():

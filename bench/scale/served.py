@@ -1,7 +1,4 @@
-"""A gateway process on the ground of a case, reached over sockets, and what is read off it.
-
-May import: `bench`, `tests` (process starters, the crowd).
-"""
+"""A gateway process on the realm of a case, reached over sockets, and what is read off it."""
 
 from __future__ import annotations
 
@@ -11,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.scale.ground import DIRECTORY
-from tests.crowd import TRANSFER, Member, resident_bytes, used_s
-from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, start_gateway
-from tests.native_backend.logs.worlds import KafkaWorld, World
-from tests.wire import frames
+from bench.scale.worlds import DIRECTORY
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, start_gateway
+from tests.kit.realm.worlds import KafkaWorld, World
+from tests.kit.wire import frames
+from tests.kit.wire.clients import TRANSFER, Member, resident_bytes, used_s
 
 SETTLE_S = 3.0  # until what was begun is over: topics are made, connections of the log's client idle
 BODY = b"x" * 100
@@ -26,7 +23,7 @@ def served(world: World, **limits: int) -> Iterator[GatewayProcess]:
     """Nodes are made on attach. Of the limits, the defaults but for these."""
     directory = DIRECTORY / "gateway"
     shutil.rmtree(directory, ignore_errors=True)
-    realm = kafka_realm(world._bootstrap, "scale") if isinstance(world, KafkaWorld) else embedded_realm(directory)
+    realm = kafka_realm(world.bootstrap, "scale") if isinstance(world, KafkaWorld) else embedded_realm(directory)
     gateway = start_gateway(directory, realm, limits=limits)
     try:
         yield gateway

@@ -1,7 +1,7 @@
 """Many durables of one channel, each settling its events one by one: how long a settlement takes to be in the journal.
 
 `paced`: every durable settles so many a second, as applications do; `closed`: the next as soon as the last is answered.
-Latency is from `settle` to its answer. May import: `bench`, `native_backend`, `tests`.
+Latency is from `settle` to its answer.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import time
 from collections import deque
 from typing import Any
 
-from bench.scale.ground import opened, percentile
-from native_backend.answers import Settled, Subscribed
-from native_backend.nodes import Node
-from native_backend.settlement import Settling
-from native_backend.subscription import Subscribe, Subscription
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import World
+from bench.scale.worlds import opened, percentile
+from native_backend.journal.settlement import Settling
+from native_backend.nodes.answers import Settled
+from native_backend.nodes.node import Node
+from native_backend.subscriptions.subscription import Subscribe, Subscribed, Subscription
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import World
 
 EVENTS = 2_000
 WARM_S = 60.0  # until then the broker's compiler has half a core to itself, and a transaction takes three times as long
@@ -24,15 +24,15 @@ RATE = 10.0  # settlements a second and durable, paced
 
 
 def settling(world: World, durables: int, seconds: float) -> dict[str, Any]:
-    gateway = opened(world)
-    node = gateway.create("news", "channel")
+    realm = opened(world)
+    node = realm.create("news", "channel")
     began = time.monotonic()
-    subscriptions = subscribed(gateway, node, durables)
+    subscriptions = subscribed(realm, node, durables)
     opening_s = time.monotonic() - began
     for _ in range(EVENTS // 500):
-        gateway.publish(node, [b"x" * 100] * 500)
-    paced = Pace(gateway, subscriptions, durables * RATE)
-    closed = Pace(gateway, subscriptions, None)
+        realm.publish(node, [b"x" * 100] * 500)
+    paced = Pace(realm, subscriptions, durables * RATE)
+    closed = Pace(realm, subscriptions, None)
     for case in (paced, closed):
         case.run(WARM_S if case is paced else 1.0)
         case.latencies.clear()
@@ -40,28 +40,28 @@ def settling(world: World, durables: int, seconds: float) -> dict[str, Any]:
     result: dict[str, Any] = {"durables": durables, "opening_s": round(opening_s, 2)}
     result |= {"paced": paced.report(seconds), "closed": closed.report(seconds)}
     began = time.monotonic()
-    gateway.close()
+    realm.close()
     return {**result, "closing_s": round(time.monotonic() - began, 2)}
 
 
-def subscribed(gateway: Gateway, node: Node, durables: int) -> list[Subscription]:
+def subscribed(realm: RealmProcess, node: Node, durables: int) -> list[Subscription]:
     for at in range(durables):
-        gateway.realm.subscribe(Subscribe(node, "durable", f"d{at}", at), at)
+        realm.realm.subscribe(Subscribe(node, "durable", f"d{at}", at), at)
     found: dict[int, Subscription] = {}
     while len(found) < durables:
-        for answer in gateway.realm.poll():
+        for answer in realm.realm.poll():
             if isinstance(answer, Subscribed):
                 assert answer.subscription is not None, answer
                 found[answer.owner] = answer.subscription
-        gateway.world.pass_time()
+        realm.world.pass_time()
     return [found[at] for at in range(durables)]
 
 
 class Pace:
     """Drives the subscriptions, one event of each at a time."""
 
-    def __init__(self, gateway: Gateway, subscriptions: list[Subscription], rate: float | None) -> None:
-        self._gateway = gateway
+    def __init__(self, realm: RealmProcess, subscriptions: list[Subscription], rate: float | None) -> None:
+        self._realm = realm
         self._subscriptions = subscriptions
         self._rate = rate
         self._ready = deque(range(len(subscriptions)))
@@ -104,7 +104,7 @@ class Pace:
         return taken
 
     def _answers(self) -> None:
-        for answer in self._gateway.realm.poll():
+        for answer in self._realm.realm.poll():
             if isinstance(answer, Settled):
                 assert answer.answer == "done", answer
                 self.latencies.append(time.monotonic() - self._begun[answer.owner])

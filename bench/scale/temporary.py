@@ -1,7 +1,5 @@
 """Dynamic nodes, made and destroyed again and again, as a JMS application does that makes a temporary queue for every
 request: how many a second one client gets, and several at once, and how long each of the two takes.
-
-May import: `bench`, `tests`.
 """
 
 from __future__ import annotations
@@ -10,18 +8,18 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from bench.scale.ground import percentile
 from bench.scale.served import SETTLE_S, served
-from tests.crowd import ATTACH, DETACH, Crowd, Member
-from tests.native_backend.logs.worlds import World
-from tests.wire import frames
+from bench.scale.worlds import percentile
+from tests.kit.realm.worlds import World
+from tests.kit.wire import frames
+from tests.kit.wire.clients import ATTACH, DETACH, Clients, Member
 
 SEVERAL = 16
 
 
 def temporary(world: World, seconds: float) -> dict[str, Any]:
-    with served(world) as gateway, Crowd(gateway.port) as crowd:
-        members = crowd.enter(SEVERAL, lambda _: [], answers=0)
+    with served(world) as gateway, Clients(gateway.port) as clients:
+        members = clients.enter(SEVERAL, lambda _: [], answers=0)
         for member in members:
             one(member)
         time.sleep(SETTLE_S)

@@ -5,7 +5,7 @@ read, but their sessions have room for nothing (so that it is the gateway that k
 `publishers`: send as much as is taken from them, and never read what became of it. What one of them may make the
 gateway hold is `limits.write_buffer_bytes` and a message, of publishers twice that, and what it keeps of each delivery
 that a consumer has not settled, which `unsettled` measures first; `grown_mb` is the most that the process has grown by,
-the events in memory (`limits.window_bytes`) included. May import: `bench`, `tests`.
+the events in memory (`limits.window_bytes`) included.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from contextlib import suppress
 from typing import Any
 
 from bench.scale.served import SETTLE_S, forget_peak, peak_mb, resident_mb, served
-from tests.crowd import DISPOSITION, TRANSFER, Crowd, Member
-from tests.gateway_process import GatewayProcess
-from tests.native_backend.logs.worlds import World
-from tests.wire import frames
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.realm.worlds import World
+from tests.kit.wire import frames
+from tests.kit.wire.clients import DISPOSITION, TRANSFER, Clients, Member
 
 MIB = 1024 * 1024
 CREDIT = 10_000
@@ -34,25 +34,25 @@ POURED_S = 20.0
 
 
 def unread(world: World, peers: int) -> dict[str, Any]:
-    with served(world) as gateway, Crowd(gateway.port) as crowd:
-        each = unsettled(gateway, crowd)  # in a process of its own: what is given back there is used again
+    with served(world) as gateway, Clients(gateway.port) as clients:
+        each = unsettled(gateway, clients)  # in a process of its own: what is given back there is used again
     with served(world, write_buffer_bytes=WRITE_BUFFER_BYTES, window_bytes=WINDOW_BYTES) as gateway:
         found: dict[str, Any] = {"peers": peers, "write_buffer_mb": round(WRITE_BUFFER_BYTES / 1e6, 1)}
         found["octets_of_an_unsettled_delivery"] = each
         cases = {"consumers": frames.flow(1, CREDIT), "windowless": frames.flow(1, CREDIT, window=0)}
         for name, asks in cases.items():
-            with Crowd(gateway.port) as crowd:
-                found[name] = not_reading(gateway, crowd, peers, name, asks, each)
-        with Crowd(gateway.port) as crowd:
-            found["publishers"] = publishers(gateway, crowd, peers)
+            with Clients(gateway.port) as clients:
+                found[name] = not_reading(gateway, clients, peers, name, asks, each)
+        with Clients(gateway.port) as clients:
+            found["publishers"] = publishers(gateway, clients, peers)
         return found
 
 
-def unsettled(gateway: GatewayProcess, crowd: Crowd) -> int:
+def unsettled(gateway: GatewayProcess, clients: Clients) -> int:
     """What the gateway keeps of a delivery whose message has been read: octets."""
     source, target = frames.source("kept", capability="topic"), frames.target("kept", capability="topic")
-    [publisher] = crowd.enter(1, lambda _: [frames.attach_sender(target)])
-    members = crowd.enter(UNSETTLED_PEERS, lambda _: [frames.attach_receiver(source), frames.flow(1, CREDIT)])
+    [publisher] = clients.enter(1, lambda _: [frames.attach_sender(target)])
+    members = clients.enter(UNSETTLED_PEERS, lambda _: [frames.attach_receiver(source), frames.flow(1, CREDIT)])
     time.sleep(SETTLE_S)
     before_mb = resident_mb(gateway)
     for number in range(UNSETTLED):
@@ -64,13 +64,15 @@ def unsettled(gateway: GatewayProcess, crowd: Crowd) -> int:
     return round((resident_mb(gateway) - before_mb) * 1e6 / UNSETTLED_PEERS / UNSETTLED)
 
 
-def not_reading(gateway: GatewayProcess, crowd: Crowd, peers: int, node: str, asks: bytes, each: int) -> dict[str, Any]:
+def not_reading(
+    gateway: GatewayProcess, clients: Clients, peers: int, node: str, asks: bytes, each: int
+) -> dict[str, Any]:
     """Each would get all messages of the channel, several times what may wait for it: they are there when half of the
     peers ask for them, and come one after the other to the others."""
     count = 4 * WRITE_BUFFER_BYTES // BODY_BYTES + 1_000  # and what the sockets' own buffers take
     source, target = frames.source(node, capability="topic"), frames.target(node, capability="topic")
-    [publisher] = crowd.enter(1, lambda _: [frames.attach_sender(target)])
-    members = crowd.enter(peers, lambda number: [frames.attach_receiver(source), *([asks] if number % 2 else [])])
+    [publisher] = clients.enter(1, lambda _: [frames.attach_sender(target)])
+    members = clients.enter(peers, lambda number: [frames.attach_receiver(source), *([asks] if number % 2 else [])])
     time.sleep(SETTLE_S)
     forget_peak(gateway)
     before_mb = resident_mb(gateway)
@@ -85,9 +87,9 @@ def not_reading(gateway: GatewayProcess, crowd: Crowd, peers: int, node: str, as
     return grown(gateway, before_mb, bound_mb, peers * count * BODY_BYTES)
 
 
-def publishers(gateway: GatewayProcess, crowd: Crowd, peers: int) -> dict[str, Any]:
+def publishers(gateway: GatewayProcess, clients: Clients, peers: int) -> dict[str, Any]:
     target = frames.target("unread", capability="queue")
-    members = crowd.enter(peers, lambda _: [frames.attach_sender(target)])
+    members = clients.enter(peers, lambda _: [frames.attach_sender(target)])
     time.sleep(SETTLE_S)
     forget_peak(gateway)
     before_mb, sent = resident_mb(gateway), 0

@@ -1,7 +1,4 @@
-"""Where the cases run: a real Kafka node or an SQLite file, each on an empty directory; and what they measure with.
-
-May import: `bench`, `native_backend`, `tests` (the realm's verbs and process starters).
-"""
+"""Where the cases run: a real Kafka node or an SQLite file, each on an empty directory; and what they measure with."""
 
 from __future__ import annotations
 
@@ -12,17 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from native_backend.limits import RealmLimits
-from tests.broker import start_broker
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import KafkaWorld, SqliteWorld, World
+from tests.kit.processes.broker import start_broker
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import KafkaWorld, SqliteWorld, World
 
 DIRECTORY = Path(__file__).parent.parent.parent / ".cache" / "scale"
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-Start = Callable[..., Gateway]
+Start = Callable[..., RealmProcess]
 
 
 @contextmanager
-def ground(realm: str) -> Iterator[tuple[World, list[int]]]:
+def empty_world(realm: str) -> Iterator[tuple[World, list[int]]]:
     """`kafka` or `embedded`, empty, and the processes that are no child of this one."""
     directory = DIRECTORY / realm
     shutil.rmtree(directory, ignore_errors=True)
@@ -42,9 +39,9 @@ def ground(realm: str) -> Iterator[tuple[World, list[int]]]:
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def opened(world: World, limits: RealmLimits | None = None) -> Gateway:
+def opened(world: World, limits: RealmLimits | None = None) -> RealmProcess:
     """A realm of this process on the world; every case has a prefix of its own by living in a world of its own."""
-    return Gateway(world, "scale", limits).open()
+    return RealmProcess(world, "scale", limits).open()
 
 
 def resident_mb() -> float:

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Starts one real Kafka node on loopback that lets nobody in without proof, for tests and for trying out security: a
+# Starts one real Kafka node on loopback that admits authenticated clients only, for tests and trials: a
 # listener for SASL_SSL (SCRAM-SHA-512, PLAIN), one for certificates (mTLS), rights by ACL, and no rights to begin with.
 # Prints both addresses: 127.0.0.1:SASL 127.0.0.1:MTLS. Idempotent, as start.sh; stopped by stop.sh.
 # KAFKA_DIR: its directory (default var/kafka-secured). In its tls/: ca.pem; NAME.pem and NAME.key of broker, admin (may

@@ -14,7 +14,7 @@ exec 8>"$dir/lock"
 flock 8
 pid=$(cat "$dir/pid" 2>/dev/null || true)
 rm -f "$dir/pid"
-# A process id may have been given to somebody else since, and a dead child may linger unreaped (no command line): only
+# A process id may belong to another process now, and a dead child may linger unreaped (no command line): only
 # our own, living node is stopped.
 is_ours() { tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF "kafka.Kafka $dir/server.properties"; }
 [ -n "$pid" ] && [ -d "/proc/$pid" ] && is_ours || exit 0

@@ -1,8 +1,8 @@
-"""Families of samples as text for Prometheus, in steps: a part of a family at a time, so that many hold nobody up.
+"""Families of samples as text for Prometheus, in steps: a part of a family at a time, so that many samples delay no
+other work.
 
 prometheus-client writes the text (its classic format, 0.0.4); what is ours is the cutting into parts. Counters are
-named without `_total`. Source: the exposition format of Prometheus. May import: prometheus-client,
-`native_backend.durations`, the standard library.
+named without `_total`. Source: the exposition format of Prometheus.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.metrics_core import Metric
 
-from native_backend.durations import BOUNDS_S, Durations
+from native_backend.state.durations import BOUNDS_S, Durations
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 STEP_SAMPLES = 40  # written without a pause: some 300 us
@@ -50,7 +50,7 @@ def histogram(name: str, about: str, durations: Durations) -> Metric:
 
 
 def written(families: Iterable[Family | Metric | None]) -> Iterator[bytes]:
-    """The text, part after part; b"" where somebody else may go first."""
+    """The text, part after part; b"" where other work may run first."""
     for family in families:
         if family is None:
             yield b""

@@ -1,43 +1,65 @@
 """`/health`: may this gateway be used, and what should an operator look at. JSON; 200 when it serves, else 503.
 
-What is refused or failed without keeping peers out is a warning and does not change the status. May import: `gateway`,
-orjson.
+| state | | |
+|---|---|---|
+| `ready` | 200 | nothing is wrong |
+| `degraded` | 200 | something is, and what it does not concern goes on: `problems` names it |
+| `cannot-write`, `lease-lapsed` | 503 | no peer can be served, until it is mended |
+| `turn-fails` | 503 | an error of the gateway itself keeps a part of it from its work |
+| `stopping`, `taken-over` | 503 | this process ends |
+| `opening`, `standby` | 503 | it does not listen yet |
 """
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from gateway.admin.http import JSON, Response
-from gateway.limits import PROBLEMS_SHOWN
-
-if TYPE_CHECKING:
-    from gateway.certificates import Certificates
-    from gateway.gateway import Gateway
-    from gateway.reload import Reload
+from gateway.admin.problems import KEEPS_OUT, Problem, problems
+from gateway.admin.watched import Watched
+from gateway.config.exposure import exposures
+from gateway.config.limits import PROBLEMS_SHOWN
+from gateway.reload.tables import Reload
+from gateway.session.gateway import Gateway
 
 _PROBLEM_CHARACTERS = 500
+_SERVES = ("ready", "degraded")
 
 
-def state_of(gateway: Gateway) -> str:
-    """`ready`, or why not."""
+def state_of(gateway: Gateway, found: list[Problem]) -> str:
+    """`ready`, or why not. `found`: all problems that there are."""
     if gateway.realm.lost:
         return "taken-over"
     if gateway.stopping:
         return "stopping"
-    return "ready" if gateway.realm.figures.lease_held else "lease-lapsed"
+    if not gateway.realm.figures.lease_held:
+        return "lease-lapsed"
+    if found and found[0].kind in KEEPS_OUT:
+        return found[0].kind
+    return "degraded" if found else "ready"
 
 
-def health(gateway: Gateway, reload: Reload, certificates: Certificates | None = None) -> Response:
-    """Of a gateway whose realm is open; `certificates` where it speaks TLS."""
-    state = state_of(gateway)
+def is_ready(state: str) -> bool:
+    """Peers are served."""
+    return state in _SERVES
+
+
+def health(watched: Watched) -> Response:
+    """Of a gateway whose realm is open."""
+    gateway, reload, certificates = watched.gateway, watched.reload, watched.certificates
+    found = problems(watched)
+    state = state_of(gateway, found)
     figures, tables = gateway.realm.figures, gateway.tables
     document: dict[str, Any] = {
         "state": state,
         "run": gateway.realm.run,
+        "problems": [_shown(problem) for problem in found[:PROBLEMS_SHOWN]],
+        "problems_left_out": max(0, len(found) - PROBLEMS_SHOWN),
+        "warnings": [*map(str, found[:PROBLEMS_SHOWN]), *_warnings(gateway)],
         "realm": {"kind": gateway.realm.kind, "lease_held": figures.lease_held, "taken_over": gateway.realm.lost},
         "tables": {"digest": tables.digest, "profile": tables.profile},
         "reload": _reload(reload),
@@ -45,17 +67,18 @@ def health(gateway: Gateway, reload: Reload, certificates: Certificates | None =
         "connections": len(gateway.connections),
         "links": gateway.links,
         "alarms": dict(figures.alarms),
-        "warnings": [*_warnings(gateway, reload)],
     }
     if certificates is not None:
         document["tls"] = {
-            "read": certificates.read,
+            "read": certificates.done,
             "refused": certificates.refused,
-            "problem": certificates.problem[:_PROBLEM_CHARACTERS],
+            "problem": "".join(certificates.problems[:1])[:_PROBLEM_CHARACTERS],
         }
-        if certificates.problem:
-            document["warnings"].append("the certificates on disk were refused: mend what tls.problem names")
-    return _response(document, is_ready=state == "ready")
+    return _response(document, is_ready=is_ready(state))
+
+
+def _shown(problem: Problem) -> dict[str, Any]:
+    return {**asdict(problem), "detail": problem.detail[:_PROBLEM_CHARACTERS]}
 
 
 def waiting(state: str, words: str, run: str) -> Response:
@@ -79,13 +102,12 @@ def _reload(reload: Reload) -> dict[str, Any]:
     }
 
 
-def _warnings(gateway: Gateway, reload: Reload) -> list[str]:
-    figures, said = gateway.realm.figures, []
-    if reload.problems:
-        said.append("the tables on disk were refused: mend what reload.problems names; those before stay in force")
+def _warnings(gateway: Gateway) -> list[str]:
+    """What is as it was set up, or was once: it changes no state."""
+    figures = gateway.realm.figures
+    warnings = [f"open to the world: {words}" for words in exposures(gateway.settings, gateway.realm.access.has_grants)]
     if figures.evidence_failed:
-        said.append(f"{figures.evidence_failed} evidence records were not stored: reconciliation will show holes")
+        warnings.append(f"{figures.evidence_failed} evidence records were not stored: reconciliation will show gaps")
     if gateway.in_flight_bytes > gateway.limits.in_flight_bytes:
-        said.append("reading from publishers pauses: the realm does not keep up")
-    said += [f"{name}: {count}" for name, count in figures.alarms.items() if count]
-    return said
+        warnings.append("reading from publishers pauses: the realm does not keep up")
+    return warnings + [f"{name}: {count}" for name, count in figures.alarms.items() if count]

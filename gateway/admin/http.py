@@ -1,10 +1,10 @@
-"""As much of HTTP/1.1 as reading a page takes: GET and HEAD without a body, one request a connection.
+"""As much of HTTP/1.1 as pages and commands take: GET and HEAD of a page, POST of a command, its parameters behind the
+path and no body read, one request a connection.
 
-    server = HttpServer({"/health": page}); await server.open(listener(host, port))
+    server = HttpServer({"/health": page}, {"/api/...": command}); await server.open(listener(host, port))
 
-Everything that a peer can grow has a bound (`gateway/limits.py`): a longer head is 431; one connection too many is
-closed, and so is who does not ask, or read the answer, in time. Source: RFC 9112.
-May import: `gateway.limits`, the standard library.
+Everything that a peer can grow has a bound (`gateway/config/limits.py`): a longer head is 431; one connection too many
+is closed, and so is who does not ask, or read the answer, in time. Source: RFC 9112.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from urllib.parse import parse_qsl
 
-from gateway.limits import ADMIN_CONNECTIONS, ADMIN_REQUEST_BYTES, ADMIN_TIMEOUT_S
+from gateway.config.limits import ADMIN_CONNECTIONS, ADMIN_REQUEST_BYTES, ADMIN_TIMEOUT_S
 
 log = logging.getLogger("realmgate.admin")
 
@@ -31,9 +32,20 @@ class Response:
     status: HTTPStatus
     content_type: str
     body: bytes
+    allow: str = ""  # the methods that its path has, where another one was used
 
 
-Page = Callable[[], Awaitable[Response]]
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a page or a command. Of a parameter or a header that stands there twice, the last one counts;
+    the names of headers are in lower case. `address` is the asking socket's, without its port."""
+
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    address: str
+
+
+Page = Callable[[Request], Awaitable[Response]]
 
 
 def listener(host: str, port: int) -> socket.socket:
@@ -57,10 +69,11 @@ def url_of(opened: socket.socket) -> str:
 
 
 class HttpServer:
-    """`pages` by path, exactly; what else is asked for is 404 with a list of them."""
+    """`pages` (GET, HEAD) and `commands` (POST) by path, exactly; what else is asked for is 404 with a list of them."""
 
-    def __init__(self, pages: Mapping[str, Page]) -> None:
+    def __init__(self, pages: Mapping[str, Page], commands: Mapping[str, Page] | None = None) -> None:
         self._pages = pages
+        self._commands = commands or {}
         self._server: asyncio.Server | None = None
         self._under_way: set[asyncio.Task[None]] = set()
 
@@ -101,7 +114,7 @@ class HttpServer:
         except asyncio.LimitOverrunError:
             writer.write(_encode(_told(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE), with_body=True))
         else:
-            method, response = await self._answer(head)
+            method, response = await self._answer(head, str((writer.get_extra_info("peername") or ("",))[0]))
             writer.write(_encode(response, with_body=method != b"HEAD"))
         await writer.drain()
         if writer.can_write_eof():
@@ -109,29 +122,38 @@ class HttpServer:
         while await reader.read(ADMIN_REQUEST_BYTES):
             """What else it sends is read and forgotten: closing before would reset what it has not read yet."""
 
-    async def _answer(self, head: bytes) -> tuple[bytes, Response]:
-        words = head.partition(b"\r\n")[0].split(b" ")
-        if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+    async def _answer(self, head: bytes, address: str) -> tuple[bytes, Response]:
+        first, *lines = head.decode("latin-1").split("\r\n")
+        words = first.split(" ")
+        if len(words) != 3 or not words[2].startswith("HTTP/1."):
             return b"", _told(HTTPStatus.BAD_REQUEST)
-        method, target, _ = words
-        if method not in (b"GET", b"HEAD"):
-            return method, _told(HTTPStatus.METHOD_NOT_ALLOWED)
-        page = self._pages.get(target.partition(b"?")[0].decode("latin-1"))
+        method, (path, _, query) = words[0].encode("latin-1"), words[1].partition("?")
+        page = (self._commands if method == b"POST" else self._pages).get(path)
+        if method not in (b"GET", b"HEAD", b"POST") or (
+            page is None and (path in self._pages or path in self._commands)
+        ):
+            return method, _told(HTTPStatus.METHOD_NOT_ALLOWED, allow="POST" if path in self._commands else "GET, HEAD")
         if page is None:
-            return method, _told(HTTPStatus.NOT_FOUND, "there are: " + " ".join(self._pages))
+            return method, _told(HTTPStatus.NOT_FOUND, "there are: " + " ".join([*self._pages, *self._commands]))
         try:
-            return method, await page()
+            return method, await page(Request(dict(parse_qsl(query)), _headers(lines), address))
         except Exception:  # we are wrong: that page is not shown, the gateway goes on
             log.exception("a page could not be made")
             return method, _told(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def _told(status: HTTPStatus, detail: str = "") -> Response:
-    return Response(status, PLAIN, f"{status.value} {status.phrase}{': ' + detail if detail else ''}\n".encode())
+def _headers(lines: list[str]) -> dict[str, str]:
+    pairs = [line.partition(":") for line in lines]
+    return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
+
+
+def _told(status: HTTPStatus, detail: str = "", allow: str = "") -> Response:
+    words = f"{status.value} {status.phrase}{': ' + detail if detail else ''}\n"
+    return Response(status, PLAIN, words.encode(), allow)
 
 
 def _encode(response: Response, *, with_body: bool) -> bytes:
-    allow = "Allow: GET, HEAD\r\n" if response.status is HTTPStatus.METHOD_NOT_ALLOWED else ""
+    allow = f"Allow: {response.allow}\r\n" if response.allow else ""
     head = (
         f"HTTP/1.1 {response.status.value} {response.status.phrase}\r\n"
         f"Content-Type: {response.content_type}\r\n"

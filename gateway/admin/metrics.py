@@ -1,25 +1,28 @@
-"""`/metrics`: numbers that are counted anyway, read when somebody asks (docs/how-to/watch-a-gateway.md).
+"""`/metrics`: numbers that are counted anyway, read for each request (docs/how-to/watch-a-gateway.md).
 
 Read between turns, a family or a part of one at a time, so a page is not of one instant.
-May import: `gateway`, `native_backend`, prometheus-client.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
 
-from gateway.admin.families import Family, histogram, single
-from gateway.limits import METRIC_DURABLES, METRIC_NODES
-from gateway.tally import OTHER
-from native_backend.figures import DurableFigures, Figures
+from gateway.admin.exposition import Family, histogram, single
+from gateway.admin.problems import Problem
+from gateway.config.limits import METRIC_DURABLES, METRIC_NODES, METRIC_PROBLEMS
+from gateway.evidence.counters import CLASSES, NO_CLASS, OTHER, TEMPORARY
+from native_backend.metrics import DurableFigures, Figures
 
 if TYPE_CHECKING:
-    from gateway.gateway import Gateway
-    from gateway.reload import Reload
+    from gateway.reload.tables import Reload
+    from gateway.session.gateway import Gateway
 
 _STEP_CONNECTIONS = 100
 _DURABLE = ("node", "durable", "partition")
@@ -28,7 +31,7 @@ Parts = Iterator[Family | Metric | None]
 
 
 def of_gateway(gateway: Gateway, ready: bool) -> Parts:
-    """Connections, links, credit, and what peers were told."""
+    """Connections, links, credit, and the outcomes that peers were sent."""
     tally, tables, limits = gateway.outcomes.tally, gateway.tables, gateway.limits
     yield Family(
         "realmgate_info",
@@ -53,9 +56,18 @@ def of_gateway(gateway: Gateway, ready: bool) -> Parts:
     yield Family(
         "realmgate_errors",
         "counter",
-        "Errors that peers were told, of deliveries and links; code: the log's own, or the realm's answer.",
-        ("condition", "code"),
+        "Outcomes that differ from what the peer asked for; code: the log's own, or the realm's answer.",
+        ("condition", "code", "class", "rule", "node"),
         [*tally.errors.items()],
+    )
+    about = "Deliveries that a rule of the tables decided about: what to ask of the realm, and what its answer means."
+    yield Family("realmgate_rule_decisions", "counter", about, ("table", "rule"), [*tally.rules.items()])
+    by_class = Counter(dict.fromkeys(CLASSES, 0))  # from 0 on: a rate needs a sample before the first error
+    for error, count in tally.errors.items():
+        by_class[error.klass or NO_CLASS] += count
+    about = "The same, by class only."
+    yield Family(
+        "realmgate_told_errors", "counter", about, ("class",), [((klass,), n) for klass, n in by_class.items()]
     )
     faults = [((name,), float(count)) for name, count in gateway.faults.items()]
     yield Family("realmgate_peer_faults", "counter", "Peers that broke the protocol, by kind.", ("fault",), faults)
@@ -68,7 +80,7 @@ def _under_way(gateway: Gateway) -> Parts:
     yield single("realmgate_credit_limit", "gauge", "Credit of all publishers together.", limits.in_flight)
     yield single("realmgate_deliveries_open", "gauge", "Deliveries without an outcome, at most.", gateway.outcomes.open)
     yield single("realmgate_in_flight_bytes", "gauge", "Messages that wait for the realm.", gateway.in_flight_bytes)
-    about = "Where reading from publishers pauses."
+    about = "Octets in flight at which reading from publishers pauses."
     yield single("realmgate_in_flight_limit_bytes", "gauge", about, limits.in_flight_bytes)
     yield single("realmgate_transaction_bytes", "gauge", "Messages in transactions.", gateway.transaction_bytes)
     unsettled = 0
@@ -79,10 +91,21 @@ def _under_way(gateway: Gateway) -> Parts:
     yield single("realmgate_unsettled_deliveries", "gauge", "Deliveries that consumers have not settled.", unsettled)
 
 
+def of_problems(found: list[Problem]) -> Parts:
+    """Those that there are now: nothing where all is well. The first of each kind with what they are about."""
+    counted: Counter[tuple[str, str]] = Counter()
+    for problem in found:
+        key = (problem.kind, problem.about)
+        counted[key if key in counted or len(counted) < METRIC_PROBLEMS else (problem.kind, OTHER)] += 1
+    samples = [(key, float(count)) for key, count in counted.items()]
+    about = "What is wrong now, by kind, and the node or alarm that it is about; /health says what to do."
+    yield Family("realmgate_problem", "gauge", about, ("kind", "about"), samples)
+
+
 def of_reload(reload: Reload) -> Parts:
     results = [(("done",), float(reload.done)), (("refused",), float(reload.refused))]
     yield Family("realmgate_reloads", "counter", "Tables loaded again, by result.", ("result",), results)
-    about = "0 when the tables on disk were refused; those before stay in force."
+    about = "0 when the tables on disk were refused; the previous ones stay active."
     yield single("realmgate_reload_last_successful", "gauge", about, not reload.problems)
     about = "What is wrong with the tables on disk; /health lists it."
     yield single("realmgate_reload_problems", "gauge", about, len(reload.problems))
@@ -93,10 +116,12 @@ def of_reload(reload: Reload) -> Parts:
 def of_realm(figures: Figures, lost: bool, records: int) -> Parts:
     """Lease, journal, evidence, memory. `records`: of evidence, handed to the log."""
     yield single("realmgate_lease_held", "gauge", "1 while events may be given out.", figures.lease_held)
-    yield single("realmgate_realm_lost", "gauge", "1 when another gateway has taken the realm over.", lost)
+    yield single("realmgate_realm_lost", "gauge", "1 when another gateway has taken over the realm.", lost)
     about = "Transactions of the journal, from their beginning until they are stored."
     yield histogram("realmgate_journal_transaction_seconds", about, figures.journal_seconds)
     yield single("realmgate_journal_records", "counter", "Journal records that are stored.", figures.journal_records)
+    about = "Runs of published messages, from hand-over to the log until they are stored."
+    yield histogram("realmgate_publish_append_seconds", about, figures.publish_seconds)
     about = "Evidence records, from hand-over to the log until they are stored."
     yield histogram("realmgate_evidence_append_seconds", about, figures.evidence_seconds)
     yield single("realmgate_evidence_records", "counter", "Outcome records handed to the log.", records)
@@ -112,6 +137,9 @@ def of_realm(figures: Figures, lost: bool, records: int) -> Parts:
     ):
         samples = [((code,), float(count)) for code, count in [*counts.items()]]
         yield Family(f"realmgate_control_{name}", "counter", about, ("code",), samples)
+    letters = [(key, float(count)) for key, count in figures.dead_letters.items()]
+    about = "Messages that became dead letters, by the node that they were in."
+    yield Family("realmgate_dead_letters", "counter", about, ("node", "cause"), letters)
     alarms = [((name,), float(count)) for name, count in figures.alarms.items()]
     yield Family("realmgate_alarms", "counter", "What an operator has to look at.", ("alarm",), alarms)
 
@@ -126,21 +154,29 @@ def of_durables(figures: Figures) -> Parts:
         yield None
     if others:
         shown.append(_sum(others))
-    names = [_names(one) for one in shown]
+    counted = [(one, one.counts) for one in shown if one.counts is not None]
+    yield _durable("consumers", "Links on it.", [(one, one.links) for one in shown])
+    about = "Every event below is settled, expired or given up."
+    yield _durable("low_eid", about, [(one, one.low) for one in shown])
+    about = "Messages: those that wait, are delayed or unsettled."
+    yield _durable("stored_events", about, [(one, counts.stored) for one, counts in counted])
+    about = "Messages with a consumer, or in its transaction."
+    yield _durable("unsettled_events", about, [(one, counts.unsettled) for one, counts in counted])
+    about = "Messages that are to be given now."
+    yield _durable("waiting_events", about, [(one, counts.available) for one, counts in counted])
+    about = "Messages that are not to be given yet."
+    yield _durable("delayed_events", about, [(one, counts.delayed) for one, counts in counted])
+    about = "Unsettled events below settled ones: they hold the low-water mark back."
+    yield _durable("hole_events", about, [(one, one.hole) for one in shown])
+    about = "Ranges of settled events above the mark."
+    yield _durable("settled_ranges", about, [(one, one.ranges) for one in shown])
+    about = "Stores without numbers of messages: still being counted, or their topic cannot be read."
+    yield single("realmgate_stores_counting", "gauge", about, figures.depths.counting)
 
-    def family(name: str, about: str, values: list[int]) -> Family:
-        samples = [(names[at], float(value)) for at, value in enumerate(values)]
-        return Family(f"realmgate_durable_{name}", "gauge", about, _DURABLE, samples)
 
-    yield family("consumers", "Links on it.", [one.links for one in shown])
-    yield family("low_eid", "Every event below is settled, expired or given up.", [one.low for one in shown])
-    yield family("unsettled_events", "Given and not settled, or to be given again.", [one.unsettled for one in shown])
-    about = "Not settled, at the bottom, while events above are: what holds the mark back."
-    yield family("hole_events", about, [one.hole for one in shown])
-    yield family("settled_ranges", "Ranges of settled events above the mark.", [one.ranges for one in shown])
-    known = [(_names(one), float(one.waiting)) for one in shown if one.waiting is not None]
-    about = "Not given to anybody yet, as of some seconds ago."
-    yield Family("realmgate_durable_waiting_events", "gauge", about, _DURABLE, known)
+def _durable(name: str, about: str, values: list[tuple[DurableFigures, int]]) -> Family:
+    samples = [(_names(one), float(value)) for one, value in values]
+    return Family(f"realmgate_durable_{name}", "gauge", about, _DURABLE, samples)
 
 
 def _names(one: DurableFigures) -> tuple[str, str, str]:
@@ -148,30 +184,39 @@ def _names(one: DurableFigures) -> tuple[str, str, str]:
 
 
 def _sum(others: list[DurableFigures]) -> DurableFigures:
-    waiting = [one.waiting for one in others if one.waiting is not None]
+    counts = [one.counts for one in others if one.counts is not None]
     return DurableFigures(
         node=OTHER,
         durable=OTHER,
         partition=-1,
         links=sum(one.links for one in others),
         low=min(one.low for one in others),
-        unsettled=sum(one.unsettled for one in others),
-        waiting=sum(waiting) if waiting else None,
+        counts=reduce(add, counts) if len(counts) == len(others) else None,
         hole=sum(one.hole for one in others),
         ranges=sum(one.ranges for one in others),
     )
 
 
-def of_capacities(figures: Figures) -> Parts:
-    found = [*figures.capacities()][:METRIC_NODES]
+def of_nodes(figures: Figures) -> Parts:
+    """The first `METRIC_NODES` stores; those beyond are one, of their sums, and so are all temporary ones."""
+    shown: dict[tuple[str, str], tuple[int | None, int | None, int, int]] = {}
+    for one in figures.nodes():
+        yield None
+        if one is not None:
+            names = (one.node, str(one.partition)) if len(shown) < METRIC_NODES else (OTHER, OTHER)
+            names = (TEMPORARY, OTHER) if one.temporary else names
+            stored, size, *bounds = shown.get(names, (0, 0 if one.size_bytes is not None else None, 0, 0))
+            whole = stored + one.stored if stored is not None and one.stored is not None else None
+            octets = size + one.size_bytes if size is not None and one.size_bytes is not None else None
+            shown[names] = whole, octets, bounds[0] + one.events_max, bounds[1] + one.bytes_max
     columns = (
-        ("events", "Events of a node with a capacity.", [one.events for one in found]),
-        ("events_limit", "How many it takes; 0: any number.", [one.events_max for one in found]),
-        ("bytes", "Octets of a node with a capacity.", [one.size_bytes for one in found]),
-        ("limit_bytes", "How many it takes; 0: any number.", [one.bytes_max for one in found]),
+        ("events", "Messages of a node: of a queue those that have not ended, of a channel all that it keeps.", 0),
+        ("bytes", "Octets of a node with a capacity.", 1),
+        ("events_limit", "How many messages it takes; 0: any number.", 2),
+        ("limit_bytes", "How many octets it takes; 0: any number.", 3),
     )
-    for name, about, values in columns:
-        samples = [((one.node, str(one.partition)), float(value)) for one, value in zip(found, values, strict=True)]
+    for name, about, at in columns:
+        samples = [(names, float(value)) for names, each in shown.items() if (value := each[at]) is not None]
         yield Family(f"realmgate_node_{name}", "gauge", about, ("node", "partition"), samples)
 
 

@@ -1,7 +1,8 @@
-"""A gateway's admin address: which pages there are, before its realm is open and after. Another page is another entry.
+"""A gateway's admin address: which pages and commands there are, before its realm is open and after. Another page is
+another entry.
 
 While the realm is opened the main thread waits, so a thread of its own answers; afterwards the gateway's loop does, one
-part of a page between two turns. May import: `gateway`, prometheus-client.
+part of a page between two turns.
 """
 
 from __future__ import annotations
@@ -10,59 +11,114 @@ import asyncio
 import logging
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import Any
 
 from gateway.admin import metrics
-from gateway.admin.families import CONTENT_TYPE, Family, single, written
-from gateway.admin.health import health, state_of, waiting
-from gateway.admin.http import HttpServer, Page, Response
-
-if TYPE_CHECKING:
-    from gateway.certificates import Certificates
-    from gateway.gateway import Gateway
-    from gateway.opening import Progress
-    from gateway.reload import Reload
+from gateway.admin.answers import Answering, WrongParameter
+from gateway.admin.commands import close_connection
+from gateway.admin.errors import errors
+from gateway.admin.exposition import CONTENT_TYPE, Family, single, written
+from gateway.admin.health import health, is_ready, state_of, waiting
+from gateway.admin.http import HttpServer, Page, Request, Response
+from gateway.admin.peers import connections, links
+from gateway.admin.probes import live, ready, waiting_live, waiting_ready
+from gateway.admin.problems import problems
+from gateway.admin.progress import Progress
+from gateway.admin.watched import Watched
+from gateway.session.gateway import Gateway
+from native_backend.clock import SystemClock
 
 log = logging.getLogger("realmgate.admin")
+_NONE: dict[str, Any] = {"connections": [], "links": [], "errors": [], "left_out": 0, "next": None}
 
 
-def pages(gateway: Gateway, reload: Reload, certificates: Certificates | None = None) -> dict[str, Page]:
+def pages(watched: Watched) -> dict[str, Page]:
     """Of a gateway that serves."""
 
-    async def show_health() -> Response:
-        return health(gateway, reload, certificates)
+    async def show_health(_: Request) -> Response:
+        return health(watched)
 
-    async def show_metrics() -> Response:
-        return await _exposed(_families(gateway, reload))
+    async def show_metrics(_: Request) -> Response:
+        return await _exposed(_families(watched))
 
-    return {"/health": show_health, "/metrics": show_metrics}
+    async def show_live(_: Request) -> Response:
+        return live(watched)
+
+    async def show_ready(_: Request) -> Response:
+        return ready(watched)
+
+    return {
+        "/health": show_health,
+        "/metrics": show_metrics,
+        "/livez": show_live,
+        "/readyz": show_ready,
+        "/api/connections": _of_gateway(watched, connections),
+        "/api/links": _of_gateway(watched, links),
+        "/api/errors": _of_gateway(watched, errors),
+    }
+
+
+def commands(watched: Watched) -> dict[str, Page]:
+    """Of a gateway that serves."""
+    return {"/api/connections/close": _of_gateway(watched, close_connection)}
+
+
+def _of_gateway(watched: Watched, of: Callable[[Gateway, Answering, Request], Awaitable[Response]]) -> Page:
+    async def show(request: Request) -> Response:
+        gateway = watched.gateway
+        state = state_of(gateway, problems(watched))
+        answering = Answering(gateway.realm.run, gateway.clock.epoch_us(), state)
+        try:
+            return await of(gateway, answering, request)
+        except WrongParameter as wrong:
+            return answering.refusal(HTTPStatus.BAD_REQUEST, str(wrong))
+
+    return show
 
 
 def waiting_pages(progress: Progress, run: str) -> dict[str, Page]:
     """Of one that waits for its realm."""
 
-    async def show_health() -> Response:
+    async def show_health(_: Request) -> Response:
         return waiting(progress.state, progress.words, run)
 
-    async def show_metrics() -> Response:
+    async def show_live(_: Request) -> Response:
+        return waiting_live(progress.state, run)
+
+    async def show_ready(_: Request) -> Response:
+        return waiting_ready(progress.state, progress.words, run)
+
+    async def show_no_peers(_: Request) -> Response:
+        return Answering(run, SystemClock().epoch_us(), progress.state).answer(**_NONE)
+
+    async def show_metrics(_: Request) -> Response:
         about = "What runs: constant 1."
         info = Family("realmgate_waiting_info", "gauge", about, ("run", "state"), [((run, progress.state), 1)])
         ready = single("realmgate_ready", "gauge", "1 while /health answers 200.", 0)
         return await _exposed(iter((info, ready)))
 
-    return {"/health": show_health, "/metrics": show_metrics}
+    return {
+        "/health": show_health,
+        "/metrics": show_metrics,
+        "/livez": show_live,
+        "/readyz": show_ready,
+        "/api/connections": show_no_peers,
+        "/api/links": show_no_peers,
+        "/api/errors": show_no_peers,
+    }
 
 
-def _families(gateway: Gateway, reload: Reload) -> metrics.Parts:
-    figures = gateway.realm.figures
-    yield from metrics.of_gateway(gateway, state_of(gateway) == "ready")
-    yield from metrics.of_reload(reload)
+def _families(watched: Watched) -> metrics.Parts:
+    gateway, figures, found = watched.gateway, watched.gateway.realm.figures, problems(watched)
+    yield from metrics.of_gateway(gateway, is_ready(state_of(gateway, found)))
+    yield from metrics.of_problems(found)
+    yield from metrics.of_reload(watched.reload)
     yield from metrics.of_realm(figures, gateway.realm.lost, gateway.outcomes.records)
     yield from metrics.of_durables(figures)
-    yield from metrics.of_capacities(figures)
+    yield from metrics.of_nodes(figures)
     yield from metrics.of_process()
 
 

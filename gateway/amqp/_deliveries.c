@@ -3,11 +3,11 @@
  * A call through cffi costs as much as what proton does in it, and lets go of the interpreter's lock besides; a message
  * took a dozen of them. Here a run is one call. This is part of the engine's fence (engine.py): a pointer is an int on
  * the Python side, and nothing is kept between two calls. proton's functions come from the cproton that the fence
- * imports, so that both speak to one library: `bind` takes their addresses once.
+ * imports, so that both speak to one library: `bind` looks them up once.
  *
  * Errors: an exception means that we are wrong (or out of memory); the deliveries handled so far are in the columns.
  */
-#include "../native_backend/octets.h"
+#include "../../native_backend/log/octets.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -43,7 +43,7 @@ static const struct {
     {"pn_link_recv", &link_recv},
     {"pn_link_advance", &link_advance},
 };
-#include "proton_binding.h"
+#include "../../native_backend/log/loaded_library.h"
 
 enum { ACCEPTED = 0x24 };
 
@@ -166,7 +166,7 @@ static PyObject *read_accepted(PyObject *self, PyObject *args)
             failed = PyList_Append(seqs, PyTuple_GET_ITEM(numbers, 0)) < 0 ||
                      PyList_Append(eids, PyTuple_GET_ITEM(numbers, 1)) < 0 || PyDict_DelItem(unsettled, key) < 0;
             if (!failed)
-                delivery_settle(delivery); /* nothing will be said to it: the peer has settled */
+                delivery_settle(delivery); /* the peer has settled: no disposition follows */
         }
         Py_DECREF(key);
         if (failed || PyErr_Occurred())
@@ -207,8 +207,16 @@ static PyObject *settle(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *bind(PyObject *self, PyObject *extension)
+{
+    const char *path = PyUnicode_AsUTF8(extension);
+    if (!path || find_functions(path) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
-    BINDING_METHODS,
+    {"bind", bind, METH_O, "bind(file of the extension that brought proton)"},
     {"know", know, METH_O, "know(the type of a delivery's event)"},
     {"read_transfers", read_transfers, METH_VARARGS,
      "read_transfers(collector, link, size_max, messages, presettled, arrived): False where a message is larger."},
@@ -220,7 +228,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "engine_runs",
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_deliveries",
                                     "Runs of deliveries between proton and columns; see the source.", -1, methods};
 
-PyMODINIT_FUNC PyInit_engine_runs(void) { return octets_import() < 0 ? NULL : PyModule_Create(&module); }
+PyMODINIT_FUNC PyInit__deliveries(void) { return octets_import() < 0 ? NULL : PyModule_Create(&module); }

@@ -1,11 +1,10 @@
-"""See engine_runs.c. Pointers are ints."""
+"""See _deliveries.c. Pointers are ints."""
 
 from collections.abc import Iterable
 
-from native_backend.octets import Octets
+from native_backend.log.octets import Octets
 
-def names() -> list[str]: ...
-def bind(addresses: dict[str, int], /) -> None: ...
+def bind(extension: str, /) -> None: ...
 def know(delivery_event: int, /) -> None: ...
 def read_transfers(
     collector: int,

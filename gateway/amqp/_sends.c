@@ -8,7 +8,7 @@
  *
  * Errors: an exception means that we are wrong (or out of memory), and the connection is given up.
  */
-#include "../native_backend/octets.h"
+#include "../../native_backend/log/octets.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -44,7 +44,7 @@ static const struct {
     {"pn_transport_peek", &transport_peek},
     {"pn_transport_pop", &transport_pop},
 };
-#include "proton_binding.h"
+#include "../../native_backend/log/loaded_library.h"
 
 enum {
     TAG_MAX = 32,
@@ -242,15 +242,23 @@ static PyObject *send_run(PyObject *self, PyObject *args)
     return whole;
 }
 
+static PyObject *bind(PyObject *self, PyObject *extension)
+{
+    const char *path = PyUnicode_AsUTF8(extension);
+    if (!path || find_functions(path) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
-    BINDING_METHODS,
+    {"bind", bind, METH_O, "bind(file of the extension that brought proton)"},
     {"send", send, METH_VARARGS,
      "send(transport, link, tag_prefix, first_seq, eids, values, unsettled or None for settled)"},
     {"send_run", send_run, METH_VARARGS, "As `send`, and what is to be written to the peer; None where it cannot."},
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "engine_sends", "Runs of events; see the source.", -1,
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_sends", "Runs of events; see the source.", -1,
                                     methods, NULL, NULL, NULL, NULL};
 
-PyMODINIT_FUNC PyInit_engine_sends(void) { return octets_import() < 0 ? NULL : PyModule_Create(&module); }
+PyMODINIT_FUNC PyInit__sends(void) { return octets_import() < 0 ? NULL : PyModule_Create(&module); }

@@ -1,9 +1,8 @@
-"""See engine_sends.c. Pointers are ints."""
+"""See _sends.c. Pointers are ints."""
 
 from collections.abc import Sequence
 
-def names() -> list[str]: ...
-def bind(addresses: dict[str, int], /) -> None: ...
+def bind(extension: str, /) -> None: ...
 def send(
     transport: int,
     link: int,

@@ -1,27 +1,29 @@
 """Deliveries, read off proton's events: the part of the fence that every message goes through.
 
 Transfers and dispositions become columns here, a fact a run. The two loops that carry every message are in
-`engine_runs.c`, and stay with one link as long as its events last; what is rare is here.
-May import: `cproton`, `gateway.engine_binding`, `gateway.engine_incoming`, `gateway.engine_links`,
-`gateway.engine_runs`, `gateway.engine_states`, `gateway.facts`, `gateway.frames`, `gateway.tap`.
+`_deliveries.c`, and stay with one link as long as its events last; what is rare is here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Final
 
 from cproton import ffi, lib
 
-from gateway import engine_runs
-from gateway.engine_binding import at
-from gateway.engine_incoming import Incoming
-from gateway.engine_links import Link, Outgoing
-from gateway.engine_states import TRANSACTIONAL, transactional_state
-from gateway.facts import Confirmed, Dispositions, Fact, Faulted, Partial, Transfers
-from gateway.frames import TRANSFER, Fault, Frame
-from gateway.tap import Octets, Run
+from gateway.amqp import _deliveries
+from gateway.amqp.binding import at
+from gateway.amqp.delivery_detail import detail_of, read_detail
+from gateway.amqp.facts import Confirmed, Dispositions, Fact, Faulted, NotTaken, Partial, Transfers
+from gateway.amqp.incoming_link import Incoming
+from gateway.amqp.link_ends import Link, Outgoing
+from gateway.amqp.proton_data import TRANSACTIONAL, transactional_state
+from gateway.frames.frame_reader import Octets, Run
+from gateway.frames.frames import TRANSFER, Fault, Frame
+from gateway.frames.multi_transfer import Part, transaction_of
+from gateway.frames.stated_in_transactions import Stated
 
 _STATES: Final = {
     0: "unstated",
@@ -42,6 +44,7 @@ _partial, _settled, _recv, _advance = (
 _remote_state = lib.pn_delivery_remote_state
 _TAG, _SETTLE_MODE, _RESUME = 2, 6, 8  # their positions in a transfer
 _FIRST, _SECOND = 0, 1
+_DETAILED: Final = ("rejected", "modified")  # states that may say more than their names
 TAG_BYTES_MAX: Final = 32
 
 
@@ -66,30 +69,42 @@ class Deliveries:
         self._on_other = on_other
         self.facts: list[Fact] = []
         self.frame: Frame | None = None  # the frame that was pushed alone; None in a plain run
+        self.part: Part | None = None  # of which delivery that is a transfer, where it comes in several
         self._stream: Octets = b""
         self._places = b""  # in it, of the payloads of the run that is being pushed; empty outside of one
         self._taken = 0  # how many of them have their delivery
         self._transaction: bytes | None = None  # in which they are posted
+        self._stated: Counter[tuple[int, bytes]] = Counter()  # outcomes that were read, by session and transaction
         self.failed = False  # a fault of the whole connection: nothing more is read
 
-    def fault(self, fault: Fault, link: Link | None = None) -> None:
+    def fault(self, fault: Fault, link: Link | None = None, session: int | None = None) -> None:
+        """`session`: the one that it is about, where there is no link."""
         if link is None and fault.channel is None:
             self.failed = True
-        self.facts.append(Faulted(fault, link))  # type: ignore[arg-type]
+        self.facts.append(Faulted(fault, link, session))  # type: ignore[arg-type]
 
     def free(self) -> None:
-        """The connection has gone: nobody is told anything."""
-        self.failed, self.facts, self.frame, self._on_other = True, [], None, _to_nobody
+        """The connection has gone: no fact is reported any more."""
+        self.failed, self.facts, self.frame, self._on_other = True, [], None, _ignore
 
     def begin_run(self, run: Run) -> None:
         """What is pushed next are the frames of these messages, without their payloads."""
-        self.frame = None
+        self.frame = self.part = None
         self._stream, self._places, self._transaction = run
         self._taken = 0
 
     def end_run(self) -> None:
         self._stream = self._places = b""
         self._transaction = None
+
+    def compare(self, stated: Stated, sessions: Callable[[int], int | None]) -> None:
+        """What was pushed last named so many deliveries: where fewer outcomes were read, one of them is not unsettled
+        here. `sessions`: of a channel."""
+        found, self._stated = self._stated, Counter()
+        for (channel, transaction), count in stated.named.items():
+            session = sessions(channel)
+            if session is not None and found[session, transaction] < count:
+                self.facts.append(NotTaken(session, transaction))
 
     def read(self) -> None:
         """Every event that waits."""
@@ -113,16 +128,17 @@ class Deliveries:
                 _pop(collector)
 
     def _read_transfers(self, link: Incoming, event: Any) -> None:
-        """A plain run: every delivery is new and complete, its sender's own dispositions are frames of their own."""
+        """A plain run: every delivery is new and complete (the tap sees to that), its sender's own dispositions are
+        frames of their own."""
         if link.broken:
-            self._pass_over(link, _event_delivery(event))
+            self._pass_over(link, _event_delivery(event), [self._transaction])
             _pop(self._collector)
             return
         fact = self._transfers_of(link, self._transaction)
         link.partial_reported = False
         if self._places:
             before = self._taken
-            self._taken = engine_runs.read_run(
+            self._taken = _deliveries.read_run(
                 self._collector_at,
                 link.at,
                 self._stream,
@@ -133,9 +149,12 @@ class Deliveries:
                 link.arrived,
             )
             assert self._taken > before, "more deliveries than there were transfers"
+            if link.message_size_max < self._message_size_max and fact.messages.largest > link.message_size_max:
+                self._cut_off(link, fact)
             return
-        fitted = engine_runs.read_transfers(
-            self._collector_at, link.at, self._message_size_max, fact.messages, fact.presettled, link.arrived
+        size_max = self._size_max(link)
+        fitted = _deliveries.read_transfers(
+            self._collector_at, link.at, size_max, fact.messages, fact.presettled, link.arrived
         )
         if not fitted:
             if not fact.messages:
@@ -147,9 +166,9 @@ class Deliveries:
         while True:
             seqs: list[int] = []
             eids: list[int] = []
-            engine_runs.read_accepted(self._collector_at, link.at, link.unsettled, seqs, eids)
+            _deliveries.read_accepted(self._collector_at, link.at, link.unsettled, seqs, eids)
             if seqs:
-                self.facts.append(Dispositions(link, "accepted", True, seqs, eids))
+                self.facts.append(Dispositions("accepted", True, seqs, eids, link=link))
             event = _peek(self._collector)
             if not event or _type_of(event) != lib.PN_DELIVERY:
                 return
@@ -163,54 +182,75 @@ class Deliveries:
         """The run of messages that this link is in, or a new one."""
         last = self.facts[-1] if self.facts else None
         if type(last) is not Transfers or last.link is not link or last.transaction != transaction:
-            last = Transfers(link, transaction=transaction)
+            last = Transfers(transaction=transaction, link=link)
             self.facts.append(last)
         return last
 
-    def _too_large(self, link: Incoming) -> None:
-        self._end(link, Fault("message-too-large", f"more than {self._message_size_max} bytes"))
+    def _size_max(self, link: Incoming) -> int:
+        """The largest message, in octets: the max-message-size that we sent for the link, and at most the gateway's
+        own."""
+        return min(self._message_size_max, link.message_size_max)
 
-    def _end(self, link: Incoming, fault: Fault) -> None:
+    def _cut_off(self, link: Incoming, fact: Transfers) -> None:
+        """One of them is larger than its link takes: it and what came behind it are not heard."""
+        at = next(at for at, message in enumerate(fact.messages) if len(message) > link.message_size_max)
+        late = len(fact.messages) - at
+        del link.arrived[-late:]
+        del fact.presettled[at:]
+        fact.messages = fact.messages[:at]
+        if not at:
+            self.facts.remove(fact)
+        self._too_large(link)
+
+    def _too_large(self, link: Incoming) -> None:
+        self.end(link, Fault("message-too-large", f"more than {self._size_max(link)} bytes"))
+
+    def end(self, link: Link | None, fault: Fault) -> None:
         """Nothing more is read from it."""
-        if not link.broken:
+        if isinstance(link, Incoming) and not link.broken:
             link.broken = True
             self.fault(fault, link)
 
     def _on_transfer(self, link: Incoming, delivery: Any) -> None:
         """A delivery whose frame stood alone: it may be partial, aborted, or carry a state."""
-        pointer = link._pointer
-        if link.broken:
-            self._pass_over(link, delivery)
-            return
+        pointer, transfer = link._pointer, self.frame
         if lib.pn_link_current(pointer) != delivery:
-            self._on_settled_by_publisher(link, delivery)
+            if not link.broken:
+                self._on_settled_by_publisher(link, delivery)
             return
-        if (
-            self.frame is not None
-            and self.frame.code == TRANSFER
-            and not self._is_admissible(link, delivery, self.frame)
-        ):
-            self._pass_over(link, delivery)
-            return
-        if link.resumed == at(delivery):
-            self._pass_over(link, delivery)  # nothing is known here of what it resumes; unsettled, as it was (H-15)
-            return
-        if _partial(delivery):
-            self._on_partial(link, delivery)
-            return
-        size = _recv(pointer, self._buffer_pointer, len(self._buffer))
+        if transfer is None or transfer.code != TRANSFER:
+            return  # its sender speaks of a delivery that is here in part
+        if not link.broken and self._is_admissible(link, delivery, transfer):
+            unfinished = link.unfinished = self.part.delivery if self.part is not None else None
+            transaction = transaction_of(transfer) if unfinished is None else unfinished.transaction
+            if _partial(delivery):
+                self._on_partial(link, delivery, transaction)
+                return
+            link.unfinished = None
+            if self._is_taken(link, delivery, transaction):
+                return
+        self._pass_over(link, delivery, self._named(transfer))
+
+    def _is_taken(self, link: Incoming, delivery: Any, transaction: bytes | None) -> bool:
+        """All of a delivery is here."""
+        size = _recv(link._pointer, self._buffer_pointer, len(self._buffer))
         if size < 0 and lib.pn_delivery_aborted(delivery):
             lib.pn_delivery_settle(delivery)  # aborted is settled, and nothing was sent
-            return
-        if size > self._message_size_max:
+            return True
+        if size > self._size_max(link):
             self._too_large(link)
-            return
+            return False
         link.partial_reported = False
-        fact = self._transfers_of(link, _transaction(delivery))
+        fact = self._transfers_of(link, transaction)
         fact.messages.append(self._buffer[:size] if size > 0 else b"")
         fact.presettled.append(_settled(delivery))
         link.arrived.append(at(delivery))
-        _advance(pointer)
+        _advance(link._pointer)
+        return True
+
+    def _named(self, transfer: Frame) -> Iterable[bytes | None]:
+        """Every transaction that the transfers of a delivery name."""
+        return [transaction_of(transfer)] if self.part is None else self.part.delivery.named
 
     def _on_settled_by_publisher(self, link: Incoming, delivery: Any) -> None:
         """The publisher's own disposition for a delivery that is already ours; it may settle before us (X-3)."""
@@ -223,22 +263,25 @@ class Deliveries:
             self.facts.append(Confirmed(link))
 
     def _is_admissible(self, link: Incoming, delivery: Any, transfer: Frame) -> bool:
-        """Look at what proton does not look at; what may not be ends the link."""
+        """Look at what proton does not look at; what may not be ends the link. What resumes a delivery is passed over,
+        to its last transfer: nothing is known here of any, and it stays unsettled as it was (H-15)."""
         tag, mode = transfer.field(_TAG), transfer.field(_SETTLE_MODE)
         if isinstance(tag, bytes) and len(tag) > TAG_BYTES_MAX:
-            self._end(link, Fault("delivery-tag-too-long", f"{len(tag)} octets, {TAG_BYTES_MAX} may be"))
+            self.end(link, Fault("delivery-tag-too-long", f"{len(tag)} octets, {TAG_BYTES_MAX} may be"))
             return False
         if mode == _SECOND and not link.settles_second:
-            self._end(link, Fault("settle-mode-not-agreed", "rcv-settle-mode second, where first was agreed on"))
+            self.end(link, Fault("settle-mode-not-agreed", "rcv-settle-mode second, where first was agreed on"))
             return False
         if mode == _FIRST and link.settles_second:
             link.settles_first(at(delivery))
         if transfer.field(_RESUME) is True:
             link.resumed = at(delivery)
-        return True
+        return link.resumed != at(delivery)
 
-    def _pass_over(self, link: Incoming, delivery: Any) -> None:
-        """A transfer on a link that has been closed: its octets are not kept, however much comes."""
+    def _pass_over(self, link: Incoming, delivery: Any, named: Iterable[bytes | None]) -> None:
+        """A transfer on a link that has been closed: its octets are not kept, however much comes. What it is posted in
+        can only be rolled back."""
+        self.facts += [NotTaken(link.session, each) for each in named if each is not None]
         if lib.pn_link_current(link._pointer) == delivery:
             while _recv(link._pointer, self._buffer_pointer, len(self._buffer)) > 0:
                 pass
@@ -249,34 +292,38 @@ class Deliveries:
                     words = f"more than {self._late_max} transfers on a link that was closed"
                     self.fault(Fault("errant-link", words, link.attach.channel))
 
-    def _on_partial(self, link: Incoming, delivery: Any) -> None:
-        if lib.pn_delivery_pending(delivery) > self._message_size_max:
+    def _on_partial(self, link: Incoming, delivery: Any, transaction: bytes | None) -> None:
+        if lib.pn_delivery_pending(delivery) > self._size_max(link):
             self._too_large(link)
         elif link.reports_partial[_settled(delivery)] and not link.partial_reported:
             link.partial_reported = True
             link.arrived.append(at(delivery))
-            self.facts.append(Partial(link, _settled(delivery), _transaction(delivery)))
+            self.facts.append(Partial(link, _settled(delivery), transaction))
 
     def _on_disposition(self, link: Outgoing, delivery: Any) -> None:
         code = _remote_state(delivery)
         transaction: bytes | None = None
         if code == TRANSACTIONAL:
-            transaction, state = transactional_state(delivery)
+            transaction, state, outcome = transactional_state(delivery)
+            detail = detail_of(outcome) if state.startswith(_DETAILED) else None
         else:
             state = _STATES.get(code, "unknown")
+            if state == "modified":
+                state = _modified(delivery)
+            detail = read_detail(delivery, state) if state.startswith(_DETAILED) else None
         peer_settled = bool(_settled(delivery))
-        if state == "modified" and transaction is None:
-            state = _modified(delivery)
         silent = state == "unstated" and transaction is None and not peer_settled
         if silent and link.silence is None:
             return  # it says nothing yet (1.3-O)
         number = at(delivery)
         numbers = link.unsettled.get(number)
         if numbers is None:
-            self._on_second_disposition(link, number, state)
+            self._on_second_disposition(link, number, state, transaction)
             return
+        if transaction is not None:
+            self._stated[link.session, transaction] += 1
         if state != "received" or peer_settled or transaction is not None:
-            link.stated(number, numbers[0], str(link.silence) if silent else state, peer_settled)
+            link.stated(number, numbers[0], str(link.silence) if silent else state, peer_settled, transaction)
         facts = self.facts
         last = facts[-1] if facts else None
         if (
@@ -286,25 +333,28 @@ class Deliveries:
             or last.peer_settled != peer_settled
             or last.repeated
             or last.transaction != transaction
+            or last.detail != detail
         ):
-            last = Dispositions(link, state, peer_settled, transaction=transaction)
+            last = Dispositions(state, peer_settled, transaction=transaction, detail=detail, link=link)
             facts.append(last)
         last.seqs.append(numbers[0])
         last.eids.append(numbers[1])
 
-    def _on_second_disposition(self, link: Outgoing, number: int, state: str) -> None:
+    def _on_second_disposition(self, link: Outgoing, number: int, state: str, transaction: bytes | None) -> None:
         """The peer speaks again of a delivery that it has stated and that waits for us: the same is harmless,
-        another is not (H-9)."""
+        another is not (H-9). It is in the transaction in which it was stated first, and in no other."""
         earlier = link.waiting.get(number)
         if earlier is None:
             return
+        if transaction is not None and transaction == earlier[2]:
+            self._stated[link.session, transaction] += 1
         if state not in ("unstated", "received", earlier[1]):
             self.fault(Fault("conflicting-outcome", f"{earlier[1]}, then {state}"), link)
         else:
-            self.facts.append(Dispositions(link, earlier[1], False, [earlier[0]], [-1], repeated=True))
+            self.facts.append(Dispositions(earlier[1], False, [earlier[0]], [-1], repeated=True, link=link))
 
 
-def _to_nobody(_: Any, kind: int) -> None:
+def _ignore(_: Any, kind: int) -> None:
     """The connection has gone."""
 
 
@@ -313,10 +363,6 @@ def _scratch(size: int) -> tuple[Any, Any]:
     """One buffer for all engines: they live on one thread, and nothing stays in it. A slice of the first is a copy."""
     octets = ffi.new("char[]", size)
     return ffi.buffer(octets), octets
-
-
-def _transaction(delivery: Any) -> bytes | None:
-    return transactional_state(delivery)[0] if _remote_state(delivery) == TRANSACTIONAL else None
 
 
 def _modified(delivery: Any) -> str:

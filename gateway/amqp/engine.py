@@ -1,29 +1,23 @@
 """The engine: proton as a sans-IO machine. Bytes in, facts out; decisions in, bytes out. One a connection.
 
-This file and its `engine_*.py` (deliveries, incoming, links, output, sources, states) are the fence: nothing outside
+This file and its `engine_*.py` (deliveries, incoming, links, output, sessions, states) are the fence: nothing outside
 them touches proton, and no buffer of proton's leaves uncopied. The frames are pushed as the tap cuts them, and
 what proton says of each piece is read before the next one goes in. Proton reports a malformed performative by going
-silent (`semantics.md` 4.2): here that is a fault like any other. May import: `cproton`, `gateway.engine_binding`,
-`gateway.engine_deliveries`, `gateway.engine_incoming`, `gateway.engine_links`, `gateway.engine_output`,
-`gateway.engine_states`, `gateway.facts`, `gateway.frames`, `gateway.handles`, `gateway.tap`, `transformers.amqp_types`.
+silent (`semantics.md` 4.2): here that is a fault like any other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
 from typing import Any
 
 import cproton
 from cproton import ffi, lib
 
-from gateway.engine_binding import at
-from gateway.engine_deliveries import Deliveries
-from gateway.engine_incoming import Incoming
-from gateway.engine_links import Link, Outgoing, set_condition
-from gateway.engine_output import Output
-from gateway.engine_states import offer_to_connection, say_of_connection
-from gateway.facts import (
+from gateway.amqp.binding import at
+from gateway.amqp.deliveries import Deliveries
+from gateway.amqp.ended_sessions import EndedSessions
+from gateway.amqp.facts import (
     Asked,
     Attached,
     Closed,
@@ -33,13 +27,22 @@ from gateway.facts import (
     Opened,
     SessionEnded,
 )
-from gateway.frames import ATTACH, BEGIN, FLOW, OPEN, Fault, Frame
-from gateway.handles import Handles
-from gateway.tap import Run, Tap
-from transformers.amqp_types import Symbol
+from gateway.amqp.incoming_link import Incoming
+from gateway.amqp.link_ends import Link, Outgoing, set_condition
+from gateway.amqp.link_owner import UNOWNED
+from gateway.amqp.output import Output
+from gateway.amqp.proton_data import error, offer_to_connection, say_of_connection
+from gateway.frames.endpoints import Handles
+from gateway.frames.frame_reader import Run, Tap
+from gateway.frames.frames import ATTACH, BEGIN, FLOW, OPEN, Fault, Frame
+from gateway.frames.multi_transfer import Part
+from gateway.frames.stated_in_transactions import Stated, stated_by
+from transformers.codec import Symbol
 
 _OPEN_OF_NOBODY = b"\x00\x00\x00\x10\x02\x00\x00\x00\x00\x53\x10\xc0\x03\x01\xa1\x00"
 _ATTACH_HANDLE, _FLOW_HANDLE, _FLOW_DRAIN, _FLOW_ECHO, _FLOW_PROPERTIES = 1, 4, 8, 9, 10
+_TRANSFER_HANDLE = 0
+_TRANSACTION = "txn-id"  # among the properties of a flow
 
 
 class Engine:
@@ -60,7 +63,8 @@ class Engine:
         capabilities: Sequence[str] = (),
         opening: Callable[[Frame], Sequence[tuple[Symbol, Any]]] | None = None,
     ) -> None:
-        """`opening` is asked for the properties of our OPEN, before anything that comes behind the peer's is read."""
+        """`handles_max`: links of one session. `opening` is asked for the properties of our OPEN, before anything that
+        comes behind the peer's is read."""
         self._connection = lib.pn_connection()
         self._transport = lib.pn_transport()
         self._collector = lib.pn_collector()
@@ -73,15 +77,17 @@ class Engine:
         if capabilities:
             offer_to_connection(self._connection, capabilities)
         lib.pn_transport_bind(self._transport, self._connection)
+        self._handle_max = handles_max - 1
         self._handles = Handles(channel_max, handles_max)
         self._tap = Tap(frame_size_max, message_size_max, self._handles)
-        self._opening = opening or _nobody
+        self._opening = opening or _no_properties
         self._header_left = 8
         self._opened = False
         self._links: dict[Any, Link] = {}
+        self._attached = 0  # links, ever
         self._on_session: dict[int, int] = {}  # links, by session
         self._sessions: dict[int, Any] = {}  # by the peer's channel, until it ends them
-        self._ended: list[tuple[Any, list[Link]]] = []  # sessions that both sides have ended, with their links
+        self._ended = EndedSessions()
         self._deliveries = Deliveries(self._collector, self._links, message_size_max, late_max, self._on_event)
         self._freed = False
         self._asking: Frame | None = None  # the FLOW that is pushed now, where it may want an answer
@@ -108,12 +114,16 @@ class Engine:
                     return
                 continue
             if isinstance(frame, Fault):
-                self._deliveries.fault(frame)
+                self._deliveries.fault(frame, session=None if frame.channel is None else self.session(frame.channel))
                 if self._deliveries.failed:
                     return
                 continue
-            assert not isinstance(frame, Run)
-            self._deliveries.frame = frame
+            stated, frame = (frame, None) if type(frame) is Stated else (None, frame)
+            part, frame = (frame, frame.frame) if type(frame) is Part else (None, frame)
+            assert not isinstance(frame, Run | Part | Stated)
+            self._deliveries.frame, self._deliveries.part = frame, part
+            if part is not None and part.fault is not None:
+                self._deliveries.end(self._link_at(part.frame.channel, part.frame.field(_TRANSFER_HANDLE)), part.fault)
             if frame is not None and frame.code == OPEN:
                 self._opened = True
                 self._deliveries.facts.append(Opened(frame))
@@ -124,8 +134,15 @@ class Engine:
                 self._push_flow(frame, octets, start, end)
             else:
                 self._push(octets, start, end)
+            if stated is not None or (stated := stated_by(frame)) is not None:
+                deliveries.compare(stated, self.session)
             if self._deliveries.failed:
                 return
+
+    def _link_at(self, channel: int, handle: int) -> Link | None:
+        """By the peer's channel and handle."""
+        at = channel, handle
+        return next((link for link in self._links.values() if link.alive and _place(link) == at), None)
 
     def _push(self, data: bytes | memoryview, start: int, end: int) -> None:
         view = memoryview(data)[start:end]
@@ -140,13 +157,14 @@ class Engine:
             self._went_silent()
 
     def _went_silent(self) -> None:
-        """Proton takes no more bytes. Where it says why, it has queued the CLOSE itself; else the frame was
-        malformed."""
+        """Proton takes no more bytes. Where it says why, it has written a CLOSE itself, whose condition AMQP may not
+        define: the table decides which condition the peer gets. Else the frame was malformed."""
         condition = lib.pn_transport_condition(self._transport)
         if lib.pn_condition_is_set(condition):
             name = cproton.pn_condition_get_name(condition)
             kind = "framing" if name == "amqp:connection:framing-error" else "malformed-performative"
             detail = cproton.pn_condition_get_description(condition) or ""
+            self._output.hold_close()
         elif lib.pn_connection_state(self._connection) & lib.PN_REMOTE_CLOSED:
             self._deliveries.failed = True
             return
@@ -173,13 +191,13 @@ class Engine:
             self._deliveries.facts.append(Asked(asking.channel, link))  # type: ignore[arg-type]
 
     def _look_at_flow(self, frame: Frame) -> None:
-        """What proton does not see of a FLOW: properties (a transaction to acquire under, W-11)."""
+        """What proton does not see of a FLOW: a transaction to acquire under (W-11). Other properties say nothing that
+        is known here, and are passed over."""
         properties = frame.field(_FLOW_PROPERTIES)
-        if properties:
-            for link in list(self._links.values()):
-                at = (frame.channel, frame.field(_FLOW_HANDLE))
-                if isinstance(link, Outgoing) and link.alive and _place(link) == at:
-                    self._deliveries.fault(Fault("transactional-acquisition", "flow with properties"), link)
+        if properties is not None and properties.get(_TRANSACTION) is not None:
+            link = self._link_at(frame.channel, frame.field(_FLOW_HANDLE))
+            if isinstance(link, Outgoing):
+                self._deliveries.fault(Fault("transactional-acquisition", "a flow with a txn-id"), link)
 
     # -- proton's events to facts, but for deliveries
 
@@ -204,17 +222,24 @@ class Engine:
         frame = self._deliveries.frame
         assert frame is not None and frame.code == BEGIN, "a session opened without a BEGIN of its own"
         self._sessions[frame.channel] = session
+        if len(self._sessions) + len(self._ended) > lib.pn_transport_get_channel_max(self._transport) + 1:
+            self._ended.answer_all()  # each channel of ours is taken
+            lib.pn_transport_pending(self._transport)
         # Answered before the next frame is read: after an END, proton no longer says whose BEGIN it answers.
         lib.pn_connection_open(self._connection)
+        self._output.flush()
         lib.pn_session_open(session)
-        lib.pn_transport_pending(self._transport)
+        self._output.flush_begin(self._handle_max)
 
     def _on_attach(self, pointer: Any) -> None:
         frame = self._deliveries.frame
         assert frame is not None and frame.code == ATTACH, "a link opened without an ATTACH of its own"
         session = at(lib.pn_link_session(pointer))
         link = (Outgoing if lib.pn_link_is_sender(pointer) else Incoming)(pointer, frame, session, self._output)
+        if isinstance(link, Outgoing):
+            link.numbers = self._handles.sessions[frame.channel]
         self._links[pointer] = link
+        self._attached = link.ordinal = self._attached + 1
         self._on_session[session] = self._on_session.get(session, 0) + 1
         self._deliveries.facts.append(Attached(link))
 
@@ -222,30 +247,27 @@ class Engine:
         link = self._links.get(pointer)
         if link is None:
             return
+        link.left = True
         if link.alive:
             self._deliveries.facts.append(Detached(link, closed))  # type: ignore[arg-type]
         else:
             self._free_if_done(pointer)
 
     def _free_if_done(self, pointer: Any) -> None:
-        both = lib.PN_LOCAL_CLOSED | lib.PN_REMOTE_CLOSED
-        if pointer in self._links and lib.pn_link_state(pointer) & both == both:
-            link = self._links.pop(pointer)
+        link = self._links.get(pointer)
+        if link is not None and link.left and not link.alive:
+            del self._links[pointer]
             self._on_session[link.session] -= 1
             link.free()
 
     def _on_end(self, session: Any) -> None:
         number = at(session)
-        gone = [(pointer, link) for pointer, link in self._links.items() if link.session == number]
-        for pointer, link in gone:
-            if link.alive:
-                self._deliveries.facts.append(Detached(link, False))  # type: ignore[arg-type]
-            del self._links[pointer]
+        gone = [pointer for pointer, link in self._links.items() if link.session == number]
+        links = [self._links.pop(pointer) for pointer in gone]
         self._on_session.pop(number, None)
-        self._deliveries.facts.append(SessionEnded(number))
-        self._ended.append((session, [link for _, link in gone]))
         self._sessions = {channel: other for channel, other in self._sessions.items() if other != session}
-        lib.pn_session_close(session)
+        self._ended.add(session, links)
+        self._deliveries.facts.append(SessionEnded(number, tuple(links)))  # type: ignore[arg-type]
 
     # -- decisions in
 
@@ -274,9 +296,9 @@ class Engine:
         """Every link that is not freed."""
         return list(self._links.values())
 
-    def session(self, channel: int) -> int | None:
+    def session(self, channel: int | None) -> int | None:
         """The number of the peer's session on that channel, as its links have it."""
-        session = self._sessions.get(channel)
+        session = None if channel is None else self._sessions.get(channel)
         return None if session is None else at(session)
 
     def tell_session(self, channel: int) -> None:
@@ -296,6 +318,10 @@ class Engine:
         self._handles.discards.add(channel)
         return [link for link in self._links.values() if link.session == number and link.alive]
 
+    def answer_end(self, session: int) -> None:
+        """The peer has ended that session, and what went with it is done. A second answer does nothing."""
+        self._ended.answer(session)
+
     def close(self, condition: str | None = None, description: str = "") -> None:
         """Send CLOSE, after an OPEN of ours if there was none yet."""
         lib.pn_connection_open(self._connection)
@@ -305,6 +331,7 @@ class Engine:
         if condition:
             set_condition(lib.pn_connection_condition(self._connection), condition, description)
         lib.pn_connection_close(self._connection)
+        self._output.say_close(error(condition, description) if condition else None)
 
     # -- bytes out
 
@@ -313,50 +340,35 @@ class Engine:
         self._deliveries.read()
         pieces = self._output.take()
         self._deliveries.read()
-        self._free_ended()
+        self._ended.free()
         return pieces
 
     def flush(self) -> None:
         """What was decided so far is written ahead of what will be (W-9)."""
         self._output.flush()
 
-    def _free_ended(self) -> None:
-        """Sessions that have ended, once their facts were carried out: JMS opens and ends them all day. Not yet where
-        they wait behind a message of the relay."""
-        ended, self._ended = self._ended, []
-        for session, links in ended:
-            if any(link.alive for link in links):
-                self._ended.append((session, links))
-                continue
-            for link in links:
-                link.free()
-            lib.pn_session_free(session)
-
     @property
     def finished(self) -> bool:
         """Nothing will be sent any more: the socket may be closed."""
         return int(lib.pn_transport_pending(self._transport)) < 0
 
-    def tick(self, now_ms: int) -> float:
-        """A heartbeat, where one is due, on the caller's clock (monotonic milliseconds, never 0). Gives in how many the
-        next call may be: proton sends one when half of the peer's patience has passed between two calls in silence."""
-        lib.pn_transport_tick(self._transport, now_ms)
-        patience_ms = int(lib.pn_transport_get_remote_idle_timeout(self._transport))
-        return patience_ms / 4 if patience_ms else inf
+    def beat(self) -> None:
+        """An empty frame, behind everything that was decided so far."""
+        self._output.beat()
 
     def free(self) -> None:
         """Give everything back. Links forget their pointers first."""
         if self._freed:
             return
         self._freed = self._deliveries.failed = self._output.closed = True
-        for link in [*self._links.values(), *(link for _, links in self._ended for link in links)]:
+        for link in [*self._links.values(), *self._ended.links()]:
             link.forget()
-            link.owner = None
+            link.owner = UNOWNED
             if isinstance(link, Outgoing):
                 link.unsettled = {}
         self._links.clear()
-        self._ended = []
-        self._opening = _nobody  # nothing here leads back to itself: what has gone is no work for the collector
+        self._ended.clear()
+        self._opening = _no_properties  # nothing here leads back to itself: what has gone is no work for the collector
         self._deliveries.free()
         lib.pn_transport_unbind(self._transport)
         lib.pn_collector_release(self._collector)
@@ -366,7 +378,7 @@ class Engine:
         lib.pn_collector_free(self._collector)
 
 
-def _nobody(_: Frame) -> Sequence[tuple[Symbol, Any]]:
+def _no_properties(_: Frame) -> Sequence[tuple[Symbol, Any]]:
     return ()
 
 

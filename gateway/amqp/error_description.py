@@ -1,53 +1,67 @@
-"""What a peer is told when something could not be done: a description that names the node and says what to do, in fewer
-than 120 octets, and the `info` map of the error, for programs: native-code, rule, and retry-after-ms where waiting
-helps.
+"""The AMQP error that a peer gets when something could not be done: a description that names the node and says what to
+do, in fewer than 120 octets, and the `info` map of the error, for programs: native-code where there is a code, rule,
+and retry-after-ms where waiting helps.
 
-Source: AMQP 1.0 Part 2, 2.8.14. May import: `mappings`.
+Source: AMQP 1.0 Part 2, 2.8.14.
 """
 
 from __future__ import annotations
 
 from mappings import Decision
-from mappings.errors import IN_FORCE, SAY_BYTES_MAX, Errors
+from mappings.compiler.errors import IN_FORCE, SAY_BYTES_MAX, Errors, is_code
 
 DESCRIPTION_BYTES_MAX = 119
 TOLD_BYTES_MAX = 240  # of any description: an error fits the smallest frame with it
-RETRY_AFTER_MS = 1000  # where the log has said nothing
+MOMENTS = {
+    "attached": "attach",
+    "posted": "publish",
+    "published": "publish",
+    "settled": "settle",
+    "committed": "commit",
+}
+"""What the peer waits for when a table decides. The description depends on it."""
 
-Info = tuple[tuple[str, str | int | bool], ...]  # a Symbol stays one
+Info = tuple[tuple[str, str | int | bool | bytes], ...]  # a Symbol stays one
+_DELIVERY_TAG = "delivery-tag"  # AMQP anonymous terminus for message routing 1.0, 2.2.2
 
 
-class Complaint(str):
+class ErrorDescription(str):
     """A description that carries the pairs of its info map."""
 
     __slots__ = ("info",)
 
     info: Info
 
-    def __new__(cls, description: str, info: Info = ()) -> Complaint:
+    def __new__(cls, description: str, info: Info = ()) -> ErrorDescription:
         self = super().__new__(cls, description)
         self.info = info
         return self
 
+    def about(self, tag: bytes) -> ErrorDescription:
+        """The same, naming the message."""
+        return ErrorDescription(self, (*self.info, (_DELIVERY_TAG, tag)))
+
 
 def shortened(words: str) -> str:
-    """What of it is told."""
+    """As much of it as an error carries."""
     return words.encode()[:TOLD_BYTES_MAX].decode(errors="ignore")
 
 
 def complaint(
     node: str, rule: Decision, answer: str | None = None, native: str | None = None, words: str = ""
-) -> Complaint:
+) -> ErrorDescription:
     """About what `rule` decided; `answer` is the realm's, None where it was not asked. `words`: where we know better
     than the answer what to say."""
     errors, native = IN_FORCE.errors, native or ""
-    words = words or (_refusal(rule, errors) if answer is None else errors.say(answer, native))
-    info: list[tuple[str, str | int]] = [("native-code", native)] if native else []
-    info.append(("rule", f"{rule.table}.{rule.rule}"))
-    if rule.then.get("class") == "transient":
-        error = errors.named(native)
-        info.append(("retry-after-ms", (error.retry_after_ms if error else None) or RETRY_AFTER_MS))
-    return Complaint(_fitting(node, words), tuple(info))
+    moment = MOMENTS.get(rule.table, "")
+    words = words or (_refusal(rule, errors) if answer is None else errors.say(answer, native, moment))
+    info: list[tuple[str, str | int | bool | bytes]] = [("native-code", native)] if is_code(native) else []
+    name = f"{rule.table}.{rule.rule}"
+    info.append(("rule", name))
+    wait_ms = errors.wait_ms(name, answer, native) if rule.then.get("class") == "transient" else None
+    if wait_ms is not None:
+        info.append(("retry-after-ms", wait_ms))
+    return ErrorDescription(_fitting(node, words), tuple(info))
 
 
 def _refusal(rule: Decision, errors: Errors) -> str:

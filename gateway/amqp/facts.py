@@ -1,20 +1,21 @@
 """Facts: what the engine read from the peer, in the order it was read. Deliveries come as columns, one fact a run.
 
 A delivery is known by its *seq* (docs/records.md) once the session has given it one; no fact holds a pointer into
-the engine. May import: `gateway.frames`, `native_backend.octets`.
+the engine.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway.frames import Fault, Frame
-from native_backend.octets import Octets
+from gateway.amqp.link_owner import DispositionRun, TransferRun
+from gateway.frames.frames import Fault, Frame
 
 if TYPE_CHECKING:
-    from gateway.engine_incoming import Incoming
-    from gateway.engine_links import Outgoing
+    from gateway.amqp.incoming_link import Incoming
+    from gateway.amqp.link_ends import Link, Outgoing
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +32,29 @@ class Attached:
     link: Incoming | Outgoing
 
 
-@dataclass(slots=True)
-class Transfers:
-    """Complete messages on one link, in order: raw bytes, and whether each came settled. `transaction`: the txn-id
-    that all of them carried in a transactional state."""
+@dataclass(slots=True, kw_only=True)
+class Transfers(TransferRun):
+    """Complete messages on one link."""
 
     link: Incoming
-    messages: Octets = field(default_factory=Octets)
-    presettled: list[int] = field(default_factory=list)
-    transaction: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """The first frame of a message that comes in several, on a link that asked to be told."""
+    """The first frame of a message that comes in several, on a link that wants this fact."""
 
     link: Incoming
     presettled: int
     transaction: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    """Something that names that transaction is not taken: a message, because its link is closed or closes; an outcome,
+    because its delivery is not unsettled any more. The transaction can only be rolled back (W-5)."""
+
+    session: int
+    transaction: bytes
 
 
 @dataclass(slots=True)
@@ -59,19 +65,11 @@ class Confirmed:
     count: int = 1
 
 
-@dataclass(slots=True)
-class Dispositions:
-    """Deliveries of one link that got the same state. `state` is a value of the axis of the table `settle`, or
-    `unstated`; with a `transaction` (a txn-id) it is the outcome inside of a transactional state. `repeated`: the peer
-    had said so before, and the delivery waits for us."""
+@dataclass(slots=True, kw_only=True)
+class Dispositions(DispositionRun):
+    """Deliveries of one link that got the same state."""
 
     link: Outgoing
-    state: str
-    peer_settled: bool
-    seqs: list[int] = field(default_factory=list)
-    eids: list[int] = field(default_factory=list)
-    repeated: bool = False
-    transaction: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Detached:
-    """The peer detached or closed a link, or ended its session; `closed` says whether for good."""
+    """The peer detached or closed a link; `closed` says whether for good."""
 
     link: Incoming | Outgoing
     closed: bool
@@ -100,9 +98,10 @@ class Detached:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """The peer ended a session; its links were told before."""
+    """The peer ended a session. `links`: those that it had then; the END waits for its answer."""
 
     session: int
+    links: tuple[Incoming | Outgoing, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +113,12 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Faulted:
-    """The peer broke the protocol; the table `fault` says what follows. `link` where it concerns one."""
+    """The peer broke the protocol; the table `fault` says what follows. `link` where it concerns one; `session`: the
+    number of the session on the fault's channel when it was read, which may have ended meanwhile."""
 
     fault: Fault
     link: Incoming | Outgoing | None = None
+    session: int | None = None
 
 
 Fact = (
@@ -125,6 +126,7 @@ Fact = (
     | Attached
     | Transfers
     | Partial
+    | NotTaken
     | Confirmed
     | Dispositions
     | Flowed
@@ -134,3 +136,19 @@ Fact = (
     | Closed
     | Faulted
 )
+
+
+def ends(unprocessed: Iterable[Fact], link: Link) -> bool:
+    """The end of the link is read already. An event given now would leave settled, its record saying otherwise."""
+    return any(
+        isinstance(fact, Closed)
+        or (isinstance(fact, Detached | Faulted) and fact.link is link)
+        or (isinstance(fact, SessionEnded) and link in fact.links)
+        or (isinstance(fact, Faulted) and fact.link is None)  # of its session, or of all: proton may be silent
+        for fact in unprocessed
+    )
+
+
+def speaks(unprocessed: Iterable[Fact], link: Outgoing) -> bool:
+    """The peer has spoken of that link, and is not heard yet."""
+    return any(isinstance(fact, Dispositions | Flowed) and fact.link is link for fact in unprocessed)

@@ -1,25 +1,19 @@
-"""A link on which the peer publishes, inside the fence: its deliveries, and who settles them first.
-
-May import: `cproton`, `gateway.engine_links`, `gateway.engine_output`, `gateway.engine_states`, `gateway.frames`.
-"""
+"""A link on which the peer publishes, inside the fence: its deliveries, and who settles them first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from cproton import lib
+from cproton import ffi, lib
 
-from gateway.engine_links import Link, delivery
-from gateway.engine_output import Output
-from gateway.engine_states import (
-    TRANSACTIONAL,
-    provisional,
-    tell_declared,
-    tell_in_transaction,
-    transactional_state,
-)
-from gateway.frames import Frame
+from gateway.amqp.error_description import ErrorDescription
+from gateway.amqp.link_ends import Link, delivery
+from gateway.amqp.output import Output
+from gateway.amqp.proton_data import provisional, tell_declared, tell_in_transaction
+from gateway.frames.attach_frame import AttachAnswer
+from gateway.frames.frames import Frame
+from gateway.frames.multi_transfer import MultiTransfer
 
 
 class Incoming(Link):
@@ -28,15 +22,23 @@ class Incoming(Link):
     # Whether the session wants to know of a message in several frames before it is complete: unsettled, settled.
     reports_partial = (False, False)
     partial_reported = False
+    unfinished: MultiTransfer | None = None  # the message that is here in part
     resumed = 0  # pointer of the last delivery that its sender resumes
+    names_messages = False  # every error names the message that it is about
     passed_over = 0  # transfers that came when it was broken
     broken = False  # it is closed, or a message was too large: nothing more is read from it
+    message_size_max = 1 << 63  # as our ATTACH has it, in octets
 
     def __init__(self, pointer: Any, attach: Frame, session: int, output: Output) -> None:
         super().__init__(pointer, attach, session, output)
         self.arrived: list[int] = []  # pointers of deliveries that have no seq yet, in order
         self._told: set[int] = set()  # pointers of those that have their outcome, and wait for that
         self._first: set[int] = set()  # pointers of those whose transfers asked for the other way
+
+    def confirm(self, answer: AttachAnswer) -> None:
+        if answer.message_size_max is not None:
+            self.message_size_max = answer.message_size_max
+        super().confirm(answer)
 
     @property
     def credit(self) -> int:
@@ -104,31 +106,26 @@ class Incoming(Link):
         for seq in seqs:
             number = self._deliveries.get(seq)
             if number is not None:
+                if self.names_messages and condition:
+                    state = provisional(transaction, outcome, condition, self.about(seq, description))
                 tell_in_transaction(delivery(number), state)
                 if settle:
                     del self._deliveries[seq]
                     lib.pn_delivery_settle(delivery(number))
         return settle
 
+    def about(self, seq: int, description: str) -> str:
+        number = self._deliveries.get(seq) if self.names_messages else None
+        if number is None or not isinstance(description, ErrorDescription):
+            return description
+        tag = lib.pn_delivery_tag(delivery(number))
+        return description.about(bytes(ffi.buffer(tag.start, tag.size)))
+
     def declare(self, seq: int, transaction: bytes) -> None:
         """The declare with that seq has begun a transaction."""
         number = self._deliveries.pop(seq, None)
         if number is not None:
             tell_declared(delivery(number), transaction)
-
-    @property
-    def unfinished(self) -> bytes | None:
-        """The txn-id of a message that is here in part only; None where there is no such message."""
-        current = lib.pn_link_current(self._pointer) if self.alive else None
-        if not current or not lib.pn_delivery_partial(current):
-            return None
-        if lib.pn_delivery_remote_state(current) != TRANSACTIONAL:
-            return None
-        return transactional_state(current)[0]
-
-    def set_message_size_max(self, size_bytes: int) -> None:
-        """In our ATTACH; it must not have gone out."""
-        lib.pn_link_set_max_message_size(self._pointer, size_bytes)
 
     def tell_flow(self) -> None:
         """Where this link stands, though nothing has changed: proton says it with what the session has to say."""
@@ -150,5 +147,5 @@ class Incoming(Link):
         self._break_off()
 
     def _break_off(self) -> None:
-        self.arrived, self.broken = [], True
+        self.arrived, self.broken, self.unfinished = [], True, None
         self._told, self._first = set(), set()

@@ -2,37 +2,35 @@
 
 A delivery is a pointer here and a *seq* everywhere else. When a link is freed its pointers are forgotten first, so
 that a completion which comes afterwards finds nothing (a freed delivery pointer would bring down every connection of
-the process). Between Python and `engine_runs.c`, which does what every message needs, a pointer is an int.
-May import: `cproton`, `gateway.complaint`, `gateway.dynamic_nodes`, `gateway.engine_binding`,
-`gateway.engine_output`, `gateway.engine_runs`, `gateway.engine_sources`, `gateway.engine_states`, `gateway.frames`,
-`gateway.outgoing_frames`, `gateway.sources`, `gateway.termini`, `transformers.amqp_types`.
+the process). Between Python and `_deliveries.c`, which does what every message needs, a pointer is an int.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import cproton
 from cproton import ffi, lib
 
-from gateway import engine_runs
-from gateway.complaint import Complaint, Info, shortened
-from gateway.dynamic_nodes import MadeNode
-from gateway.engine_binding import at
-from gateway.engine_output import Output
-from gateway.engine_sources import write_made, write_mode, write_source
-from gateway.engine_states import offer_capabilities, offer_outcomes
-from gateway.frames import Frame
-from gateway.outgoing_frames import AttachWritten
-from gateway.settle_modes import receiver_settle_mode, sender_settle_mode
-from gateway.sources import HeldSource
-from gateway.termini import agreed_outcomes, written_default_outcome
-from transformers.amqp_types import Symbol, UInt
+from gateway.amqp import _deliveries
+from gateway.amqp.binding import at
+from gateway.amqp.delivery_detail import tell_back
+from gateway.amqp.error_description import ErrorDescription, Info, shortened
+from gateway.amqp.link_owner import UNOWNED, LinkOwner
+from gateway.amqp.output import Output
+from gateway.frames.attach_frame import AttachAnswer
+from gateway.frames.endpoints import Session
+from gateway.frames.frame_rewriter import AttachWritten
+from gateway.frames.frames import Frame
+from gateway.terminus.attach_answers import refusing_answer
+from gateway.terminus.settle_modes import receiver_settle_mode, sender_settle_mode
+from native_backend.state.outcome_detail import OutcomeDetail
+from transformers.codec import Symbol, UInt, ULong
 
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
 _COUNT_MAX: Final = 0xFFFFFFFF
-_ATTACH_NAME, _ATTACH_SOURCE, _ATTACH_TARGET = 0, 5, 6
+_ATTACH_NAME, _ATTACH_SIZE_MAX = 0, 10
 
 
 def delivery(number: int) -> Any:
@@ -46,7 +44,7 @@ def set_condition(condition: Any, name: str, description: str) -> None:
     cproton.pn_condition_set_name(condition, name)
     if description:
         cproton.pn_condition_set_description(condition, shortened(description))
-    if isinstance(description, Complaint):
+    if isinstance(description, ErrorDescription):
         _set_info(lib.pn_condition_info(condition), description.info)
 
 
@@ -60,6 +58,8 @@ def _set_info(data: Any, info: Info) -> None:
             lib.pn_data_put_bool(data, value)
         elif isinstance(value, int):
             lib.pn_data_put_uint(data, value)
+        elif isinstance(value, bytes):
+            lib.pn_data_put_binary(data, cproton.py2bytes(value))
         elif isinstance(value, Symbol):
             cproton.pn_data_put_symbol(data, value)
         else:
@@ -78,10 +78,12 @@ class Link:
         self.attach = attach
         self.written: AttachWritten | None = None  # the answer, once there is one
         self.session = session
+        self.ordinal = 0  # among the links of its connection, from 1 on, by when they were attached
         self.name: str = str(attach.field(_ATTACH_NAME))
         self.alive = True
+        self.left = False  # its peer has detached or closed it
         self.settles_second = False  # agreed: the sender settles a delivery, and only then does the receiver
-        self.owner: Any = None  # the session's link object
+        self.owner: LinkOwner = UNOWNED
         self._deliveries: dict[int, int] = {}  # seq -> pointer, what is still to be settled by us
 
     @property
@@ -97,48 +99,33 @@ class Link:
     def receiver_settle_mode(self) -> str:
         return receiver_settle_mode(self.attach)
 
-    def confirm(
-        self,
-        capabilities: Sequence[str] | None = None,
-        held: HeldSource | None = None,
-        mode: str | None = None,
-        made: MadeNode | None = None,
-    ) -> None:
-        """Answer the ATTACH with the termini as asked for; a coordinator offers `capabilities`, of a source is said how
-        it distributes (`mode`, K-1), of a durable's what holds, of a dynamic node what was made."""
-        pointer = self._pointer
-        self._output.flush()
-        lib.pn_terminus_copy(lib.pn_link_source(pointer), lib.pn_link_remote_source(pointer))
-        lib.pn_terminus_copy(lib.pn_link_target(pointer), lib.pn_link_remote_target(pointer))
-        if capabilities is not None:
-            offer_capabilities(lib.pn_link_target(pointer), capabilities)
-        if mode is not None:
-            write_mode(lib.pn_link_source(pointer), mode)
-        if held is not None:
-            write_source(lib.pn_link_source(pointer), held)
-        if made is not None:
-            write_made(lib.pn_link_source(pointer) if self.sends else lib.pn_link_target(pointer), made)
-        lib.pn_link_set_snd_settle_mode(pointer, lib.pn_link_remote_snd_settle_mode(pointer))
-        # A coordinator settles by itself.
-        self.settles_second = self.receiver_settle_mode == "second" and capabilities is None
-        lib.pn_link_set_rcv_settle_mode(pointer, lib.PN_RCV_SECOND if self.settles_second else lib.PN_RCV_FIRST)
-        lib.pn_link_open(pointer)
-        self.written = self._output.flush_attach(written_default_outcome(self.attach) if self.sends else None)
+    @property
+    def unsettled_seqs(self) -> Collection[int]:
+        """Of deliveries that have been transferred and are not settled, as far as their receiver has to say something:
+        the gateway of what is published, the peer of what it consumes."""
+        return self._deliveries.keys()
+
+    @property
+    def unsettled_count(self) -> int:
+        return len(self._deliveries)
+
+    def confirm(self, answer: AttachAnswer) -> None:
+        """Answer the ATTACH."""
+        self.settles_second = answer.settles_second
+        self._open(answer)
 
     def refuse(self, condition: str, description: str) -> None:
         """Answer the ATTACH with a null terminus of ours, then a closing DETACH that says why (O-1)."""
-        pointer = self._pointer
-        self._output.flush()
-        lib.pn_terminus_copy(lib.pn_link_source(pointer), lib.pn_link_remote_source(pointer))
-        lib.pn_terminus_copy(lib.pn_link_target(pointer), lib.pn_link_remote_target(pointer))
-        ours = lib.pn_link_source(pointer) if lib.pn_link_is_sender(pointer) else lib.pn_link_target(pointer)
-        lib.pn_terminus_set_type(ours, lib.PN_UNSPECIFIED)
-        lib.pn_link_open(pointer)
-        self.written = self._output.flush_attach(None)
-        if self.written.extent != "none":
+        if self._open(refusing_answer(self.attach, self.sends)).extent != "none":
             self.close(condition, description)
         else:
             self.forget()  # the peer does not know of it
+
+    def _open(self, answer: AttachAnswer) -> AttachWritten:
+        self._output.flush()
+        lib.pn_link_open(self._pointer)
+        self.written = self._output.flush_attach(answer)
+        return self.written
 
     def close(self, condition: str | None = None, description: str = "") -> None:
         """Close for good; what was not settled is forgotten. A second close does nothing."""
@@ -162,10 +149,16 @@ class Link:
         self._deliveries.clear()
 
     def free(self) -> None:
-        """Both ends are closed: give the engine's memory back."""
+        """Both ends are closed: give the engine's memory back. Proton settles what was not settled, and would write
+        dispositions for it (2.8.3); earlier frames go out first."""
         self.forget()
-        self.owner = None
+        self.owner = UNOWNED
+        if not lib.pn_link_unsettled(self._pointer):
+            lib.pn_link_free(self._pointer)
+            return
+        self._output.flush()
         lib.pn_link_free(self._pointer)
+        self._output.flush_but_dispositions()
 
     def settle(
         self,
@@ -178,36 +171,34 @@ class Link:
         """Give each delivery its outcome (`none` for no state) and settle it. Unknown seqs are passed over: their
         link has gone."""
         if condition:
-            for pointer in filter(None, map(self._deliveries.get, seqs)):
-                local = lib.pn_delivery_local(delivery(pointer))
-                set_condition(lib.pn_disposition_condition(local), condition, description)
-        engine_runs.settle(self._deliveries, seqs, STATES.get(outcome, 0), settle)
+            for seq in seqs:
+                if (pointer := self._deliveries.get(seq)) is not None:
+                    local = lib.pn_delivery_local(delivery(pointer))
+                    set_condition(lib.pn_disposition_condition(local), condition, self.about(seq, description))
+        _deliveries.settle(self._deliveries, seqs, STATES.get(outcome, 0), settle)
+
+    def about(self, seq: int, description: str) -> str:
+        """The description of an error that concerns the delivery with that seq."""
+        return description
 
 
 class Outgoing(Link):
     """A link on which the peer consumes."""
 
     silence: str | None = None  # the state that a disposition with neither state nor settlement is taken for
+    numbers: Session  # of which its deliveries take their ids
 
     def __init__(self, pointer: Any, attach: Frame, session: int, output: Output) -> None:
         super().__init__(pointer, attach, session, output)
         self._handed = 0  # to proton: its delivery-count, but for what is queued there
         self._asked = False  # before it was confirmed
         self.unsettled: dict[int, tuple[int, int]] = {}  # pointer -> (seq, EID), until the peer says what became of it
-        self.unheard: list[tuple[int, int]] = []  # (seq, EID) of what the peer stated too late
-        # pointer -> (seq, state): stated but not settled by the peer, waits for us
-        self.waiting: dict[int, tuple[int, str]] = {}
+        self.unprocessed: list[tuple[int, int]] = []  # (seq, EID) of what the peer stated too late
+        # pointer -> (seq, state, transaction): stated but not settled by the peer, waits for us
+        self.waiting: dict[int, tuple[int, str, bytes | None]] = {}
 
-    def confirm(
-        self,
-        capabilities: Sequence[str] | None = None,
-        held: HeldSource | None = None,
-        mode: str | None = None,
-        made: MadeNode | None = None,
-    ) -> None:
-        if not agreed_outcomes(self.attach):
-            offer_outcomes(lib.pn_link_remote_source(self._pointer))
-        super().confirm(capabilities, held, mode, made)
+    def confirm(self, answer: AttachAnswer) -> None:
+        super().confirm(answer)
         if self._asked:
             self.tell_flow()
 
@@ -215,6 +206,20 @@ class Outgoing(Link):
     def credit(self) -> int:
         """What the peer will still take."""
         return int(lib.pn_link_credit(self._pointer)) if self.alive else 0
+
+    @property
+    def unsettled_seqs(self) -> Collection[int]:
+        return [seq for seq, _ in self.unsettled.values()]
+
+    @property
+    def unsettled_count(self) -> int:
+        return len(self.unsettled)
+
+    @property
+    def message_size_max(self) -> int:
+        """Octets of one message that the peer takes; 0: of any size (2.7.3)."""
+        size = self.attach.field(_ATTACH_SIZE_MAX)
+        return int(size) if isinstance(size, ULong) else 0
 
     @property
     def draining(self) -> bool:
@@ -244,7 +249,7 @@ class Outgoing(Link):
 
     def send(self, tag_prefix: bytes, first_seq: int, eids: list[int], values: Sequence[bytes]) -> None:
         """Transfer the events unsettled, tagged `<storeid>:<eid>`; `tag_prefix` is `<storeid>:` (NF-1)."""
-        self._handed += len(eids)
+        self._count(len(eids))
         self._output.send(self.at, tag_prefix, first_seq, eids, values, self.unsettled)
 
     def send_as(
@@ -252,28 +257,33 @@ class Outgoing(Link):
     ) -> None:
         """The same, where what was sent is known by its place from here on."""
         sent: dict[int, tuple[int, int]] = {}
-        self._handed += len(eids)
+        self._count(len(eids))
         self._output.send(self.at, tag_prefix, first_seq, eids, values, sent)
         known = zip(sent.items(), places, strict=True)
         self.unsettled.update((pointer, (seq, place)) for (pointer, (seq, _)), place in known)
 
     def send_settled(self, tag_prefix: bytes, eids: list[int], values: Sequence[bytes]) -> None:
         """Transfer the events settled: the peer answers nothing."""
-        self._handed += len(eids)
+        self._count(len(eids))
         self._output.send(self.at, tag_prefix, 0, eids, values, None)
 
-    def stated(self, pointer: int, seq: int, state: str, peer_settled: bool) -> None:
-        """The peer has given this delivery a state. Unless it has settled too, it waits for us now."""
+    def _count(self, deliveries: int) -> None:
+        self._handed += deliveries
+        self.numbers.given += deliveries
+
+    def stated(self, pointer: int, seq: int, state: str, peer_settled: bool, within: bytes | None = None) -> None:
+        """The peer has given this delivery a state, in that transaction if in any. Unless it has settled too, it waits
+        for us now."""
         del self.unsettled[pointer]
         if peer_settled:
             lib.pn_delivery_settle(delivery(pointer))
         else:
             self._deliveries[seq] = pointer
-            self.waiting[pointer] = (seq, state)
+            self.waiting[pointer] = (seq, state, within)
 
     def unstate(self, seqs: list[int], eids: list[int]) -> list[int]:
-        """What the peer stated inside a transaction is as if it had said nothing. Gives the positions of those that it
-        has settled meanwhile: nothing can be said of them any more."""
+        """Forget the states that the peer sent inside a transaction. Gives the positions of those that it
+        has settled meanwhile: they get no more dispositions."""
         settled = []
         for place, (seq, eid) in enumerate(zip(seqs, eids, strict=True)):
             number = self._deliveries.pop(seq, None)
@@ -301,6 +311,12 @@ class Outgoing(Link):
                 self.waiting.pop(self._deliveries.get(seq, 0), None)
         super().settle(seqs, outcome, condition, description, settle)
 
+    def tell_back(self, seqs: Sequence[int], outcome: str, state: str, detail: OutcomeDetail | None) -> None:
+        """What `settle` tells of these deliveries next has all that the peer has stated, if the outcome is the same."""
+        pointers = [delivery(number) for seq in seqs if (number := self._deliveries.get(seq)) is not None]
+        if pointers and outcome == state.partition("-")[0]:  # none: the transport may be gone, too
+            tell_back(pointers, state, detail, self._output.frame_size_max)
+
     def forget(self) -> None:
         super().forget()
         self.waiting = {}
@@ -311,6 +327,6 @@ class Outgoing(Link):
 
     def lose(self) -> tuple[list[int], list[int]]:
         """Seqs and EIDs of what the peer never stated, or not in time; the link knows them no more."""
-        lost = sorted([*self.unsettled.values(), *self.unheard])
-        self.unsettled, self.unheard = {}, []
+        lost = sorted([*self.unsettled.values(), *self.unprocessed])
+        self.unsettled, self.unprocessed = {}, []
         return [seq for seq, _ in lost], [eid for _, eid in lost]

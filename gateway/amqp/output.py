@@ -1,8 +1,7 @@
-"""What an engine has written and nobody has sent yet: the part of the fence that proton's output goes through.
+"""What an engine has written and what is not sent yet: the part of the fence that proton's output goes through.
 
 Mostly it is what proton wrote. Events to a consumer go past proton, as far as they can: it writes the frames of a run
-without payloads, and `engine_sends.c` puts those in between (every payload would be copied three times else).
-May import: `cproton`, `gateway.engine_binding`, `gateway.engine_sends`, `gateway.outgoing_frames`.
+without payloads, and `_sends.c` puts those in between (every payload would be copied three times else).
 """
 
 from __future__ import annotations
@@ -12,9 +11,14 @@ from typing import Any
 
 from cproton import ffi, lib
 
-from gateway import engine_sends
-from gateway.engine_binding import at
-from gateway.outgoing_frames import AttachWritten, with_link
+from gateway.amqp import _sends
+from gateway.amqp.binding import at
+from gateway.frames.attach_frame import AttachAnswer
+from gateway.frames.frame_rewriter import AttachWritten, changed, with_handle_max, with_link, without
+from gateway.frames.frames import CLOSE, DISPOSITION
+from transformers.codec import Described
+
+_EMPTY_FRAME = b"\x00\x00\x00\x08\x02\x00\x00\x00"
 
 
 class Output:
@@ -28,6 +32,13 @@ class Output:
         self.keeps = False  # proton was given messages that it may have to keep
         self.later: dict[Any, None] = {}  # links that tell where they stand when what is queued has gone out
         self.closed = False  # the connection has gone, and proton's part of it
+        self._close = b""  # what proton wrote of its own accord to close the connection
+
+    @property
+    def frame_size_max(self) -> int:
+        """Octets of one frame that the peer takes."""
+        assert not self.closed, "its transport has gone"
+        return int(lib.pn_transport_get_remote_max_frame(self._transport))
 
     def take(self) -> list[bytes | bytearray]:
         """Everything that is due now."""
@@ -40,7 +51,7 @@ class Output:
     def flush(self) -> None:
         """Have proton write down what was decided so far, ahead of what will be: it sends dispositions of one kind
         together, and would let another overtake them (W-9)."""
-        assert not self.closed, "nothing can be said to a peer whose connection has gone"
+        assert not self.closed, "nothing can be sent on a connection that has gone"
         while True:
             count = lib.pn_transport_pending(self._transport)
             if count <= 0:
@@ -51,14 +62,37 @@ class Output:
             self._pieces.append(piece)
             self.size += count
 
-    def flush_attach(self, default_outcome: Any) -> AttachWritten:
-        """The ATTACH of a link that was opened since the last flush, with the default outcome of its source (proton has
-        no word for it), as far as it fits."""
+    def flush_begin(self, handle_max: int) -> None:
+        """The BEGIN of a session that was opened since the last flush, with its handle-max: proton has one of its
+        own."""
+        self._keep(with_handle_max(self._written(), handle_max))
+
+    def flush_attach(self, answer: AttachAnswer) -> AttachWritten:
+        """The ATTACH of a link that was opened since the last flush, with all of the answer but name, handle and role,
+        as far as it fits."""
         frame_size_max = lib.pn_transport_get_remote_max_frame(self._transport)
-        attach = AttachWritten(self._written(), default_outcome, frame_size_max)
+        attach = AttachWritten(self._written(), answer, frame_size_max)
         self._keep(attach.octets)
         attach.octets = b""  # a link lives long
         return attach
+
+    def hold_close(self) -> None:
+        """Proton closes the connection, with words of its own: they wait for `say_close`."""
+        self._close = self._written()
+
+    def say_close(self, error: Described | None) -> None:
+        """Close it with that error; nothing where proton has not closed it."""
+
+        def change(fields: list[Any]) -> bool:
+            fields[:] = [] if error is None else [error]
+            return True
+
+        self._keep(changed(self._close, CLOSE, change))
+        self._close = b""
+
+    def flush_but_dispositions(self) -> None:
+        """What proton says of deliveries since the last flush goes nowhere."""
+        self._keep(without(self._written(), DISPOSITION))
 
     def _keep(self, octets: bytes) -> None:
         if octets:
@@ -74,9 +108,14 @@ class Output:
         self.size -= len(written)
         return written
 
+    def beat(self) -> None:
+        """A frame without a body."""
+        self.flush()
+        self._keep(_EMPTY_FRAME)
+
     def tell_flow(self, session: Any, link: Sequence[Any] = ()) -> None:
         """A FLOW, behind everything that was decided so far: proton writes the session's when its capacity is set, with
-        the numbers that it counts by; `link` is what is said of a link that sends (`with_link`)."""
+        the numbers that it counts by; `link` are the fields of a link that sends (`with_link`)."""
         self.flush()
         lib.pn_session_set_incoming_capacity(session, 0)  # as it is: nothing bounds it
         written = self._written()
@@ -93,9 +132,9 @@ class Output:
     ) -> None:
         """Transfer the events; `unsettled` learns of them, None for settled ones."""
         self.flush()
-        run = engine_sends.send_run(self._at, link, tag_prefix, first_seq, eids, values, unsettled)
+        run = _sends.send_run(self._at, link, tag_prefix, first_seq, eids, values, unsettled)
         if run is None:  # the peer's session has no room for all of it now, or a message needs several frames
-            engine_sends.send(self._at, link, tag_prefix, first_seq, eids, values, unsettled)
+            _sends.send(self._at, link, tag_prefix, first_seq, eids, values, unsettled)
             self.keeps = True
         else:
             self._pieces.append(run)

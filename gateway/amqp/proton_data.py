@@ -1,8 +1,7 @@
-"""Delivery states that proton carries as raw data: transactional-state and declared; and a coordinator's capabilities.
+"""Delivery states that proton carries as raw data: transactional-state and declared; and what our OPEN offers.
 
 Part of the fence (`engine.py`). Proton's data are read and written through our own codec, so no buffer of proton's
-leaves uncopied. Source: AMQP 1.0 part 4 section 4.5; semantics 4.1. May import: `cproton`,
-`gateway.complaint`, `transformers.amqp_types`.
+leaves uncopied. Source: AMQP 1.0 part 4 section 4.5; semantics 4.1.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Any, Final
 
 from cproton import ffi, lib
 
-from gateway.complaint import Complaint, shortened
-from transformers.amqp_types import AmqpMap, Array, DecodeError, Described, Symbol, UInt, ULong, decode, encode
+from gateway.amqp.error_description import ErrorDescription, shortened
+from transformers.codec import AmqpMap, Array, DecodeError, Described, Symbol, UInt, ULong, decode, encode
 
 TRANSACTIONAL: Final = 0x34
 DECLARED: Final = 0x33
@@ -28,30 +27,35 @@ _room = ffi.new("char[]", _ROOM)
 _octets = ffi.buffer(_room)
 
 
-def transactional_state(delivery: Any) -> tuple[bytes, str]:
-    """The txn-id of the peer's transactional-state, and the outcome in it as a word of the table `settle`; `unstated`
-    where it names none. Empty and `unknown` where it cannot be read."""
-    data = lib.pn_disposition_data(lib.pn_delivery_remote(delivery))
+def transactional_state(delivery: Any) -> tuple[bytes, str, Any]:
+    """The txn-id of the peer's transactional-state, the outcome in it as a word of the table `settle` (`unstated` where
+    it names none), and that outcome as it came. Empty and `unknown` where it cannot be read."""
+    return _read(octets_of(lib.pn_disposition_data(lib.pn_delivery_remote(delivery))))
+
+
+def octets_of(data: Any) -> bytes:
+    """Proton's data, encoded; nothing where that is too much."""
     size = lib.pn_data_encode(data, _room, _ROOM)
     if size >= 0:
-        return _read(_octets[:size])
+        return bytes(_octets[:size])
     size = int(lib.pn_data_encoded_size(data))
     if not 0 < size <= _ROOM_MAX:
-        return b"", "unknown"
+        return b""
     large = ffi.new("char[]", size)
-    return _read(ffi.buffer(large)[: max(0, lib.pn_data_encode(data, large, size))])
+    return bytes(ffi.buffer(large)[: max(0, lib.pn_data_encode(data, large, size))])
 
 
 @lru_cache(maxsize=64)
-def _read(state: bytes) -> tuple[bytes, str]:
+def _read(state: bytes) -> tuple[bytes, str, Any]:
     """Deliveries of one transaction say the same, mostly."""
     try:
         fields, _ = decode(state)
     except DecodeError:
-        return b"", "unknown"
+        return b"", "unknown", None
     if not isinstance(fields, list) or not fields or not isinstance(fields[0], bytes):
-        return b"", "unknown"
-    return fields[0], _outcome(fields[1]) if len(fields) > 1 else "unstated"
+        return b"", "unknown", None
+    outcome = fields[1] if len(fields) > 1 else None
+    return fields[0], _outcome(outcome), outcome
 
 
 def _outcome(outcome: Any) -> str:
@@ -76,13 +80,19 @@ def provisional(transaction: bytes, outcome: str, condition: str | None, descrip
     """A transactional-state with an outcome, encoded: accepted, or rejected with its error."""
     if outcome == "accepted":
         return encode([transaction, Described(ULong(ACCEPTED), [])])
-    fields: list[Any] = [Symbol(condition or "amqp:internal-error"), shortened(description)]
-    if isinstance(description, Complaint):
+    rejection = error(condition or "amqp:internal-error", description)
+    return encode([transaction, Described(ULong(REJECTED), [rejection])])
+
+
+def error(condition: str, description: str) -> Described:
+    """An error of AMQP; a complaint brings its info map."""
+    fields: list[Any] = [Symbol(condition), shortened(description)]
+    if isinstance(description, ErrorDescription):
         fields.append(AmqpMap([(Symbol(key), _as_amqp(value)) for key, value in description.info]))
-    return encode([transaction, Described(ULong(REJECTED), [Described(ULong(_ERROR), fields)])])
+    return Described(ULong(_ERROR), fields)
 
 
-def _as_amqp(value: str | int | bool) -> Any:
+def _as_amqp(value: str | int | bool | bytes) -> Any:
     return UInt(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -90,19 +100,6 @@ def tell_declared(pointer: Any, transaction: bytes) -> None:
     set_data(lib.pn_disposition_data(lib.pn_delivery_local(pointer)), encode([transaction]))
     lib.pn_delivery_update(pointer, DECLARED)
     lib.pn_delivery_settle(pointer)
-
-
-def offer_capabilities(terminus: Any, names: Sequence[str]) -> None:
-    """In place of those that the peer asked for."""
-    data = lib.pn_terminus_capabilities(terminus)
-    lib.pn_data_clear(data)
-    if names:
-        set_data(data, _symbols(names))
-
-
-def offer_outcomes(source: Any) -> None:
-    """All there are (I-5)."""
-    set_data(lib.pn_terminus_outcomes(source), _symbols([f"amqp:{outcome}:list" for outcome in _OUTCOMES.values()]))
 
 
 def offer_to_connection(connection: Any, names: Sequence[str]) -> None:

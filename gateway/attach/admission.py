@@ -3,69 +3,88 @@ end, so that a node made a moment ago is found and a deleted one is not), ask th
 refuse.
 
 The link hears nothing until it is decided. Source: seed 000 rows S-A3, S-R1; seed 004 2.3.1 (O-1).
-May import: `gateway`, `mappings`, `native_backend`, `transformers`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
-from gateway.complaint import complaint
-from gateway.consuming import ConsumingLink
-from gateway.coordinator import CoordinatorLink, offered_capabilities
-from gateway.dynamic_nodes import MadeNode
-from gateway.engine_incoming import Incoming
-from gateway.engine_links import Outgoing
-from gateway.linking import consuming_link, publishing_link
-from gateway.node_names import is_made_when_named
-from gateway.origins import NO_LOCAL, origin_of
-from gateway.outcomes import LinkFacts
-from gateway.recall import RecalledLink
-from gateway.relay import RelayLink
-from gateway.sources import HeldSource, asked_terms, durable_name, held_source, recalled_name
-from gateway.termini import read_terminus
+from gateway.amqp.error_description import complaint
+from gateway.amqp.incoming_link import Incoming
+from gateway.amqp.link_ends import Outgoing
+from gateway.amqp.link_owner import LinkOwner
+from gateway.attach.anonymous_relay import RelayLink
+from gateway.attach.attaching_peer import AttachingPeer
+from gateway.attach.recalled_link import RecalledLink
+from gateway.attach.refused_attaches import tell_ended, tell_refused, tell_too_many_containers
+from gateway.config.node_names import is_made_when_named
+from gateway.evidence.outcome_key import LinkIdentity
+from gateway.links.consuming import ConsumingLink
+from gateway.links.link_identity import link_identity
+from gateway.links.publishing import PublishingLink
+from gateway.terminus.attach_answers import (
+    consumer_answer,
+    coordinator_answer,
+    publisher_answer,
+    recalled_answer,
+    relay_answer,
+)
+from gateway.terminus.durable_names import Subscriber, durable_name, subscriber
+from gateway.terminus.durable_source import DurableSource, asked_terms, durable_source
+from gateway.terminus.dynamic_nodes import MadeNode
+from gateway.terminus.selections import asked_selection
+from gateway.terminus.termini import read_terminus
+from gateway.transactions.coordinator import CoordinatorLink, offered_capabilities
+from gateway.transactions.posting import poster
+from gateway.transactions.retirement import retirer
 from mappings import DEFAULT_CLASS, Decision, NodeTables
-from native_backend.answers import Answer, DurablesFound, NodeFound, Subscribed, SubscriptionLost
-from native_backend.selection import Selection
-from native_backend.subscription import Subscribe, Subscription
-from native_backend.terms import EXCLUSIVE
-from transformers.selector import SelectorError, selector
+from native_backend.nodes.answers import Answer, DurablesFound, NodeFound, NodeSized
+from native_backend.nodes.durable_terms import EXCLUSIVE
+from native_backend.nodes.grants import SUBSCRIBING
+from native_backend.nodes.node import Node
+from native_backend.subscriptions.subscription import Mode, Subscribe, Subscribed, Subscription, SubscriptionLost
+from transformers.selector import SelectorError
 
-if TYPE_CHECKING:
-    from gateway.connection import Connection
-    from native_backend.nodes import Node
+_NAMED = ("durable", "shared", "volatile")  # subscriptions that are durables of the realm
+_OWNED = "only the connection that created it may consume from it"
+_NAME_IN_USE = "another user's link of this container has this name"
 
 
-class Admission:
+class Admission(LinkOwner):
     """One ATTACH on its way."""
 
-    def __init__(self, connection: Connection, link: Incoming | Outgoing) -> None:
+    def __init__(self, connection: AttachingPeer, link: Incoming | Outgoing) -> None:
         self.connection = connection
         self.link = link
-        self._house = connection.gateway
-        self.terminus = read_terminus(link.attach, self._house.settings.nodes.addresses)
+        self._gateway = connection.gateway
+        self.terminus = read_terminus(link.attach, self._gateway.settings.nodes.addresses)
+        self.node_name = self.terminus.node
         self._created = False
         self._node: Node | None = None
         self._made: MadeNode | None = None  # the dynamic node
-        self._held: HeldSource | None = None
+        self._held: DurableSource | None = None
+        self._request: Subscribe | None = None
+        self._ends_on_close = False
         name_bytes = len(self.terminus.node.encode()) if self.terminus.address == "node" else 0
-        self._names_node = 0 < name_bytes <= self._house.limits.node_name_bytes
+        self._names_node = 0 < name_bytes <= self._gateway.limits.node_name_bytes
         link.owner = self
 
     @property
-    def recalls(self) -> bool:
-        """It names no source: whatever durable has its name."""
+    def _recalls(self) -> bool:
+        """It names no source: whatever durable has its name. It takes no name over: what is in use is not found."""
         return self.terminus.direction == "subscribe" and self.terminus.address == "none"
 
     def begin(self) -> None:
         """Look the node up; what names no node is decided at once."""
+        if not self._recalls and self.connection.link_names.held_durable(self.connection, self.link):
+            self._refuse(self._attached("already-subscribed", "attach"), "already-subscribed", "")
+            return
         self.connection.undecided.add(self)
         if self._names_node:
-            self._house.realm.find_node(self.terminus.node, self)
+            self._gateway.realm.find_node(self.terminus.node, self)
             return
-        if self.terminus.address == "dynamic" and self._house.lifetimes.full:
-            self.connection.fault("too-many-nodes", f"at most {self._house.limits.temporary_nodes} in all", self.link)
+        if self.terminus.address == "dynamic" and self.connection.lifetimes.full:
+            self.connection.fault("too-many-nodes", f"at most {self._gateway.limits.temporary_nodes} in all", self.link)
         else:
             self._decide(None)
         self._note_decided()
@@ -84,6 +103,8 @@ class Admission:
             self._on_made(answer)
         elif isinstance(answer, NodeFound):
             self._on_node(answer)
+        elif isinstance(answer, NodeSized):
+            self._on_sized(answer.node, answer.bytes_max)
         elif isinstance(answer, DurablesFound):
             self._on_durables(answer)
         elif isinstance(answer, Subscribed):
@@ -95,24 +116,25 @@ class Admission:
         if not self.link.alive:
             return
         if found.answer not in ("ready", "not-found"):
-            self._refuse(self._attached(found.answer, "attach"), found.answer, found.native)
+            self._refuse(self._attached(found.answer, "attach"), found.answer, found.native, cause=found.words)
         elif found.node is None and not self._created and self._may_create():
             self._created = True
-            if not self._house.realm.access.may_create(self.connection.subject):
+            if not self._gateway.realm.access.may_create(self.connection.subject):
                 self._refuse(self._attached("access-denied", "attach"), "access-denied", "not-granted")
                 return
-            self._house.realm.create_node(self.terminus.node, self.terminus.wanted_kind, self)
+            self._gateway.realm.create_node(self.terminus.node, self.terminus.wanted_kind, self)
         else:
             self._decide(found.node)
 
     def _may_create(self) -> bool:
-        return is_made_when_named(self.terminus.node, self._house.settings.nodes.create_on_attach)
+        return is_made_when_named(self.terminus.node, self._gateway.settings.nodes.create_on_attach)
 
     def _decide(self, node: Node | None) -> None:
         terminus = self.terminus
         if node is not None and terminus.kind not in (None, node.kind):
             node = None  # there is no queue of a channel's name, and no channel of a queue's
         known = terminus.address == "node" and node is not None
+        self._node = node
         decision = self._tables()["attach"].decide(
             direction=terminus.direction,
             address=terminus.address,
@@ -131,55 +153,59 @@ class Admission:
         elif then["native"] == "relay":
             self._relay()
         elif then["native"] == "recall":
-            name = recalled_name(self.connection.container, self.link.name, terminus.everybody)
-            self._house.realm.find_durables(name, self.connection.subject, self)
+            name = durable_name(self._subscriber(terminus.all_containers))
+            self._gateway.realm.find_durables(name, self.connection.subject, self)
         elif then["attach"] == "refuse" or node is None:
             condition = then["condition"] or "amqp:internal-error"
-            self._house.outcomes.tally.error(condition, "", "")
+            self._tell_refused(decision, condition, "", "")
             self.connection.close_link(self.link, condition, self._reason(decision))
         elif then["native"] == "subscribe":
+            self._ends_on_close = then["on_close"] == "end"
             self._subscribe(node, then["subscription"])
         else:
             self._on_published_to(node)
 
     def coordinate(self) -> None:
         """Confirm a control link: every attach before it is decided."""
-        if not self.link.alive:
+        if not self.link.alive or not self._takes_its_name():
             return
         assert isinstance(self.link, Incoming)
-        self.link.confirm(offered_capabilities(self._house.tables))
+        offered = offered_capabilities(self._gateway.tables)
+        self.link.confirm(coordinator_answer(self.link.attach, offered, self._gateway.limits.message_size_bytes))
         self.link.owner = CoordinatorLink(self.connection, self.link)
         self.connection.confirmed(self.link)
 
     def _relay(self) -> None:
+        if not self._takes_its_name():
+            return
         assert isinstance(self.link, Incoming)
-        self.link.set_message_size_max(self._house.limits.message_size_bytes)
-        self.link.confirm()
+        self.link.confirm(relay_answer(self.link.attach, self._gateway.limits.message_size_bytes))
         self.link.owner = RelayLink(self.connection, self.link)
         self.connection.confirmed(self.link)
 
     def _make(self) -> None:
         """A dynamic node."""
-        house, terminus = self._house, self.terminus
-        if not house.realm.access.may_create_temporary(self.connection.subject):
+        gateway, terminus = self._gateway, self.terminus
+        if not gateway.realm.access.may_create_temporary(self.connection.subject):
             self._refuse(self._attached("access-denied", "attach"), "access-denied", "not-granted")
         else:
-            house.lifetimes.making += 1
-            name = house.lifetimes.generated_name(self.connection.container, self.link.name)
+            self.connection.lifetimes.making += 1
+            name = self.connection.lifetimes.generated_name(self.connection.container, self.link.name)
             self._made = MadeNode(name, terminus.lifetime, terminus.wanted_kind)
-            house.realm.temporary.create(name, terminus.wanted_kind, self.connection.subject, self)
+            gateway.realm.temporary.create(name, terminus.wanted_kind, self.connection.subject, self)
 
     def _on_made(self, found: NodeFound) -> None:
         """It goes with this link, unless its lifetime says otherwise; also where the link is refused after all."""
-        lifetimes, made = self._house.lifetimes, self._made
+        lifetimes, made = self.connection.lifetimes, self._made
         lifetimes.making -= 1
         if found.node is not None and made is not None:
-            lifetimes.made(found.node, made.lifetime, self.link)
+            owner = self.connection if self.terminus.temporary else None
+            lifetimes.made(found.node, made.lifetime, self.link, owner)
         if not self.link.alive:
             return
         if found.node is None:
             answer = "unexpected" if found.answer == "ready" else found.answer
-            self._refuse(self._attached(answer, "attach"), answer, found.native)
+            self._refuse(self._attached(answer, "attach"), answer, found.native, cause=found.words)
             return
         name = found.node.name
         self.terminus, self._names_node = replace(self.terminus, address="node", asked=name, node=name), True
@@ -189,33 +215,72 @@ class Admission:
         return complaint(self.terminus.node or self.terminus.direction, decision)
 
     def _subscribe(self, node: Node, subscription: str) -> None:
-        self._node = node
-        name, mode, terms = None, subscription, EXCLUSIVE
+        names, terms = None, EXCLUSIVE
+        mode: Mode = "durable" if subscription in _NAMED else subscription  # type: ignore[assignment]
+        longest = self._gateway.limits.selector_characters
         try:
-            selection = self._selection()
+            selection = asked_selection(self.terminus.filters, self.connection.container, longest)
         except SelectorError as error:
             self._refuse(self._attached("selector-invalid", "attach"), "selector-invalid", "", str(error))
             return
-        if self.terminus.filters.no_local and not self._house.mark_origin(self.connection.container):
-            detail = f"at most {self._house.limits.no_local_containers} containers want none of their own messages"
+        words = self._locked(mode, node)
+        if words:
+            self._refuse(self._attached("in-use", "attach"), "in-use", "", words)
+            return
+        if self.terminus.filters.no_local and not self._gateway.mark_origin(self.connection.container):
+            detail = f"at most {self._gateway.limits.no_local_containers} containers may use no-local filters"
+            tell_too_many_containers(self.connection, self.terminus, self.link.name, detail)
             self.connection.close_link(self.link, "amqp:resource-limit-exceeded", detail)
             return
-        if subscription in ("durable", "shared", "volatile"):
-            mode, terms = "durable", asked_terms(self.terminus, subscription)
-            name = durable_name(self.connection.container, self.link.name, terms, self.terminus.everybody)
-            self._held = held_source(self.terminus.asked, name, terms)
-        request = Subscribe(
+        if mode == "durable":
+            terms = asked_terms(self.terminus, subscription)
+            all_containers = self.terminus.all_containers and terms.shared
+            names = durable_name(self._subscriber(all_containers), terms.volatile)
+            self._held = durable_source(self.terminus.asked, terms, all_containers)
+        self._request = Subscribe(
             node,
-            mode,  # type: ignore[arg-type]
-            name,
+            mode,
+            names.name if names is not None else None,
             self.link,
             self.connection.subject,
             terms,
             selection,
             self.terminus.filters.start,
             only_here=mode == "durable" and self.terminus.kind == "channel",  # a topic: as JMS moves it
+            names=names,
         )
-        self._house.realm.subscribe(request, self)
+        self._gateway.realm.subscribe(self._request, self)
+
+    def _subscriber(self, all_containers: bool) -> Subscriber:
+        return subscriber(self.connection.container, self.link.name, all_containers)
+
+    def _locked(self, mode: Mode, node: Node) -> str:
+        """Why the node or the link name is another peer's; empty: it is not. Empty without the right to subscribe: that
+        refusal comes first."""
+        if not self._gateway.realm.access.allows(self.connection.subject, SUBSCRIBING[mode], node):
+            return ""
+        if self.connection.lifetimes.is_locked(node.name, self.connection):
+            return _OWNED
+        return _NAME_IN_USE if self.connection.link_names.is_of_another_user(self.connection, self.link) else ""
+
+    def _takes_its_name(self) -> bool:
+        """The link is admitted, so the name is its own from now on. False: another user's link has it."""
+        if self.connection.link_names.is_of_another_user(self.connection, self.link):
+            self._refuse(self._attached("in-use", "attach"), "in-use", "", _NAME_IN_USE)
+        else:
+            self.connection.link_names.take_over(self.connection, self.link)
+        return self.link.alive
+
+    def _frees_its_durable(self, answer: Subscribed) -> bool:
+        """It is in use by the link whose name this one takes over: that one goes, and the realm is asked again."""
+        request, names = self._request, self.connection.link_names
+        if answer.answer != "in-use" or request is None or request.names is None:
+            return False
+        if not names.frees(self.connection, self.link, request.names):
+            return False
+        names.take_over(self.connection, self.link)
+        self._gateway.realm.subscribe(request, self)
+        return True
 
     def _on_durables(self, found: DurablesFound) -> None:
         if not self.link.alive:
@@ -226,57 +291,62 @@ class Admission:
             return
         durable = found.durables[0]
         assert isinstance(self.link, Outgoing)
-        self.link.confirm(held=held_source(durable.node, durable.name, durable.terms))
+        held = durable_source(durable.node, durable.terms, self.terminus.all_containers)
+        self.link.confirm(recalled_answer(self.link.attach, held))
         self.link.owner = RecalledLink(self.connection, self.link, found.durables)
         self.connection.confirmed(self.link)
 
-    def refuse_again(self) -> None:
-        """This connection holds that durable already (S-R1e)."""
-        self._refuse(self._attached("already-subscribed", "attach"), "already-subscribed", "")
-
-    def _selection(self) -> Selection | None:
-        filters, container = self.terminus.filters, self.connection.container
-        text = filters.selector or ""
-        if not text and not filters.no_local:
-            return None
-        if len(text) > (longest := self._house.limits.selector_characters):
-            raise SelectorError(longest, f"longer than {longest} characters")
-        select = selector(text).select if text else _all
-        if not filters.no_local:
-            return Selection(text, select)
-        return Selection(f"{NO_LOCAL}{container}; {text}", select, origin_of(container))
-
     def _on_published_to(self, node: Node) -> None:
-        denied = self._house.realm.may_publish(node, self.connection.subject) == "access-denied"
+        denied = self._gateway.realm.may_publish(node, self.connection.subject) == "access-denied"
         answer, native = ("access-denied", "not-granted") if denied else ("ready", "")
         decision = self._attached(answer, "attach")
         if decision.then["attach"] != "confirm":
             self._refuse(decision, answer, native)
             return
+        bytes_max = self._gateway.realm.event_sizes.known(node)
+        if bytes_max is None:
+            self._gateway.realm.event_sizes.ask(node, self)
+        else:
+            self._on_sized(node, bytes_max)
+
+    def _on_sized(self, node: Node, bytes_max: int) -> None:
+        """A message may be as large as the gateway and the node's topic take it."""
+        if not self.link.alive or not self._takes_its_name():
+            return
         assert isinstance(self.link, Incoming)
-        self.link.set_message_size_max(self._house.limits.message_size_bytes)
-        self.link.confirm(made=self._made)
-        self._house.lifetimes.joined(node.name, self.link)
-        self.link.owner = publishing_link(self.connection, self.link, node, self._facts(node))
+        size_max = min(self._gateway.limits.message_size_bytes, bytes_max)
+        self.link.confirm(publisher_answer(self.link.attach, self.terminus, node, size_max, self._made))
+        self.connection.lifetimes.joined(node.name, self.link, self.connection)
+        keep = poster(self.connection)
+        self.link.owner = publishing = PublishingLink(self.connection, self.link, node, self._facts(node), keep)
+        self._gateway.publishers.joined(publishing)
         self.connection.confirmed(self.link)
 
     def _on_subscribed(self, answer: Subscribed) -> None:
         if not self.link.alive:
             self._give_back(answer.subscription)
             return
+        if self._frees_its_durable(answer):
+            return
         decision = self._attached(answer.answer, "attach")
         if answer.subscription is None or decision.then["attach"] != "confirm":
             self._give_back(answer.subscription)
             self._refuse(decision, answer.answer, answer.native)
             return
-        mode = "move" if answer.subscription.mode == "queue" else "copy"
-        self.link.confirm(held=self._held, mode=mode, made=self._made)
+        if not self._takes_its_name():
+            self._give_back(answer.subscription)
+            return
         assert isinstance(self.link, Outgoing) and self._node is not None
-        self._house.lifetimes.joined(self._node.name, self.link)
+        mode = "move" if answer.subscription.mode == "queue" else "copy"
+        holds = consumer_answer(self.link.attach, self.terminus, self._node, mode, self._held, self._made)
+        self.link.confirm(holds)
+        self.connection.lifetimes.joined(self._node.name, self.link, self.connection)
         facts = self._facts(self._node, answer.subscription.durable)
-        self.link.owner = consuming_link(self.connection, self.link, self.terminus, answer.subscription, facts)
-        self.connection.consuming[self.link.owner] = None
-        self.link.owner.wake()
+        keep = retirer(self.connection)
+        consuming = ConsumingLink(self.connection, self.link, self.terminus, answer.subscription, facts, keep)
+        self.link.owner, consuming.ends_on_close = consuming, self._ends_on_close
+        self.connection.consuming[consuming] = None
+        consuming.wake()
         self.connection.confirmed(self.link)
 
     def _give_back(self, subscription: Subscription | None) -> None:
@@ -285,7 +355,7 @@ class Admission:
             subscription.close()
             subscription.release()
         if self.terminus.filters.no_local:
-            self._house.origins.release(self.connection.container)
+            self._gateway.no_local.release(self.connection.container)
 
     def _on_lost(self, answer: SubscriptionLost) -> None:
         consuming = self.link.owner
@@ -293,7 +363,8 @@ class Admission:
             return
         decision = self._attached(answer.answer, "later")
         consuming.failed_later(decision, answer.answer, answer.native)
-        self._house.outcomes.tally.error(str(decision.then["condition"]), answer.native, answer.answer)
+        node = consuming.facts.node or ""
+        tell_ended("subscription", self.connection, decision, node, answer.answer, answer.native)
         detail = complaint(self.terminus.node, decision, answer.answer, answer.native)
         self.connection.close_link(self.link, decision.then["condition"], detail)
 
@@ -301,38 +372,21 @@ class Admission:
         return self._tables()["attached"].decide(direction=self.terminus.direction, answer=answer, moment=moment)
 
     def _tables(self) -> NodeTables:
-        """Those in force now, as they are for the node that is named."""
-        tables = self._house.tables
+        """The active ones, as they are for the node that is named."""
+        tables = self._gateway.tables
         return tables.for_node(self.terminus.node) if self._names_node else tables.for_class(DEFAULT_CLASS)
 
-    def _refuse(self, decision: Decision, answer: str, native: str, words: str = "") -> None:
-        if answer == "access-denied":
-            self._house.count_fault(answer, f"{self.connection.subject.user!a} at {self.terminus.node!a}: {native}")
-        self._house.outcomes.tally.error(str(decision.then["condition"]), native, answer)
-        detail = complaint(self.terminus.node, decision, answer, native, words)
+    def _refuse(self, decision: Decision, answer: str, native: str, words: str = "", cause: str = "") -> None:
+        """`words` are for the peer, `cause` for the operator."""
+        self._tell_refused(decision, decision.then["condition"], answer, native, cause)
+        detail = complaint(self.terminus.node or self.terminus.direction, decision, answer, native, words)
         self.connection.close_link(self.link, decision.then["condition"], detail)
 
-    def _facts(self, node: Node, durable: str | None = None) -> LinkFacts:
-        return LinkFacts(
-            number=self._house.next_link_number(),
-            direction=self.terminus.direction,
-            name=self.link.name,
-            container=self.connection.container,
-            node=node.name,
-            store=node.store,
-            durable=durable if self.terminus.direction == "subscribe" else None,
-        )
+    def _tell_refused(self, decision: Decision, condition: str, answer: str, native: str, cause: str = "") -> None:
+        """To the operator."""
+        node = self._node.name if self._node is not None else ""
+        decided = decision, condition, answer, native, cause
+        tell_refused(self.connection, self.terminus, self.link.name, node, *decided)
 
-    def on_transfers(self, _: Any) -> None:
-        """Sent before the link was confirmed: there was no credit."""
-        self.connection.fault("over-credit", "sent before credit was given", self.link)
-
-    def on_partial(self, _: int) -> None:
-        self.on_transfers(None)
-
-    def ended(self, cause: str) -> None:
-        """The peer did not wait."""
-
-
-def _all(values: list[bytes]) -> list[bool]:
-    return [True] * len(values)
+    def _facts(self, node: Node, durable: str | None = None) -> LinkIdentity:
+        return link_identity(self.connection, self.terminus.direction, self.link.name, node, durable)

@@ -4,38 +4,37 @@ Each address that is in use is a `PublishingLink` of its own, on the relay's lin
 transformer, tables, rights and evidence. A node that is known is found at once; for another one realm metadata is read
 to its end, and where there is none `nodes.create_on_attach` may have it made. Until then nothing more of the connection
 is carried out, so that messages stay in order and a discharge comes behind what it discharges. What cannot be published
-is rejected, and the link goes on; it is closed where the peer cannot be told: the message came settled, or `rejected`
-was not agreed on.
+is rejected, and the link goes on; it is closed where no outcome can be sent: the message came settled, or the source
+does not list `rejected`.
 Source: semantics.md M-10, M-11, 3.7; AMQP anonymous terminus for message routing 1.0, section 2.2.
-May import: `gateway`, `mappings`, `native_backend`, `transformers`.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from gateway.addresses import Address
-from gateway.credit import CreditAccount
-from gateway.engine_incoming import Incoming
-from gateway.facts import Transfers
-from gateway.limits import RELAY_ADDRESSES
-from gateway.linking import publishing_link
-from gateway.node_names import is_made_when_named
-from gateway.outcomes import LinkFacts
-from gateway.publishing import PublishedBatch, PublishingLink
-from gateway.termini import agreed_outcomes
+from gateway.amqp.incoming_link import Incoming
+from gateway.amqp.link_owner import LinkOwner, TransferRun
+from gateway.config.addresses import Address
+from gateway.config.limits import RELAY_ADDRESSES
+from gateway.config.node_names import is_made_when_named
+from gateway.evidence.outcome_key import LinkIdentity
+from gateway.links.credit import CreditAccount
+from gateway.links.link_identity import link_identity
+from gateway.links.publishing import PublishedBatch, PublishingLink
+from gateway.links.without_credit import WithoutCredit
+from gateway.transactions.open_transactions import TransactingPeer
+from gateway.transactions.posting import poster
 from mappings import TableSet
-from native_backend.answers import NodeFound, NodeKind, PostAnswer, PublishAnswer, Published
-from native_backend.nodes import Node
-from native_backend.subscriptions import NOT_GRANTED
-from transformers.routing import address_of, jms_destination_of
-
-if TYPE_CHECKING:
-    from gateway.connection import Connection
+from native_backend.nodes.answers import NodeFound, Published
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import NodeKind, PostAnswer, PublishAnswer
+from native_backend.subscriptions.registry import NOT_GRANTED
+from transformers.message.routing import address_of, jms_destination_of
 
 _NO_STORE = 0  # those of nodes begin at 1
 _ANSWERS: Final[dict[str, PublishAnswer]] = {
@@ -57,7 +56,7 @@ class _Lookup:
     made: bool = False
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> TransactingPeer:
         return self.relay.connection
 
     def answered(self, found: NodeFound) -> None:
@@ -68,23 +67,23 @@ class _Lookup:
         self.relay.found(self.address, found)
 
 
-class RelayLink:
+class RelayLink(LinkOwner):
     """The session's side of such a link."""
 
-    def __init__(self, connection: Connection, link: Incoming) -> None:
+    def __init__(self, connection: TransactingPeer, link: Incoming) -> None:
         self.connection = connection
         self.link = link
-        house = connection.gateway
-        self._house = house
-        self.account: CreditAccount = house.credit.open_account()
-        outcomes = agreed_outcomes(link.attach)
-        self.rejects = outcomes is None or "rejected" in outcomes
+        gateway = connection.gateway
+        self._gateway = gateway
+        self.account: CreditAccount = gateway.credit.open_account()
+        self.without_credit = WithoutCredit(gateway.clock)
+        self.counts: Counter[str] = Counter()  # deliveries by outcome, to whatever address
+        link.names_messages = True
+        self._post = poster(connection)
         self._places: OrderedDict[str, PublishingLink] = OrderedDict()  # by address, the longest unused first
         self._doubtful: set[str] = set()  # refused a moment ago: what is known of their nodes may be out of date
-        self._runs: deque[tuple[str, Transfers]] = deque()  # that wait for the node of the first one
-        count = self.account.top_up()
-        if count:
-            link.grant(count)
+        self._runs: deque[tuple[str, TransferRun]] = deque()  # that wait for the node of the first one
+        self._top_up()
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next transfer on."""
@@ -97,16 +96,13 @@ class RelayLink:
 
     # -- transfers
 
-    def on_transfers(self, transfers: Transfers) -> None:
+    def on_transfers(self, transfers: TransferRun) -> None:
         """One run of messages, in runs to the same address."""
-        if self.link.credit < 0:
-            self.connection.fault("over-credit", f"{-self.link.credit} more than granted", self.link)
-            return
         start = 0
         for to, run in groupby(map(address_of, transfers.messages)):
             end = start + sum(1 for _ in run)
             messages, presettled = transfers.messages[start:end], transfers.presettled[start:end]
-            self._runs.append((to or "", Transfers(self.link, messages, presettled, transfers.transaction)))
+            self._runs.append((to or "", TransferRun(messages, presettled, transfers.transaction)))
             start = end
         self._go_on()
 
@@ -116,7 +112,7 @@ class RelayLink:
             place = self._place(to)
             if place is None:
                 self.connection.wait()
-                self._house.realm.find_node(self._address(to).node, _Lookup(self, self._address(to)))
+                self._gateway.realm.find_node(self._address(to).node, _Lookup(self, self._address(to)))
                 return
             _, run = self._runs.popleft()
             place.on_transfers(run)
@@ -128,24 +124,24 @@ class RelayLink:
             self._places.move_to_end(to)
             return place
         address = self._address(to)
-        if not 0 < len(address.node.encode()) <= self._house.limits.node_name_bytes:
+        if not 0 < len(address.node.encode()) <= self._gateway.limits.node_name_bytes:
             return self._nowhere(address, "not-found")
         if to in self._doubtful:
             return None
-        node = self._house.realm.node(address.node)
+        node = self._gateway.realm.node(address.node)
         return self._open(to, address, node) if node is not None else None
 
     def make(self, address: Address, lookup: _Lookup) -> bool:
         """Have the node made that the first message names, as an attach would. False: there will be none."""
-        house = self._house
+        gateway = self._gateway
         if not (self.link.alive and self._runs):
-            return False  # nobody waits for it any more
+            return False  # no message waits for it any more
         destination = jms_destination_of(self._runs[0][1].messages[0])
-        if destination in _TEMPORARY or not is_made_when_named(address.node, house.settings.nodes.create_on_attach):
+        if destination in _TEMPORARY or not is_made_when_named(address.node, gateway.settings.nodes.create_on_attach):
             return False
-        if house.realm.access.may_create(self.connection.subject):
-            kind = address.kind or _DESTINATIONS.get(destination, house.settings.nodes.addresses.default_kind)
-            house.realm.create_node(address.node, kind, lookup)
+        if gateway.realm.access.may_create(self.connection.subject):
+            kind = address.kind or _DESTINATIONS.get(destination, gateway.settings.nodes.addresses.default_kind)
+            gateway.realm.create_node(address.node, kind, lookup)
         else:
             self.found(address, NodeFound(lookup, None, "access-denied", NOT_GRANTED))
         return True
@@ -167,7 +163,7 @@ class RelayLink:
     def _open(self, to: str, address: Address, node: Node) -> PublishingLink:
         if address.kind not in (None, node.kind):
             return self._nowhere(address, "not-found")
-        place = publishing_link(self.connection, self.link, node, self._facts(node), self)
+        place = PublishingLink(self.connection, self.link, node, self._facts(node), self._post, self)
         place.access_changed()
         self._places[to] = place
         if len(self._places) > RELAY_ADDRESSES:
@@ -177,28 +173,20 @@ class RelayLink:
         return place
 
     def _nowhere(self, address: Address, answer: PublishAnswer, native: str = "") -> PublishingLink:
-        name = address.node[: self._house.limits.node_name_bytes]
+        name = address.node[: self._gateway.limits.node_name_bytes]
         node = Node(name, address.kind or "queue", "", b"", _NO_STORE)
         return _NowhereLink(self.connection, self.link, node, self._facts(node), self, answer, native)
 
     def _address(self, to: str) -> Address:
-        return self._house.settings.nodes.addresses.read(to)
+        return self._gateway.settings.nodes.addresses.read(to)
 
     def _is_current(self, node: Node) -> bool:
         """Neither deleted nor made anew, nor wider than it was."""
-        now = self._house.realm.node(node.name)
+        now = self._gateway.realm.node(node.name)
         return now is not None and (now.topic_id, now.partitions) == (node.topic_id, node.partitions)
 
-    def _facts(self, node: Node) -> LinkFacts:
-        return LinkFacts(
-            number=self._house.next_link_number(),
-            direction="publish",
-            name=self.link.name,
-            container=self.connection.container,
-            node=node.name,
-            store=node.store,
-            durable=None,
-        )
+    def _facts(self, node: Node) -> LinkIdentity:
+        return link_identity(self.connection, "publish", self.link.name, node, counts=self.counts)
 
     def forget(self, place: PublishingLink) -> None:
         """Its node is looked for anew."""
@@ -208,18 +196,19 @@ class RelayLink:
         if len(self._doubtful) > RELAY_ADDRESSES:
             self._doubtful.pop()
 
-    def on_partial(self, _: int) -> None:
-        """Not asked for: a message in several frames is put together."""
-
     def on_confirmed(self, count: int) -> None:
         """As of a link with a target."""
         self.account.confirm(count)
-        if granted := self.account.top_up():
-            self.link.grant(granted)
+        self._top_up()
+
+    def _top_up(self) -> None:
+        if count := self.account.top_up():
+            self.link.grant(count)
+            self.without_credit.end()
 
     def ended(self, cause: str) -> None:
         """The link has gone. What is in flight completes unheard, and leaves its records."""
-        self._house.credit.close_account(self.account)
+        self._gateway.credit.close_account(self.account)
         self._runs.clear()
         self._places.clear()
 
@@ -229,15 +218,15 @@ class _NowhereLink(PublishingLink):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: TransactingPeer,
         link: Incoming,
         node: Node,
-        facts: LinkFacts,
+        facts: LinkIdentity,
         relay: RelayLink,
         answer: PublishAnswer,
         native: str,
     ) -> None:
-        super().__init__(connection, link, node, facts, relay)
+        super().__init__(connection, link, node, facts, poster(connection), relay)
         self._answer: PublishAnswer = answer
         self._native = native
         self._submit = self._refuse

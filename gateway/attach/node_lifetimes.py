@@ -7,9 +7,14 @@
 | `no-messages` | the link that made it has gone, and there are no messages at the node |
 | `no-links-or-messages` | no link has it, and there are no messages at the node |
 
-A node that ends because its peer detaches, ends before the DETACH is answered. Whether a node is empty is asked when a
-link has gone, and then every second. Source: semantics.md 2.M; AMQP 1.0 part 3, 3.5.10 to 3.5.13.
-May import: `gateway`, `native_backend.answers`, `native_backend.nodes`, `native_backend.realm`.
+A link that its peer detaches without closing it is suspended: its terminus lasts until the end of its session, or ends
+with the DETACH where its expiry policy is `link-detach`. Until then it keeps its node as before. A link of that name
+that attaches again to the node takes its place; one that attaches elsewhere ends it.
+
+A node that ends because its peer closes a link or ends a session, ends before that is answered. Whether a node is empty
+is asked when a link has gone, and then every second. A temporary destination of JMS has an owner, the connection that
+made it: while that is there, no other connection consumes from it. Source: semantics.md 2.M; AMQP 1.0 part 2, 2.6.4 and
+2.6.5, part 3, 3.5.6 and 3.5.10 to 3.5.13; JMS 2.0, 6.2.2.
 """
 
 from __future__ import annotations
@@ -18,30 +23,32 @@ import secrets
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
-from gateway.engine_links import Link
-from gateway.limits import EMPTY_LOOK_NODES, EMPTY_LOOK_S
-from gateway.node_names import generated_name
-from native_backend.answers import NodeFound
-from native_backend.nodes import Node
+from gateway.amqp.incoming_link import Incoming
+from gateway.amqp.link_ends import Link
+from gateway.config.limits import EMPTY_LOOK_NODES, EMPTY_LOOK_S, SUSPENDED_LINKS
+from gateway.config.node_names import generated_name
+from gateway.links.peer import Peer
+from gateway.links.shared import Shared
+from gateway.terminus.termini import read_expiry
+from native_backend.nodes.answers import NodeFound
+from native_backend.nodes.node import Node
 
-if TYPE_CHECKING:
-    from gateway.connection import Connection
-    from gateway.gateway import Gateway
+_Key = tuple[str, bool]  # a link's name, and whether the peer publishes
 
 
 @dataclass(slots=True, eq=False)
 class Temporary:
-    """A node, and who has it."""
+    """A temporary node, its owner and its links."""
 
-    house: Gateway
+    of: Lifetimes
     node: Node
     lifetime: str
     creator: Link | None
+    owner: Peer | None  # only its links consume; None: every link that has the right
     links: set[Link] = field(default_factory=set)
     ending: bool = False  # it is being deleted, or looked at
-    told: list[Callable[[], None]] = field(default_factory=list)  # who waits for what comes of that
+    waiting: list[Callable[[], None]] = field(default_factory=list)  # who waits for what comes of that
 
     @property
     def bound(self) -> bool:
@@ -55,59 +62,97 @@ class Temporary:
     def end(self) -> None:
         if not self.ending:
             self.ending = True
-            temporary = self.house.realm.temporary
+            temporary = self.of.realm.temporary
             (temporary.delete_empty if self.kept_by_messages else temporary.delete)(self.node, self)
 
     def answered(self, answer: NodeFound) -> None:
         """It is gone, or it is not empty."""
         self.ending = False
         if answer.node is None and answer.answer == "ready":
-            self.house.lifetimes.gone(self)
+            self.of.gone(self)
         elif not self.bound:
-            self.house.lifetimes.waiting.append(self)
-        told, self.told = self.told, []
-        for tell in told:
+            self.of.waiting.append(self)
+        waiting, self.waiting = self.waiting, []
+        for tell in waiting:
             tell()
 
 
 class Lifetimes:
     """All temporary nodes of this process."""
 
-    def __init__(self, house: Gateway) -> None:
+    def __init__(self, gateway: Shared) -> None:
         self.waiting: deque[Temporary] = deque()  # for the last message, or for the realm to be there again
-        self._house = house
+        self.realm = gateway.realm
+        self._gateway = gateway
         self._nodes: dict[str, Temporary] = {}
-        self._by_link: dict[Link, Temporary] = {}
+        self._by_link: dict[Link, Temporary] = {}  # suspended ones, too
+        self._suspended: dict[Peer, dict[_Key, Link]] = {}  # the oldest first
         self.making = 0  # nodes that the realm has been asked for
         self.random: Callable[[], str] = lambda: secrets.token_hex(16)
         self._look_s = 0.0
 
     @property
     def full(self) -> bool:
-        return len(self._nodes) + self.making >= self._house.limits.temporary_nodes
+        return len(self._nodes) + self.making >= self._gateway.limits.temporary_nodes
 
     def generated_name(self, container: str, link: str) -> str:
         return generated_name(container, link, self.random())
 
-    def made(self, node: Node, lifetime: str, creator: Link) -> None:
-        temporary = Temporary(self._house, node, lifetime, creator)
+    def made(self, node: Node, lifetime: str, creator: Link, owner: Peer | None) -> None:
+        temporary = Temporary(self, node, lifetime, creator, owner)
         self._nodes[node.name] = temporary
         self._join(temporary, creator)
         if not creator.alive:
-            self.left(creator)
+            self.left(creator)  # before it had a terminus
 
-    def joined(self, name: str, link: Link) -> None:
-        """The link has that node, which may be one of ours."""
+    def is_locked(self, name: str, connection: Peer) -> bool:
+        """Whether that node is another connection's own."""
+        temporary = self._nodes.get(name)
+        return temporary is not None and temporary.owner not in (None, connection)
+
+    def end_connection(self, peer: Peer) -> None:
+        """Suspended links end with it. What outlives it is open to every user with the right: its messages may keep
+        it."""
+        for link in self._suspended.pop(peer, {}).values():
+            self.left(link)
+        for temporary in self._nodes.values():
+            if temporary.owner is peer:
+                temporary.owner = None
+
+    def end_session(self, peer: Peer, session: int | None) -> list[Temporary]:
+        """Gives the nodes that are about to go with its suspended links."""
+        mine = self._suspended.get(peer, {})
+        ending = [self.left(mine.pop(key)) for key, link in [*mine.items()] if link.session == session]
+        return [temporary for temporary in ending if temporary is not None]
+
+    def joined(self, name: str, link: Link, peer: Peer) -> None:
+        """The link has that node, which may be one of ours. A suspended link of its name ends, or it goes on in
+        this."""
         temporary = self._nodes.get(name)
         if temporary is not None:
             self._join(temporary, link)
+        earlier = self._suspended.get(peer, {}).pop(_key(link), None)
+        if earlier is not None:
+            if temporary is not None and temporary.creator is earlier:
+                temporary.creator = link
+            self.left(earlier)
+
+    def suspended(self, peer: Peer, link: Link) -> Temporary | None:
+        """The peer has detached the link without closing it. Gives the node that is about to go with it."""
+        if link not in self._by_link:
+            return None
+        if read_expiry(link.attach) == "link-detach":
+            return self.left(link)
+        mine = self._suspended.setdefault(peer, {})
+        mine[_key(link)] = link
+        return self.left(mine.pop(next(iter(mine)))) if len(mine) > SUSPENDED_LINKS else None
 
     def _join(self, temporary: Temporary, link: Link) -> None:
         temporary.links.add(link)
         self._by_link[link] = temporary
 
     def left(self, link: Link) -> Temporary | None:
-        """The link has gone. Gives the node that is about to go with it."""
+        """The link has ended. Gives the node that is about to go with it."""
         temporary = self._by_link.pop(link, None)
         if temporary is None:
             return None
@@ -124,7 +169,7 @@ class Lifetimes:
 
     def advance(self) -> None:
         """Some node waits for its end: look again, once in a while."""
-        now_s = self._house.clock.monotonic_s()
+        now_s = self._gateway.clock.monotonic_s()
         if now_s < self._look_s:
             return
         self._look_s = now_s + EMPTY_LOOK_S
@@ -134,33 +179,5 @@ class Lifetimes:
                 temporary.end()
 
 
-class LeavingLink:
-    """A link that its peer has detached: the answer waits for the end of a node. Nothing is heard of it any more."""
-
-    def __init__(self, connection: Connection, link: Link, closed: bool) -> None:
-        self.connection = connection
-        self._link = link
-        self._closed = closed
-
-    def answer(self) -> None:
-        if self._link.alive:
-            if self._closed:
-                self._link.close()
-            else:
-                self._link.detach()
-            self.connection.touch()
-
-    def on_transfers(self, _: Any) -> None:
-        """Too late."""
-
-    def on_partial(self, _: int) -> None:
-        """Too late."""
-
-    def on_confirmed(self, _: int) -> None:
-        """Nothing is granted any more."""
-
-    def on_dispositions(self, _: Any) -> None:
-        """Too late: what it had is available again."""
-
-    def ended(self, _: str) -> None:
-        """It has ended before."""
+def _key(link: Link) -> _Key:
+    return link.name, isinstance(link, Incoming)

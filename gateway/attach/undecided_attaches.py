@@ -5,35 +5,39 @@ asked for next, and clients count on that: cli-proton's transactional sender sen
 transaction is declared, and waits for ever where there is none. Here an attach may take the realm a while (a node is
 made), so the coordinator's answer is kept back instead.
 
-Source: the clients (tests/interop/test_cli_proton.py); AMQP leaves the order free. May import: `gateway`.
+Source: the clients (tests/interop/test_cli_proton.py); AMQP leaves the order free.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from gateway.admission import Admission
+
+class Attaching(Protocol):
+    """An attach that is not decided yet."""
+
+    def coordinate(self) -> None:
+        """It is a control link's, and every attach before it is decided."""
 
 
 class Undecided:
     """At most as many as the connection may have links."""
 
     def __init__(self) -> None:
-        self._open: set[Admission] = set()
-        self._waiting: dict[Admission, set[Admission]] = {}  # a control link's: what it still waits for
+        self._open: set[Attaching] = set()
+        self._waiting: dict[Attaching, set[Attaching]] = {}  # a control link's: what it still waits for
 
-    def add(self, admission: Admission) -> None:
+    def add(self, admission: Attaching) -> None:
         self._open.add(admission)
 
-    def must_wait(self, admission: Admission) -> bool:
+    def must_wait(self, admission: Attaching) -> bool:
         """It is a control link's, and others came before it; then `coordinate` is called when they are decided."""
         before = {each for each in self._open if each is not admission and each not in self._waiting}
         if before:
             self._waiting[admission] = before
         return bool(before)
 
-    def discard(self, admission: Admission) -> None:
+    def discard(self, admission: Attaching) -> None:
         """It is decided. What the realm was asked for is answered even when the link has gone meanwhile."""
         self._open.discard(admission)
         for waiting, before in list(self._waiting.items()):

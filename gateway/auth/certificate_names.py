@@ -1,10 +1,9 @@
-"""The names in a certificate that was verified, as they are written in the file of users.
+"""The names in a certificate that was verified, as they are written in the users file.
 
     names(transport.get_extra_info("peercert"))
     -> ("subject:CN=alice,OU=Trading,O=Example", "dns:alice.example", "email:alice@example.org", "uri:spiffe://a/b")
 
 Source: RFC 4514 (a subject, the most specific part first), RFC 5280 4.2.1.6 (alternative names). Errors: none.
-May import: the standard library.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _SPECIAL = re.compile(r'[,+"\\<>;]')
 
 
 def names(certificate: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """None, without a certificate or with one that nobody verified."""
+    """None, without a certificate or with one that was not verified."""
     if not certificate:
         return ()
     subject = ",".join(map(_part, reversed(certificate.get("subject", ()))))

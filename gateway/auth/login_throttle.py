@@ -1,10 +1,9 @@
-"""What slows down whoever guesses passwords: after a failure the next attempts of the same address and user wait, each
+"""Slows down the guessing of passwords: after a failure the next attempts of the same address and user wait, each
 for its turn, longer with every failure. One that would have to wait too long is refused unheard.
 
 An attempt waits before its password is looked at, so that hanging up early gains nothing and a guess costs its time
 whether it is right or wrong. A success forgets the user's failures. Many users tried from one address make the address
 itself wait. Seconds of the monotonic clock. The number of remembered failures is bounded: the oldest goes.
-May import: the standard library.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from ipaddress import IPv6Address, ip_address
 
 FIRST_DELAY_S = 0.1
 DELAY_MAX_S = 5.0
-WAIT_MAX_S = 8.0  # below limits.open_timeout_ms by default: who waits so long is refused, not cut off
+WAIT_MAX_S = 8.0  # below limits.open_timeout_ms by default: such an attempt is refused, not cut off
 FORGET_S = 600.0
-FREE_FOR_ADDRESS = 20  # failures of one address, whoever it said it was, before the address itself waits
+FREE_FOR_ADDRESS = 20  # failures of one address, whatever the user names, before the address itself waits
 _IPV6_NETWORK = 64  # bits that one customer has
 
 
@@ -28,7 +27,7 @@ class _Failures:
     turn_s: float = 0.0  # when the next attempt may be heard
 
 
-class Penalties:
+class LoginThrottle:
     """One process's. Keys are (address, user), and (address, "") for the address itself."""
 
     def __init__(self, kept_max: int) -> None:
@@ -55,8 +54,8 @@ class Penalties:
         return turn_s - now_s
 
     def failed(self, address: str, user: str, now_s: float) -> None:
-        """The address counts users, not attempts: a client that was given a wrong password and tries it for ever is
-        nobody else's trouble."""
+        """The address counts users, not attempts: a client that tries one wrong password for ever delays no other user
+        of that address."""
         who, where = (network(address), user), (network(address), "")
         for key, free in ((who, 0), (where, FREE_FOR_ADDRESS))[: 1 if who in self._failures else 2]:
             failures = self._failures.setdefault(key, _Failures())

@@ -6,7 +6,6 @@ clock.
 
 `mechanism.user` is who it says it is, as soon as it has. Whatever octets come, nothing is raised.
 Source: RFC 4505 (ANONYMOUS), RFC 4616 (PLAIN), RFC 5802 and 7677 (SCRAM, through scramp), RFC 4422 (EXTERNAL).
-May import: scramp, `gateway.passwords`, `gateway.users`, `native_backend.access`, the standard library.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from typing import Final, Protocol
 
 from scramp import ScramException, ScramMechanism
 
-from gateway.passwords import is_password
-from gateway.users import NAME_MAX, Users
-from native_backend.access import ANONYMOUS, Subject
+from gateway.auth.passwords import is_password
+from gateway.auth.users import NAME_MAX, Users
+from native_backend.nodes.grants import ANONYMOUS, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """Not authenticated, and not why: the peer is told nothing more."""
+    """Not authenticated. The peer gets no reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class Anonymous:
 
 
 class Plain:
-    """authorization identity NUL user NUL password. Nobody may act for somebody else."""
+    """authorization identity NUL user NUL password. No user may act for another one."""
 
     def __init__(self, users: Users) -> None:
         self.user: str | None = None
@@ -141,7 +140,7 @@ class External:
 
     def step(self, response: bytes) -> Step:
         user = self._users.with_certificate(self._certificate)
-        self.user = user or next(iter(self._certificate), "no certificate")  # whoever fails is counted under that
+        self.user = user or next(iter(self._certificate), "no certificate")  # a failure is counted under this name
         if user is None or response not in (b"", user.encode()):
             return Denied()
         return Granted(self._users.subject(user))

@@ -1,7 +1,6 @@
 """Passwords: made into what a server keeps, and compared with it. Each call takes milliseconds, by design.
 
 Source: RFC 5802, RFC 7677, RFC 5803, SASLprep (RFC 4013), all by scramp. May be called from any thread.
-May import: scramp, `gateway.users`, the standard library.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from base64 import b64encode
 
 from scramp import ScramException, ScramMechanism
 
-from gateway.users import ITERATIONS, Users
+from gateway.auth.users import ITERATIONS, Users
 
 
 def is_password(users: Users, name: str, password: str) -> bool:
@@ -20,13 +19,13 @@ def is_password(users: Users, name: str, password: str) -> bool:
     keys = users.keys(name, mechanism)
     try:
         _, stored, _, _ = ScramMechanism(mechanism).make_auth_info(password, keys.iterations, keys.salt)
-    except ScramException:  # a password that SASLprep forbids is nobody's
+    except ScramException:  # no user has a password that SASLprep forbids
         return False
     return hmac.compare_digest(stored, keys.stored)
 
 
 def hash_password(password: str, mechanism: str, iterations: int = ITERATIONS) -> str:
-    """An entry for `scram` in the file of users. Raises `ValueError` for a password that SASLprep forbids."""
+    """An entry for `scram` in the users file. Raises `ValueError` for a password that SASLprep forbids."""
     try:
         salt, stored, server, _ = ScramMechanism(mechanism).make_auth_info(
             password, iterations, secrets.token_bytes(16)

@@ -4,10 +4,10 @@
     to_send, rest, state = sasl.receive(data)      # until state is no longer "negotiating"
 
 `rest` is what the peer sent for AMQP, its AMQP header included; it stays empty until authenticated, and then `subject`
-is who the peer is. "refused": send `to_send`, then close the socket. "held": wait `hold.delay_s`, call `hold.job` (on
-another thread, if there is one), then `proceed` with what it gave; what arrives meanwhile may be given to `receive`.
-Source: AMQP 1.0 part 2 section 2.2 (header negotiation), part 5 section 5.3 (SASL). Errors: none, whatever the bytes.
-May import: `gateway.mechanisms`, `gateway.users`, `native_backend.access`, `transformers.amqp_types`.
+is who the peer is. "refused": send `to_send`, then close the socket. "held": wait `pending.delay_s`, call `pending.job`
+(on another thread, if there is one), then `proceed` with what it gave; what arrives meanwhile may be given to
+`receive`. Source: AMQP 1.0 part 2 section 2.2 (header negotiation), part 5 section 5.3 (SASL). Errors: none, whatever
+the bytes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from gateway.mechanisms import MECHANISMS, Check, Denied, External, Granted, Mechanism, Step
-from gateway.users import NOBODY, Users
-from native_backend.access import ANONYMOUS, Subject
-from transformers.amqp_types import Array, DecodeError, Described, Symbol, UByte, decode, encode
+from gateway.auth.mechanisms import MECHANISMS, Check, Denied, External, Granted, Mechanism, Step
+from gateway.auth.users import NOBODY, Users
+from gateway.frames.field_faults import invalid_field
+from gateway.frames.performatives import SASL_INIT, SASL_RESPONSE
+from native_backend.nodes.grants import ANONYMOUS, Subject
+from transformers.codec import Array, DecodeError, Described, Symbol, UByte, decode, encode
 
 State = Literal["negotiating", "held", "authenticated", "refused"]
 
@@ -30,23 +32,23 @@ FRAME_SIZE_MAX = 512  # part 5, 5.3.1: no SASL frame may be larger
 ROUNDS_MAX = 16  # challenges of one exchange
 AHEAD_MAX = 65_536  # octets that a peer may send while it is held
 
-_MECHANISMS, _INIT, _CHALLENGE, _RESPONSE, _OUTCOME = 0x40, 0x41, 0x42, 0x43, 0x44
-_SYMBOLS = {"amqp:sasl-init:list": _INIT, "amqp:sasl-response:list": _RESPONSE}
+_MECHANISMS, _CHALLENGE, _OUTCOME = 0x40, 0x42, 0x44
+_SYMBOLS = {composite.symbol: composite.code for composite in (SASL_INIT, SASL_RESPONSE)}
 _OK, _AUTH = UByte(0), UByte(1)
 _FRAME = struct.Struct(">IBB")  # size, data offset, type; two more octets are ignored
 _SASL_TYPE = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class PendingStep:
     """What stands between a peer's words and the answer to them. The job takes milliseconds of a processor."""
 
     delay_s: float
     job: Callable[[], Granted | Denied] | None = None
 
 
-class Door:
-    """Who may come in, and after which wait. This one makes nobody wait: see `gateway.doorkeeper`."""
+class LoginPolicy:
+    """Who may come in, and after which wait. This one has no wait: see `gateway.auth.authenticator`."""
 
     def __init__(self, users: Users) -> None:
         self.users = users
@@ -55,7 +57,7 @@ class Door:
         """Before `user`'s attempt is heard; None: it is refused unheard."""
         return 0.0
 
-    def told(self, user: str, granted: bool) -> None:
+    def decided(self, user: str, granted: bool) -> None:
         """How the attempt ended."""
 
 
@@ -66,19 +68,19 @@ class SaslServer:
         self,
         offered: Iterable[str],
         bare_amqp: bool,
-        door: Door | None = None,
+        door: LoginPolicy | None = None,
         certificate: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
-        """`offered`: names of `gateway.mechanisms`, in order of preference; none means that only bare AMQP can pass.
-        `certificate`: the names in the peer's, asked when it speaks; who shows none is not offered EXTERNAL."""
+        """`offered`: names of `gateway.auth.mechanisms`, in order of preference; none means that only bare AMQP can
+        pass. `certificate`: the names in the peer's, asked when it speaks; who shows none is not offered EXTERNAL."""
         self.subject: Subject = ANONYMOUS
-        self.hold: Hold | None = None
+        self.pending: PendingStep | None = None
         self._offered = tuple(offered)
         self._bare_amqp = bare_amqp
-        self._door = door or Door(NOBODY)
+        self._policy = door or LoginPolicy(NOBODY)
         self._certificate = certificate
         self._held: Step = b""
-        self._entered = False
+        self.entered = False  # the peer has said who it is
         self._buffer = b""
         self._state: State = "negotiating"
         self._header_seen = False
@@ -91,7 +93,7 @@ class SaslServer:
             return b"", b"", self._state
         self._buffer += data
         if self._state == "held" and len(self._buffer) > AHEAD_MAX:
-            self.hold = None
+            self.pending = None
             self._refuse(b"")
         to_send = b"" if self._header_seen or self._state != "negotiating" else self._header()
         return self._go_on(to_send)
@@ -99,7 +101,7 @@ class SaslServer:
     def proceed(self, outcome: Granted | Denied | None) -> tuple[bytes, bytes, State]:
         """The wait is over; `outcome` is what the hold's job gave."""
         assert self._state == "held"
-        self._state, self.hold = "negotiating", None
+        self._state, self.pending = "negotiating", None
         return self._go_on(self._conclude(outcome or self._held))
 
     def _go_on(self, to_send: bytes) -> tuple[bytes, bytes, State]:
@@ -149,49 +151,48 @@ class SaslServer:
 
     def _answer(self, body: bytes) -> bytes:
         code, fields = _performative(body)
-        if code == _INIT and self._mechanism is None and fields and isinstance(fields[0], Symbol):
-            if fields[0] not in self._offered:
-                return self._refuse(_frame(_OUTCOME, [_AUTH]))
-            users, name = self._door.users, fields[0]
-            self._mechanism = External(users, self._certificate()) if name == External.name else MECHANISMS[name](users)
-            return self._step(fields[1] if len(fields) > 1 else None)
-        if code == _RESPONSE and self._mechanism is not None and fields and isinstance(fields[0], bytes):
+        due = SASL_INIT if self._mechanism is None else SASL_RESPONSE
+        if code != due.code or invalid_field(due, fields):
+            return self._refuse(b"")  # out of turn, or nothing that SASL knows: the peer does not follow the protocol
+        if due is SASL_RESPONSE:
             return self._step(fields[0])
-        return self._refuse(b"")  # out of turn, or nothing that SASL knows: the peer does not follow the protocol
+        users, name = self._policy.users, fields[0]
+        if name not in self._offered:
+            return self._refuse(_frame(_OUTCOME, [_AUTH]))
+        self._mechanism = External(users, self._certificate()) if name == External.name else MECHANISMS[name](users)
+        return self._step(fields[1] if len(fields) > 1 else None)
 
-    def _step(self, response: object) -> bytes:
+    def _step(self, response: bytes | None) -> bytes:
         assert self._mechanism is not None
         self._rounds += 1
-        if response is not None and not isinstance(response, bytes):
-            return self._refuse(b"")
-        said = self._mechanism.step(response or b"") if self._rounds <= ROUNDS_MAX else Denied()
-        return self._heard(said)
+        next_step = self._mechanism.step(response or b"") if self._rounds <= ROUNDS_MAX else Denied()
+        return self._heard(next_step)
 
-    def _heard(self, said: Step) -> bytes:
+    def _heard(self, next_step: Step) -> bytes:
         """Once it is known who asks: it may have to wait before anything is looked at."""
         user = self._user
         delay_s: float | None = 0.0
-        if user is not None and not self._entered:
-            self._entered = True
-            delay_s = self._door.wait_s(user)
+        if user is not None and not self.entered:
+            self.entered = True
+            delay_s = self._policy.wait_s(user)
         if delay_s is None:
             return self._refuse(_frame(_OUTCOME, [_AUTH]))  # unheard: no failure of the user's
-        if delay_s > 0 or isinstance(said, Check):
-            self._state, self._held = "held", said
-            self.hold = Hold(delay_s, said.job if isinstance(said, Check) else None)
+        if delay_s > 0 or isinstance(next_step, Check):
+            self._state, self._held = "held", next_step
+            self.pending = PendingStep(delay_s, next_step.job if isinstance(next_step, Check) else None)
             return b""
-        return self._conclude(said)
+        return self._conclude(next_step)
 
-    def _conclude(self, said: Step) -> bytes:
-        if isinstance(said, bytes):
-            return _frame(_CHALLENGE, [said])
-        assert not isinstance(said, Check)
+    def _conclude(self, next_step: Step) -> bytes:
+        if isinstance(next_step, bytes):
+            return _frame(_CHALLENGE, [next_step])
+        assert not isinstance(next_step, Check)
         if self._user is not None:
-            self._door.told(self._user, isinstance(said, Granted))
-        if isinstance(said, Denied):
+            self._policy.decided(self._user, isinstance(next_step, Granted))
+        if isinstance(next_step, Denied):
             return self._refuse(_frame(_OUTCOME, [_AUTH]))
-        self._state, self.subject = "authenticated", said.subject
-        return _frame(_OUTCOME, [_OK] if said.last_word is None else [_OK, said.last_word])
+        self._state, self.subject = "authenticated", next_step.subject
+        return _frame(_OUTCOME, [_OK] if next_step.last_word is None else [_OK, next_step.last_word])
 
     @property
     def _user(self) -> str | None:
@@ -203,7 +204,7 @@ def _frame(code: int, fields: list[object]) -> bytes:
     return _FRAME.pack(8 + len(body), 2, _SASL_TYPE) + b"\x00\x00" + body
 
 
-def _performative(body: bytes) -> tuple[int, list[object]]:
+def _performative(body: bytes) -> tuple[int, list[Any]]:
     """Code and fields of a frame's one performative; code 0 for anything else."""
     try:
         value, end = decode(body)

@@ -5,9 +5,8 @@
 
 An entry under `scram` is what RFC 5803 has a server keep: the password cannot be read from it, and one entry serves its
 SCRAM mechanism and PLAIN. `realmgate user hash` makes entries. Nothing here shows a key: no repr, no message.
-Under `certificates` stand names of client certificates (`gateway.certificate_names`): who shows one of them is it.
+Under `certificates` stand names of client certificates (`gateway.auth.certificate_names`): who shows one of them is it.
 Source: RFC 5802, RFC 7677 (SCRAM), RFC 5803 (its stored form). Errors: every problem of a file as FILE:LINE.
-May import: `gateway.certificate_names`, `mappings`, `native_backend.access`, the standard library.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from gateway.certificate_names import KINDS
-from mappings.yaml_lines import Document, Node, Problem, load_document, refuse_unknown_keys, suggest
-from native_backend.access import ANONYMOUS, Subject
+from gateway.auth.certificate_names import KINDS
+from mappings.language.yaml_lines import Document, Node, Problem, load_document, refuse_unknown_keys, suggest
+from native_backend.nodes.grants import ANONYMOUS, Subject
 
 SCRAM: Final = {"SCRAM-SHA-256": 32, "SCRAM-SHA-512": 64}  # octets of a key
 MECHANISMS: Final = ("ANONYMOUS", "PLAIN", *SCRAM, "EXTERNAL")
@@ -62,8 +61,8 @@ class User:
 
 
 class Users:
-    """All users. Whoever is unknown is treated as if there were such a user with a password nobody knows: neither an
-    answer nor its time tells who exists."""
+    """All users. An unknown name is treated as a user with an unknown password: neither an answer nor its time shows
+    which users exist."""
 
     def __init__(self, users: Mapping[str, User]) -> None:
         self._users = users
@@ -80,9 +79,9 @@ class Users:
         return Subject(name, self._users[name].groups)
 
     def keys(self, name: str, mechanism: str) -> Keys:
-        """The user's; or those of nobody."""
+        """The user's; for an unknown name, keys that fit no password."""
         user = self._users.get(name)
-        return (user.keys.get(mechanism) if user else None) or self._nobody(name, mechanism)
+        return (user.keys.get(mechanism) if user else None) or self._keys_of_unknown(name, mechanism)
 
     def mechanism(self, name: str) -> str:
         """One that the user has keys for."""
@@ -90,11 +89,11 @@ class Users:
         return next(iter(user.keys), "SCRAM-SHA-256") if user else "SCRAM-SHA-256"
 
     def with_certificate(self, names: Iterable[str]) -> str | None:
-        """Whose certificate that is; None where its names are nobody's, or of several users."""
+        """The user whose certificate that is; None where its names belong to no user, or to several."""
         found = {self._by_certificate[name] for name in names if name in self._by_certificate}
         return found.pop() if len(found) == 1 else None
 
-    def _nobody(self, name: str, mechanism: str) -> Keys:
+    def _keys_of_unknown(self, name: str, mechanism: str) -> Keys:
         """The same salt for the same name; keys that fit no password."""
         salt = hmac.digest(self._secret, f"{mechanism}:{name}".encode(), sha256)[:16]
         known = (user.keys[mechanism].iterations for user in self._users.values() if mechanism in user.keys)
@@ -143,8 +142,8 @@ def _user(name: str, node: Node, listed: Node, problems: list[Problem]) -> User 
     certificates = [entry.value for entry in _texts(node.get("certificates"), "certificates", problems)]
     for entry in certificates:
         if not entry.startswith(_KINDS) or entry in _KINDS:
-            said = f"certificates: {entry[:80]!a} is no name of a certificate"
-            problems.append(node["certificates"].problem(said, _NAMES))
+            complaint = f"certificates: {entry[:80]!a} is no name of a certificate"
+            problems.append(node["certificates"].problem(complaint, _NAMES))
     keys = {}
     for entry in _texts(node.get("scram"), "scram", problems):
         read = _keys(entry, problems)
@@ -172,7 +171,7 @@ def _refuse_shared(listed: Node, users: Mapping[str, User], problems: list[Probl
 
 def _wrong_name(name: str) -> str | None:
     if name == ANONYMOUS.user:
-        return "is who comes without a name"
+        return "is reserved for clients without a user name"
     if not name.isprintable() or not name or name != name.strip():
         return "is empty, not printable, or begins or ends with a space"
     return f"has more than {NAME_MAX} octets" if len(name.encode()) > NAME_MAX else None

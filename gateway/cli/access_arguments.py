@@ -1,14 +1,11 @@
-"""The arguments of `realmgate acl` and `realmgate user`. Imported at every start, so it needs next to nothing.
-
-May import: `native_backend.properties`, the standard library.
-"""
+"""The arguments of `realmgate acl` and `realmgate user`. Imported at every start, so it needs next to nothing."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
 
-from native_backend.properties import OPERATIONS
+from native_backend.nodes.properties import OPERATIONS
 
 AddConfig = Callable[[argparse.ArgumentParser], None]
 
@@ -16,7 +13,7 @@ AddConfig = Callable[[argparse.ArgumentParser], None]
 def add_user(user: argparse.ArgumentParser) -> None:
     actions = user.add_subparsers(dest="action", required=True, metavar="ACTION")
     hashing = actions.add_parser(
-        "hash", help="print an entry; asks for the password, or reads one line of stdin", allow_abbrev=False
+        "hash", help="print an entry; prompts for the password, or reads one line of stdin", allow_abbrev=False
     )
     hashing.add_argument("name", metavar="NAME")
     hashing.add_argument("--group", metavar="GROUP", action="append", default=[], help="may be given several times")
@@ -31,11 +28,11 @@ def add_acl(acl: argparse.ArgumentParser, add_config: AddConfig) -> None:
         action.add_argument("who", metavar="WHO", help="user:NAME, group:NAME or '*'")
         action.add_argument("operations", metavar="OPERATIONS", nargs=None if least else "?", help=words)
         if name == "revoke":
-            action.add_argument("--open", action="store_true", help="also when nobody is left, and so everybody may")
+            action.add_argument("--open", action="store_true", help="also remove the last grant: then all users may")
     listing = actions.add_parser("list", help="show the grants", allow_abbrev=False)
     listing.add_argument("--json", action="store_true", help="for programs")
     check = actions.add_parser("check", help="may this user do that, and by which grant?", allow_abbrev=False)
-    check.add_argument("who", metavar="USER", help="as in the file of users; anonymous: whoever has no name")
+    check.add_argument("who", metavar="USER", help="a name in the users file; anonymous: a client without a user name")
     check.add_argument("operations", metavar="OPERATIONS", help=words)
     for action in actions.choices.values():
         place = action.add_mutually_exclusive_group(required=True)

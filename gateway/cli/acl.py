@@ -2,8 +2,7 @@
 
 Beside a serving gateway or without one; a serving gateway sees a change within a second, closes links that may be no
 more, and asks the grants anew at every attach. Exit codes: 0 done, 1 it is not so (no such node; `check`: not allowed).
-Errors: `LogError`, `PropertyError`, told by `gateway.cli`.
-May import: `gateway.settings`, `gateway.open_log`, `gateway.printout`, `native_backend`, the standard library.
+Errors: `LogError`, `PropertyError`, printed by `gateway.cli.main`.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TextIO
 
-from gateway.open_log import open_log
-from gateway.printout import complain, printable, write_json
-from gateway.settings import Settings
-from native_backend.access import ANONYMOUS, Subject, deciding
+from gateway.cli.output import complain, printable, write_json
+from gateway.config.settings import Settings
+from gateway.serve.open_log import open_log
 from native_backend.clock import SystemClock
-from native_backend.log import Log
-from native_backend.metadata_writer import realm_metadata, set_properties, set_realm_acl
-from native_backend.nodes import NodeError
-from native_backend.properties import OPERATIONS, Grant, encode_acl
+from native_backend.log.port import Log
+from native_backend.nodes.grants import ANONYMOUS, Subject, deciding
+from native_backend.nodes.metadata_writer import realm_metadata, set_properties, set_realm_acl
+from native_backend.nodes.node import NodeError
+from native_backend.nodes.properties import OPERATIONS, Grant, encode_acl
 
 SAID: dict[str, str] = {"push": "publish", "pop": "subscribe", "named": "durable"}
 """UM's other words for the operations."""
@@ -72,7 +71,7 @@ def _revoked(acl: Acl, arguments: argparse.Namespace, operations: frozenset[str]
     left = revoked(acl, arguments.who, operations)
     if acl and not left and not arguments.open:
         what = "the realm" if arguments.realm else f"node {arguments.node!r}"
-        raise NodeError(f"nobody would be left, and {what} without grants is open to all: grant first, or say --open")
+        raise NodeError(f"the last grant: {what} without grants is open to all users: grant first, or use --open")
     return left
 
 
@@ -108,7 +107,7 @@ def _list(grants: tuple[Acl, Acl], as_json: bool, out: TextIO) -> int:
         out.write("from the realm:\n")
         _write(realm, out)
     elif not node:
-        out.write("no grants: everybody may do everything\n")
+        out.write("no grants: every user may do everything\n")
     return 0
 
 
@@ -119,12 +118,12 @@ def _check(grants: tuple[Acl, Acl], name: str | None, subject: Subject, operatio
         grant = deciding(node, subject, operation) or deciding(realm, subject, operation)
         allowed = allowed and (grant is not None or not node + realm)
         if not node + realm:
-            said = "yes, there are no grants"
+            reply = "yes, there are no grants"
         elif grant is None:
-            said = "no"
+            reply = "no"
         else:
-            said = f"yes, by {grant.who} on {'the realm' if grant not in node else f'node {name!a}'}"
-        out.write(f"{operation}: {said}\n")
+            reply = f"yes, by {grant.who} on {'the realm' if grant not in node else f'node {name!a}'}"
+        out.write(f"{operation}: {reply}\n")
     return 0 if allowed else 1
 
 
@@ -133,7 +132,7 @@ def _subject(settings: Settings, name: str) -> Subject:
     if name == ANONYMOUS.user:
         return ANONYMOUS
     if name not in users:
-        raise NodeError(f"there is no user {name!a} in the file of users")
+        raise NodeError(f"there is no user {name!a} in the users file")
     return users.subject(name)
 
 

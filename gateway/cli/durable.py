@@ -2,8 +2,7 @@
 changed through the realm's owner.
 
 Text for people, `--json` for programs. Exit codes: 0 done, 1 it is not so (no such durable; refused; the answer was
-no). Errors: `LogError`, `NodeError`, told by `gateway.cli`.
-May import: `gateway`, `native_backend`, the standard library.
+no). Errors: `LogError`, `NodeError`, printed by `gateway.cli.main`.
 """
 
 from __future__ import annotations
@@ -15,19 +14,22 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TextIO
 
-from gateway.commanding import carry_out
-from gateway.open_log import open_log
-from gateway.printout import complain, confirmed, printable, write_json, write_table
-from gateway.settings import Settings
-from native_backend.commands import Reply, What
-from native_backend.durables import QUEUE
-from native_backend.log import Log
-from native_backend.metadata_writer import realm_metadata
-from native_backend.nodes import NodeError
-from native_backend.observing import Observed, observe
-from native_backend.starting import first_at
+from gateway.cli.message_numbers import numbers, shown
+from gateway.cli.output import complain, confirmed, printable, problem_of, warn_of_broken, write_json, write_table
+from gateway.cli.owner_client import carry_out
+from gateway.config.settings import Settings
+from gateway.serve.open_log import open_log
+from native_backend.log.port import Log
+from native_backend.log.time_search import first_at
+from native_backend.nodes.commands import Reply, What
+from native_backend.nodes.durable import QUEUE
+from native_backend.nodes.metadata_writer import realm_metadata
+from native_backend.nodes.node import Node, NodeError
+from native_backend.shard.counts_report import Counted
+from native_backend.shard.state_reader import Observed, observe
 
 _PLACES = ("beginning", "end")
+_COUNTS = ("STORED", "WAITING", "UNSETTLED", "DELAYED")  # messages
 
 
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
@@ -37,8 +39,9 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     stores = find(settings, arguments.node, arguments.durable, getattr(arguments, "partition", None))
     if not stores:
         return unknown(arguments.node, arguments.durable)
+    warn_of_broken(stores[0].node, stores[0].broken)
     if arguments.action == "show":
-        return _show(stores, arguments.json, out)
+        return _show(settings, stores, arguments.json, out)
     name = f"durable {printable(arguments.durable)} of {printable(arguments.node)}"
     if arguments.durable == QUEUE and stores[0].node.kind == "queue":
         raise NodeError(f"{printable(arguments.node)} is a queue: realmgate queue purge and node delete are for those")
@@ -46,7 +49,9 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
         held = held_of(stores)
         if not confirmed(f"Delete {name}, with at most {held} events that it has not settled?", arguments.yes, out):
             return 1
-        return told(carry_out(settings, "delete", stores[0].durable), "delete", name, out)
+        reply = carry_out(settings, "delete", stores[0].durable, why=arguments.why)
+        return report(reply, "delete", name, out)
+    refuse_broken(stores)
     if arguments.to.isdigit():
         one_store(stores)
     with closing(open_log(settings)) as log:
@@ -54,8 +59,9 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     ways = ", ".join(f"from {one.state.low} to {eid}" for one, eid in zip(stores, places, strict=True))
     if not confirmed(f"Move {name} {ways}?", arguments.yes, out):
         return 1
-    columns = zip(stores, places, strict=True)
-    return told(in_turn(carry_out(settings, "seek", one.durable, eid=eid) for one, eid in columns), "seek", name, out)
+    columns, why = zip(stores, places, strict=True), arguments.why
+    replies = (carry_out(settings, "seek", one.durable, eid=eid, why=why) for one, eid in columns)
+    return report(in_turn(replies), "seek", name, out)
 
 
 def find(settings: Settings, node_name: str, durable: str, partition: int | None = None) -> list[Observed]:
@@ -79,8 +85,15 @@ def one_store(stores: Sequence[Observed]) -> Observed:
     return stores[0]
 
 
+def refuse_broken(stores: Sequence[Observed]) -> None:
+    """Where a node's events are needed."""
+    node, broken = stores[0].node, stores[0].broken
+    if broken is not None:
+        raise NodeError(f"node {printable(node.name)}: {broken.detail}: {broken.remedy}")
+
+
 def held_of(stores: Sequence[Observed]) -> int:
-    return sum(one.unsettled + one.waiting for one in stores)
+    return sum(one.events_max for one in stores)
 
 
 def in_turn(replies: Iterable[Reply]) -> Reply:
@@ -99,13 +112,13 @@ def unknown(node: str, durable: str) -> int:
     return complain(f"there is no {name}; realmgate durable list shows those there are")
 
 
-def told(reply: Reply, what: What, name: str, out: TextIO) -> int:
+def report(reply: Reply, what: What, name: str, out: TextIO) -> int:
     """What came of a command, for people; its exit code."""
     if reply.answer != "done":
         return complain(f"{what} of {name}: {reply.answer}: {reply.detail}")
     counts = {"purge": f"{reply.count} EIDs are purged", "move": f"{reply.count} events are moved"}
-    said = [counts.get(what, ""), {"delete": "it is deleted"}.get(what, ""), reply.detail]
-    out.write(f"{name}: {'; '.join(word for word in said if word)}\n")
+    parts = [counts.get(what, ""), {"delete": "it is deleted"}.get(what, ""), reply.detail]
+    out.write(f"{name}: {'; '.join(word for word in parts if word)}\n")
     return 0
 
 
@@ -117,8 +130,9 @@ def _list(settings: Settings, arguments: argparse.Namespace, out: TextIO) -> int
         if arguments.node is not None and node is None:
             return complain(f"there is no node {printable(arguments.node)}; realmgate node list shows those there are")
         observed = observe(log, prefix, metadata, node)
+        counted = numbers(log, prefix, metadata, _nodes_of(observed))
     if arguments.json:
-        write_json([_described(one) for one in observed], out)
+        write_json([_described(one, counted) for one in observed], out)
         return 0
     rows = [
         (
@@ -126,17 +140,24 @@ def _list(settings: Settings, arguments: argparse.Namespace, out: TextIO) -> int
             printable(one.durable.name),
             str(one.node.partition),
             _held_as(one),
-            *map(str, _numbers(one)),
+            str(one.state.low),
+            *("-" if one.broken is not None else shown(number) for number in _counts(one, counted).values()),
+            str(len(one.state.failed)),
             printable(one.durable.group),
         )
         for one in observed
     ]
-    write_table(("NODE", "DURABLE", "PARTITION", "HELD", "LOW", "UNSETTLED", "WAITING", "FAILED", "GROUP"), rows, out)
+    write_table(("NODE", "DURABLE", "PARTITION", "HELD", "LOW", *_COUNTS, "FAILED", "GROUP"), rows, out)
+    for node, broken in {one.node.name: (one.node, one.broken) for one in observed}.values():
+        warn_of_broken(node, broken)
     return 0
 
 
-def _show(stores: Sequence[Observed], as_json: bool, out: TextIO) -> int:
-    described = [_described(one) for one in stores]
+def _show(settings: Settings, stores: Sequence[Observed], as_json: bool, out: TextIO) -> int:
+    with closing(open_log(settings)) as log:
+        prefix = settings.realm.prefix
+        counted = numbers(log, prefix, realm_metadata(log, prefix), _nodes_of(stores))
+    described = [_described(one, counted) for one in stores]
     if as_json:
         write_json(described if len(stores) > 1 else described[0], out)
         return 0
@@ -144,13 +165,26 @@ def _show(stores: Sequence[Observed], as_json: bool, out: TextIO) -> int:
     out.write(f"durable {printable(first.durable.name)} of {first.node.kind} {printable(first.node.name)}\n")
     for one in described:
         for key, value in one.items():
-            if key not in ("node", "durable", "kind"):
+            if key not in ("node", "durable", "kind", "problem"):
                 out.write(f"  {key} {printable(str(value))}\n")
     return 0
 
 
-def _numbers(one: Observed) -> tuple[int, int, int, int]:
-    return one.state.low, one.unsettled, one.waiting, len(one.state.failed)
+def _nodes_of(observed: Sequence[Observed]) -> list[Node]:
+    return [*{one.node.name: one.node.part(0) for one in observed}.values()]
+
+
+def _counts(one: Observed, counted: Counted) -> dict[str, int | None]:
+    """Messages. None: they are being counted, or cannot be."""
+    counts = counted.get((one.node.store, one.durable.name)) if one.broken is None else None
+    if counts is None:
+        return dict.fromkeys(("stored", "waiting", "unsettled", "delayed"))
+    return {
+        "stored": counts.stored,
+        "waiting": counts.available,
+        "unsettled": counts.unsettled,
+        "delayed": counts.delayed,
+    }
 
 
 def _held_as(one: Observed) -> str:
@@ -158,8 +192,7 @@ def _held_as(one: Observed) -> str:
     return "queue" if one.node.kind == "queue" else one.durable.terms.kind
 
 
-def _described(one: Observed) -> dict[str, Any]:
-    low, unsettled, waiting, failed = _numbers(one)
+def _described(one: Observed, counted: Counted) -> dict[str, Any]:
     return {
         "node": one.node.name,
         "durable": one.durable.name,
@@ -170,12 +203,12 @@ def _described(one: Observed) -> dict[str, Any]:
         "timeout_s": one.durable.terms.timeout_s,
         "group": one.durable.group,
         "start": one.durable.start,
-        "low": low,
+        "low": one.state.low,
         "position": one.state.position,
-        "end": one.end,
-        "unsettled": unsettled,
-        "waiting": waiting,
-        "failed": failed,
+        "end": one.end if one.broken is None else None,
+        **_counts(one, counted),
+        "failed": len(one.state.failed),
+        **problem_of(one.broken),
     }
 
 
@@ -191,4 +224,5 @@ def _place(log: Log, found: Observed, to: str) -> int:
         raise NodeError(f"--to {to}: write an EID, beginning, end, or a time like 2026-11-21T09:00:00Z") from None
     if when.tzinfo is None:
         raise NodeError(f"--to {to}: say which time zone, as in {to}Z")
-    return first_at(log, found.node, (found.first, found.end), int(when.timestamp() * 1000), 10.0)
+    node, bounds = found.node, (found.first, found.end)
+    return first_at(log, node.topic, node.partition, bounds, int(when.timestamp() * 1000), 10.0)

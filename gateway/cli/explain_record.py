@@ -1,28 +1,29 @@
 """`realmgate mappings explain --record RUN:SEQ --config FILE`: what was decided about one delivery, decided again by
 the tables that its outcome record names, from the log alone.
 
-Exit codes: 0 the same decision, 1 another one, or no such record. Errors: `LogError`, told by `gateway.cli`.
-May import: `gateway`, `mappings`, `native_backend.log`, the standard library.
+Exit codes: 0 the same decision, 1 another one, or no such record. Errors: `LogError`, printed by `gateway.cli.main`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any, TextIO
 
 import orjson
 
-from gateway.open_log import open_log
-from gateway.settings import Settings
+from gateway.cli.configuration.search import add_config
+from gateway.cli.output import printable
+from gateway.config.settings import Settings
+from gateway.serve.open_log import open_log
 from mappings import TableSet
-from mappings.expand import write_then
-from mappings.explain import explain
-from mappings.table_set import compile_profile, digest_of, load_rules
-from mappings.vocabulary import NODE_CLASS
-from native_backend.log import Log
+from mappings.compiler.table_set import compile_profile, digest_of, load_rules
+from mappings.language.vocabulary import NODE_CLASS
+from mappings.tools.expand import write_then
+from mappings.tools.explain import explain
+from native_backend.log.port import Log
 
 _AT_ONCE = 1000  # records read at a time
 
@@ -31,7 +32,7 @@ def record_arguments(argv: list[str]) -> argparse.Namespace:
     """The command line of `explain --record`."""
     parser = argparse.ArgumentParser(prog="realmgate mappings explain", allow_abbrev=False)
     parser.add_argument("--record", metavar="RUN:SEQ", required=True, help="a delivery, as the report names it")
-    parser.add_argument("--config", metavar="FILE", type=Path, required=True, help="see docs/configuration.md")
+    add_config(parser)
     parser.set_defaults(command="replay")
     return parser.parse_args(argv)
 
@@ -53,12 +54,21 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     at = group["seq"].index(int(number))
     out.write(f"delivery {number} of run {run_id}: {group['direction']} {group['node']}, eid {group['eid'][at]}\n")
     out.write(f"  told     {group['outcome']} {group['condition'] or ''}".rstrip() + "\n")
+    _write_error(group, int(number), out)
     if tables is None:
         out.write(f"no tables are kept under digest {record['digest']}\n")
         return 1
     out.write(f"decided by tables {tables.digest} of profile {tables.profile}\n")
     same = [_decide_again(tables, group, side, settings, out) for side in ("", "answer_") if group[f"{side}table"]]
     return 0 if all(same) else 1
+
+
+def _write_error(group: dict[str, Any], seq: int, out: TextIO) -> None:
+    """What its consumer gave as the reason of `rejected`."""
+    for error in group.get("errors", ()):
+        if seq in error["seq"]:
+            words = [printable(error["condition"]), json.dumps(error["description"]), json.dumps(error["info"])]
+            out.write(f"  error    {' '.join(each for each in words if each != 'null')}\n")
 
 
 def _decide_again(tables: TableSet, group: dict[str, Any], side: str, settings: Settings, out: TextIO) -> bool:
@@ -87,7 +97,7 @@ def _decide_again(tables: TableSet, group: dict[str, Any], side: str, settings: 
 
 
 def _outcome(log: Log, topic: str, run_id: str, seq: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    for record in _documents(log, topic):
+    for record in documents(log, topic):
         if record["run"] == run_id:
             for group in record["groups"]:
                 if seq in group["seq"]:
@@ -96,15 +106,15 @@ def _outcome(log: Log, topic: str, run_id: str, seq: int) -> tuple[dict[str, Any
 
 
 def _tables(log: Log, topic: str, digest: str) -> TableSet | None:
-    for document in _documents(log, topic):
+    for document in documents(log, topic):
         if document["digest"] == digest and digest_of(document) == digest:
             return TableSet.read(document)
     return None
 
 
-def _documents(log: Log, topic: str) -> Iterator[dict[str, Any]]:
-    at, end = log.bounds(topic, 0)
+def documents(log: Log, topic: str) -> Iterator[dict[str, Any]]:
+    at, end = log.control.bounds(topic, 0)
     while at < end:
-        records = log.read_range(topic, 0, at, _AT_ONCE)
+        records = log.control.read_range(topic, 0, at, _AT_ONCE)
         yield from (orjson.loads(value) for value in records.values if value is not None)
         at = records.next

@@ -1,27 +1,24 @@
 """`realmgate`: the command line. Reads the configuration, starts what is asked for, tells an operator what is wrong.
 
 Exit codes: 0 done, 1 what was asked for is not so (an unknown node; anomalies found; tables with problems), 2 it could
-not run. An operator's mistake is told in words on stderr, never by a traceback. What a command needs is imported when
-it runs, so that `node` commands take well below a second. May import: `gateway`, `native_backend`, `mappings`, the
-standard library.
+not run. An operator's mistake gives a sentence on stderr, never a traceback. What a command needs is imported when
+it runs, so that `node` commands take well below a second.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import sqlite3
+import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from gateway.access_arguments import add_acl, add_user
-from gateway.realm_arguments import add_durable, add_node, add_queue
-from native_backend.log import FORMAT, LogError
-
 if TYPE_CHECKING:
-    pass
+    from types import FrameType
+
+    from gateway.config.settings import Settings
+    from native_backend.log.port import LogError
 
 DONE, NOT_SO, COULD_NOT_RUN = 0, 1, 2
 _PASSED_ON = ("mappings", "reconcile")  # these read their own arguments
@@ -29,18 +26,35 @@ _PASSED_ON = ("mappings", "reconcile")  # these read their own arguments
 
 def main() -> NoReturn:
     """The entry point of `realmgate`."""
+    if sys.argv[1:2] == ["serve"]:  # before what takes its time is imported: the first process of a container would
+        for number in (signal.SIGTERM, signal.SIGINT):  # not hear a signal that it has no handler for
+            signal.signal(number, _end)
     sys.exit(run(sys.argv[1:]))
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    """Until the realm is being opened (`gateway.serve.open_realm` goes on from there)."""
+    os.write(2, f"realmgate: {signal.Signals(number).name} before anything was open\n".encode())
+    os._exit(DONE)
 
 
 def run(argv: list[str]) -> int:
     """One command; its exit code."""
+    from gateway.cli.configuration.search import NoConfiguration, find_configuration
+    from gateway.serve.package_clash import replaced
+
     try:
+        if clash := replaced():  # first: nothing else can be trusted
+            return _tell([f"realmgate: {clash}"])
         if argv and argv[0] in _PASSED_ON:
             return _mappings(argv[1:]) if argv[0] == "mappings" else _reconcile(argv[1:])
         arguments = _parser().parse_args(argv)
-        code = _user(arguments) if arguments.command == "user" else _configured(arguments)
+        find_configuration(arguments)
+        code = _COMMANDS.get(arguments.command, _configured)(arguments)
         sys.stdout.flush()
         return code
+    except NoConfiguration as error:
+        return _tell([f"realmgate: {error}"])
     except BrokenPipeError:  # `realmgate node list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOT_SO
@@ -49,6 +63,17 @@ def run(argv: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from gateway.cli.access_arguments import add_acl, add_user
+    from gateway.cli.audit.arguments import add_audit
+    from gateway.cli.client.arguments import add_client
+    from gateway.cli.configuration.arguments import add_configuration
+    from gateway.cli.configuration.search import add_config
+    from gateway.cli.decisions import add_decisions
+    from gateway.cli.doctor.arguments import add_doctor
+    from gateway.cli.peer_arguments import add_peers
+    from gateway.cli.realm_arguments import add_durable, add_node, add_queue
+    from gateway.cli.trace.arguments import add_trace
+
     parser = argparse.ArgumentParser(
         prog="realmgate",
         description="An AMQP 1.0 gateway onto a native messaging realm kept on Kafka.",
@@ -57,20 +82,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="say which version this is")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     serve = commands.add_parser("serve", help="serve until SIGTERM", allow_abbrev=False)
-    _add_config(serve)
+    add_config(serve)
+    config = commands.add_parser("config", help="check, show and begin a configuration", allow_abbrev=False)
+    add_configuration(config)
     node = commands.add_parser("node", help="create, change, list, show and delete nodes", allow_abbrev=False)
-    add_node(node, _add_config)
-    add_durable(commands.add_parser("durable", help="list, show, seek and delete durables"), _add_config)
-    add_queue(commands.add_parser("queue", help="peek at, purge and move events"), _add_config)
-    add_acl(commands.add_parser("acl", help="who may do what", allow_abbrev=False), _add_config)
-    add_user(commands.add_parser("user", help="make entries for the file of users", allow_abbrev=False))
+    add_node(node, add_config)
+    add_durable(commands.add_parser("durable", help="list, show, seek and delete durables"), add_config)
+    add_queue(commands.add_parser("queue", help="peek at, purge, move and resend events"), add_config)
+    add_acl(commands.add_parser("acl", help="who may do what", allow_abbrev=False), add_config)
+    add_decisions(commands.add_parser("decisions", help="list what peers were refused"), add_config)
+    add_audit(commands.add_parser("audit", help="who gave which command, and why", allow_abbrev=False), add_config)
+    add_peers(commands)
+    add_client(commands)
+    add_trace(commands.add_parser("trace", help="what became of one message", allow_abbrev=False), add_config)
+    add_doctor(commands.add_parser("doctor", help="look for what is wrong", allow_abbrev=False), add_config)
+    add_user(commands.add_parser("user", help="make entries for the users file", allow_abbrev=False))
     commands.add_parser("mappings", help="check, test, explain, expand and compare mapping tables", add_help=False)
-    commands.add_parser("reconcile", help="say whether the realm holds what was told", add_help=False)
+    commands.add_parser("reconcile", help="check whether the realm holds what peers were answered", add_help=False)
     return parser
-
-
-def _add_config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", metavar="FILE", type=Path, required=True, help="see docs/configuration.md")
 
 
 class _Version(argparse.Action):
@@ -85,11 +114,13 @@ class _Version(argparse.Action):
 
 def _configured(arguments: argparse.Namespace) -> int:
     """The commands that read a configuration."""
-    from gateway.open_log import where
-    from gateway.settings import SettingsProblems, load_settings
+    import sqlite3
+
+    from gateway.config.settings import SettingsProblems, load_settings
     from mappings import MappingProblems
-    from native_backend.nodes import NodeError
-    from native_backend.properties import PropertyError
+    from native_backend.log.port import LogError
+    from native_backend.nodes.node import NodeError
+    from native_backend.nodes.properties import PropertyError
     from transformers import TransformerError
 
     try:
@@ -97,30 +128,8 @@ def _configured(arguments: argparse.Namespace) -> int:
     except SettingsProblems as error:
         return _tell(error.problems)
     try:
-        if arguments.command == "node":
-            from gateway import node_commands
-
-            return node_commands.run(arguments, settings, sys.stdout)
-        if arguments.command == "durable":
-            from gateway import durable_commands
-
-            return durable_commands.run(arguments, settings, sys.stdout)
-        if arguments.command == "queue":
-            from gateway import queue_commands
-
-            return queue_commands.run(arguments, settings, sys.stdout)
-        if arguments.command == "acl":
-            from gateway import acl_commands
-
-            return acl_commands.run(arguments, settings, sys.stdout)
-        if arguments.command == "replay":
-            from gateway import replay
-
-            return replay.run(arguments, settings, sys.stdout)
-        from gateway.serving import serve
-
-        return serve(settings)
-    except MappingProblems as error:
+        return _on_the_realm(arguments, settings)
+    except (MappingProblems, SettingsProblems) as error:
         return _tell(error.problems)
     except TransformerError as error:
         return _tell([error])
@@ -131,19 +140,116 @@ def _configured(arguments: argparse.Namespace) -> int:
         sys.stderr.write("".join(f"realmgate: {problem}\n" for problem in error.problems))
         return NOT_SO
     except LogError as error:
-        return _tell([f"realmgate: {where(settings)}: {error}; {_remedy(error)}"])
+        return _tell([f"realmgate: {settings.realm.place}: {error}; {_remedy(error)}"])
     except sqlite3.Error as error:
-        return _tell([f"realmgate: {where(settings)}: {error}; may this user write there, and is the disk full?"])
+        return _tell([f"realmgate: {settings.realm.place}: {error}; may this user write there, and is the disk full?"])
     except BrokenPipeError:
         raise
     except OSError as error:
         return _tell([f"realmgate: {error.strerror or error}{f': {error.filename}' if error.filename else ''}"])
 
 
+def _on_the_realm(arguments: argparse.Namespace, settings: Settings) -> int:
+    """What each of them needs is imported when it runs."""
+    if arguments.command == "node":
+        from gateway.cli import node as node_commands
+
+        return node_commands.run(arguments, settings, sys.stdout)
+    if arguments.command == "durable":
+        from gateway.cli import durable as durable_commands
+
+        return durable_commands.run(arguments, settings, sys.stdout)
+    if arguments.command == "queue":
+        from gateway.cli import queue as queue_commands
+
+        return queue_commands.run(arguments, settings, sys.stdout)
+    if arguments.command == "acl":
+        from gateway.cli import acl as acl_commands
+
+        return acl_commands.run(arguments, settings, sys.stdout)
+    if arguments.command == "decisions":
+        from gateway.cli import decisions as decision_commands
+
+        return decision_commands.run(arguments, settings, sys.stdout)
+    if arguments.command == "audit":
+        from gateway.cli.audit import command as audit_command
+
+        return audit_command.run(arguments, settings, sys.stdout)
+    if arguments.command == "trace":
+        from gateway.cli.trace import command as trace_command
+
+        return trace_command.run(arguments, settings, sys.stdout)
+    if arguments.command == "replay":
+        from gateway.cli import explain_record as replay
+
+        return replay.run(arguments, settings, sys.stdout)
+    return _serve(arguments, settings)
+
+
+def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
+    from gateway.cli.configuration.search import is_own
+    from gateway.serve.package_clash import mixed
+    from gateway.serve.serve import serve
+
+    if words := mixed():
+        sys.stderr.write(f"realmgate: warning: {words}\n")
+    if is_own(arguments.config):
+        sys.stderr.write(f"realmgate: messages are kept in {settings.realm.place}\n")
+    return serve(settings)
+
+
 def _user(arguments: argparse.Namespace) -> int:
-    from gateway import user_commands
+    from gateway.cli import user as user_commands
 
     return user_commands.run(arguments, sys.stdin, sys.stdout)
+
+
+def _peers(arguments: argparse.Namespace) -> int:
+    """Commands that ask serving gateways: by `--gateway`, or where the configuration says that they answer."""
+    from gateway.cli import peers as peer_commands
+    from gateway.cli import top
+    from gateway.cli.admin_client import AdminProblem
+    from gateway.config.settings import SettingsProblems, load_settings
+
+    try:
+        settings = load_settings(arguments.config) if arguments.config is not None else None
+        ask = top.run if arguments.command == "top" else peer_commands.run
+        return ask(arguments, settings, sys.stdout)
+    except SettingsProblems as error:
+        return _tell(error.problems)
+    except AdminProblem as error:
+        return _tell([f"realmgate: {error}"])
+
+
+def _client(arguments: argparse.Namespace) -> int:
+    from gateway.cli.client import command as client_command
+    from gateway.config.settings import SettingsProblems
+
+    try:
+        return client_command.run(arguments, sys.stdout)
+    except SettingsProblems as error:
+        return _tell(error.problems)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from gateway.cli.doctor import command as doctor_command
+
+    return doctor_command.run(arguments, sys.stdout)
+
+
+def _configuration(arguments: argparse.Namespace) -> int:
+    from gateway.cli.configuration import command as configuration_command
+
+    return configuration_command.run(arguments, sys.stdout)
+
+
+_COMMANDS = {
+    "config": _configuration,
+    "user": _user,
+    "doctor": _doctor,
+    **dict.fromkeys(("send", "receive"), _client),
+    **dict.fromkeys(("connections", "links", "connection", "errors", "denials", "top"), _peers),
+}
 
 
 def _tell(problems: Sequence[object]) -> int:
@@ -153,6 +259,8 @@ def _tell(problems: Sequence[object]) -> int:
 
 def _remedy(error: LogError) -> str:
     """What an operator does about it."""
+    from native_backend.log.port import FORMAT
+
     cause = error.failure.cause
     if cause == "fenced":
         return "another gateway serves this realm: stop it, or give this one another realm"
@@ -167,11 +275,14 @@ def _remedy(error: LogError) -> str:
 
 def _mappings(argv: list[str]) -> int:
     if argv[:1] == ["explain"] and any(word.startswith("--record") for word in argv):
-        from gateway.replay import record_arguments
+        from gateway.cli.configuration.search import find_configuration
+        from gateway.cli.explain_record import record_arguments
 
-        return _configured(record_arguments(argv[1:]))
-    from mappings.commands import main as commands_main
-    from transformers.installed import complaint_about
+        arguments = record_arguments(argv[1:])
+        find_configuration(arguments)
+        return _configured(arguments)
+    from mappings.tools.commands import main as commands_main
+    from transformers.events.installed import complaint_about
 
     return commands_main(argv, sys.stdout, complaint_about)
 
@@ -179,6 +290,9 @@ def _mappings(argv: list[str]) -> int:
 def _reconcile(argv: list[str]) -> NoReturn:
     """Becomes the job's process: its exit code, and the signals it is sent, are its own. -P: the installed job, not
     what lies in the directory we happen to be in."""
+    from gateway.cli.configuration.search import with_configuration
+
+    argv = with_configuration(argv)
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-P", "-m", "reconciliation", *argv])  # noqa: S606
 

@@ -1,31 +1,35 @@
-"""`realmgate node create | set | list | show | delete | apply`: a realm's nodes, beside a gateway that serves it or
-without one.
+"""`realmgate node create | set | list | show | delete | apply | export`: a realm's nodes, beside a gateway that serves
+it or without one.
 
-What a command did is in force when it returns; a serving gateway follows changed properties within a second. Text for
+What a command did is active when it returns; a serving gateway follows changed properties within a second. Text for
 people, `--json` for programs. Exit codes: 0 done, 1 there is no such node (or the answer was no). Errors: `LogError`,
-`NodeError`, `PropertyError`, told by `gateway.cli`.
-May import: `gateway`, `native_backend`, the standard library.
+`NodeError`, `PropertyError`, printed by `gateway.cli.main`.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, TextIO
 
-from gateway.node_file import Delete, apply_file
-from gateway.open_log import open_log
-from gateway.printout import complain, confirmed, printable, write_json, write_table
-from gateway.property_words import KEYS, differences, read_assignments, shown, shown_acl, with_fields
-from gateway.settings import Settings
-from native_backend import admin
+from gateway.cli.message_numbers import numbers, stored_in
+from gateway.cli.message_numbers import shown as shown_number
+from gateway.cli.node_apply import Delete, apply_file
+from gateway.cli.node_export import exported
+from gateway.cli.node_properties import KEYS, differences, read_assignments, shown, shown_acl, with_fields
+from gateway.cli.output import complain, confirmed, printable, problem_of, warn_of_broken, write_json, write_table
+from gateway.config.settings import Settings
+from gateway.serve.open_log import open_log
 from native_backend.clock import SystemClock
-from native_backend.commands import Reply
-from native_backend.log import Log
-from native_backend.metadata_writer import set_properties
-from native_backend.nodes import Node, NodeError
-from native_backend.properties import DEFAULT, encode_properties
+from native_backend.log.port import Log
+from native_backend.nodes import admin
+from native_backend.nodes.commands import Reply
+from native_backend.nodes.metadata_writer import realm_metadata, set_properties
+from native_backend.nodes.node import Node, NodeError
+from native_backend.nodes.properties import DEFAULT, encode_properties
+from native_backend.shard.counts_report import Counted
 
 
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
@@ -33,12 +37,14 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     prefix = settings.realm.prefix
     with closing(open_log(settings)) as log:
         if arguments.action == "apply":
-            return apply_file(log, settings, arguments, _deletion(settings), out)
+            return apply_file(log, settings, arguments, _deletion(settings, arguments.why), out)
         name = checked_name(arguments.name, settings.limits.node_name_bytes)
         if arguments.action == "create":
             return _create(log, prefix, name, arguments, out)
         if arguments.action == "set":
             return _set(log, prefix, name, arguments, out)
+        if arguments.action == "export":
+            return _export(log, prefix, name, out)
         if arguments.action == "list":
             return _list(log, prefix, name, arguments.json, out)
         if arguments.action == "show":
@@ -97,13 +103,37 @@ def _set(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out: T
     return 0
 
 
+def _named(log: Log, prefix: str, pattern: str) -> list[Node]:
+    return [node for node in admin.list_nodes(log, prefix) if not pattern or fnmatch.fnmatchcase(node.name, pattern)]
+
+
+def _export(log: Log, prefix: str, pattern: str, out: TextIO) -> int:
+    out.write(exported(_named(log, prefix, pattern)))
+    return 0
+
+
 def _list(log: Log, prefix: str, pattern: str, as_json: bool, out: TextIO) -> int:
-    nodes = [node for node in admin.list_nodes(log, prefix) if not pattern or fnmatch.fnmatchcase(node.name, pattern)]
+    nodes = admin.look_at_nodes(log, _named(log, prefix, pattern))
+    counted = _numbers(log, prefix, [node for node, broken in nodes if broken is None])
     if as_json:
-        write_json([_node(node) for node in nodes], out)
+        write_json(
+            [_node(node) | {"messages": stored_in(counted, node)} | problem_of(broken) for node, broken in nodes], out
+        )
     else:
-        rows = [(printable(node.name), node.kind, str(node.store), node.topic) for node in nodes]
-        write_table(("NAME", "KIND", "STORE", "TOPIC"), rows, out)
+        rows = [
+            (
+                printable(node.name),
+                node.kind,
+                "-" if broken else shown_number(stored_in(counted, node)),
+                str(node.store),
+                node.topic,
+                f"topic {broken.how}" if broken else "ok",
+            )
+            for node, broken in nodes
+        ]
+        write_table(("NAME", "KIND", "MESSAGES", "STORE", "TOPIC", "STATE"), rows, out)
+    for node, broken in nodes:
+        warn_of_broken(node, broken)
     return 0
 
 
@@ -111,15 +141,22 @@ def _show(log: Log, prefix: str, name: str, as_json: bool, out: TextIO) -> int:
     found = admin.show_node(log, prefix, name)
     if found is None:
         return _unknown(name)
-    if as_json:
-        write_json({**_node(found.node), **_ends(found)}, out)
-        return 0
     node = found.node
+    counted = _numbers(log, prefix, [node]) if found.broken is None else {}
+    if as_json:
+        whole = {"messages": stored_in(counted, node)}
+        write_json({**_node(node), **whole, **_ends(found, counted), **problem_of(found.broken)}, out)
+        return 0
+    warn_of_broken(node, found.broken)
     adopted = " (adopted)" if node.adopted else ""
     out.write(f"{node.kind} {printable(node.name)}\n  store {node.store}\n  topic {node.topic}{adopted}\n")
-    for part, (first, end) in zip(node.parts, found.parts, strict=True):
+    if found.broken is not None:
+        out.write(f"  state {found.broken.detail}\n")
+    else:
+        out.write(f"  messages {shown_number(stored_in(counted, node))}\n")
+    for part, (first, end) in zip(node.parts, found.parts, strict=not found.broken):
         of = f"partition {part.partition} (store {part.store}): " if node.partitions > 1 else ""
-        out.write(f"  {of}events {first} to {end} (EIDs; at most {end - first} events)\n")
+        out.write(f"  {of}EIDs {first} to {end}\n")
     for key, value in shown(node.properties).items():
         out.write(f"  {key} {value}\n")
     if node.properties.group_partitions:
@@ -127,21 +164,44 @@ def _show(log: Log, prefix: str, name: str, as_json: bool, out: TextIO) -> int:
     for line in shown_acl(node.properties):
         out.write(f"  acl {line}\n")
     rows = [
-        (printable(d.name), str(d.partition), str(d.start), "-" if d.low is None else str(d.low), printable(d.group))
+        (
+            printable(d.name),
+            str(d.partition),
+            str(d.start),
+            "-" if d.low is None else str(d.low),
+            "-" if found.broken is not None else shown_number(_stored(found, counted, d)),
+            printable(d.group),
+        )
         for d in found.durables
     ]
     if rows:
         out.write("\n")
-        write_table(("DURABLE", "PARTITION", "START", "LOW", "GROUP"), rows, out)
+        write_table(("DURABLE", "PARTITION", "START", "LOW", "MESSAGES", "GROUP"), rows, out)
     return 0
 
 
-def _ends(found: admin.ShownNode) -> dict[str, Any]:
+def _numbers(log: Log, prefix: str, nodes: Sequence[Node]) -> Counted:
+    return numbers(log, prefix, realm_metadata(log, prefix), nodes) if nodes else {}
+
+
+def _stored(found: admin.ShownNode, counted: Counted, durable: admin.ShownDurable) -> int | None:
+    counts = counted.get((found.node.part(durable.partition).store, durable.name))
+    return counts.stored if counts is not None else None
+
+
+def _ends(found: admin.ShownNode, counted: Counted) -> dict[str, Any]:
     durables = [
-        {"name": d.name, "group": d.group, "partition": d.partition, "start": d.start, "low": d.low}
+        {
+            "name": d.name,
+            "group": d.group,
+            "partition": d.partition,
+            "start": d.start,
+            "low": d.low,
+            "messages": _stored(found, counted, d),
+        }
         for d in found.durables
     ]
-    columns = zip(found.node.parts, found.parts, strict=True)
+    columns = zip(found.node.parts, found.parts, strict=not found.broken)
     stores = [{"store": part.store, "first": first, "end": end} for part, (first, end) in columns]
     return {"first": found.first, "end": found.end, "stores": stores, "durables": durables}
 
@@ -153,25 +213,27 @@ def _delete(log: Log, settings: Settings, name: str, arguments: argparse.Namespa
     node = found.node
     keeps = node.adopted and not arguments.with_topic
     what = f"topic {node.topic} stays" if keeps else f"its events (at most {found.events})"
+    if found.broken is not None and not keeps:
+        what = f"what is left of it ({found.broken.detail})"
     question = f"Delete {node.kind} {printable(name)}{'; ' if keeps else ' and '}{what}?"
     if not confirmed(question, arguments.yes, out):
         return 1
-    reply = _deletion(settings)(node, arguments.with_topic)
+    reply = _deletion(settings, arguments.why)(node, arguments.with_topic)
     if reply.answer == "not-found":
-        return _unknown(name)  # somebody else was faster
+        return _unknown(name)  # another command was faster
     if reply.answer != "done":
         return complain(f"{node.kind} {printable(name)}: {reply.answer}: {reply.detail}")
     out.write(f"{node.kind} {printable(name)} is deleted\n")
     return 0
 
 
-def _deletion(settings: Settings) -> Delete:
+def _deletion(settings: Settings, why: str) -> Delete:
     """By the realm's owner; no other node command needs a realm, which takes its time to load."""
 
     def delete(node: Node, with_topic: bool = False) -> Reply:
-        from gateway.commanding import delete_node
+        from gateway.cli.owner_client import delete_node
 
-        return delete_node(settings, node, with_topic)
+        return delete_node(settings, node, with_topic, why)
 
     return delete
 

@@ -9,7 +9,6 @@
         - {who: "user:ann", allow: [publish]}
 
 Nodes that the file does not name stay, unless `--prune`. Errors: all problems at once, each FILE:LINE.
-May import: `gateway`, `mappings.yaml_lines`, `native_backend`, the standard library.
 """
 
 from __future__ import annotations
@@ -21,19 +20,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO, get_args
 
-from gateway.printout import complain, confirmed, printable
-from gateway.property_words import KEYS, departures, differences, read_word, with_fields
-from gateway.settings import Settings
-from mappings.yaml_lines import Node as Value
-from mappings.yaml_lines import Problem, load_document, refuse_unknown_keys
-from native_backend import admin
-from native_backend.answers import NodeKind
+from gateway.cli.node_properties import KEYS, departures, differences, read_word, with_fields
+from gateway.cli.output import complain, confirmed, printable
+from gateway.config.settings import Settings
+from mappings.language.yaml_lines import Node as Value
+from mappings.language.yaml_lines import Problem, load_document, refuse_unknown_keys
 from native_backend.clock import SystemClock
-from native_backend.commands import Reply
-from native_backend.log import Log
-from native_backend.metadata_writer import realm_metadata, set_properties
-from native_backend.nodes import Node
-from native_backend.properties import (
+from native_backend.log.port import Log
+from native_backend.nodes import admin
+from native_backend.nodes.commands import Reply
+from native_backend.nodes.metadata_writer import realm_metadata, set_properties
+from native_backend.nodes.node import Node
+from native_backend.nodes.properties import (
     DEFAULT,
     SPREADING,
     Grant,
@@ -42,6 +40,7 @@ from native_backend.properties import (
     check_change,
     check_properties,
 )
+from native_backend.nodes.words import NodeKind
 
 _KINDS: dict[str, NodeKind] = {kind: kind for kind in get_args(NodeKind)}
 _SPREADING = ("partitions", "priority-levels")
@@ -157,7 +156,7 @@ def _properties(value: Value, name: str, problems: list[Problem]) -> Properties:
         text = str(given.value).lower() if given.kind == "boolean" else str(given.value)
         found: list[str] = []
         read_word(key, text, fields, found)
-        problems.extend(given.problem(said) for said in found)
+        problems.extend(given.problem(text) for text in found)
     acl = value.get("acl")
     if acl is not None:
         fields["acl"] = _acl(acl, problems)
@@ -166,7 +165,7 @@ def _properties(value: Value, name: str, problems: list[Problem]) -> Properties:
         try:
             check_properties(properties, name)
         except PropertyError as error:
-            problems.extend(value.problem(said) for said in error.problems)
+            problems.extend(value.problem(text) for text in error.problems)
     return properties
 
 
@@ -205,7 +204,7 @@ def _impossible(wanted: list[Wanted], nodes: dict[str, Node]) -> list[Problem]:
         try:
             check_change(node.properties if node is not None else each.properties, each.properties)
         except PropertyError as error:
-            problems.extend(each.value.problem(said) for said in error.problems)
+            problems.extend(each.value.problem(text) for text in error.problems)
     return problems
 
 
@@ -258,7 +257,7 @@ def _changes(count: int) -> str:
 
 
 def _carry_out(log: Log, prefix: str, plan: Plan) -> None:
-    """Dead-letter nodes may be named before they are there: nobody needs them before an event does."""
+    """A node may name a dead-letter node that does not exist yet: an event needs it first."""
     clock = SystemClock()
     for each in plan.create:
         node = admin.create_node(log, prefix, each.name, each.kind, clock, each.properties, each.topic)

@@ -2,7 +2,6 @@
 
 Times take ms, s, m, h, d (no unit: ms); sizes B, kB, MB, GB, KiB, MiB, GiB (no unit: octets); `none` takes a bound, a
 time or a target away. `-` and `_` in a key are the same. Errors: `PropertyError`, one line a problem.
-May import: `mappings.yaml_lines`, `native_backend.properties`, the standard library.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mappings.yaml_lines import suggest
-from native_backend.properties import DEFAULT, REDELIVERIES, TYPES, Properties, PropertyError
+from mappings.language.yaml_lines import suggest
+from native_backend.nodes.properties import DEFAULT, REDELIVERIES, TYPES, Properties, PropertyError
 
 _TIMES = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZES = {
@@ -104,7 +103,7 @@ WORDS: tuple[Word, ...] = (
         _boolean,
         json.dumps,
     ),
-    Word("ttl", "ttl_ms", "1h", "how long an event is given to anybody", _TIME, _shown_time),
+    Word("ttl", "ttl_ms", "1h", "time to live: how long an event can be delivered", _TIME, _shown_time),
     Word(
         "dead-letter",
         "dead_letter",
@@ -114,9 +113,9 @@ WORDS: tuple[Word, ...] = (
         _shown_name,
     ),
     Word("attempts", "attempts", "5", "failed attempts until an event is a dead letter", _COUNT, _shown_count),
-    Word("redelivery-delay", "redelivery_delay_ms", "5s", "before an event is given again", _TIME, _shown_time),
+    Word("redelivery-delay", "redelivery_delay_ms", "5s", "before an event is delivered again", _TIME, _shown_time),
     Word("redelivery-delay-max", "redelivery_delay_max_ms", "10m", "the longest such delay", _TIME, _shown_time),
-    Word("partitions", "partitions", "4", "stores that its events are spread over; they only grow", _COUNT, str),
+    Word("partitions", "partitions", "4", "number of partitions, a store each; it only grows", _COUNT, str),
     Word(
         "priority-levels",
         "priority_levels",

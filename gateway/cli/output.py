@@ -1,14 +1,15 @@
-"""What commands print: tables and JSON, names that break no terminal, and the question before something is destroyed.
-
-May import: the standard library.
-"""
+"""What commands print: tables and JSON, names that break no terminal, and the question before a destroying command."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from native_backend.nodes.broken_nodes import Broken
+    from native_backend.nodes.node import Node
 
 
 def printable(name: str) -> str:
@@ -35,6 +36,18 @@ def confirmed(question: str, yes: bool, out: TextIO) -> bool:
     out.write(f"{question} [y/N] ")
     out.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def problem_of(broken: Broken | None) -> dict[str, Any]:
+    """The key `problem` of a node's document; null where there is none."""
+    if broken is None:
+        return {"problem": None}
+    return {"problem": {"kind": f"topic-{broken.how}", "detail": broken.detail, "remedy": broken.remedy}}
+
+
+def warn_of_broken(node: Node, broken: Broken | None) -> None:
+    if broken is not None:
+        complain(f"warning: {node.kind} {printable(node.name)}: {broken.detail}: {broken.remedy}")
 
 
 def complain(text: str) -> int:

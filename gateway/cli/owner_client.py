@@ -3,7 +3,6 @@
 The owner finds the command in `<prefix>.commands` and answers in `<prefix>.answers`. Without a live owner this process
 opens the realm itself and does the same with the same code. A command is begun within `PATIENCE_S` or not at all; when
 no answer comes, the journal says what became of it. Blocks; raises LogError.
-May import: `gateway`, `native_backend`, the standard library.
 """
 
 from __future__ import annotations
@@ -14,12 +13,16 @@ import uuid
 from contextlib import closing
 from dataclasses import replace
 
-from gateway.open_log import open_log
-from gateway.restoring import Restoring
-from gateway.settings import Settings
-from native_backend.answers import Commanded
+from gateway.cli.audit.who import CHARACTERS_MAX, who_am_i
+from gateway.config.settings import Settings
+from gateway.links.event_to_message import Restoring
+from gateway.serve.open_log import open_log
 from native_backend.clock import Clock, SystemClock
-from native_backend.commands import (
+from native_backend.journal.journal import journal_topic, tail
+from native_backend.log.port import Log, LogError
+from native_backend.log.worker import Workers
+from native_backend.nodes.answers import Commanded
+from native_backend.nodes.commands import (
     Command,
     Reply,
     What,
@@ -29,12 +32,9 @@ from native_backend.commands import (
     decode_reply,
     encode_command,
 )
-from native_backend.control import ThreadControl
-from native_backend.durables import Durable
-from native_backend.journal import journal_topic, tail
-from native_backend.log import Log, LogError
-from native_backend.metadata import read_tail
-from native_backend.nodes import Node
+from native_backend.nodes.durable import Durable
+from native_backend.nodes.metadata import read_tail
+from native_backend.nodes.node import Node
 from native_backend.realm import Realm
 
 PATIENCE_S = 30.0
@@ -43,25 +43,37 @@ _PAUSE_S = 0.02
 _CLOSE_S = 10.0
 
 
-def carry_out(settings: Settings, what: What, durable: Durable, *, eid: int = 0, count: int = 0, to: str = "") -> Reply:
+def carry_out(
+    settings: Settings,
+    what: What,
+    durable: Durable,
+    *,
+    eid: int = 0,
+    count: int = 0,
+    to: str = "",
+    where: str = "",
+    why: str = "",
+) -> Reply:
     """Blocks until it is done, refused, or certain not to be."""
-    return _carried_out(settings, Command("", what, durable.node, durable.store, durable.name, 0, eid, count, to))
+    place = durable.node, durable.store, durable.name
+    return _carried_out(settings, Command("", what, *place, 0, eid, count, to, where, why=why))
 
 
-def delete_node(settings: Settings, node: Node, with_topic: bool) -> Reply:
+def delete_node(settings: Settings, node: Node, with_topic: bool, why: str = "") -> Reply:
     """The same, for the whole node."""
     to = "topic" if with_topic else ""
-    return _carried_out(settings, Command("", "delete-node", node.name, node.part(0).store, "", 0, to=to))
+    return _carried_out(settings, Command("", "delete-node", node.name, node.part(0).store, "", 0, to=to, why=why))
 
 
 def _carried_out(settings: Settings, wish: Command) -> Reply:
     clock = SystemClock()
-    command = replace(wish, id=uuid.uuid4().hex, until_us=clock.epoch_us() + int(PATIENCE_S * 1e6))
+    until_us = clock.epoch_us() + int(PATIENCE_S * 1e6)
+    command = replace(wish, id=uuid.uuid4().hex, until_us=until_us, who=who_am_i(), why=wish.why[:CHARACTERS_MAX])
     run = f"{clock.epoch_us() // 1000:x}-{os.urandom(2).hex()}"
     log, prefix, limits = open_log(settings), settings.realm.prefix, settings.limits.realm
-    control, looks = ThreadControl(), ThreadControl(name="realm-lease")
+    workers = Workers.threads()
     back = Restoring()
-    realm = Realm(log, prefix, run, clock, control, limits, back.enclose, back.message, lease_control=looks)
+    realm = Realm(log, prefix, run, clock, workers, limits, back.annotate, back.message, selecting=back.selecting)
     try:
         realm.open()
     except LogError as error:
@@ -70,8 +82,8 @@ def _carried_out(settings: Settings, wish: Command) -> Reply:
                 raise
             return ask(log, prefix, command, clock)
         finally:
-            control.close(1.0)
-            looks.close(1.0)
+            for worker in workers.each():
+                worker.close(1.0)
             log.close()
     return _by_ourselves(realm, command, clock)
 
@@ -79,8 +91,8 @@ def _carried_out(settings: Settings, wish: Command) -> Reply:
 def ask(log: Log, prefix: str, command: Command, clock: Clock) -> Reply:
     """Have the live owner do it."""
     answers, journal = answers_topic(prefix), journal_topic(prefix)
-    position, since = log.bounds(answers, 0)[1], log.bounds(journal, 0)[1]
-    log.put(commands_topic(prefix), command.id.encode(), encode_command(command, clock.epoch_us()))
+    position, since = log.control.bounds(answers, 0)[1], log.control.bounds(journal, 0)[1]
+    log.control.put(commands_topic(prefix), command.id.encode(), encode_command(command, clock.epoch_us()))
     until_s = clock.monotonic_s() + PATIENCE_S + _GRACE_S
     while clock.monotonic_s() < until_s:
         for records in read_tail(log, answers, position):
@@ -94,12 +106,12 @@ def ask(log: Log, prefix: str, command: Command, clock: Clock) -> Reply:
 
 
 def _by_the_journal(log: Log, journal: str, since: int, command: Command) -> Reply:
-    """Nobody answered: what was stored is done, and nothing more will be begun."""
+    """No owner answered: what is in the journal is done, and nothing more will begin."""
     cause = cause_of(command)
     entries = [entry for _, record in tail(log, journal, since) for entry in record["entries"]]
     eids = sum(last - first + 1 for each in entries if each["cause"] == cause for first, last, *_ in each["runs"])
     if eids:
-        return Reply(command.id, "indeterminate", eids, "the owner did not answer; so much of it is in the journal")
+        return Reply(command.id, "indeterminate", eids, "the owner did not answer; this part is in the journal")
     return Reply(command.id, "unavailable", 0, f"the owner did not answer within {PATIENCE_S:.0f} s; nothing was done")
 
 
@@ -112,7 +124,7 @@ def _by_ourselves(realm: Realm, command: Command, clock: Clock) -> Reply:
                 if isinstance(answer, Commanded) and answer.owner is owner:
                     return Reply(command.id, answer.answer, answer.count, answer.detail)
             if realm.lost:
-                return Reply(command.id, "in-use", 0, "another process took the realm over")
+                return Reply(command.id, "in-use", 0, "another process took over the realm")
             time.sleep(_PAUSE_S)
 
 

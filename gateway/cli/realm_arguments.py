@@ -1,7 +1,4 @@
-"""The words of `realmgate node`, `durable` and `queue`, as the command line takes them.
-
-May import: `gateway.property_words`, `native_backend.durables`, the standard library.
-"""
+"""The words of `realmgate node`, `durable` and `queue`, as the command line takes them."""
 
 from __future__ import annotations
 
@@ -9,11 +6,13 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from gateway.property_words import WORDS
-from native_backend.durables import QUEUE
+from gateway.cli.node_properties import WORDS
+from native_backend.nodes.durable import QUEUE
 
-_YES = "do not ask (nobody is asked without a terminal)"
+_YES = "do not ask for confirmation (without a terminal no question is asked)"
 _PARTITION = "only that one of a node that has several; default: all"
+_WHERE = "only messages of which this selector is true, see docs/selectors.md"
+_WHY = "for the audit: why it is done"
 AddConfig = Callable[[argparse.ArgumentParser], None]
 
 
@@ -25,21 +24,26 @@ def add_node(node: argparse.ArgumentParser, add_config: AddConfig) -> None:
     create.add_argument("--topic", metavar="EXISTING", help="adopt this topic with its records, instead of a new one")
     for word in WORDS:
         create.add_argument(f"--{word.key}", dest=f"property {word.key}", metavar=word.example, help=word.about)
-    change = actions.add_parser("set", help="change a node's properties, also while it is used", allow_abbrev=False)
+    change = actions.add_parser("set", help="change a node's properties; the node may be in use", allow_abbrev=False)
     change.add_argument("name", metavar="NAME")
     change.add_argument("pairs", metavar="KEY=VALUE", nargs="+", help=", ".join(word.key for word in WORDS))
     listing = actions.add_parser("list", help="list nodes", allow_abbrev=False)
-    listing.add_argument("name", metavar="NAME", nargs="?", help="only nodes of this name; a pattern (*, ?) is welcome")
+    listing.add_argument("name", metavar="NAME", nargs="?", help="only nodes of this name or pattern (*, ?)")
+    export = actions.add_parser("export", help="write nodes as the file that apply takes", allow_abbrev=False)
+    export.add_argument("name", metavar="NAME", nargs="?", help="only nodes of this name or pattern (*, ?)")
     show = actions.add_parser("show", help="show a node and its durables", allow_abbrev=False)
     show.add_argument("name", metavar="NAME")
     delete = actions.add_parser("delete", help="delete a node with its events", allow_abbrev=False)
     delete.add_argument("name", metavar="NAME")
     delete.add_argument("--with-topic", action="store_true", help="also delete a topic that was adopted")
-    apply = actions.add_parser("apply", help="make the nodes as a file says; shows the difference", allow_abbrev=False)
+    apply = actions.add_parser(
+        "apply", help="make the nodes that a file describes; shows the changes", allow_abbrev=False
+    )
     apply.add_argument("file", metavar="FILE", type=Path, help="YAML: a list of nodes")
     apply.add_argument("--dry-run", action="store_true", help="only show the difference")
     apply.add_argument("--prune", action="store_true", help="delete the nodes that the file does not name")
     for action in (delete, apply):
+        action.add_argument("--why", default="", metavar="TEXT", help=_WHY)
         action.add_argument("--yes", action="store_true", help=_YES)
     for action in (create, change, listing, show):
         action.add_argument("--json", action="store_true", help="for programs")
@@ -52,17 +56,18 @@ def add_durable(durable: argparse.ArgumentParser, add_config: AddConfig) -> None
     listing = actions.add_parser("list", help="list durables, and queues' own states", allow_abbrev=False)
     listing.add_argument("node", metavar="NODE", nargs="?", help="only this node's")
     show = actions.add_parser("show", help="show one", allow_abbrev=False)
-    seek = actions.add_parser("seek", help="say which event is to be given next", allow_abbrev=False)
-    delete = actions.add_parser("delete", help="delete one with its place", allow_abbrev=False)
+    seek = actions.add_parser("seek", help="set the event that is delivered next", allow_abbrev=False)
+    delete = actions.add_parser("delete", help="delete a durable and its position", allow_abbrev=False)
     for action in (show, seek, delete):
         action.add_argument("node", metavar="NODE")
         action.add_argument("durable", metavar="DURABLE", help="CONTAINER-ID:LINK-NAME")
     seek.add_argument("--to", required=True, metavar="PLACE", help="an EID, beginning, end, or a time with its zone")
     for action in (show, seek):
-        action.add_argument("--partition", type=_count, metavar="N", help=_PARTITION)
+        action.add_argument("--partition", type=whole_number, metavar="N", help=_PARTITION)
     for action in (listing, show):
         action.add_argument("--json", action="store_true", help="for programs")
     for action in (seek, delete):
+        action.add_argument("--why", default="", metavar="TEXT", help=_WHY)
         action.add_argument("--yes", action="store_true", help=_YES)
     for action in actions.choices.values():
         add_config(action)
@@ -71,25 +76,38 @@ def add_durable(durable: argparse.ArgumentParser, add_config: AddConfig) -> None
 def add_queue(queue: argparse.ArgumentParser, add_config: AddConfig) -> None:
     actions = queue.add_subparsers(dest="action", required=True, metavar="ACTION")
     peek = actions.add_parser("peek", help="show events that are not settled, without taking them", allow_abbrev=False)
-    purge = actions.add_parser("purge", help="be rid of what no consumer has", allow_abbrev=False)
+    purge = actions.add_parser("purge", help="delete the events that no consumer holds", allow_abbrev=False)
     move = actions.add_parser("move", help="move events to another node, lowest EID first", allow_abbrev=False)
-    for action in (peek, purge, move):
+    resend = actions.add_parser("resend", help="send dead letters back to where they were", allow_abbrev=False)
+    for action in (peek, purge, move, resend):
+        action.add_argument("--where", default="", metavar="SELECTOR", help=_WHERE)
         action.add_argument("node", metavar="NODE")
         action.add_argument("--durable", default=QUEUE, metavar="NAME", help="of a channel; default: the queue itself")
-        action.add_argument("--partition", type=_count, metavar="N", help=_PARTITION)
-    peek.add_argument("--count", type=_count, default=10, metavar="N", help="default: 10")
-    peek.add_argument("--from", dest="start", type=_count, default=0, metavar="EID", help="default: the lowest")
+        action.add_argument("--partition", type=whole_number, metavar="N", help=_PARTITION)
+    peek.add_argument("--count", type=whole_number, default=10, metavar="N", help="default: 10")
+    peek.add_argument("--from", dest="start", type=whole_number, default=0, metavar="EID", help="default: the lowest")
     peek.add_argument("--json", action="store_true", help="for programs")
-    purge.add_argument("--below", type=_count, default=0, metavar="EID", help="only what lies below; default: all")
-    move.add_argument("--to", required=True, metavar="NODE", help="which gets copies, octet by octet")
-    move.add_argument("--count", type=_count, default=0, metavar="N", help="default: all")
-    for action in (purge, move):
+    purge.add_argument(
+        "--below", type=whole_number, default=0, metavar="EID", help="only what lies below; default: all"
+    )
+    move.add_argument("--to", required=True, metavar="NODE", help="the node that gets exact copies")
+    move.add_argument("--count", type=whole_number, default=0, metavar="N", help="default: all")
+    resend.add_argument(
+        "--to-origin",
+        action="store_true",
+        required=True,
+        help="each to the node that gave it up, in the same partition",
+    )
+    resend.add_argument("--dry-run", action="store_true", help="count by origin, and change nothing")
+    resend.add_argument("--json", action="store_true", help="for programs")
+    for action in (purge, move, resend):
+        action.add_argument("--why", default="", metavar="TEXT", help=_WHY)
         action.add_argument("--yes", action="store_true", help=_YES)
     for action in actions.choices.values():
         add_config(action)
 
 
-def _count(text: str) -> int:
+def whole_number(text: str) -> int:
     if not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text} is no whole number from 0")
     return int(text)

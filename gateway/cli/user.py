@@ -1,8 +1,7 @@
-"""`realmgate user hash NAME`: an entry for the file of users.
+"""`realmgate user hash NAME`: an entry for the users file.
 
 The password comes from the terminal (asked for twice, not shown) or is the one line of stdin; never an argument, which
 every user of the machine can read. Exit codes: 0 done, 2 it cannot be used.
-May import: `gateway.passwords`, `gateway.users`, `mappings`, the standard library.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ import json
 import sys
 from typing import TextIO
 
-from gateway.passwords import hash_password
-from gateway.users import ITERATIONS, ITERATIONS_MAX, ITERATIONS_MIN, SCRAM, read_users
-from mappings.yaml_lines import Problem, parse_document
+from gateway.auth.passwords import hash_password
+from gateway.auth.users import ITERATIONS, ITERATIONS_MAX, ITERATIONS_MIN, SCRAM, read_users
+from mappings.language.yaml_lines import Problem, parse_document
 
 
 def run(arguments: argparse.Namespace, source: TextIO, out: TextIO) -> int:

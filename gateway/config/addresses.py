@@ -3,7 +3,6 @@
 `queue://orders` names the queue `orders`, `topic://news` the channel `news`; a bare name may be either. The prefixes
 are the configuration's (UM's QueuePrefix and TopicPrefix), and the longest one that fits counts; case does. Whatever
 follows is the node's name, with blanks, commas and slashes. Source: semantics.md 3.2, 3.3.
-May import: `native_backend.answers`, the standard library.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from native_backend.answers import NodeKind
+from native_backend.nodes.words import NodeKind
 
 QUEUE_PREFIXES = ("queue://",)
 TOPIC_PREFIXES = ("topic://",)

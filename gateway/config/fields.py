@@ -1,26 +1,24 @@
 """The keys of a configuration file: one table that drives reading, defaults and docs/configuration.md.
 
-A shape reads one value and names everything that is wrong with it; it gives None then. Source: the configuration of
-issue 3; nothing is guessed, a wrong value is refused with what to write instead.
-May import: `gateway.addresses`, `gateway.limits`, `gateway.tls_settings`, `gateway.users`, `mappings`,
-`native_backend.nodes`, `transformers`, the standard library.
+Nothing is guessed: a wrong value is refused with what to write instead (`gateway.config.shapes`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.addresses import QUEUE_PREFIXES, SHIPPED, TOPIC_PREFIXES
-from gateway.limits import limit_fields
-from gateway.tls_settings import VERSIONS as TLS_VERSIONS
-from gateway.users import MECHANISMS
-from mappings.vocabulary import DEFAULT_PROFILE, PROFILES
-from mappings.yaml_lines import Node, Problem, suggest
-from native_backend.nodes import KINDS
+from gateway.auth.users import MECHANISMS
+from gateway.config.addresses import QUEUE_PREFIXES, SHIPPED, TOPIC_PREFIXES
+from gateway.config.limits import limit_fields
+from gateway.config.shapes import Shape, boolean, choice, integer, sequence, text, wrong
+from gateway.config.tls import VERSIONS as TLS_VERSIONS
+from mappings.language.vocabulary import DEFAULT_PROFILE, PROFILES
+from mappings.language.yaml_lines import Node, Problem
+from native_backend.log.client_settings import SECRETS
+from native_backend.nodes.node import KINDS
 from transformers import TRANSFORMERS, TransformerError, event_transformer
 
 REQUIRED: Final = object()
@@ -47,15 +45,6 @@ _BROKER = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]@]+):([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """`what` it is, in words; `example` to write instead; `read` gives the value, or says what is wrong with it."""
-
-    what: str
-    example: str
-    read: Callable[[str, Node, list[Problem]], Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Field:
     """One key. `only` is the realm kind that it belongs to; empty for all."""
 
@@ -74,75 +63,6 @@ class Field:
         return self.key.rpartition(".")[2]
 
 
-def wrong(key: str, node: Node, shape: Shape) -> Problem:
-    return node.problem(
-        f"{key} must be {shape.what}, not {_words(node)}", f"write {key.rpartition('.')[2]}: {shape.example}"
-    )
-
-
-def _words(node: Node) -> str:
-    content = node.value
-    return f"{node.kind} {json.dumps(content)}" if not isinstance(content, dict | list | None) else node.kind
-
-
-def integer(low: int, high: int, example: int) -> Shape:
-    def read(key: str, node: Node, problems: list[Problem]) -> int | None:
-        content = node.value
-        if node.kind != "integer":
-            problems.append(wrong(key, node, shape))
-        elif low <= content <= high:
-            return int(content)
-        else:
-            problems.append(node.problem(f"{key} is {content}", f"write a number from {low} to {high}"))
-        return None
-
-    shape = Shape(f"a whole number from {low} to {high}", str(example), read)
-    return shape
-
-
-def boolean(example: bool) -> Shape:
-    def read(key: str, node: Node, problems: list[Problem]) -> bool | None:
-        if node.kind == "boolean":
-            return bool(node.value)
-        problems.append(wrong(key, node, shape))
-        return None
-
-    shape = Shape("true or false", json.dumps(example), read)
-    return shape
-
-
-def text(what: str, example: str, legal: Callable[[str], str | None] = lambda _: None) -> Shape:
-    """`legal` says what is wrong with a text and what to write, or None."""
-
-    def read(key: str, node: Node, problems: list[Problem]) -> str | None:
-        if node.kind != "text":
-            problems.append(wrong(key, node, shape))
-            return None
-        said = legal(node.value) if node.value else "is empty"
-        if said is not None:
-            problems.append(node.problem(f"{key}: {json.dumps(node.value)} {said}", f"write {example}"))
-            return None
-        return str(node.value)
-
-    shape = Shape(what, example, read)
-    return shape
-
-
-def choice(values: Collection[str]) -> Shape:
-    def read(key: str, node: Node, problems: list[Problem]) -> str | None:
-        if node.kind != "text":
-            problems.append(wrong(key, node, shape))
-        elif node.value in values:
-            return str(node.value)
-        else:
-            remedy = suggest(node.value, values)
-            problems.append(node.problem(f"{key}: there is no {json.dumps(node.value)}", remedy))
-        return None
-
-    shape = Shape(" or ".join(values), next(iter(values)), read)
-    return shape
-
-
 def _transformer(key: str, node: Node, problems: list[Problem]) -> str | None:
     name = node.value
     if node.kind != "text":
@@ -158,31 +78,11 @@ def _transformer(key: str, node: Node, problems: list[Problem]) -> str | None:
     return str(name)
 
 
-TRANSFORMER = Shape("none, basic, complete or the name of an entry point", "basic", _transformer)
-
-
-def sequence(item: Shape, what: str, example: str, least: int = 0) -> Shape:
-    def read(key: str, node: Node, problems: list[Problem]) -> list[Any] | None:
-        if not node.is_sequence:
-            problems.append(wrong(key, node, shape))
-            return None
-        count = len(problems)
-        items = []
-        for element in node.sequence():
-            content = item.read(key, element, problems)
-            if content is not None and content in items:
-                problems.append(element.problem(f"{key} names {json.dumps(element.value)} twice", "keep one"))
-            items.append(content)
-        if len(items) < least:
-            problems.append(node.problem(f"{key} is empty", f"write {example}"))
-        return None if len(problems) > count else items
-
-    shape = Shape(what, example, read)
-    return shape
+TRANSFORMER = Shape("none, basic, complete or the name of an entry point", "basic", _transformer, {"type": "string"})
 
 
 def _client(key: str, node: Node, problems: list[Problem]) -> Node | None:
-    """Left as it was written: where values come from elsewhere, `native_backend.client_settings` gets them."""
+    """Left as it was written: where values come from elsewhere, `native_backend.log.client_settings` gets them."""
     if not node.is_mapping:
         problems.append(wrong(key, node, CLIENT))
         return None
@@ -193,18 +93,18 @@ def _client(key: str, node: Node, problems: list[Problem]) -> Node | None:
     return None if reserved else node
 
 
-def _address(said: str) -> str | None:
-    match = _ADDRESS.fullmatch(said)
+def _address(written: str) -> str | None:
+    match = _ADDRESS.fullmatch(written)
     return "is no amqp://, amqps://, ws:// or wss:// address" if match is None else _port(match["port"])
 
 
-def _admin(said: str) -> str | None:
-    match = _ADMIN.fullmatch(said)
+def _admin(written: str) -> str | None:
+    match = _ADMIN.fullmatch(written)
     return "is no http://HOST:PORT" if match is None else _port(match["port"])
 
 
-def _bootstrap(said: str) -> str | None:
-    for broker in said.split(","):
+def _bootstrap(written: str) -> str | None:
+    for broker in written.split(","):
         match = _BROKER.fullmatch(broker.strip())
         if match is None:
             return "is no list of HOST:PORT"
@@ -219,8 +119,8 @@ def _port(digits: str | None, least: int = 0) -> str | None:
     return f"has port {digits}, ports go from {least} to 65535"
 
 
-def _prefix(said: str) -> str | None:
-    if re.fullmatch(r"[a-zA-Z0-9._-]{1,60}", said) and said not in (".", ".."):
+def _prefix(written: str) -> str | None:
+    if re.fullmatch(r"[a-zA-Z0-9._-]{1,60}", written) and written not in (".", ".."):
         return None
     return "is no prefix: 1 to 60 of a-z A-Z 0-9 . _ -"
 
@@ -234,31 +134,63 @@ def parts(address: str) -> tuple[str, int, str]:
 
 
 def _password(key: str, node: Node, problems: list[Problem]) -> Node | None:
-    """Left as it was written: `native_backend.client_settings` gets it."""
+    """Left as it was written: `native_backend.log.client_settings` gets it."""
     if node.is_mapping:
         return node
     problems.append(node.problem(f"{key} is a secret and stands in the configuration", f"write {PASSWORD.example}"))
     return None
 
 
-PASSWORD = Shape("`{file: PATH}` or `{env: NAME}`", "{file: PATH}", _password)
-CLIENT = Shape("a mapping", '{"security.protocol": SSL}', _client)
+_ELSEWHERE: Final = {
+    "type": "object",
+    "properties": {name: {"type": "string", "minLength": 1} for name in ("file", "env")},
+    "additionalProperties": False,
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+_CLIENT: Final = {
+    "type": "object",
+    "propertyNames": {"not": {"enum": sorted(RESERVED_CLIENT_KEYS)}},
+    "properties": dict.fromkeys(sorted(SECRETS), _ELSEWHERE),
+    "additionalProperties": {"anyOf": [{"type": ["string", "integer", "boolean"]}, _ELSEWHERE]},
+}
+PASSWORD = Shape("`{file: PATH}` or `{env: NAME}`", "{file: PATH}", _password, _ELSEWHERE)
+CLIENT = Shape("a mapping", '{"security.protocol": SSL}', _client, _CLIENT)
 LISTEN = f"amqp://127.0.0.1:{PORT_DEFAULT}"
 
 FIELDS: tuple[Field, ...] = (
     Field(
         "listen",
-        sequence(text("an address", f'"{LISTEN}"', _address), "a list of addresses", f'["{LISTEN}"]', least=1),
+        sequence(
+            text("an address", f'"{LISTEN}"', _address, f"^({'|'.join(PORTS)})://[^\\s]+$"),
+            "a list of addresses",
+            f'["{LISTEN}"]',
+            least=1,
+        ),
         (LISTEN,),
         "where to listen: `amqp://HOST:PORT`, `amqps://HOST:PORT` (needs `tls`), `ws://` or `wss://` for "
         "WebSocket; port 0 picks a free one, without one it is 5672, 5671, 80, 443",
     ),
     Field(
         "admin.listen",
-        text("an address", '"http://127.0.0.1:9464"', _admin),
+        text("an address", '"http://127.0.0.1:9464"', _admin, "^http://[^\\s]+:[0-9]+/?$"),
         None,
-        "where `/health` and `/metrics` are served ([how to watch](how-to/watch-a-gateway.md)); port 0 picks a free "
-        "one, without it nowhere; whoever can connect may read them",
+        "where `/health`, `/metrics` and `/api` are served ([how to watch](how-to/watch-a-gateway.md)); port 0 picks a "
+        "free one. Without this key there is no admin server. There is no password: every client that can connect can "
+        "read them",
+    ),
+    Field(
+        "admin.commands",
+        choice(("none", "loopback", "all")),
+        "loopback",
+        "who may give commands there (`realmgate connection close`): no client, clients on the gateway's own machine, "
+        "or every client that can connect",
+    ),
+    Field(
+        "log.format",
+        choice(("text", "json")),
+        "text",
+        "the log on stderr: lines of text, or a JSON object in each line; times are UTC",
     ),
     Field("transformer", TRANSFORMER, "basic", "what makes native events of messages, where tables name no other"),
     Field("realm.kind", choice(("embedded", "kafka")), REQUIRED, "where the realm is kept"),
@@ -327,7 +259,7 @@ FIELDS: tuple[Field, ...] = (
         "security.users",
         text("a path", "users.yaml"),
         None,
-        "the file of users, relative to this one: [how to write it](how-to/security.md)",
+        "the users file, relative to this one: [how to write it](how-to/security.md)",
     ),
     Field(
         "security.kafka_acls",
@@ -339,7 +271,7 @@ FIELDS: tuple[Field, ...] = (
         "security.plain_without_tls",
         boolean(True),
         False,
-        "offer PLAIN also to who came without TLS, where everybody on the wire can read the password",
+        "offer PLAIN also on connections without TLS, where the password is sent in clear text",
     ),
     Field(
         "security.websocket_origins",
@@ -366,7 +298,8 @@ FIELDS: tuple[Field, ...] = (
         "tls.require_client_certificate",
         boolean(True),
         False,
-        "whoever has none of `client_ca` cannot connect; not written: it may, by another mechanism than EXTERNAL",
+        "a client needs a certificate that `client_ca` signed. With false, it may also authenticate by another "
+        "mechanism than EXTERNAL",
     ),
     Field(
         "tls.minimum_version", choice(tuple(TLS_VERSIONS)), "1.2", "the oldest version of TLS that a client may speak"

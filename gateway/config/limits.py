@@ -1,7 +1,7 @@
 """Every limit of a gateway: its number, its bounds, and what happens at it. `limits` in the configuration.
 
 Octets, milliseconds, counts. A limit of a peer closes the smallest scope; a limit of our own holds credit or reading
-back and closes nothing. May import: `native_backend.limits`, the standard library.
+back and closes nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _REALM = RealmLimits()
 _MIB = 1024 * 1024
 
 # Reloading tables, which an operator's directory may make as large as it likes: no more of the answer is read, nor is
-# it waited for any longer; the tables in force stay.
+# it waited for any longer; the active tables stay.
 TABLES_ANSWER_BYTES = 16 * _MIB
 TABLES_CHECK_TIMEOUT_S = 60.0
 RELOAD_STEP_LINKS = 25  # links that change to other tables without a pause: some 0.5 ms
@@ -23,16 +23,25 @@ RELOAD_STEP_LINKS = 25  # links that change to other tables without a pause: som
 ADMIN_REQUEST_BYTES = 8_192
 ADMIN_CONNECTIONS = 16
 ADMIN_TIMEOUT_S = 5.0
+ADMIN_ROWS = 500  # of one answer of /api
+TURN_AGE_MAX_S = 10.0  # of the last turn, in /livez: an idle gateway takes one every 20 ms
 # What metrics tell apart; the rest is `other`. Names come from peers and from operators.
 METRIC_NODES = 100
 METRIC_ERRORS = 500
+METRIC_RULES = 1_000
 METRIC_DURABLES = 200
+METRIC_PROBLEMS = 100
+# What peers may ask for in their OPEN: how long they wait at least before they must have heard something, and how often
+# all of them together. A heartbeat takes some 10 us.
+IDLE_TIMEOUT_MIN_MS = 100
+HEARTBEATS_PER_S = 20_000
 RELAY_ADDRESSES = 100  # that one anonymous link keeps at hand; those that are idle give way
 # Temporary nodes: characters that a generated name takes of the container's and of the link's; how often, and of how
 # many, it is looked whether the last message has gone.
 GENERATED_NAME_PART = 200
 EMPTY_LOOK_S = 1.0
 EMPTY_LOOK_NODES = 16
+SUSPENDED_LINKS = 256  # of one connection, detached and not closed, that keep temporary nodes; the oldest end first
 PROBLEMS_SHOWN = 50  # of tables that were refused, in /health
 _UINT_MAX = 2**32 - 1  # what a uint field of AMQP can carry
 
@@ -46,7 +55,11 @@ class Limits:
     """The numbers of one gateway process."""
 
     message_size_bytes: int = _limit(
-        1_000_000, 1, 1_000_000_000, "one message; announced as max-message-size, a larger one closes its link"
+        16 * _MIB,
+        1,
+        1_000_000_000,
+        "one message; announced as max-message-size, on Kafka no more than the node's topic takes; a larger one closes "
+        "its link",
     )
     frame_size_bytes: int = _limit(
         65_536, 512, 16 * _MIB, "one frame, and so every name and map of an attach; announced as max-frame-size"
@@ -58,8 +71,12 @@ class Limits:
     failed_logins: int = _limit(
         10_000, 1, 10_000_000, "addresses and users whose failed logins are remembered; the oldest is forgotten"
     )
-    sessions_per_connection: int = _limit(64, 1, 65_536, "sessions; announced as channel-max")
-    links_per_session: int = _limit(256, 1, _UINT_MAX, "links of one session; one more is refused")
+    sessions_per_connection: int = _limit(
+        1_024, 1, 65_536, "sessions; announced as channel-max, one more closes its connection"
+    )
+    links_per_session: int = _limit(
+        1_024, 1, _UINT_MAX, "links of one session; announced as handle-max, one more closes its connection"
+    )
     links: int = _limit(5_000, 1, 1_000_000, "links of all connections; one more is refused")
     temporary_nodes: int = _limit(1_000, 0, 100_000, "dynamic nodes of all connections; one more is refused")
     credit_per_link: int = _limit(5_000, 1, _UINT_MAX, "deliveries that one publisher may have under way")
@@ -73,11 +90,11 @@ class Limits:
     take_bytes: int = _limit(_MIB, 1, 2**30, "octets of events that one consumer is given in one turn")
     selector_characters: int = _limit(8_192, 1, 65_536, "a selector; a longer one is refused")
     no_local_containers: int = _limit(
-        10_000, 1, 1_000_000, "containers with consumers that want none of their own messages; one more is refused"
+        10_000, 1, 1_000_000, "containers whose consumers use a no-local filter; one more is refused"
     )
     transactions: int = _limit(1_000, 1, 1_000_000, "open transactions of all clients; one more is not declared")
     transaction_bytes: int = _limit(
-        8 * _MIB, 1, 512 * _MIB, "octets of messages that one transaction may hold; one more message is rejected"
+        32 * _MIB, 1, 512 * _MIB, "octets of messages that one transaction may hold; one more message is rejected"
     )
     transactions_bytes: int = _limit(
         256 * _MIB, 1, 2**40, "octets of messages that all open transactions may hold; one more message is rejected"

@@ -2,24 +2,25 @@
 
     settings = load_settings(Path("realmgate.yaml"))       # or SettingsProblems: all of them, each FILE:LINE: ...
 
-Paths in it are relative to the file. Errors: `SettingsProblems`. Keys, defaults, shapes: `gateway.fields`.
-May import: `gateway.addresses`, `gateway.fields`, `gateway.limits`, `gateway.tls_settings`, `gateway.users`,
-`mappings`, `native_backend.client_settings`, the standard library.
+Paths in it are relative to the file. Errors: `SettingsProblems`. Keys, defaults, shapes: `gateway.config.fields`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field as attribute
 from pathlib import Path
 from typing import Any
 
-from gateway.addresses import SHIPPED, Addresses
-from gateway.fields import FIELDS, REQUIRED, SECURE, Field, parts
-from gateway.limits import Limits
-from gateway.tls_settings import TlsSettings, read_tls
-from gateway.users import ASKS_WHO, BY_CERTIFICATE, IN_THE_CLEAR, NOBODY, Users, load_users
-from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys
-from native_backend.client_settings import ClientSettings, read_client
+from gateway.auth.users import ASKS_WHO, BY_CERTIFICATE, IN_THE_CLEAR, NOBODY, Users, load_users
+from gateway.config.addresses import SHIPPED, Addresses
+from gateway.config.fields import FIELDS, REQUIRED, RESERVED_CLIENT_KEYS, SECURE, Field, parts
+from gateway.config.limits import Limits
+from gateway.config.tls import TlsSettings, read_tls
+from mappings.language.yaml_lines import Node, Problem, load_document, refuse_unknown_keys
+from native_backend.log.client_settings import ClientSettings, read_client
+from native_backend.log.open import wrong_kafka_settings
 
 EMBEDDED_PREFIX = "um"
 
@@ -31,6 +32,22 @@ class Listen:
     host: str
     port: int
     scheme: str = "amqp"
+    place: tuple[str, int] = attribute(default=("", 0), compare=False)
+    """File and line of the configuration where it is written."""
+
+    def problem(self, words: str, remedy: str) -> Problem:
+        """About this address."""
+        file, line = self.place
+        return Problem(file, line, f"{self.url}: {words}", remedy)
+
+    @property
+    def url(self) -> str:
+        """As it was written, but for a default port."""
+        return (
+            f"{self.scheme}://[{self.host}]:{self.port}"
+            if ":" in self.host
+            else f"{self.scheme}://{self.host}:{self.port}"
+        )
 
     @property
     def secure(self) -> bool:
@@ -48,6 +65,11 @@ class EmbeddedRealm:
     path: Path
     prefix: str = EMBEDDED_PREFIX
 
+    @property
+    def place(self) -> str:
+        """Which realm that is, for an operator."""
+        return f"the embedded realm in {self.path}"
+
 
 @dataclass(frozen=True, slots=True)
 class KafkaRealm:
@@ -56,6 +78,11 @@ class KafkaRealm:
     bootstrap: str
     prefix: str
     client: ClientSettings
+
+    @property
+    def place(self) -> str:
+        """Which realm that is, for an operator."""
+        return f"the realm on Kafka at {self.bootstrap}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +134,8 @@ class Settings:
     limits: Limits
     transformer: str
     admin: Listen | None = None  # where health and metrics are served
+    admin_commands: str = "loopback"  # who may give commands there: none, loopback, all
+    log_format: str = "text"  # text, json
     tls: TlsSettings | None = None
 
 
@@ -127,7 +156,9 @@ def load_settings(path: Path) -> Settings:
     if not root.is_mapping or (problems and not root.content):
         raise SettingsProblems(problems)  # could not be read: what is missing in it would be noise
     values = _read(root, problems)
-    settings = None if problems else _settings(values, path.parent, root, problems)
+    client = _client(root, path.parent, problems)
+    _directory(values, path.parent, root, problems)
+    settings = None if problems else _settings(values, path.parent, root, problems, client)
     if settings is None or problems:
         raise SettingsProblems(sorted(problems, key=lambda problem: problem.line))
     return settings
@@ -188,29 +219,60 @@ def _example(fields: list[Field]) -> str:
     return f"{fields[0].section}: {{{keys}}}"
 
 
-def _settings(values: dict[str, Any], base: Path, root: Node, problems: list[Problem]) -> Settings:
-    directory = values["mappings.dir"]
-    if directory is not None:
-        directory = base / directory
-        if not (directory / "tables").is_dir():
-            node = root["mappings"]["dir"]
-            problems.append(node.problem(f"{directory} holds no tables/", "name a directory that does"))
+def _client(root: Node, base: Path, problems: list[Problem]) -> ClientSettings:
+    """The settings of the Kafka client: all their problems are reported, also when the file has others."""
+    realm = root.get("realm")
+    node = realm.get("client") if realm is not None and realm.is_mapping else None
+    if node is None or not node.is_mapping:
+        return ClientSettings()
+    client = read_client(node, base, problems)
+    ours = {name: value for name, value in client.items() if name not in RESERVED_CLIENT_KEYS}
+    if ours:
+        for name, (wrong, remedy) in wrong_kafka_settings(ours).items():
+            problems.append(Problem(node.file, node.key_line(name), f"realm.client.{name}: {wrong}", remedy))
+    return client
+
+
+def _directory(values: dict[str, Any], base: Path, root: Node, problems: list[Problem]) -> None:
+    """That of the tables."""
+    directory = values.get("mappings.dir")
+    if directory is not None and not (base / directory / "tables").is_dir():
+        node = root["mappings"]["dir"]
+        problems.append(node.problem(f"{base / directory} holds no tables/", "name a directory that does"))
+
+
+def _settings(
+    values: dict[str, Any], base: Path, root: Node, problems: list[Problem], client: ClientSettings
+) -> Settings:
+    directory = base / values["mappings.dir"] if values["mappings.dir"] is not None else None
     limits = {key.removeprefix("limits."): value for key, value in values.items() if key.startswith("limits.")}
-    listen = tuple(Listen(*parts(address)) for address in values["listen"])
+    listen = _addresses(values["listen"], root)
     tls = read_tls(values, base, root, problems)
     security = _security(values, base, root, problems)
     _entries(listen, tls, security, root, problems)
     return Settings(
         listen=listen,
-        realm=_realm(values, base, problems),
+        realm=_realm(values, base, client),
         mappings=MappingSettings(values["mappings.profile"], directory),
         nodes=_nodes(values, root, problems),
         security=security,
         limits=Limits(**limits),
         transformer=values["transformer"],
-        admin=Listen(*parts(values["admin.listen"])) if values["admin.listen"] else None,
+        admin=_admin(values["admin.listen"], root),
+        admin_commands=values["admin.commands"],
+        log_format=values["log.format"],
         tls=tls,
     )
+
+
+def _addresses(written: Sequence[str], root: Node) -> tuple[Listen, ...]:
+    node = root.get("listen")
+    lines = [item.line for item in node.sequence()] if node is not None else [root.line] * len(written)
+    return tuple(Listen(*parts(url), (root.file, line)) for url, line in zip(written, lines, strict=True))
+
+
+def _admin(written: str | None, root: Node) -> Listen | None:
+    return Listen(*parts(written), (root.file, root["admin"]["listen"].line)) if written else None
 
 
 def _nodes(values: dict[str, Any], root: Node, problems: list[Problem]) -> NodeSettings:
@@ -225,25 +287,25 @@ def _nodes(values: dict[str, Any], root: Node, problems: list[Problem]) -> NodeS
 def _entries(
     listen: tuple[Listen, ...], tls: TlsSettings | None, security: Security, root: Node, problems: list[Problem]
 ) -> None:
-    """Whether somebody can come in at each listener."""
+    """Whether a client can log in at each listener."""
     secure = [each for each in listen if each.secure]
     addresses, section = root.get("listen") or root, root.get("security") or root
     if secure and "tls" not in root:
         message = f"listen: {secure[0].scheme}:// needs a certificate"
         problems.append(addresses.problem(message, "write tls: {certificate: server.pem, key: server.key}"))
     if not secure and tls is not None:
-        problems.append(root["tls"].problem("tls: no listener speaks it", 'write listen: ["amqps://HOST:PORT"]'))
+        problems.append(root["tls"].problem("tls: no listener uses TLS", 'write listen: ["amqps://HOST:PORT"]'))
     if BY_CERTIFICATE.intersection(security.sasl) and (tls is None or tls.client_ca is None) and "tls" in root:
         problems.append(section.problem("security.sasl: EXTERNAL needs tls.client_ca", "write client_ca: PATH"))
     hidden = [name for name in security.sasl if not any(name in security.offered(each.secure) for each in listen)]
     if IN_THE_CLEAR.intersection(hidden):
-        message = "security.sasl: PLAIN shows passwords to everybody on the wire"
+        message = "security.sasl: PLAIN sends passwords in clear text over the network"
         remedy = "listen at amqps://, remove it, or write plain_without_tls: true where the wire is safe"
         problems.append(section.problem(message, remedy))
     elif hidden and not secure:
         problems.append(section.problem(f"security.sasl: {hidden[0]} needs TLS", "listen at amqps://, or remove it"))
     elif security.sasl and not all(security.offered(each.secure) or security.bare_amqp for each in listen):
-        message = f"listen: nobody can come in without TLS: {', '.join(security.sasl)} is offered with it only"
+        message = f"listen: no client can authenticate without TLS: {', '.join(security.sasl)} is offered with it only"
         problems.append(addresses.problem(message, "remove the address, or offer SCRAM-SHA-256, too"))
 
 
@@ -253,13 +315,13 @@ def _security(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
     if bare_amqp is None:
         bare_amqp = not sasl or "ANONYMOUS" in sasl
     if not sasl and not bare_amqp:
-        message = "security lets nobody in: no SASL mechanism, and no AMQP without SASL"
+        message = "security lets no client in: there is no SASL mechanism, and AMQP without SASL is off"
         problems.append(section.problem(message, "write sasl: [ANONYMOUS]"))
     asking = [name for name in sasl if name in ASKS_WHO]
     if asking and file is None:
         problems.append(section.problem(f"security.sasl: {asking[0]} needs users", "write users: users.yaml"))
     if file is not None and not asking:
-        problems.append(section.problem("security.users: no mechanism asks who it is", "write sasl: [SCRAM-SHA-256]"))
+        problems.append(section.problem("security.users: no mechanism uses them", "write sasl: [SCRAM-SHA-256]"))
     if values["security.kafka_acls"] and values["realm.kind"] != "kafka":
         problems.append(section.problem("security.kafka_acls: this realm is not on Kafka", "remove it"))
     path = base / file if file is not None else None
@@ -269,8 +331,7 @@ def _security(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
     return Security(tuple(sasl), bare_amqp, users, values["security.kafka_acls"], path, in_the_clear, origins)
 
 
-def _realm(values: dict[str, Any], base: Path, problems: list[Problem]) -> EmbeddedRealm | KafkaRealm:
+def _realm(values: dict[str, Any], base: Path, client: ClientSettings) -> EmbeddedRealm | KafkaRealm:
     if values["realm.kind"] == "embedded":
         return EmbeddedRealm(base / values["realm.path"])
-    client = read_client(values["realm.client"], base, problems)
     return KafkaRealm(values["realm.bootstrap"], values["realm.prefix"], client)

@@ -3,8 +3,7 @@
     tls: {certificate: server.pem, key: server.key, client_ca: clients.pem, require_client_certificate: false}
 
 Files are PEM; their paths are relative to the configuration. Errors: `Problem`s, each FILE:LINE; `ValueError` of
-`context`, in words. Source: RFC 8446, RFC 7525 (no TLS below 1.2). May import: `mappings`,
-`native_backend.client_settings`, ssl, the standard library.
+`context`, in words. Source: RFC 8446, RFC 7525 (no TLS below 1.2).
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mappings.yaml_lines import Node, Problem
-from native_backend.client_settings import elsewhere
+from mappings.language.yaml_lines import Node, Problem
+from native_backend.log.client_settings import elsewhere
 
 VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -48,7 +47,7 @@ def read_tls(values: dict[str, Any], base: Path, root: Node, problems: list[Prob
     problems += [section.problem(f"tls.{name} is missing", f"write {name}: PATH") for name in missing]
     required = values["tls.require_client_certificate"]
     if required and named["client_ca"] is None:
-        message = "tls.require_client_certificate: nothing says whose certificates count"
+        message = "tls.require_client_certificate: no client_ca is named"
         problems.append(section.problem(message, "write client_ca: PATH"))
     written = values["tls.key_password"]
     password = elsewhere("tls.key_password", written, base, problems) if written is not None else None
@@ -78,7 +77,7 @@ def context(settings: TlsSettings) -> ssl.SSLContext:
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     made.minimum_version = VERSIONS[settings.minimum_version]
     made.options |= ssl.OP_NO_RENEGOTIATION
-    made.num_tickets = 0  # nobody resumes: a connection lives long, and each one's certificate is looked at anew
+    made.num_tickets = 0  # no session is resumed: connections live long, and each one's certificate is checked
     try:
         # never None: OpenSSL would ask for a password on the terminal
         made.load_cert_chain(settings.certificate, settings.key, settings.key_password or "")

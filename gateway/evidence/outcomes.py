@@ -1,9 +1,9 @@
-"""The evidence: what the AMQP peers were told, at most one record a turn (docs/records.md "Outcomes"). Turns that
+"""The evidence: the outcomes that AMQP peers got, at most one record a turn (docs/records.md "Outcomes"). Turns that
 follow each other fast share one: a record is due `DUE_US` after the one before, or with `DUE_COUNT` outcomes.
 
-Every delivery gets its seq here, and leaves one entry here, when it has its outcome. Entries that agree in
-everything but seq and EID are one group, so that a turn costs a few groups of columns. A disposition never waits for
-its record. May import: `gateway.tally`, `mappings`, `native_backend.intervals`; JSON by orjson.
+Every delivery gets its seq here, and leaves one entry here, when it has its outcome. Entries that agree in everything
+but seq and EID are one group, so that a turn costs a few groups of columns. A disposition never waits for its record.
+What was decided about something else than a delivery has records of its own here (`gateway.evidence.decisions`).
 """
 
 from __future__ import annotations
@@ -14,76 +14,48 @@ from typing import Any
 
 import orjson
 
-from gateway.tally import Tally
-from mappings import Decision, Origin
-from native_backend.intervals import Intervals
+from gateway.evidence.counters import Tally
+from gateway.evidence.decisions import Decisions, Entry
+from gateway.evidence.kept_detail import kept_detail
+from gateway.evidence.outcome_key import OutcomeKey
+from gateway.evidence.recent_errors import RecentErrors
+from gateway.evidence.seq_times import SeqTimes
+from mappings import Origin
+from native_backend.state.intervals import Intervals
+from native_backend.state.outcome_detail import OutcomeDetail
 
 FORMAT = 1
 DUE_US = 5_000
 DUE_COUNT = 8_192  # outcomes: what one record may grow to
-
-
-@dataclass(slots=True)
-class LinkFacts:
-    """What an outcome record says of a link. `number` is unique in a run."""
-
-    number: int
-    direction: str
-    name: str
-    container: str
-    node: str | None = None
-    store: int | None = None
-    durable: str | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
-    """All that deliveries of one group share. Links keep theirs, so that a group is found by identity."""
-
-    link: LinkFacts
-    rule: Decision
-    answer_rule: Decision | None
-    operation: str
-    cause: str
-    answer: str | None
-    native: str | None
-    outcome: str
-    condition: str | None
-    klass: str | None
-    presettled: bool
-
-    def columns(self) -> dict[str, Any]:
-        link, answer = self.link, self.answer_rule
-        return {
-            "direction": link.direction,
-            "link": link.number,
-            "name": link.name,
-            "container": link.container,
-            "node": link.node,
-            "store": link.store,
-            "durable": link.durable,
-            "table": self.rule.table,
-            "cell": self.rule.cell,
-            "rule": self.rule.rule,
-            "answer_table": answer.table if answer else None,
-            "answer_cell": answer.cell if answer else None,
-            "answer_rule": answer.rule if answer else None,
-            "operation": self.operation,
-            "cause": self.cause,
-            "answer": self.answer,
-            "native": self.native,
-            "outcome": self.outcome,
-            "condition": self.condition,
-            "class": self.klass,
-            "presettled": int(self.presettled),
-        }
+ERRORS_MAX = 50
+"""Different errors of consumers that one record holds; deliveries with others are counted."""
 
 
 @dataclass(slots=True)
 class _Group:
-    verdict: Verdict
+    key: OutcomeKey
     seqs: list[int] = field(default_factory=list)
     eids: list[int] = field(default_factory=list)
+    errors: dict[OutcomeDetail, list[int]] | None = None  # few groups have any
+    errors_left_out: int = 0
+
+    def tell_error(self, detail: OutcomeDetail, seqs: Sequence[int], room: int) -> int:
+        """These deliveries were given back with that error; how many more different ones there are now."""
+        errors = self.errors = self.errors or {}
+        known = errors.get(detail)
+        if known is None and room <= 0:
+            self.errors_left_out += len(seqs)
+            return 0
+        errors.setdefault(detail, []).extend(seqs)
+        return int(known is None)
+
+    def columns(self) -> dict[str, Any]:
+        columns = {**self.key.columns(), "seq": self.seqs, "eid": self.eids}
+        if self.errors:
+            columns["errors"] = [{**kept_detail(each).document(), "seq": seqs} for each, seqs in self.errors.items()]
+        if self.errors_left_out:
+            columns["errors_left_out"] = self.errors_left_out
+        return columns
 
 
 class Outcomes:
@@ -97,16 +69,20 @@ class Outcomes:
         epoch_us: Callable[[], int],
     ) -> None:
         self.run = run
-        self.origin = origin  # of the tables in force; what they did not decide names its own
+        self.origin = origin  # of the active tables; what they did not decide names its own
         self.records = 0
         self.tally = Tally()
+        self.recent = RecentErrors(run, epoch_us)
+        self.decisions = Decisions(self.recent.decided)
+        self.seq_times = SeqTimes()
         self._append = append
         self._epoch_us = epoch_us
         self._next_seq = 1
         self._told = Intervals()
         self._low = self._written_low = 1
         self._groups: dict[int, _Group] = {}
-        self._count = 0  # outcomes told since the last record
+        self._count = 0  # outcomes since the last record
+        self._errors = 0  # different ones of consumers, in the groups above
         self._flushed_us = 0
 
     def number(self, count: int) -> int:
@@ -115,58 +91,73 @@ class Outcomes:
         self._next_seq += count
         return first
 
-    @property
-    def next_seq(self) -> int:
-        """What `number` gives next."""
-        return self._next_seq
+    def advance(self, now_s: float) -> None:
+        """Once a second."""
+        self.decisions.advance(now_s)
+        self.seq_times.note(self._next_seq, now_s)
 
     @property
     def open(self) -> int:
         """Deliveries that have a seq and no outcome yet: at most this many."""
         return self._next_seq - self._low
 
-    def tell(self, verdict: Verdict, seqs: Sequence[int], eids: Sequence[int]) -> None:
-        """These deliveries have their outcome."""
-        group = self._groups.get(id(verdict))
+    def tell(
+        self, key: OutcomeKey, seqs: Sequence[int], eids: Sequence[int], detail: OutcomeDetail | None = None
+    ) -> None:
+        """These deliveries have their outcome. `detail`: what else their consumer said."""
+        group = self._groups.get(id(key))
         if group is None:
-            group = self._groups[id(verdict)] = _Group(verdict)
+            group = self._groups[id(key)] = _Group(key)
         group.seqs.extend(seqs)
         group.eids.extend(eids)
         self._count += len(seqs)
+        if detail is not None and detail.condition:
+            self._errors += group.tell_error(detail, seqs, ERRORS_MAX - self._errors)
         self._close(seqs)
 
     def _close(self, seqs: Sequence[int]) -> None:
         first, last = seqs[0], seqs[-1]
-        told = self._told
+        reported = self._told
         if last - first + 1 == len(seqs) and (len(seqs) < 3 or sorted(seqs) == list(range(first, last + 1))):
-            told.add(first, last)
+            reported.add(first, last)
         else:
             for seq in seqs:
-                told.add(seq, seq)
-        self._low = told.absorb(self._low)
+                reported.add(seq, seq)
+        self._low = reported.absorb(self._low)
 
-    def flush(self, closed: bool = False) -> None:
-        """End of a turn: what was told since the last record becomes one, when that is due."""
-        if not self._groups and not closed:
+    def begin(self) -> None:
+        """The run's first record, without outcomes: a run that has none has lost its evidence."""
+        self._flushed_us = self._epoch_us()
+        self._write(self.origin, self._low, False, [])
+
+    def flush(self, closed: bool = False, at_once: bool = False) -> None:
+        """End of a turn: the outcomes since the last record become a record, when it is due, or `at_once`."""
+        if not self._groups and not self.decisions.waiting and not closed:
             return
         now_us = self._epoch_us()
-        if not closed and self._count < DUE_COUNT and 0 <= now_us - self._flushed_us < DUE_US:
+        if not closed and not at_once and self._count < DUE_COUNT and 0 <= now_us - self._flushed_us < DUE_US:
             return  # the next turn is not far
         self._flushed_us = now_us
         groups: dict[Origin, list[dict[str, Any]]] = {}
         for group in self._groups.values():
-            origin = group.verdict.rule.origin or self.origin
-            columns = {**group.verdict.columns(), "seq": group.seqs, "eid": group.eids}
-            groups.setdefault(origin, []).append(columns)
-            self.tally.add(group.verdict, len(group.seqs))
-        self._groups, self._count = {}, 0
+            origin = group.key.rule.origin or self.origin
+            groups.setdefault(origin, []).append(group.columns())
+            if self.tally.add(group.key, len(group.seqs)):
+                self.recent.delivery(group.key, group.seqs[0], len(group.seqs), now_us)
+        self._groups, self._count, self._errors = {}, 0, 0
+        for origin, entries in self.decisions.take(self.origin):
+            self._write(origin, self._written_low, False, [], entries)
+        if not groups and not closed:
+            return
         *others, last = groups or [self.origin]  # after a reload there may be several: each names its own tables
         for origin in others:
             self._write(origin, self._written_low, False, groups[origin])
         self._write(last, self._low, closed, groups.get(last, []))
         self._written_low = self._low
 
-    def _write(self, origin: Origin, low: int, closed: bool, groups: list[dict[str, Any]]) -> None:
+    def _write(
+        self, origin: Origin, low: int, closed: bool, groups: list[dict[str, Any]], decisions: list[Entry] | None = None
+    ) -> None:
         self.records += 1
         record = {
             "v": FORMAT,
@@ -180,4 +171,6 @@ class Outcomes:
             "closed": int(closed),
             "groups": groups,
         }
+        if decisions:
+            record["decisions"] = decisions
         self._append(self.run.encode(), orjson.dumps(record))

@@ -1,7 +1,8 @@
 """Descriptors by their names, `amqp:begin:list` for 0x11: proton reads numbers only, so what comes by name is given to
 it by number. Performatives, termini, outcomes, delivery states, errors; what a message holds is not touched.
 
-Pure values. Source: AMQP 1.0 part 1, 1.5; semantics 4.1. May import: `transformers.amqp_types`.
+A delivery state of a name that is not known gets a number that is not known, too: without it proton would take the
+disposition for one that states nothing. Pure values. Source: AMQP 1.0 part 1, 1.5; semantics 4.1.
 """
 
 from __future__ import annotations
@@ -9,25 +10,22 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
-from transformers.amqp_types import Described, Symbol, ULong, encode
+from gateway.frames.frames import DISPOSITION
+from gateway.frames.performatives import COMPOSITES
+from transformers.codec import Described, Symbol, ULong, encode
 
-_NUMBERS: Final = {
-    f"amqp:{name}:list": number
-    for number, names in (
-        (0x10, "open begin attach flow transfer disposition detach end close"),
-        (0x1D, "error"),
-        (0x23, "received accepted rejected released modified source target"),
-        (0x2B, "delete-on-close delete-on-no-links delete-on-no-messages delete-on-no-links-or-messages"),
-        (0x30, "coordinator declare discharge declared transactional-state"),
-    )
-    for number, name in enumerate(names.split(), number)
-}
+_NUMBERS: Final = {composite.symbol: code for code, composite in COMPOSITES.items()}
+_NO_STATE: Final = ULong(0xFFFF_FFFF_FFFF_FFFF)  # a descriptor that AMQP does not define
+_STATE_AT: Final = 4  # in a disposition
 _HEAD: Final = struct.Struct(">IBBH")
 
 
 def numeric(value: Described) -> Described | None:
-    """The same with numbers for the names that are known; None where there is none of those."""
+    """The same with numbers for the names that are known, and for a disposition's state of another name; None where
+    there is none of those."""
     changed = _numeric(value)
+    if changed.descriptor == DISPOSITION and isinstance(changed.value, list):
+        changed = _with_numbered_state(changed)
     return changed if changed is not value else None
 
 
@@ -35,6 +33,15 @@ def framed(performative: Described, payload: bytes, channel: int) -> bytes:
     """As a frame."""
     body = encode(performative) + payload
     return _HEAD.pack(len(body) + 8, 2, 0, channel) + body
+
+
+def _with_numbered_state(disposition: Described) -> Described:
+    fields = disposition.value
+    state = fields[_STATE_AT] if len(fields) > _STATE_AT else None
+    if not isinstance(state, Described) or not isinstance(state.descriptor, Symbol):
+        return disposition
+    numbered = Described(_NO_STATE, state.value)
+    return Described(disposition.descriptor, [*fields[:_STATE_AT], numbered, *fields[_STATE_AT + 1 :]])
 
 
 def _numeric(value: Any) -> Any:

@@ -1,21 +1,22 @@
-"""What our frames say that proton cannot write: the default-outcome of a source, the state of a link that sends, and as
-much of an ATTACH as the peer's frames have room for.
+"""What our frames say that proton cannot write: the handle-max of a BEGIN, what an ATTACH answers, as much of it as the
+peer's frames have room for, and the state of a link that sends.
 
-Pure octets: whole frames in, whole frames out. Source: `semantics.md` 4.1, 4.2; AMQP 1.0 part 2, 2.7.1, 2.7.3, 2.7.4.
-May import: `gateway.frames`, `transformers.amqp_types`.
+Pure octets: whole frames in, whole frames out. Source: `semantics.md` 4.1, 4.2; AMQP 1.0 part 2, 2.7.1 to 2.7.4.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from gateway.frames import ATTACH, FLOW
-from transformers.amqp_types import decode, encode
+from gateway.frames.attach_frame import AttachAnswer
+from gateway.frames.frames import ATTACH, BEGIN, FLOW
+from transformers.codec import Described, UInt, decode, encode
 
 _HEAD: Final = struct.Struct(">IBBH")
-_HANDLE, _SOURCE, _TARGET, _DEFAULT_OUTCOME = 1, 5, 6, 8
+_HANDLE, _ROLE, _MODES, _SOURCE, _INITIAL_COUNT = 1, 2, 3, 5, 9  # in an attach
+_HANDLE_MAX_AT: Final = 4  # in a begin
 _LINK_AT: Final = 4  # in a flow
 
 Change = Callable[[list[Any]], bool]
@@ -23,18 +24,28 @@ Change = Callable[[list[Any]], bool]
 
 def changed(written: bytes, code: int, change: Change) -> bytes:
     """`written`, with what `change` does to the fields of each frame of that performative; it says whether it did."""
-    frames, position = [], 0
+    frames = []
+    for frame, channel, performative in _frames(written):
+        if performative is not None and performative.descriptor == code and change(performative.value):
+            body = encode(performative)
+            frame = _HEAD.pack(len(body) + _HEAD.size, 2, 0, channel) + body
+        frames.append(frame)
+    return b"".join(frames)
+
+
+def without(written: bytes, code: int) -> bytes:
+    """`written`, but for the frames of that performative."""
+    return b"".join(frame for frame, _, body in _frames(written) if body is None or body.descriptor != code)
+
+
+def _frames(written: bytes) -> Iterator[tuple[bytes, int, Described | None]]:
+    """Each frame, its channel, and its performative; a heartbeat has none."""
+    position = 0
     while position < len(written):
         size, doff, kind, channel = _HEAD.unpack_from(written, position)
         frame = written[position : position + size]
         position += size
-        if size > doff * 4 and kind == 0:
-            performative, _ = decode(frame, doff * 4)
-            if performative.descriptor == code and change(performative.value):
-                body = encode(performative)
-                frame = _HEAD.pack(len(body) + _HEAD.size, 2, 0, channel) + body
-        frames.append(frame)
-    return b"".join(frames)
+        yield frame, channel, decode(frame, doff * 4)[0] if size > doff * 4 and kind == 0 else None
 
 
 def with_link(written: bytes, link: Sequence[Any]) -> bytes:
@@ -47,15 +58,25 @@ def with_link(written: bytes, link: Sequence[Any]) -> bytes:
     return changed(written, FLOW, change)
 
 
+def with_handle_max(written: bytes, handle_max: int) -> bytes:
+    """A BEGIN that says how many links its session may have."""
+
+    def change(fields: list[Any]) -> bool:
+        fields[_HANDLE_MAX_AT:] = [UInt(handle_max)]
+        return True
+
+    return changed(written, BEGIN, change)
+
+
 class AttachWritten:
     """The ATTACH that has answered a peer's. `extent`: `whole`; `bare`, without its termini, where no more fits a frame
-    of the peer's; `none` where not even the link's name does, so that nothing is said."""
+    of the peer's; `none` where not even the link's name does: then no frame was written."""
 
-    def __init__(self, written: bytes, default_outcome: Any, frame_size_max: int) -> None:
+    def __init__(self, written: bytes, answer: AttachAnswer, frame_size_max: int) -> None:
         """`frame_size_max` is the peer's; 0: any size."""
         self.handle: int | None = None  # ours
         self.extent = "whole"
-        self._default_outcome = default_outcome
+        self._answer = answer
         self.octets = changed(written, ATTACH, self._complete)
         for extent in ("bare", "none"):
             if frame_size_max and _largest(self.octets) > frame_size_max:
@@ -64,16 +85,12 @@ class AttachWritten:
 
     def _complete(self, attach: list[Any]) -> bool:
         self.handle = attach[_HANDLE]
-        if self._default_outcome is None or attach[_SOURCE] is None:
-            return False
-        source = attach[_SOURCE].value
-        source += [None] * (_DEFAULT_OUTCOME + 1 - len(source))
-        source[_DEFAULT_OUTCOME] = self._default_outcome
+        attach[_MODES:] = self._answer.fields(sends=not attach[_ROLE])
         return True
 
 
 def _strip(attach: list[Any]) -> bool:
-    attach[_SOURCE:] = [None, None, None, None, *attach[_TARGET + 3 : _TARGET + 4]]  # but for initial-delivery-count
+    attach[_SOURCE:] = [None] * (_INITIAL_COUNT - _SOURCE) + attach[_INITIAL_COUNT : _INITIAL_COUNT + 1]
     return True
 
 

@@ -1,4 +1,4 @@
-"""A frame of the peer's, decoded, or what is wrong with it. May import: nothing of ours."""
+"""A frame of the peer's, decoded, or what is wrong with it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class Frame:
     code: int
     fields: tuple[Any, ...]
     octets: bytes | None = None  # to be read in its place, where an engine would not understand it as it came
+    invalid: str = ""  # of an ATTACH: why its link is refused, whatever else it says
 
     def field(self, index: int) -> Any:
         return self.fields[index] if index < len(self.fields) else None
@@ -24,7 +25,7 @@ class Frame:
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What the peer broke, in the words of the mapping table `fault`, and where. With a `channel` it is one frame of
-    that session, and reading goes on behind it; without, nothing that follows can be relied on."""
+    that session, of which nothing more is read until its end; without, nothing that follows can be relied on."""
 
     fault: str
     detail: str

@@ -1,58 +1,69 @@
 """A link on which a peer consumes: events out within its credit, dispositions to native operations, their answers back.
 
-What a disposition means is said by the tables `default`, `settle` and `settled`; here it is only carried out.
+The tables `default`, `settle` and `settled` decide what a disposition means; this module carries it out. A delivery is
+known by its packed EID, partition and EID in one number; tags and outcome records name the store itself (ADR 0041).
 Source: seed 000, rows S-A1 to S-A7, S-R1, S-R2, S-REL, S-MOD.
-May import: `gateway`, `mappings`, `native_backend`, `transformers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from gateway.complaint import complaint
-from gateway.engine_links import Outgoing
-from gateway.enlisting import enlist
-from gateway.facts import Dispositions
-from gateway.outcomes import LinkFacts, Verdict
-from gateway.termini import Terminus
+from gateway.amqp.error_description import complaint
+from gateway.amqp.link_ends import Outgoing
+from gateway.amqp.link_owner import DispositionRun, LinkOwner
+from gateway.evidence.outcome_key import LinkIdentity
+from gateway.links.peer import Peer
+from gateway.links.store_outcomes import of_each_store
+from gateway.links.without_credit import WithoutCredit
+from gateway.terminus.termini import Terminus
 from mappings import Decision, NodeTables, TableSet
-from mappings.vocabulary import TABLES
-from native_backend.answers import Settled
-from native_backend.settlement import Settling
+from mappings.language.vocabulary import TABLES
+from native_backend.events.batch import Delivered
+from native_backend.journal.settlement import Settling
+from native_backend.nodes.answers import Settled
+from native_backend.state.outcome_detail import OutcomeDetail
+from native_backend.subscriptions.partitioned import by_partition, eids_of, packed_eids, partition_of
+from native_backend.subscriptions.subscription import Subscription
 from transformers import redelivered_header
 
-if TYPE_CHECKING:
-    from gateway.connection import Connection
-    from native_backend.delivery import Delivered
-    from native_backend.subscription import Subscription
-
 _YES_NO = ("no", "yes")
-_SETTLES_AS = {"browse": "plain"}  # a copy link like any other (V-2)
 _OUTCOMES = TABLES["default"].axes["default_outcome"]
-_NOBODY = ("lost", "cut-off", "stopped")  # causes with nobody left to tell
+_ECHOED = ("rejected", "modified")  # states that may say more than their names
+_WITHOUT_PEER = ("lost", "cut-off", "stopped")  # causes after which the peer cannot get a frame
 
 
-class ConsumingLink:
+class ConsumingLink(LinkOwner):
     """The session's side of an `Outgoing` link that is confirmed."""
 
     def __init__(
-        self, connection: Connection, link: Outgoing, terminus: Terminus, subscription: Subscription, facts: LinkFacts
+        self,
+        connection: Peer,
+        link: Outgoing,
+        terminus: Terminus,
+        subscription: Subscription,
+        facts: LinkIdentity,
+        retire: Retire,
     ) -> None:
+        """`retire` keeps outcomes for the discharge of their transaction."""
         self.connection = connection
         self.link = link
         self.facts = facts
-        self.subscription = subscription
-        self._house = connection.gateway
+        self.subscription, self.node_name = subscription, subscription.node.name
+        self.ends_on_close = False  # a closing DETACH ends its durable
+        self._gateway = connection.gateway
+        self._retire = retire
         self._terminus = terminus
-        self._verdicts: dict[tuple[object, ...], Verdict] = {}
-        self.use(self._house.tables)
+        self._outcomes = of_each_store(facts, subscription.node)
+        self._tag_prefixes = [b"%d:" % part.store for part in subscription.node.parts]
+        self.use(self._gateway.tables)
         self._agreed = terminus.outcomes
         self._sends_settled = link.sender_settle_mode == "settled"
-        self._tag_prefix = b"%d:" % subscription.node.store
-        self._limits = self._house.limits
+        self._limits = self._gateway.limits
         self._full = False  # it may leave no more unsettled
+        self._size_max = link.message_size_max
+        self.without_credit = WithoutCredit(self._gateway.clock)
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next disposition on, as they are for this node."""
@@ -60,28 +71,35 @@ class ConsumingLink:
 
     def _decide_by(self, tables: NodeTables) -> None:
         self.tables = tables
-        self._verdicts.clear()
-        self._settle = tables["settle"].slice(
-            subscription=_SETTLES_AS.get(self.subscription.mode, self.subscription.mode),
-            source_durability=self._terminus.source_durability,
-            receiver_settle_mode=self.link.receiver_settle_mode,
+        for store in self._outcomes:
+            store.clear()
+        self._settle = (
+            tables["settle"]
+            .slice(
+                subscription=self.subscription.mode,
+                source_durability=self._terminus.source_durability,
+                receiver_settle_mode=self.link.receiver_settle_mode,
+            )
+            .decisions
         )
-        self._default = tables["default"].slice(default_outcome=self._terminus.default_outcome)
-        silence = self._default.decide(cause="silent").then["state"]
+        self._default = tables["default"].slice(default_outcome=self._terminus.default_outcome).decisions
+        silence = self._default["silent"].then["state"]
         self.link.silence = None if silence == "received" else silence
 
     # -- out
 
     def wake(self) -> None:
         """To be visited in the next turn: there may be something for it."""
-        self._house.ready[self] = None
+        self._gateway.ready[self] = None
 
     def pump(self) -> bool:
         """Send what there is within credit; True when something went out."""
         link = self.link
         credit = link.credit
         if credit <= 0 or not link.alive:
+            self.without_credit.begin()
             return False  # until the peer grants credit
+        self.without_credit.end()
         count = min(credit, self._limits.unsettled_per_link - len(link.unsettled))
         if count <= 0:
             self._full = True  # until the peer states something
@@ -107,24 +125,45 @@ class ConsumingLink:
         return True
 
     def _send(self, delivered: Delivered) -> None:
-        eids, values = delivered.eids, marked(delivered)
-        first_seq = self._house.outcomes.number(len(eids))
+        eids, values = self._fitting(delivered)
+        if not eids or not self.link.alive:
+            return
+        prefix, packed = self._tag_prefixes[delivered.partition], packed_eids(delivered.partition, eids)
+        first_seq = self._gateway.outcomes.number(len(eids))
         if self._sends_settled:
-            self.link.send_settled(self._tag_prefix, eids, values)
+            self.link.send_settled(prefix, eids, values)
             seqs = list(range(first_seq, first_seq + len(eids)))
-            self._carry_out("sent-settled", "sent-settled", True, seqs, eids)
+            self._carry_out("sent-settled", "sent-settled", True, seqs, packed)
+        elif packed is eids:
+            self.link.send(prefix, first_seq, eids, values)
         else:
-            self.link.send(self._tag_prefix, first_seq, eids, values)
+            self.link.send_as(prefix, first_seq, eids, packed, values)
+
+    def _fitting(self, delivered: Delivered) -> tuple[list[int], list[bytes]]:
+        """EIDs and messages, but for those that are larger than the peer takes: they must not be sent to it (2.7.3),
+        and table `settle` says what becomes of them."""
+        eids, values = delivered.eids, marked(delivered)
+        size_max = self._size_max
+        if not size_max or max(map(len, values)) <= size_max:
+            return eids, values
+        large = [eid for eid, value in zip(eids, values, strict=True) if len(value) > size_max]
+        first_seq = self._gateway.outcomes.number(len(large))
+        seqs = list(range(first_seq, first_seq + len(large)))
+        self._carry_out("too-large", "too-large", True, seqs, packed_eids(delivered.partition, large))
+        words = f"{self.facts.node!a}: {self.link.name[:200]!a} takes {size_max} octets"
+        self._gateway.count_fault("too-large-for-the-consumer", words)
+        fitting = [(eid, value) for eid, value in zip(eids, values, strict=True) if len(value) <= size_max]
+        return [eid for eid, _ in fitting], [value for _, value in fitting]
 
     # -- dispositions
 
-    def on_dispositions(self, dispositions: Dispositions) -> None:
+    def on_dispositions(self, dispositions: DispositionRun) -> None:
         """Deliveries of one state."""
         if self._full:
             self._full = False
             self.wake()
         if dispositions.transaction is not None:
-            enlist(self, dispositions)
+            self._retire(self, dispositions)
             return
         if dispositions.repeated:
             self.repeat(dispositions)
@@ -136,20 +175,21 @@ class ConsumingLink:
         if state is not None:
             self.carry_out(state, cause, dispositions)
 
-    def decide(self, state: str) -> Decision:
-        return self._settle.decide(state=state, already_settled="no", attempts="below")
+    def decide(self, state: str, attempts: str = "below") -> Decision:
+        decision: Decision = self._settle[state]["no"][attempts]
+        return decision
 
-    def repeat(self, dispositions: Dispositions) -> None:
+    def repeat(self, dispositions: DispositionRun) -> None:
         """The peer says again what it has said before."""
-        said = self._settle.decide(state=dispositions.state, already_settled="yes", attempts="below")
-        self._apply(said, dispositions.seqs)
+        answer_words = self._settle[dispositions.state]["yes"]["below"]
+        self._apply(answer_words, dispositions.seqs)
 
-    def outcome_of(self, dispositions: Dispositions) -> tuple[str | None, str]:
+    def outcome_of(self, dispositions: DispositionRun) -> tuple[str | None, str]:
         """What was stated, or is taken for it, and the cause. None where it was not agreed on: then the link closes."""
         if dispositions.state in ("unstated", "received"):  # no outcome named
             settled = dispositions.peer_settled or dispositions.transaction is not None
             cause = "unstated" if settled or self.link.silence is None else "silent"
-            return self._default.decide(cause=cause).then["state"], cause
+            return self._default[cause].then["state"], cause
         if self._forbids(dispositions.state):
             self._refuse_outcome(dispositions)
             return None, ""
@@ -158,32 +198,53 @@ class ConsumingLink:
     def _forbids(self, state: str) -> bool:
         return self._agreed is not None and state in _OUTCOMES and state.partition("-")[0] not in self._agreed
 
-    def _refuse_outcome(self, dispositions: Dispositions) -> None:
+    def _refuse_outcome(self, dispositions: DispositionRun) -> None:
         """What was not agreed on is no outcome (I-7): the deliveries are lost like all that the link leaves behind."""
-        state = self._default.decide(cause="lost").then["state"]
+        state = self._default["lost"].then["state"]
         self._carry_out(state, "lost", True, dispositions.seqs, dispositions.eids)
         self.connection.fault("outcome-not-agreed", dispositions.state, self.link)
 
-    def carry_out(self, state: str, cause: str, dispositions: Dispositions) -> None:
-        self._carry_out(state, cause, dispositions.peer_settled, dispositions.seqs, dispositions.eids)
+    def carry_out(self, state: str, cause: str, dispositions: DispositionRun) -> None:
+        of = dispositions
+        self._carry_out(state, cause, of.peer_settled, of.seqs, of.eids, of.detail)
 
-    def _carry_out(self, state: str, cause: str, peer_settled: bool, seqs: list[int], eids: list[int]) -> None:
+    def _carry_out(
+        self,
+        state: str,
+        cause: str,
+        peer_settled: bool,
+        seqs: list[int],
+        eids: list[int],
+        detail: OutcomeDetail | None = None,
+    ) -> None:
         for decision, some, events in self.rules(state, seqs, eids):
-            self._settle_by(decision, state, cause, peer_settled, some, events)
+            self._settle_by(decision, state, cause, peer_settled, some, events, detail=detail)
 
     def rules(self, state: str, seqs: list[int], eids: list[int]) -> list[tuple[Decision, list[int], list[int]]]:
-        """What each delivery of that state meets: one rule, or another where an attempt is the last one."""
+        """What each delivery of that state meets, store by store: one rule, or another where an attempt is the last
+        one."""
         decision = self.decide(state)
-        last = self._settle.decide(state=state, already_settled="no", attempts="last")
-        ends = self.subscription.last_attempts(eids) if last.rule != decision.rule else None
-        if ends is None:
+        last = self.decide(state, "last")
+        counts = last.rule != decision.rule
+        if not counts and len(self._outcomes) == 1:
             return [(decision, seqs, eids)]
         met = []
-        for each, of in ((decision, False), (last, True)):
-            places = [at for at, end in enumerate(ends) if end is of]
-            if places:
-                met.append((each, [seqs[at] for at in places], [eids[at] for at in places]))
+        for some, events in self._by_store(seqs, eids):
+            ends = self.subscription.last_attempts(events) if counts else None
+            if ends is None:
+                met.append((decision, some, events))
+                continue
+            for each, of in ((decision, False), (last, True)):
+                places = [at for at, end in enumerate(ends) if end is of]
+                if places:
+                    met.append((each, [some[at] for at in places], [events[at] for at in places]))
         return met
+
+    def _by_store(self, seqs: list[int], eids: list[int]) -> list[tuple[list[int], list[int]]]:
+        if len(self._outcomes) == 1:
+            return [(seqs, eids)]
+        stores = by_partition(eids).values()
+        return [([seqs[at] for at in places], [eids[at] for at in places]) for places in stores]
 
     def _settle_by(
         self,
@@ -193,35 +254,39 @@ class ConsumingLink:
         peer_settled: bool,
         seqs: list[int],
         eids: list[int],
-        held: bool = False,
+        reserved: bool = False,
+        detail: OutcomeDetail | None = None,
     ) -> None:
         then = decision.then
-        batch = SettledBatch(self, decision, cause, peer_settled, seqs, eids, self.tables)
+        batch = SettledBatch(self, decision, state, cause, peer_settled, seqs, eids, self.tables, detail)
         if then["native"] == "none":
+            self.subscription.forget(eids)
             self._conclude(batch, None, None)
         else:
-            settling = Settling(then["native"], then["failed"], then["elsewhere"], cause, state, held)
+            settling = Settling(then["native"], then["failed"], then["elsewhere"], cause, state, reserved, detail)
             self.subscription.settle(settling, eids, seqs, batch)
 
     def settled(self, batch: SettledBatch, answer: Settled) -> None:
         """The realm has answered: the journal holds it, or does not."""
-        decision = batch.tables["settled"].decide(
-            operation=batch.decision.then["native"],
-            answer=answer.answer,
-            peer_settled=_YES_NO[batch.peer_settled],
-        )
+        settled = batch.tables["settled"].decisions
+        decision = settled[batch.decision.then["native"]][answer.answer][_YES_NO[batch.peer_settled]]
         self._conclude(batch, decision, answer)
 
     def _conclude(self, batch: SettledBatch, answer_rule: Decision | None, answer: Settled | None) -> None:
-        verdict = self._verdict(batch, answer_rule, answer)
-        self._house.outcomes.tell(verdict, batch.seqs, batch.eids)
-        if batch.cause in _NOBODY:
-            return  # nobody to tell
+        store = self._outcomes[partition_of(batch.eids[0])]
+        key = store.settled(batch.decision, answer_rule, answer, batch.cause, batch.state, batch.peer_settled)
+        self._gateway.outcomes.tell(key, batch.seqs, eids_of(batch.eids), batch.detail)
+        if batch.cause in _WITHOUT_PEER:
+            return  # the peer has gone
         then = (answer_rule or batch.decision).then
-        said = (answer.answer, answer.native) if answer else (None, None)
-        detail = complaint(str(self.facts.node), answer_rule or batch.decision, *said) if then["condition"] else ""
-        if not batch.peer_settled:  # else nothing may be said to it any more
-            self.link.settle(batch.seqs, verdict.outcome, then["condition"], detail, then["settle"])
+        answer_words = (answer.answer, answer.native) if answer else (None, None)
+        detail = (
+            complaint(str(self.facts.node), answer_rule or batch.decision, *answer_words) if then["condition"] else ""
+        )
+        if not batch.peer_settled:  # else it gets no more dispositions
+            if not then["condition"] and batch.state.startswith(_ECHOED):
+                self.link.tell_back(batch.seqs, key.outcome, batch.state, batch.detail)
+            self.link.settle(batch.seqs, key.outcome, then["condition"], detail, then["settle"])
             self.connection.touch()
         if then["class"] == "fatal":
             self.connection.close_link(self.link, then["condition"], detail)
@@ -236,50 +301,21 @@ class ConsumingLink:
         if then["class"] == "fatal":
             self.connection.close_link(self.link, then["condition"], detail)
 
-    def _verdict(self, batch: SettledBatch, answer_rule: Decision | None, answer: Settled | None) -> Verdict:
-        key = (id(batch.decision), id(answer_rule), batch.cause, batch.peer_settled, answer.native if answer else "")
-        verdict = self._verdicts.get(key)
-        if verdict is None:
-            asked, then = batch.decision.then, (answer_rule or batch.decision).then
-            verdict = self._verdicts[key] = Verdict(
-                link=self.facts,
-                rule=batch.decision,
-                answer_rule=answer_rule,
-                operation=asked["native"],
-                cause=batch.cause,
-                answer=answer.answer if answer else None,
-                native=(answer.native or None) if answer else None,
-                outcome=asked["outcome"] if then["outcome"] == "asked" else then["outcome"],
-                condition=then["condition"],
-                klass=then["class"],
-                presettled=batch.cause == "sent-settled",
-            )
-        return verdict
-
     # -- transactions
 
-    def conclude(
-        self,
-        rule: Decision,
-        cause: str,
-        peer_settled: bool,
-        seqs: list[int],
-        eids: list[int],
-        told: Settled | None,
-        tables: NodeTables,
-    ) -> None:
+    def conclude(self, batch: SettledBatch, settled_answer: Settled | None) -> None:
         """The end of a transaction that has their outcome; `told` where the realm had something to do."""
-        batch = SettledBatch(self, rule, cause, peer_settled, seqs, eids, tables)
-        if told is None:
+        if settled_answer is None:
+            self.subscription.forget(batch.eids)
             self._conclude(batch, None, None)
         else:
-            self.settled(batch, told)
+            self.settled(batch, settled_answer)
 
-    def default(self, cause: str, seqs: list[int], eids: list[int], held: bool) -> None:
+    def default(self, cause: str, seqs: list[int], eids: list[int], reserved: bool) -> None:
         """What the peer had said counts no more, and it can say nothing else."""
-        state = self._default.decide(cause=cause).then["state"]
+        state = self._default[cause].then["state"]
         for decision, some, events in self.rules(state, seqs, eids):
-            self._settle_by(decision, state, cause, True, some, events, held)
+            self._settle_by(decision, state, cause, True, some, events, reserved)
 
     # -- the end
 
@@ -288,11 +324,11 @@ class ConsumingLink:
         (`stopped`): what the peer never stated gets the default outcome (G-3)."""
         seqs, eids = self.link.lose()
         if seqs:
-            state = self._default.decide(cause=cause).then["state"]
+            state = self._default[cause].then["state"]
             self._carry_out(state, cause, True, seqs, eids)
         self.subscription.close()
         if self._terminus.filters.no_local and self.subscription.mode != "durable":  # a durable goes on wanting none
-            self._house.origins.release(self.connection.container)
+            self._gateway.no_local.release(self.connection.container)
         self.connection.scopes.leave(self.subscription, self.link.session)
 
     def failed_later(self, decision: Decision, answer: str, native: str) -> None:
@@ -304,25 +340,14 @@ class ConsumingLink:
             self.link.stated(pointer, seq, outcome, False)
         seqs, eids = [seq for _, seq, _ in stated], [eid for _, _, eid in stated]
         if seqs:
-            self._tell_failed(decision, answer, native, seqs, eids)
+            for some, events in self._by_store(seqs, eids):
+                key = self._outcomes[partition_of(events[0])].failed(decision, answer, native)
+                self._gateway.outcomes.tell(key, some, eids_of(events))
             if outcome != "none":
                 self.link.settle(seqs, outcome, condition, complaint(str(self.facts.node), decision, answer, native))
 
-    def _tell_failed(self, decision: Decision, answer: str, native: str, seqs: list[int], eids: list[int]) -> None:
-        verdict = Verdict(
-            link=self.facts,
-            rule=decision,
-            answer_rule=None,
-            operation="none",
-            cause="lost",
-            answer=answer,
-            native=native or None,
-            outcome=decision.then["in_flight"],
-            condition=decision.then["condition"],
-            klass=decision.then["class"],
-            presettled=False,
-        )
-        self._house.outcomes.tell(verdict, seqs, eids)
+
+Retire = Callable[[ConsumingLink, DispositionRun], None]
 
 
 def marked(delivered: Delivered) -> list[bytes]:
@@ -344,11 +369,13 @@ class SettledBatch:
 
     link: ConsumingLink
     decision: Decision
+    state: str
     cause: str
     peer_settled: bool
     seqs: list[int]
     eids: list[int]
     tables: NodeTables  # under which they were stated
+    detail: OutcomeDetail | None = None  # what else their consumer said
 
     def answered(self, answer: Settled) -> None:
         self.link.settled(self, answer)

@@ -2,7 +2,7 @@
 the capacity (U-1).
 
 Half of the capacity is kept for the `floor` that every link can always have: idle links that sit on their credit must
-not starve a new one. The other half is shared by who comes first. Pure counting. May import: nothing of ours.
+not starve a new one. The other half is shared by who comes first. Pure counting.
 """
 
 from __future__ import annotations

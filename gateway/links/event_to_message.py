@@ -1,29 +1,33 @@
-"""The way back: the AMQP message for an event whose value is not one, and the form of a dead letter.
+"""The way back: the AMQP message for an event whose value is not one, the form of a dead letter, and which events a
+selector means.
 
 An event with headers is given to the transformer that made it, by the name in its identity; what no transformer can
-restore is given as a native record would be. Both are for the realm: `Frame` and `Enclose`.
-Errors: none. May import: `native_backend.foreign`, `headers`, `letter`, `transformers`, `gateway`.
+restore is given as a native record would be. All are for the realm: `Frame`, `Annotate` and `Selecting`.
+Errors: none.
 """
 
 from __future__ import annotations
 
 import logging
 
-from gateway.conversion import checked, own_key
-from gateway.letters import annotated_letter
-from native_backend.foreign import is_message
-from native_backend.headers import HeadedKey
-from native_backend.letter import Letter, original_key
+from gateway.links.dead_letter_message import annotated_copy
+from gateway.links.message_to_event import checked, own_key
+from native_backend.events.copy_key import CopyOrigin
+from native_backend.events.event_kind import framed, is_message
+from native_backend.log import event_key
+from native_backend.log.record_headers import HeadedKey
+from native_backend.operations.route import Wanted
 from transformers import EventTransformer, NativeEvent, TransformerError, event_transformer
-from transformers.installed import COMPLETE
-from transformers.native import message_of
-from transformers.sections import section_offsets
+from transformers.events.installed import COMPLETE
+from transformers.message.native import message_of
+from transformers.message.sections import section_offsets
+from transformers.selector import SelectorError, selector
 
 log = logging.getLogger("realmgate.transformer")
 
 
 class Restoring:
-    """Of one realm. Failures are said once for each transformer: whose bytes they are may differ with every event."""
+    """Of one realm. Failures are logged once for each transformer: each event may be of another one."""
 
     def __init__(self) -> None:
         self._transformers: dict[str, EventTransformer | None] = {}
@@ -41,15 +45,23 @@ class Restoring:
                 if name != COMPLETE:
                     section_offsets(message)
                 return message
-            except Exception as error:  # a user's class, or headers that somebody else has written
+            except Exception as error:  # a user's class, or headers that another program has written
                 self._tell(name, error)
         return message_of(value, key.headers)
 
-    def enclose(self, key: bytes, value: bytes, letter: Letter) -> tuple[bytes, bytes]:
+    def selecting(self, text: str) -> Wanted | None:
+        """Asks the messages that consumers get."""
+        try:
+            select = selector(text).select
+        except SelectorError:
+            return None
+        return lambda keys, values: select(framed(keys, [*values], self.message))
+
+    def annotate(self, key: bytes, value: bytes, origin: CopyOrigin) -> tuple[bytes, bytes]:
         """Key and value of a dead letter, in the form of the event."""
         if is_message(key):
-            return key, annotated_letter(value, letter)
-        message = annotated_letter(self.message(key, value), letter)
+            return key, annotated_copy(value, origin)
+        message = annotated_copy(self.message(key, value), origin)
         name = _maker(key)
         transformer = self._transformer(name) if name else None
         if transformer is not None:
@@ -74,11 +86,12 @@ class Restoring:
     def _tell(self, name: str, error: Exception) -> None:
         if name not in self._told:
             self._told.add(name)
-            told = f"{type(error).__name__}: {error}"[:300]
-            log.error("transformer %r could not restore an event, which is given as a native one: %s", name, told)
+            description = f"{type(error).__name__}: {error}"[:300]
+            log.error(
+                "transformer %r could not restore an event, which is given as a native one: %s", name, description
+            )
 
 
 def _maker(key: bytes) -> str:
-    """The name of the transformer in an identity with headers; empty: nobody's."""
-    identity = original_key(key)
-    return identity.split(b";", 2)[1].decode("ascii", "replace") if identity.startswith(b"3;") else ""
+    """The name of the transformer in an identity with headers; empty: there is none."""
+    return event_key.transformer_of(event_key.original(key))

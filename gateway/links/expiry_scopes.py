@@ -2,12 +2,12 @@
 connection ends, as the terms of the durable say.
 
 Of one durable that is attached again and again in a session one entry is kept. Source: semantics.md 2.L-2; AMQP 1.0
-part 3, 3.5.6. May import: `native_backend.subscription`.
+part 3, 3.5.6.
 """
 
 from __future__ import annotations
 
-from native_backend.subscription import Subscription
+from native_backend.subscriptions.subscription import Subscription
 
 _CONNECTION = 0  # no session's number
 
@@ -30,6 +30,11 @@ class Scopes:
         self._left[key] = subscription
         if earlier is not None:
             earlier.release()
+
+    def forget(self, subscription: Subscription) -> None:
+        """Its scope is over at once: the durable is given up."""
+        for key in [key for key, left in self._left.items() if left is subscription]:
+            self._left.pop(key).release()
 
     def end_session(self, session: int | None) -> None:
         for key in [key for key in self._left if key[0] == session]:

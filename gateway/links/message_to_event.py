@@ -3,7 +3,7 @@
 Chosen when the link attaches, and again when tables change; never for a message. What `none` and `basic` make has its
 identity in the key, what makes events with headers (`complete`, a user's class) has it in a header. A message that a
 user's class cannot convert is a null event (row P-A2), said in the log at the first and then at every tenfold count.
-Source: semantics 3.4. May import: `mappings`, `native_backend.headers`, `foreign`, `octets`, `transformers`.
+Source: semantics 3.4.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from native_backend.foreign import RESERVED_KEYS
-from native_backend.headers import HeadedKey
-from native_backend.octets import Octets
+from native_backend.log import event_key
+from native_backend.log.octets import Octets
+from native_backend.log.record_headers import HeadedKey
 from transformers import TRANSFORMERS, NativeEvent, event_transformer, transformer
-from transformers.amqp_types import DecodeError
-from transformers.annotation_keys import check_annotations
-from transformers.header import header_fields
-from transformers.installed import COMPLETE
-from transformers.marks import marks
-from transformers.sections import section_offsets
+from transformers.codec import DecodeError
+from transformers.events.installed import COMPLETE
+from transformers.message.annotation_keys import check_annotations
+from transformers.message.header import header_fields
+from transformers.message.marks import marks
+from transformers.message.sections import section_offsets
 
 log = logging.getLogger("realmgate.transformer")
 
@@ -43,7 +43,7 @@ class Conversion:
 
     def marked(self, origin: int) -> Conversion:
         """The same, of events that say where they come from."""
-        columns, mark = self.columns, b";O%x" % origin
+        columns, mark = self.columns, event_key.origin_mark(origin)
 
         def marked_columns(messages: Sequence[bytes], first_seq: int) -> tuple[list[bytes | None], list[bytes | None]]:
             keys, values = columns(messages, first_seq)
@@ -60,7 +60,7 @@ def conversion(name: str, run: str, node: str) -> Conversion:
     """For one link of a node. Raises TransformerError."""
     if name not in TRANSFORMERS:
         return Conversion(EventColumns(name, run, node))
-    made, prefix = transformer(name), f"1;{name};{run};".encode()
+    made, prefix = transformer(name), event_key.prefix(name, run, headed=False)
     column = getattr(made, "transform_column", None)
     return Conversion(
         lambda messages, first_seq: made.transform_columns(messages, prefix, first_seq),
@@ -74,7 +74,7 @@ class EventColumns:
     def __init__(self, name: str, run: str, node: str) -> None:
         self._name, self._node = name, node
         self._transformer = event_transformer(name)
-        self._prefix = f"3;{name};{run};".encode()
+        self._prefix = event_key.prefix(name, run, headed=True)
         self._failures = 0
 
     def __call__(self, messages: Sequence[bytes], first_seq: int) -> tuple[list[bytes | None], list[bytes | None]]:
@@ -107,14 +107,16 @@ class EventColumns:
         except Exception as error:  # a class that we did not write: the message is rejected, the turn goes on
             self._failures += 1
             if str(self._failures).rstrip("0") == "1":
-                told = f"{type(error).__name__}: {error}"[:300]
-                log.error("transformer %r, node %r: failure %d: %s", self._name, self._node, self._failures, told)
+                description = f"{type(error).__name__}: {error}"[:300]
+                log.error(
+                    "transformer %r, node %r: failure %d: %s", self._name, self._node, self._failures, description
+                )
             return None
 
 
 def own_key(event: NativeEvent) -> bytes | None:
     """The key of its record; none that could be taken for an identity."""
-    return None if event.key is None or event.key.startswith(RESERVED_KEYS) else event.key
+    return None if event.key is None or event.key.startswith(event_key.RESERVED) else event.key
 
 
 def checked(event: Any) -> NativeEvent:

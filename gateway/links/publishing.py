@@ -1,73 +1,99 @@
 """A link on which a peer publishes: transfers in, events to the realm, the realm's answers back as dispositions.
 
-What is done is said by the tables `publish` (a transfer is here) and `published` (the realm has answered); here it
-is only carried out. Inside a transaction: `gateway/posting.py`. Source: seed 000, rows P-A1 to P-A5, P-R1, P-R2.
-May import: `gateway`, `mappings`, `native_backend`, `transformers`.
+The tables `publish` (a transfer has come) and `published` (the realm has answered) decide; this module carries it out.
+Inside a transaction: `gateway/transactions/posting.py`. Source: seed 000, rows P-A1 to P-A5, P-R1, P-R2.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
 
-from gateway.complaint import complaint
-from gateway.engine_incoming import Incoming
-from gateway.facts import Transfers
-from gateway.outcomes import LinkFacts, Verdict
-from gateway.posting import Posted, post
-from mappings import Decision, NodeTables, Slice, TableSet
-from native_backend.answers import PostAnswer, Published
-from transformers.annotation_keys import fault_of
-
-if TYPE_CHECKING:
-    from gateway.connection import Connection
-    from gateway.relay import RelayLink
-    from native_backend.nodes import Node
+from gateway.amqp.error_description import complaint
+from gateway.amqp.incoming_link import Incoming
+from gateway.amqp.link_owner import LinkOwner, TransferRun
+from gateway.evidence.outcome_key import LinkIdentity
+from gateway.links.credit import CreditAccount
+from gateway.links.partitioner import Part, Partitioner
+from gateway.links.peer import Peer
+from gateway.links.store_outcomes import of_each_store
+from gateway.links.without_credit import WithoutCredit
+from gateway.terminus.termini import agreed_outcomes
+from mappings import Decision, NodeTables, TableSet
+from mappings.language.words import LISTED
+from native_backend.nodes.answers import Published
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import PostAnswer
+from transformers.message.annotation_keys import fault_of
 
 _YES_NO = ("no", "yes")
+Columns = list[bytes | None]
 
 
-class PublishingLink:
+class Relay(Protocol):
+    """A link that has other nodes, too: its credit is theirs, and it finds a node anew that is forgotten."""
+
+    @property
+    def account(self) -> CreditAccount: ...
+
+    @property
+    def without_credit(self) -> WithoutCredit: ...
+
+    def forget(self, place: PublishingLink) -> None: ...
+
+
+class PublishingLink(LinkOwner):
     """The session's side of an `Incoming` link that is confirmed."""
 
     def __init__(
-        self, connection: Connection, link: Incoming, node: Node, facts: LinkFacts, relay: RelayLink | None = None
+        self, connection: Peer, link: Incoming, node: Node, facts: LinkIdentity, post: Post, relay: Relay | None = None
     ) -> None:
-        """`relay`: the link has other nodes, too, and its credit is the relay's."""
+        """`post` keeps messages for the discharge of their transaction."""
         self.connection = connection
         self.link = link
-        self.node = node
+        self.node, self.node_name = node, node.name
         self.facts = facts
-        house = connection.gateway
-        self._house = house
+        gateway = connection.gateway
+        self._gateway = gateway
         self._mode = link.sender_settle_mode
+        outcomes = agreed_outcomes(link.attach)
+        listed = {word: LISTED[outcomes is not None and word not in outcomes] for word in ("rejected", "released")}
+        self._listed, self._rejected = listed, listed["rejected"]
         self.under_way = 0  # messages handed to the realm and not answered
         self._waiting: list[tuple[int, Callable[[], None]]] = []  # (messages to be answered before, whom to tell)
         # Behind each commit under way:
         self._later: deque[list[tuple[PublishedBatch, Sequence[bytes], Sequence[bytes]]]] = deque()
         self._relay = relay
-        self._account = house.credit.open_account() if relay is None else relay.account
-        self._submit = house.realm.publish
-        self._verdicts: dict[tuple[int, int, str, str], Verdict] = {}
-        self.use(house.tables)
+        self._post = post
+        self._account = gateway.credit.open_account() if relay is None else relay.account
+        self.without_credit = WithoutCredit(gateway.clock) if relay is None else relay.without_credit
+        self._submit = gateway.realm.publish
+        self.partitioner = Partitioner(node, facts.number)
+        self._outcomes = of_each_store(facts, node)
+        self.use(gateway.tables)
         if relay is None:
             self.top_up()
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next transfer on, as they are for this node."""
-        self._convert = self._house.conversion(self.node.name, tables, self.connection.container)
+        self._convert = self._gateway.conversion(self.node.name, tables, self.connection.container)
         self._decide_by(tables.for_node(self.node.name))
 
     def _decide_by(self, tables: NodeTables) -> None:
         self.tables = tables
-        self._verdicts.clear()
+        for store in self._outcomes:
+            store.clear()
         # What a transfer meets depends on three bits once the link's mode is known; a peer that breaks its own mode
         # is taken as mixed.
-        self._publish = {mode: tables["publish"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
+        modes = {self._mode, "mixed"}
+        publish = tables["publish"]
+        self._publish = {mode: publish.slice(sender_settle_mode=mode, **self._listed).decisions for mode in modes}
         self._published = self._published_by(tables)
-        self.posted = tables["posted"].slice(receiver_settle_mode="second" if self.link.settles_second else "first")
+        settles = "second" if self.link.settles_second else "first"
+        self.posted = tables["posted"].slice(receiver_settle_mode=settles, rejected=self._rejected).decisions
         self._common = [self.decide("event", "no", presettled) for presettled in (0, 1)]
         if self._relay is not None:
             return  # a message says where it goes when all of it is here
@@ -75,13 +101,13 @@ class PublishingLink:
         self.link.reports_partial = (unsettled.then["native"] != "reassemble", settled.then["native"] != "reassemble")
 
     def decide(self, transformed: str, transactional: str, presettled: int, framing: str = "whole") -> Decision:
-        mode = self._mode_of(presettled)
-        return self._publish[mode].decide(
-            framing=framing, transformed=transformed, transactional=transactional, presettled=_YES_NO[presettled]
-        )
+        decisions = self._publish[self._mode_of(presettled)]
+        decision: Decision = decisions[framing][transformed][transactional][_YES_NO[presettled]]
+        return decision
 
-    def _published_by(self, tables: NodeTables) -> dict[str, Slice]:
-        return {mode: tables["published"].slice(sender_settle_mode=mode) for mode in {self._mode, "mixed"}}
+    def _published_by(self, tables: NodeTables) -> dict[str, Any]:
+        published, modes = tables["published"], {self._mode, "mixed"}
+        return {mode: published.slice(sender_settle_mode=mode, **self._listed).decisions for mode in modes}
 
     def _mode_of(self, presettled: int) -> str:
         return "mixed" if self._mode == ("unsettled", "settled")[1 - presettled] else self._mode
@@ -90,27 +116,28 @@ class PublishingLink:
         count = self._account.top_up()
         if count:
             self.link.grant(count)
+            self.without_credit.end()
 
     # -- transfers
 
-    def on_transfers(self, transfers: Transfers) -> None:
+    def on_transfers(self, transfers: TransferRun) -> None:
         """One run of messages: transformed, decided, published as columns."""
-        link, house = self.link, self._house
-        if link.credit < 0:
-            self.connection.fault("over-credit", f"{-link.credit} more than granted", link)
-            return
+        link, gateway = self.link, self._gateway
+        if link.credit <= 0:
+            self.without_credit.begin()
         messages = transfers.messages
-        first_seq = house.outcomes.number(len(messages))
+        first_seq = gateway.outcomes.number(len(messages))
         link.number(first_seq, len(messages))
+        self.partitioner.begin(first_seq, messages)
         size_bytes = messages.size
-        house.hold_bytes(size_bytes)
+        gateway.count_bytes(size_bytes)
         if transfers.transaction is None and self._publish_column(transfers, first_seq, size_bytes):
             return
         keys, values = self._convert.columns(messages, first_seq)
         refused = None in keys
         if transfers.transaction is not None:
-            house.release_bytes(size_bytes)  # the transaction counts them
-            post(self, keys, values, transfers, first_seq)
+            gateway.release_bytes(size_bytes)  # the transaction counts them
+            self._post(self, keys, values, transfers, first_seq)
         elif refused or _is_mixed(transfers):
             self._one_by_one(keys, values, transfers, first_seq)
         else:
@@ -125,7 +152,7 @@ class PublishingLink:
             if found is not None:
                 self.connection.fault(*found, self.link)
 
-    def _publish_column(self, transfers: Transfers, first_seq: int, size_bytes: int) -> bool:
+    def _publish_column(self, transfers: TransferRun, first_seq: int, size_bytes: int) -> bool:
         """What mostly comes: all of one run meet the same cell, and are events as they are."""
         if self._convert.column is None or _is_mixed(transfers):
             return False
@@ -136,7 +163,7 @@ class PublishingLink:
         return True
 
     def _all_at_once(
-        self, keys: Sequence[bytes], values: Sequence[bytes], transfers: Transfers, first_seq: int, size_bytes: int
+        self, keys: Sequence[bytes], values: Sequence[bytes], transfers: TransferRun, first_seq: int, size_bytes: int
     ) -> None:
         settled = int(any(transfers.presettled))
         batch = PublishedBatch(
@@ -145,7 +172,7 @@ class PublishingLink:
         self._carry_out(batch, keys, values)
 
     def _one_by_one(
-        self, keys: list[bytes | None], values: list[bytes | None], transfers: Transfers, first_seq: int
+        self, keys: list[bytes | None], values: list[bytes | None], transfers: TransferRun, first_seq: int
     ) -> None:
         """Messages that do not all meet the same cell: in order, in runs that do."""
         batch: PublishedBatch | None = None
@@ -172,17 +199,33 @@ class PublishingLink:
     def _carry_out(self, batch: PublishedBatch, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         if batch.decision.then["native"] == "publish":
             self.under_way += len(keys)
-            if self._later:
-                self._later[-1].append((batch, keys, values))
+            if len(self._outcomes) == 1:
+                self._publish_batch(batch, keys, values)
             else:
-                self._submit(batch.node, keys, values, batch)
+                self._publish_parts(batch, keys, values)
         else:
             seqs = range(batch.first_seq, batch.first_seq + len(keys))
             self._conclude(batch, batch.decision, None, seqs, [-1] * len(keys), None)
 
+    def _publish_batch(self, batch: PublishedBatch, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        if self._later:
+            self._later[-1].append((batch, keys, values))
+        else:
+            self._submit(batch.node, keys, values, batch)
+
+    def _publish_parts(self, batch: PublishedBatch, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        """One batch for each store; the last one has the octets that are left."""
+        seqs = range(batch.first_seq, batch.first_seq + len(keys))
+        parts = self.partitioner.parts(seqs, keys, values)
+        for part in parts:
+            size = batch.size_bytes if part is parts[-1] else sum(map(len, part.values))
+            batch.size_bytes -= size
+            one = replace(batch, open=len(part.seqs), size_bytes=size, node=part.node, numbers=part.seqs)
+            self._publish_batch(one, part.keys, part.values)
+
     def on_partial(self, presettled: int) -> None:
         """A message in several frames, and the tables do not reassemble."""
-        first_seq = self._house.outcomes.number(1)
+        first_seq = self._gateway.outcomes.number(1)
         self.link.number(first_seq, 1)
         decision = self.decide("null", "no", presettled, "partial")
         batch = PublishedBatch(self, first_seq, presettled, decision, 1, 0, self.tables, self.node)
@@ -208,25 +251,26 @@ class PublishingLink:
         eids: list[int],
         answer: Published | None,
     ) -> None:
-        verdict = self._verdict(rule, answer_rule, batch.presettled, answer)
+        key = self._outcomes[batch.node.partition].published(rule, answer_rule, batch.presettled, answer)
         then = (answer_rule or rule).then
-        said = (answer.answer, answer.native) if answer else (None, None)
-        detail = complaint(self.node.name, answer_rule or rule, *said) if then["condition"] else ""
+        answer_words = (answer.answer, answer.native) if answer else (None, None)
+        detail = complaint(self.node.name, answer_rule or rule, *answer_words) if then["condition"] else ""
+        ending = self.ending(then, detail, seqs[0])
         if batch.presettled:
             self.link.settle(seqs, "none")  # no frame: the peer has settled it
         else:
             self.link.settle(seqs, then["outcome"], then["condition"], detail, then["settle"])
-        self._house.outcomes.tell(verdict, seqs, eids)
+        self._gateway.outcomes.tell(key, seqs, eids)
         batch.open -= len(seqs)
         if not batch.open:
-            self._house.release_bytes(batch.size_bytes)
+            self._gateway.release_bytes(batch.size_bytes)
         if self.link.settles_second and not batch.presettled:
             self._account.withhold(len(seqs))
         else:
             self._account.complete(len(seqs))
         self.connection.touch()
-        if then["class"] == "fatal":
-            self.close(then["condition"], detail, batch.presettled)
+        if ending is not None:
+            ending()
         if self.link.alive:
             self.top_up()
 
@@ -235,40 +279,18 @@ class PublishingLink:
         self._account.confirm(count)
         self.top_up()
 
-    def _verdict(
-        self, rule: Decision, answer_rule: Decision | None, presettled: int, answer: Published | None
-    ) -> Verdict:
-        native = answer.native if answer else ""
-        key = (id(rule), id(answer_rule), native, str(presettled))
-        verdict = self._verdicts.get(key)
-        if verdict is None:
-            then = (answer_rule or rule).then
-            verdict = self._verdicts[key] = Verdict(
-                link=self.facts,
-                rule=rule,
-                answer_rule=answer_rule,
-                operation="publish" if rule.then["native"] == "publish" else "none",
-                cause="transfer",
-                answer=answer.answer if answer else None,
-                native=native or None,
-                outcome=then["outcome"],
-                condition=then["condition"],
-                klass=then["class"],
-                presettled=bool(presettled),
-            )
-        return verdict
-
-    def close(self, condition: str, detail: str, presettled: int) -> None:
-        """Nothing can be published here any more. Of a relay only this node is given up, unless the peer could not be
-        told otherwise."""
-        if self._relay is None or presettled or not self._relay.rejects:
-            self.connection.close_link(self.link, condition, detail)
-        else:
-            self._relay.forget(self)
+    def ending(self, then: Mapping[str, Any], detail: str, seq: int) -> Callable[[], None] | None:
+        """What to do after the outcome of the message with that seq was sent, where nothing can be published here any
+        more. A relay gives up only this node, unless the peer got no outcome."""
+        if then["class"] != "fatal":
+            return None
+        if self._relay is not None and then["outcome"] != "none":
+            return partial(self._relay.forget, self)
+        return partial(self.connection.close_link, self.link, then["condition"], self.link.about(seq, detail))
 
     def may_publish(self) -> PostAnswer:
         """What a message would be answered now, as far as that is known before."""
-        return self._house.realm.may_publish(self.node, self.connection.subject)
+        return self._gateway.realm.may_publish(self.node, self.connection.subject)
 
     @property
     def idle(self) -> bool:
@@ -277,15 +299,16 @@ class PublishingLink:
 
     def access_changed(self) -> None:
         """Whether its peer may publish is asked now and not for each message: the next one meets the answer (P-R2a)."""
-        realm = self._house.realm
+        realm = self._gateway.realm
         denied = realm.may_publish(self.node, self.connection.subject) == "access-denied"
         self._submit = realm.refuse if denied else realm.publish
 
     # -- transactions
 
     def published_rule(self, answer: Published, presettled: int, tables: NodeTables) -> Decision:
-        slices = self._published if tables is self.tables else self._published_by(tables)
-        return slices[self._mode_of(presettled)].decide(answer=answer.answer, presettled=_YES_NO[presettled])
+        published = self._published if tables is self.tables else self._published_by(tables)
+        decision: Decision = published[self._mode_of(presettled)][answer.answer][_YES_NO[presettled]]
+        return decision
 
     def complete(self, count: int) -> None:
         """So many messages need no credit any more: their transaction has them."""
@@ -297,38 +320,34 @@ class PublishingLink:
         self, rule: Decision, answer_rule: Decision | None, presettled: int, answer: str | None, seqs: Sequence[int]
     ) -> None:
         """Messages that their transaction did not take have their outcome."""
-        told = Published(None, 0, [], answer) if answer else None  # type: ignore[arg-type]
-        self._house.outcomes.tell(self._verdict(rule, answer_rule, presettled, told), seqs, [-1] * len(seqs))
+        published = Published(None, 0, [], answer) if answer else None  # type: ignore[arg-type]
+        key = self._outcomes[0].published(rule, answer_rule, presettled, published)
+        self._gateway.outcomes.tell(key, seqs, [-1] * len(seqs))
 
-    def posted_as(
-        self, seqs: range, presettled: int, decision: Decision, keys: list[bytes], values: list[bytes]
-    ) -> list[Posted]:
-        """What a transaction keeps of them."""
-        return [Posted(self, seqs, presettled, decision, keys, values, self.tables, self.node)]
-
-    def tell(self, rule: Decision, answer_rule: Decision, posted: Posted, answer: Published) -> None:
+    def tell(self, part: Part, presettled: int, rule: Decision, answer_rule: Decision, answer: Published) -> None:
         """The end of a transaction, for messages that it held."""
         then = answer_rule.then
         detail = complaint(self.node.name, answer_rule, answer.answer, answer.native) if then["condition"] else ""
-        if posted.presettled:
-            self.link.settle(posted.seqs, "none")
+        ending = self.ending(then, detail, part.seqs[0])
+        if presettled:
+            self.link.settle(part.seqs, "none")
         else:
-            self.link.settle(posted.seqs, then["outcome"], then["condition"], detail, then["settle"])
-        verdict = self._verdict(rule, answer_rule, posted.presettled, answer)
-        self._house.outcomes.tell(verdict, posted.seqs, answer.eids)
+            self.link.settle(part.seqs, then["outcome"], then["condition"], detail, then["settle"])
+        key = self._outcomes[part.node.partition].published(rule, answer_rule, presettled, answer)
+        self._gateway.outcomes.tell(key, part.seqs, answer.eids)
         self.connection.touch()
-        if then["class"] == "fatal":
-            self.close(then["condition"], detail, posted.presettled)
+        if ending is not None:
+            ending()
 
-    def after_published(self, told: Callable[[], None]) -> None:
+    def after_published(self, done: Callable[[], None]) -> None:
         """Call it once all that is under way now has been answered; there is something."""
-        self._waiting.append((self.under_way, told))
+        self._waiting.append((self.under_way, done))
 
     def _count_down(self, count: int) -> None:
-        due = [told for left, told in self._waiting if left <= count]
-        self._waiting = [(left - count, told) for left, told in self._waiting if left > count]
-        for told in due:
-            told()
+        due = [done for left, done in self._waiting if left <= count]
+        self._waiting = [(left - count, done) for left, done in self._waiting if left > count]
+        for done in due:
+            done()
 
     def hold_back(self) -> None:
         """A transaction with messages of this link is being committed: what comes now comes behind it."""
@@ -342,10 +361,15 @@ class PublishingLink:
 
     def ended(self, cause: str) -> None:
         """The link has gone. What is in flight completes unheard, and leaves its records. Not called of a relay's."""
-        self._house.credit.close_account(self._account)
+        self._gateway.credit.close_account(self._account)
+        self._gateway.publishers.left(self)
 
 
-def _is_mixed(transfers: Transfers) -> bool:
+Post = Callable[[PublishingLink, Columns, Columns, TransferRun, int], None]
+"""Link, keys and values (None where a message is no event), transfers, the seq of the first."""
+
+
+def _is_mixed(transfers: TransferRun) -> bool:
     """Some came settled, and some did not."""
     return 0 < sum(transfers.presettled) < len(transfers.presettled)
 
@@ -362,8 +386,11 @@ class PublishedBatch:
     size_bytes: int
     tables: NodeTables  # under which they came
     node: Node
+    numbers: Sequence[int] | None = None  # their seqs, where they do not follow one another
 
     def seqs(self, first: int, count: int) -> Sequence[int]:
+        if self.numbers is not None:
+            return self.numbers[first : first + count]
         return range(self.first_seq + first, self.first_seq + first + count)
 
     def answered(self, answer: Published) -> None:

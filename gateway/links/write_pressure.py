@@ -2,29 +2,32 @@
 because the peer's session has no room. At `limits.write_buffer_bytes` no more is delivered to it.
 
 Its links that have something to send wait here, and are looked at again when something has moved: the peer sent
-something, this turn's octets were written, the socket has room again. May import: `gateway.engine`.
+something, this turn's octets were written, the socket has room again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from gateway.engine import Engine
-
-if TYPE_CHECKING:
-    from gateway.consuming import ConsumingLink
+from gateway.amqp.engine import Engine
 
 
-class Unread:
-    """One connection's. `in_socket`: whoever has the socket says how much it holds."""
+class Blocked(Protocol):
+    """A link that waits here."""
+
+    def wake(self) -> None: ...
+
+
+class WritePressure:
+    """One connection's. `in_socket` gives the octets that the socket's owner still holds."""
 
     def __init__(self, engine: Engine, bytes_max: int) -> None:
         self.in_socket: Callable[[], int] = _nothing
         self._engine = engine
         self._bytes_max = bytes_max
         self._congested = False
-        self._blocked: dict[ConsumingLink, None] = {}
+        self._blocked: dict[Blocked, None] = {}
 
     @property
     def room(self) -> int:
@@ -38,15 +41,15 @@ class Unread:
         """Its socket holds more than it may."""
         return self._congested
 
-    def congest(self, congested: bool) -> None:
+    def set_congested(self, congested: bool) -> None:
         self._congested = congested
         if not congested:
             self.stir()
 
-    def block(self, link: ConsumingLink) -> None:
+    def block(self, link: Blocked) -> None:
         self._blocked[link] = None
 
-    def drop(self, link: ConsumingLink) -> None:
+    def drop(self, link: Blocked) -> None:
         self._blocked.pop(link, None)
 
     def close(self) -> None:

@@ -3,7 +3,6 @@
 It is started before the loop takes turns: to start a process holds the loop up for 10 to 30 ms, more where the gateway
 is large. One that died meanwhile is started anew by a thread.
 Errors: OSError, ValueError and `asyncio.IncompleteReadError` when it dies or says something else.
-May import: `gateway.limits`, the standard library, orjson.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from gateway.limits import TABLES_ANSWER_BYTES
+from gateway.config.limits import TABLES_ANSWER_BYTES
 
 
 class Checker:
@@ -29,7 +28,7 @@ class Checker:
     def start(self) -> None:
         """Unless it lives. Blocks until it is begun."""
         if self.process is None or self.process.poll() is not None:
-            command = (sys.executable, "-P", "-m", "gateway.table_loading")
+            command = (sys.executable, "-P", "-m", "gateway.reload.table_checker_main")
             pipe = subprocess.PIPE  # its end ends the process; a terminal's interrupt is for the gateway to act on
             self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=True)  # noqa: S603
 

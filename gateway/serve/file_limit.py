@@ -1,7 +1,7 @@
 """How many files this process may open: every connection takes a descriptor, and the realm's log some of its own.
 
 The soft limit is raised, as far as the hard one lets it. Where that is too little for `limits.connections`, fewer are
-served, and the log says so: with no descriptor left it would be the realm that fails. May import: the standard library.
+served, and the log says so: with no descriptor left it would be the realm that fails.
 """
 
 from __future__ import annotations

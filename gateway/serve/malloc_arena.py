@@ -1,4 +1,4 @@
-"""How glibc's malloc is told to keep what a process takes in one arena. May import: the standard library."""
+"""Has glibc's malloc keep what a process takes in one arena."""
 
 from __future__ import annotations
 

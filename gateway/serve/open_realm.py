@@ -1,8 +1,7 @@
 """Opening the realm: `serve` waits for a log that is not there yet, and as standby while another gateway owns it.
 
-What waits is said on stderr, once and then every 30 s. SIGTERM and SIGINT end the wait at once: nothing is open yet
-that kill -9 could harm. Errors: `LogError` for what waiting does not mend: rights, formats, settings. May import:
-`gateway`, `native_backend`, `transformers`.
+It logs what it waits for, once and then every 30 s. SIGTERM and SIGINT end the wait at once: nothing is open yet that
+kill -9 could harm. Errors: `LogError` where waiting does not help: rights, formats, settings.
 """
 
 from __future__ import annotations
@@ -11,32 +10,24 @@ import logging
 import os
 import signal
 import time
-from dataclasses import dataclass
 from types import FrameType
 
-from gateway.open_log import open_log, where
-from gateway.restoring import Restoring
-from gateway.settings import Settings
+from gateway.admin.progress import Progress
+from gateway.config.settings import Settings
+from gateway.links.event_to_message import Restoring
+from gateway.serve.open_log import open_log
 from native_backend.clock import Clock
-from native_backend.control import ThreadControl
-from native_backend.lease import Owner
-from native_backend.log import Failure, LogError
+from native_backend.journal.lease import Owner
+from native_backend.log.port import Failure, LogError
+from native_backend.log.retry import Retries
+from native_backend.log.worker import Workers
 from native_backend.realm import Realm
-from native_backend.retrying import Retries
 
 _LOG = logging.getLogger("realmgate.opening")
 
 RETRY_S = 1.0
 REMIND_S = 30.0
-_WAITED_FOR = ("unavailable", "indeterminate", "fenced")  # fenced: somebody else was faster
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far opening is, for who asks from another thread. `state`: opening or standby."""
-
-    state: str = "opening"
-    words: str = ""
+_WAITED_FOR = ("unavailable", "indeterminate", "fenced")  # fenced: another gateway was faster
 
 
 def open_realm(settings: Settings, run: str, clock: Clock, progress: Progress) -> Realm:
@@ -44,12 +35,12 @@ def open_realm(settings: Settings, run: str, clock: Clock, progress: Progress) -
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, _end)
     retries = Retries()
-    looks, control = ThreadControl(name="realm-lease", once=True), ThreadControl(retries=retries)
     log, limits = open_log(settings, retries), settings.limits.realm
     prefix = settings.realm.prefix
     back = Restoring()
-    realm = Realm(log, prefix, run, clock, control, limits, back.enclose, back.message, lease_control=looks)
-    _open(realm, where(settings), settings.security.kafka_acls, progress)
+    workers, forms = Workers.threads(retries), (back.annotate, back.message)
+    realm = Realm(log, prefix, run, clock, workers, limits, *forms, selecting=back.selecting)
+    _open(realm, settings.realm.place, settings.security.kafka_acls, progress)
     return realm
 
 
@@ -85,4 +76,4 @@ def _words(failure: Failure, place: str) -> str:
 def _end(number: int, _: FrameType | None) -> None:
     _LOG.info("%s before the realm was open: nothing to close", signal.Signals(number).name)
     logging.shutdown()
-    os._exit(0)  # a call to the log may be under way on another thread: nobody waits for it
+    os._exit(0)  # another thread may be in a call to the log: do not wait for it

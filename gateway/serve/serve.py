@@ -1,7 +1,4 @@
-"""`realmgate serve`: from a configuration to the exit code. What exists once in a process is made here, in order.
-
-May import: `gateway`, `mappings`, `native_backend`, `transformers`.
-"""
+"""`realmgate serve`: from a configuration to the exit code. What exists once in a process is made here, in order."""
 
 from __future__ import annotations
 
@@ -11,63 +8,76 @@ import logging
 import os
 import signal
 import socket
-import sys
 import time
 from dataclasses import replace
+from functools import partial
 
 import uvloop
 
-from gateway.arena import use_one_arena
-from gateway.checker import Checker
-from gateway.descriptors import room_for
-from gateway.gateway import Gateway
-from gateway.opening import Progress, open_realm
-from gateway.reload import Reload, signature_of
-from gateway.server import Server
-from gateway.settings import Settings
-from mappings import MappingProblems, TableSet, load_tables
-from mappings.classify_file import unusable_transformers
-from mappings.errors import usable_errors_of
+from gateway.admin.progress import Progress
+from gateway.config.exposure import exposures
+from gateway.config.listen_faults import address_problems, bind_problem
+from gateway.config.settings import Settings, SettingsProblems
+from gateway.reload.table_checker import Checker
+from gateway.reload.tables import Reload, files_of
+from gateway.reload.watched_files import signature_of
+from gateway.serve import log_format
+from gateway.serve.checked_tables import checked_tables
+from gateway.serve.file_limit import room_for
+from gateway.serve.malloc_arena import use_one_arena
+from gateway.serve.open_realm import open_realm
+from gateway.serve.sd_notify import SdNotify
+from gateway.server.server import Server
+from gateway.session.gateway import Gateway
 from native_backend.clock import SystemClock
 from native_backend.realm import Realm
-from transformers.installed import complaint_about
 
 log = logging.getLogger("realmgate.serving")
+EVIDENCE_DEADLINE_S = 10.0
+"""For the first records of a run; serving does not depend on them."""
+_PAUSE_S = 0.001
 
 
 def serve(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT; 0 when everything was closed in order, 3 when another gateway took the realm over.
-    Raises LogError when the realm cannot be opened, OSError when the admin address cannot be listened at."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    """Serve until SIGTERM or SIGINT; 0 when everything was closed in order, 3 when another gateway took over the realm.
+    Raises LogError when the realm cannot be opened, SettingsProblems when an address cannot be listened at."""
+    log_format.use(settings.log_format)
     use_one_arena()
     settings = replace(settings, limits=replace(settings.limits, connections=room_for(settings.limits.connections)))
     clock = SystemClock()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it means a reload: not the end of who waits for a realm
-    seen = signature_of(settings.mappings.directory)
-    tables = _load(settings)
+    seen = signature_of(files_of(settings.mappings.directory))
+    problems = address_problems(settings)
+    tables = checked_tables(settings, problems)
     run = f"{time.time_ns() // 1_000_000:x}-{os.urandom(2).hex()}"
     admin = _listen_for_admins(settings)
-    realm = _open_realm(settings, run, clock, admin)
+    progress = Progress()
+    notify = SdNotify(os.environ, progress)
+    realm = _open_realm(settings, run, clock, admin, progress)
     gateway = Gateway(settings, realm, tables, clock)
-    gateway.store_tables()
+    _begin_evidence(gateway)
+    for words in exposures(settings, realm.access.has_grants):
+        log.warning("open to the world: %s", words)
     gc.freeze()  # what is here now stays; and cycles are rare on the hot path, so look for them seldom
     gc.set_threshold(100_000, 20, 100)
     checker = Checker()
     if settings.mappings.directory is not None:
         checker.start()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(Server(gateway, Reload(gateway, seen, checker), admin).run())
+        server = Server(gateway, Reload(gateway, seen, checker), admin)
+        server.on_started, server.on_stopping = partial(notify.started, gateway), notify.stopping
+        return runner.run(server.run())
 
 
-def _load(settings: Settings) -> TableSet:
-    """The tables. Raises MappingProblems, also about transformers and native errors (`open_log` uses these)."""
-    directory = settings.mappings.directory
-    tables = load_tables(directory, settings.mappings.profile)
-    problems = usable_errors_of(directory)[1]
-    problems += unusable_transformers(tables.classify, complaint_about)
-    if problems:
-        raise MappingProblems(problems)
-    return tables
+def _begin_evidence(gateway: Gateway) -> None:
+    """Until its first outcome record is stored no message is accepted: so a run without any has lost its evidence."""
+    gateway.begin_evidence()
+    until_s = time.monotonic() + EVIDENCE_DEADLINE_S
+    while gateway.realm.busy and time.monotonic() < until_s:
+        gateway.poll()
+        time.sleep(_PAUSE_S)
+    if gateway.realm.busy:
+        log.warning("the first outcome record is not stored yet: the gateway serves and tries again")
 
 
 def _listen_for_admins(settings: Settings) -> socket.socket | None:
@@ -75,16 +85,20 @@ def _listen_for_admins(settings: Settings) -> socket.socket | None:
         return None
     from gateway.admin.http import listener, url_of
 
-    opened = listener(settings.admin.host, settings.admin.port)
+    try:
+        opened = listener(settings.admin.host, settings.admin.port)
+    except OSError as error:
+        raise SettingsProblems([bind_problem(settings.admin, "admin.listen", error)]) from None
     log.info("health and metrics at %s", url_of(opened))
     return opened
 
 
-def _open_realm(settings: Settings, run: str, clock: SystemClock, admin: socket.socket | None) -> Realm:
-    progress = Progress()
+def _open_realm(
+    settings: Settings, run: str, clock: SystemClock, admin: socket.socket | None, progress: Progress
+) -> Realm:
     if admin is None:
         return open_realm(settings, run, clock, progress)
-    from gateway.admin.station import answering  # prometheus-client takes memory: only where it is asked for
+    from gateway.admin.pages import answering  # prometheus-client takes memory: only where it is asked for
 
     with answering(admin, progress, run):
         return open_realm(settings, run, clock, progress)

@@ -1,8 +1,4 @@
-"""The entrance: one socket's SASL negotiation on the loop, with its waits and its work on another thread.
-
-May import: `gateway.certificate_names`, `gateway.doorkeeper`, `gateway.mechanisms`, `gateway.sasl`,
-`gateway.settings`, `native_backend.access`, asyncio.
-"""
+"""The entrance: one socket's SASL negotiation on the loop, with its waits and its work on another thread."""
 
 from __future__ import annotations
 
@@ -10,24 +6,30 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
 
-from gateway.certificate_names import names
-from gateway.doorkeeper import Doorkeeper
-from gateway.mechanisms import Denied, Granted
-from gateway.sasl import Hold, SaslServer, State
-from gateway.settings import Security
-from native_backend.access import Subject
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.certificate_names import names
+from gateway.auth.mechanisms import Denied, Granted
+from gateway.auth.sasl import PendingStep, SaslServer, State
+from gateway.config.settings import Security
+from native_backend.nodes.grants import Subject
 
 
-def sasl_server(security: Security, keeper: Doorkeeper, transport: asyncio.Transport) -> SaslServer:
+def sasl_server(security: Security, keeper: Authenticator, transport: asyncio.Transport) -> SaslServer:
     """For the peer on that transport: what it is offered depends on whether it came by TLS."""
-    address = str((transport.get_extra_info("peername") or ("",))[0])
+    address = address_of(transport)
     offered = security.offered(transport.get_extra_info("ssl_object") is not None)
     door = keeper.door(address)
     return SaslServer(offered, security.bare_amqp, door, lambda: names(transport.get_extra_info("peercert")))
 
 
-class Entrance:
-    """`entered` is called once, with who the peer is and what it sent for AMQP; or the socket closes."""
+def address_of(transport: asyncio.BaseTransport) -> str:
+    """The peer's, without its port; empty where it has none."""
+    return str((transport.get_extra_info("peername") or ("",))[0])
+
+
+class SaslHandshake:
+    """`refused` hears whether the peer had said who it is.
+    `entered` is called once, with who the peer is and what it sent for AMQP; or the socket closes."""
 
     def __init__(
         self,
@@ -36,7 +38,7 @@ class Entrance:
         loop: asyncio.AbstractEventLoop,
         workers: Executor,
         entered: Callable[[Subject, bytes], None],
-        refused: Callable[[], None],
+        refused: Callable[[bool], None],
     ) -> None:
         self._sasl = sasl
         self._transport = transport
@@ -46,24 +48,24 @@ class Entrance:
         self._refused = refused
 
     def receive(self, data: bytes) -> None:
-        held = self._sasl.hold
+        held = self._sasl.pending
         self._tell(*self._sasl.receive(data))
-        if self._sasl.hold is not held and self._sasl.hold is not None:
-            self._loop.call_later(self._sasl.hold.delay_s, self._work, self._sasl.hold)
+        if self._sasl.pending is not held and self._sasl.pending is not None:
+            self._loop.call_later(self._sasl.pending.delay_s, self._work, self._sasl.pending)
 
-    def _work(self, hold: Hold) -> None:
+    def _work(self, pending: PendingStep) -> None:
         if self._transport.is_closing():  # hung up: its turn is spent
             return
-        if hold.job is None:
+        if pending.job is None:
             self._proceed(None)
         else:
-            self._loop.run_in_executor(self._workers, hold.job).add_done_callback(
+            self._loop.run_in_executor(self._workers, pending.job).add_done_callback(
                 lambda done: self._proceed(done.result())
             )
 
     def _proceed(self, outcome: Granted | Denied | None) -> None:
         """Also when the peer has hung up: a failure counts."""
-        if self._sasl.hold is not None:
+        if self._sasl.pending is not None:
             self._tell(*self._sasl.proceed(outcome))
 
     def _tell(self, to_send: bytes, rest: bytes, state: State) -> None:
@@ -73,6 +75,6 @@ class Entrance:
             self._transport.write(to_send)
         if state == "refused":
             self._transport.close()
-            self._refused()
+            self._refused(self._sasl.entered)
         elif state == "authenticated":
             self._entered(self._sasl.subject, rest)

@@ -1,8 +1,8 @@
 """A layer between a socket and who talks through it: a protocol to what is below, a transport to what is above.
 
-Layers are stacked (`gateway.listening`): `TlsLayer(WebSocketLayer(Port))`. What is above is told of its connection when
-the socket is there, before any handshake: whoever does not end one is half open, and counted and timed as such.
-May import: asyncio.
+Layers are stacked (`gateway.server.listeners`): `TlsLayer(WebSocketLayer(Port))`. What is above has its
+connection when the socket is there, before any handshake: a peer that does not end one is half open, and counted and
+timed as such.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     ws     WebSocketLayer(Port)
     wss    TlsLayer(WebSocketLayer(Port))
 
-Errors: `OSError` when an address cannot be listened at. May import: `gateway`, asyncio.
+Errors: `SettingsProblems` with every address that cannot be listened at.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
 
-from gateway.certificates import Certificates
-from gateway.gateway import Gateway
-from gateway.reload import Reload
-from gateway.settings import Listen
-from gateway.tls_layer import TlsLayer
+from gateway.config.listen_faults import bind_problem
+from gateway.config.settings import Listen, SettingsProblems
+from gateway.reload.certificates import Certificates
+from gateway.server.tls import TlsLayer
+from gateway.session.gateway import Gateway
 
 BACKLOG = 1_024  # connections that wait to be accepted: after a restart all clients come at once
 
@@ -32,12 +32,19 @@ class Listening:
         self._port = port
         self._servers: list[asyncio.Server] = []
         tls = gateway.settings.tls
-        self.certificates = Certificates(tls, workers) if tls is not None else None
+        self.certificates = Certificates(tls, workers, gateway.clock) if tls is not None else None
 
     async def open(self, loop: asyncio.AbstractEventLoop) -> list[asyncio.Server]:
+        problems = []
         for listen in self._gateway.settings.listen:
             where = listen.host, listen.port
-            self._servers.append(await loop.create_server(self._stack(listen), *where, backlog=BACKLOG))
+            try:
+                self._servers.append(await loop.create_server(self._stack(listen), *where, backlog=BACKLOG))
+            except OSError as error:
+                problems.append(bind_problem(listen, "listen", error))
+        if problems:
+            self.close()
+            raise SettingsProblems(problems)
         return self._servers
 
     def addresses(self) -> list[str]:
@@ -49,20 +56,9 @@ class Listening:
         return found
 
     def close(self) -> None:
-        """Accept nobody any more."""
+        """Accept no more connections."""
         for server in self._servers:
             server.close()
-
-    def look(self) -> None:
-        """Once in a while."""
-        if self.certificates is not None:
-            self.certificates.look()
-
-    def hung_up(self, reload: Reload) -> None:
-        """SIGHUP: whatever is read while serving is read now."""
-        reload.request()
-        if self.certificates is not None:
-            self.certificates.request()
 
     def _stack(self, listen: Listen) -> Callable[[], asyncio.Protocol]:
         port = self._web if listen.web else self._port
@@ -70,7 +66,7 @@ class Listening:
 
     def _web(self) -> asyncio.Protocol:
         # wsproto takes some memory: only where it is asked for
-        from gateway.websocket_layer import WebSocketLayer
+        from gateway.server.websocket import WebSocketLayer
 
         return WebSocketLayer(self._port(), self._gateway.settings.security.websocket_origins, self._web_failed)
 
@@ -79,7 +75,7 @@ class Listening:
         return TlsLayer(port, self.certificates.context, self._failed)
 
     def _failed(self, reason: str) -> None:
-        self._gateway.count_fault("tls", reason)
+        self._gateway.turn_away("fault", "tls", reason, reason, "", "")
 
     def _web_failed(self, reason: str) -> None:
-        self._gateway.count_fault("websocket", reason)
+        self._gateway.turn_away("fault", "websocket", reason, reason, "", "")

@@ -1,21 +1,19 @@
 """One socket of an AMQP peer: who it is first, then a connection of the gateway's; its octets in slices of a turn's
 worth (ADR 0026), and no more of them than may wait here.
-
-May import: `gateway`, `native_backend.access`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from concurrent.futures import Executor
+from typing import Protocol, cast
 
-from gateway.connection import Connection
-from gateway.entrance import Entrance, sasl_server
-from native_backend.access import Subject
-
-if TYPE_CHECKING:
-    from gateway.server import Server
+from gateway.auth.authenticator import Authenticator
+from gateway.server.handshake import SaslHandshake, address_of, sasl_server
+from gateway.session.connection import Connection
+from gateway.session.gateway import Gateway
+from native_backend.nodes.grants import Subject
 
 # Of one socket, about: few enough that reading, the log and writing overlap, enough to pay for a turn.
 TURN_MESSAGES = 250
@@ -24,13 +22,41 @@ READ_AHEAD_BYTES = 524_288
 STREAM_MESSAGES = 32  # in a turn: then the peer streams, and what comes may wait for a turn's worth
 
 
+class Turns(Protocol):
+    """The server around all sockets: the loop, and the turn that they share."""
+
+    loop: asyncio.AbstractEventLoop
+    authenticator: Authenticator
+
+    @property
+    def gateway(self) -> Gateway: ...
+
+    @property
+    def password_checks(self) -> Executor: ...
+
+    @property
+    def ports(self) -> dict[Connection, Port]: ...
+
+    @property
+    def waiting(self) -> dict[Port, None]:
+        """Those with less than a turn's worth."""
+
+    def received(self, size_bytes: int, heard: bool) -> None:
+        """A connection has taken what its peer sent. `heard`: it was more than a heartbeat."""
+
+    def soon(self) -> None:
+        """Something was submitted: look for its answer at the busy pace."""
+
+    def turn(self) -> None: ...
+
+
 class Port(asyncio.Protocol):
     """One socket: SASL first, then a connection of the gateway's."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Turns) -> None:
         self._server = server
         self._gateway = server.gateway
-        self._entrance: Entrance | None = None
+        self._entrance: SaslHandshake | None = None
         self._connection: Connection | None = None
         self._transport: asyncio.Transport
         self._since = self._gateway.clock.monotonic_s()
@@ -49,10 +75,11 @@ class Port(asyncio.Protocol):
             transport.abort()
             return
         security, server = self._gateway.settings.security, self._server
-        sasl = sasl_server(security, server.doorkeeper, transport)
+        sasl = sasl_server(security, server.authenticator, transport)
         checks = server.password_checks
-        self._entrance = Entrance(sasl, transport, server.loop, checks, self._enter, self._refuse)
+        self._entrance = SaslHandshake(sasl, transport, server.loop, checks, self._enter, self._refuse)
         self._connection = self._gateway.connect()
+        self._connection.address = address_of(transport)
         self._connection.unread.in_socket = transport.get_write_buffer_size
         server.ports[self._connection] = self
 
@@ -133,7 +160,7 @@ class Port(asyncio.Protocol):
 
     @property
     def _is_unread(self) -> bool:
-        """It gets no more events, nor does it read the answers that it asks for."""
+        """The peer gets no more events, and does not read our answers."""
         congested = self._connection is not None and self._connection.unread.congested
         return congested and self._transport.get_write_buffer_size() > 2 * self._gateway.limits.write_buffer_bytes
 
@@ -144,8 +171,14 @@ class Port(asyncio.Protocol):
             if data:
                 self.data_received(data)
 
-    def _refuse(self) -> None:
-        self._gateway.count_fault("sasl", "refused")
+    def _refuse(self, named: bool) -> None:
+        """`named`: its user is known, so it is told already why."""
+        address = address_of(self._transport)
+        if named:
+            self._gateway.count_fault("sasl", f"{address} was refused", address)
+        else:
+            words = f"{address} was refused: it offered no mechanism that the gateway has, or broke the protocol"
+            self._gateway.turn_away("login", "sasl", words, address, "", address)
 
     def send(self) -> bool:
         """Write what the connection has to say; close the socket behind its last word. False: it had nothing."""
@@ -160,7 +193,7 @@ class Port(asyncio.Protocol):
         return bool(pieces)
 
     def tick(self, now_s: float) -> None:
-        """Heartbeats; and peers that connected and said nothing."""
+        """Peers that have fallen silent, and those that connected and said nothing."""
         connection, limits = self._connection, self._gateway.limits
         if connection is None:
             return
@@ -180,11 +213,11 @@ class Port(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         if self._connection is not None:
-            self._connection.unread.congest(True)
+            self._connection.unread.set_congested(True)
 
     def resume_writing(self) -> None:
         if self._connection is not None:
-            self._connection.unread.congest(False)
+            self._connection.unread.set_congested(False)
             self._gate()
             self._server.soon()  # its links go on
 
@@ -204,5 +237,5 @@ class Port(asyncio.Protocol):
             try:
                 self._gateway.disconnect(connection)
             except Exception:
-                self._gateway.report("a connection could not be taken leave of")
+                self._gateway.report("closing a connection failed")
             self._server.soon()

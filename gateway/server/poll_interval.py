@@ -1,9 +1,9 @@
-"""When the gateway looks next whether the log has something, if nobody tells it before.
+"""When the gateway polls the log next, unless the log wakes it before.
 
-While anything is under way every millisecond. A subscription that is open is under way for ever: where nothing has been
-said or found for `QUIET_AFTER_S`, it is looked less often, so that consumers that wait cost next to nothing; how late
-the first event after that may be is bounded by `QUIET_INTERVAL_S`, and nothing where the log wakes the loop itself.
-Monotonic seconds. May import: the standard library only.
+While anything is under way, it polls every millisecond. An open subscription is under way for ever: after
+`QUIET_AFTER_S` without a frame or an event it polls less often, so that waiting consumers cost next to nothing. The
+first event after that is at most `QUIET_INTERVAL_S` late, and not late where the log wakes the loop itself. Monotonic
+seconds.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ QUIET_AFTER_S = 0.5
 
 
 class Pace:
-    """One loop's. `woken`: the log tells whenever there is something to read."""
+    """One loop's. `woken`: the log wakes the loop whenever there is something to read."""
 
     def __init__(self, woken: bool) -> None:
         self._quiet_interval_s = IDLE_INTERVAL_S if woken else QUIET_INTERVAL_S
         self._stirred_s = 0.0
 
     def stir(self, now_s: float) -> None:
-        """A peer has said something, or is told something."""
+        """A peer has sent something, or gets something."""
         self._stirred_s = now_s
 
     def interval_s(self, now_s: float, busy: bool, ready: bool) -> float:

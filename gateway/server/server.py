@@ -1,7 +1,4 @@
-"""The server: listening, signals, the clock and the turn, and nothing else. What one socket does is in `gateway.port`.
-
-May import: `gateway`.
-"""
+"""The server: listening, signals, the clock and the turn. What one socket does is in `gateway.server.peer_socket`."""
 
 from __future__ import annotations
 
@@ -11,24 +8,30 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from gateway.admin.http import HttpServer
-from gateway.connection import Connection
-from gateway.doorkeeper import Doorkeeper
-from gateway.gateway import Gateway
-from gateway.listening import Listening
-from gateway.pace import BUSY_INTERVAL_S, Pace
-from gateway.port import TURN_BYTES_MIN, Port
-from gateway.reload import Reload
-from gateway.roster import Roster
+from gateway.auth.authenticator import Authenticator
+from gateway.config.settings import SettingsProblems
+from gateway.evidence.log_events import about
+from gateway.reload.tables import Reload
+from gateway.reload.users import UserFile
+from gateway.reload.watched_files import WatchedFiles
+from gateway.server.listeners import Listening
+from gateway.server.peer_socket import TURN_BYTES_MIN, Port
+from gateway.server.poll_interval import BUSY_INTERVAL_S, Pace
+from gateway.session.connection import Connection
+from gateway.session.gateway import Gateway
+from native_backend.state.mistakes import Step
 
 log = logging.getLogger("realmgate.server")
 
 TAKEN_OVER = 3  # the exit code
-HOUSEKEEPING_INTERVAL_S = 1.0
+LOOK_INTERVAL_S = 1.0
 DRAIN_DEADLINE_S = 2.0
 CONSUMER_GRACE_S = 0.3
 CLOSE_DEADLINE_S = 1.0
@@ -51,11 +54,14 @@ class Server:
         self._stop, self._woken = asyncio.Event(), False
         self._heard = False  # since the last turn a peer has said more than a heartbeat
         self._received_bytes, self._turn_due = 0, False  # since the last turn
-        self.doorkeeper: Doorkeeper
-        self.roster: Roster
+        self.authenticator: Authenticator
+        self.watched: list[WatchedFiles] = []  # read again while serving
         self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
+        self._beats = (Step("heartbeats", self._beat),)
         self.reload = reload
         self.listening: Listening
+        self.on_started: Callable[[list[str]], None] = lambda _: None  # where it listens
+        self.on_stopping: Callable[[], None] = lambda: None
         gateway.on_pressure = self._on_pressure
         gateway.on_broken = self._on_broken
 
@@ -63,21 +69,40 @@ class Server:
         loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._stop.set)
-        await self.open()
+        try:
+            await self.open()
+        except SettingsProblems:
+            await self._give_up()
+            raise
         pages = await self._open_pages()
-        loop.add_signal_handler(signal.SIGHUP, self.listening.hung_up, self.reload)
-        housekeeping = loop.create_task(self._keep_house())
+        loop.add_signal_handler(signal.SIGHUP, self._read_again)
+        looks = loop.create_task(self._every_second())
         for address in self.listening.addresses():
             sys.stdout.write(f"ready {address} realm={self.gateway.realm.kind}\n")
         sys.stdout.flush()
+        self._note_started()
+        self.on_started(self.listening.addresses())
         await self._stop.wait()
+        self.on_stopping()
         self.listening.close()
         await self._shut_down()
-        housekeeping.cancel()
-        await self.reload.close()
+        looks.cancel()
+        for files in self.watched:
+            await files.close()
         if pages is not None:
             await pages.close()
-        return TAKEN_OVER if self.gateway.realm.lost else 0
+        code = TAKEN_OVER if self.gateway.realm.lost else 0
+        log.info("stopped: exit code %d", code, extra=about("stopped", run=self.gateway.realm.run, code=code))
+        return code
+
+    def _note_started(self) -> None:
+        realm, tables, where = self.gateway.realm, self.gateway.tables, self.listening.addresses()
+        facts = {"run": realm.run, "realm": realm.kind, "listen": where}
+        log.info(
+            "started: run %s, realm %s, at %s", realm.run, realm.kind, ", ".join(where), extra=about("started", **facts)
+        )
+        facts = {"digest": tables.digest, "profile": tables.profile}
+        log.info("tables %s are active", tables.digest, extra=about("tables active", **facts))
 
     async def open(self) -> list[asyncio.Server]:
         """Listen, and begin to take turns."""
@@ -86,9 +111,10 @@ class Server:
         if self.gateway.realm.descriptor >= 0:
             loop.add_reader(self.gateway.realm.descriptor, self._on_readable)
         users, failures_kept = self.gateway.settings.security.users, self.gateway.limits.failed_logins
-        self.doorkeeper = Doorkeeper(users, failures_kept, self.gateway.clock)
-        self.roster = Roster(self.gateway, self.doorkeeper, self.password_checks)
+        tell = partial(self.gateway.turn_away, "login")
+        self.authenticator = Authenticator(users, failures_kept, self.gateway.clock, tell)
         self.listening = Listening(self.gateway, self.password_checks, lambda: Port(self))
+        self.watched = [*self._watched()]
         listeners = await self.listening.open(loop)
         self._tick()
         return listeners
@@ -96,11 +122,26 @@ class Server:
     async def _open_pages(self) -> HttpServer | None:
         if self._admin is None:
             return None
-        from gateway.admin.station import pages  # prometheus-client takes memory: only where it is asked for
+        from gateway.admin.pages import commands, pages  # prometheus-client takes memory: only where it is asked for
+        from gateway.admin.watched import Watched
 
-        server = HttpServer(pages(self.gateway, self.reload, self.listening.certificates))
+        watched = Watched(self.gateway, self.reload, self.listening.certificates, self.watched)
+        server = HttpServer(pages(watched), commands(watched))
         await server.open(self._admin)
         return server
+
+    def _watched(self) -> Iterator[WatchedFiles]:
+        yield self.reload
+        file = self.gateway.settings.security.users_file
+        if file is not None:
+            yield UserFile(self.gateway, self.authenticator, self.password_checks, file)
+        if self.listening.certificates is not None:
+            yield self.listening.certificates
+
+    def _read_again(self) -> None:
+        """SIGHUP: all that is read while serving is read now."""
+        for files in self.watched:
+            files.request()
 
     # -- the turn
 
@@ -109,7 +150,9 @@ class Server:
         try:
             self._take_in()
         finally:  # whatever went wrong in one turn, there is a next one
-            self._schedule(self._pace.interval_s(self.loop.time(), self.gateway.realm.busy, bool(self.gateway.ready)))
+            interval_s = self._pace.interval_s(self.loop.time(), self.gateway.realm.busy, bool(self.gateway.ready))
+            due_s = self.gateway.heartbeats.due_s - self.gateway.clock.monotonic_s()
+            self._schedule(min(interval_s, max(due_s, 0.0)))
 
     def _schedule(self, interval_s: float) -> None:
         due = self.loop.time() + interval_s
@@ -159,22 +202,40 @@ class Server:
             self.turn()
 
     def turn(self) -> None:
-        """One turn of the gateway, and what is to be said after it."""
+        """One turn of the gateway, then write what it has to send."""
+        began_s = self.gateway.clock.monotonic_s()
+        if began_s >= self.gateway.heartbeats.due_s:
+            self.gateway.realm.mistakes.take(self._beats)
         heard, self._heard = self._heard, False
         self._received_bytes, self._turn_due = 0, False
         self.gateway.poll()
         if self.flush() or heard:
             self._pace.stir(self.loop.time())
+        self.gateway.turned_s = began_s
+
+    def _beat(self) -> None:
+        """Heartbeats that are due, ahead of all else and without stirring the pace."""
+        for connection in self.gateway.heartbeats.beat(self.gateway.clock.monotonic_s()):
+            if (port := self.ports.get(connection)) is not None:
+                port.send()
 
     def flush(self) -> bool:
         """One write for each connection that has something to say. False: none had."""
-        touched, said = self.gateway.touched, False
+        touched, sent = self.gateway.touched, False
         if touched and self.gateway.ready:
             self.soon()
         while touched:
             port = self.ports.get(touched.popitem()[0])
-            said |= port is not None and port.send()
-        return said
+            sent |= port is not None and self._sent(port)
+        return sent
+
+    def _sent(self, port: Port) -> bool:
+        try:
+            return port.send()
+        except Exception:
+            self.gateway.report("sending failed; its connection is closed")
+            port.abort()
+            return False
 
     def soon(self) -> None:
         """Something was submitted: look for its answer at the busy pace."""
@@ -191,20 +252,28 @@ class Server:
         if port is not None:
             port.abort()
 
-    async def _keep_house(self) -> None:
+    async def _every_second(self) -> None:
+        looks = [Step("files that are read again", files.look) for files in self.watched]
+        looks += [Step("notices and decisions", self.gateway.advance), Step("connections", self._tick_ports)]
         while True:
-            await asyncio.sleep(HOUSEKEEPING_INTERVAL_S)
-            self.reload.look()
-            self.listening.look()
-            self.roster.look()
-            for port in list(self.ports.values()):
-                port.tick(self.gateway.clock.monotonic_s())
-            self.flush()  # heartbeats, mostly: they do not stir the pace
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            self.gateway.realm.mistakes.take(looks)
             if self.gateway.realm.lost and not self._stop.is_set():
-                log.error("another gateway has taken the realm over: this one closes its links and ends")
+                log.error("another gateway has taken over the realm: this one closes its links and stops")
                 self._stop.set()
 
+    def _tick_ports(self) -> None:
+        for port in list(self.ports.values()):
+            port.tick(self.gateway.clock.monotonic_s())
+        self.flush()
+
     # -- the end
+
+    async def _give_up(self) -> None:
+        """It cannot listen: close the realm at once."""
+        await self.reload.close()
+        self.gateway.close_evidence()
+        self.gateway.realm.close(CLOSE_DEADLINE_S)
 
     async def _shut_down(self) -> None:
         """Drain, settle, close, free; inside five seconds whatever the peers do."""
@@ -219,6 +288,7 @@ class Server:
             port.abort()
         self.password_checks.shutdown(wait=False, cancel_futures=True)
         gateway.close_evidence()
+        gateway.notices.close()
         if gateway.realm.descriptor >= 0:
             self.loop.remove_reader(gateway.realm.descriptor)
         if self._timer is not None:

@@ -2,7 +2,7 @@
 time and to give up, and new certificates are a new context for the next socket.
 
 Source: RFC 8446, RFC 5246 (by OpenSSL). Errors: none; a handshake or a record that cannot be read ends the connection,
-and `failed` is told the reason. May import: `gateway.layer`, asyncio, ssl.
+and `failed` gets the reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from gateway.layer import Layer
+from gateway.server.layer import Layer
 
 RECORD_BYTES = 16_384  # of plain text, at most
 
@@ -75,9 +75,9 @@ class TlsLayer(Layer):
             self.below.write(self._outgoing.read())
 
     def close(self) -> None:
-        """Says so first: else the peer cannot tell an end from a cut."""
+        """Sends close_notify first: else the peer cannot distinguish an end from a cut."""
         if self._shaken and not self.below.is_closing():
-            with suppress(ssl.SSLError):  # it wants to read the peer's word, which nobody waits for
+            with suppress(ssl.SSLError):  # it wants to read the peer's close_notify: we do not wait for it
                 self._tls.unwrap()
             self._flush()
         self.below.close()

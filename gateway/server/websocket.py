@@ -1,10 +1,10 @@
 """WebSocket between a socket (or TLS) and a port: a handshake with the sub-protocol `amqp`, then AMQP in binary
 messages, cut anywhere.
 
-A browser sends an Origin, and a page of somebody else's must not speak to a gateway that its reader can reach: one is
-taken where it is the Host that was asked, or among `origins`. Compression is not offered.
-Source: RFC 6455 (by wsproto), AMQP WebSocket Binding 1.0. Errors: none; what cannot be read ends the connection,
-and `failed` is told the reason. May import: wsproto, `gateway.layer`, asyncio.
+A browser sends an Origin. A page of a foreign site must not talk to a gateway that its reader can reach, so an Origin
+is accepted only if it is the requested Host or in `origins`. Compression is not offered.
+Source: RFC 6455 (by wsproto), AMQP WebSocket Binding 1.0. Errors: none; what cannot be read ends the connection, and
+`failed` gets the reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from wsproto.events import (
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
-from gateway.layer import Layer
+from gateway.server.layer import Layer
 
 SUBPROTOCOL = "amqp"
 _FORBIDDEN, _BAD_REQUEST = 403, 400
@@ -67,7 +67,7 @@ class WebSocketLayer(Layer):
         if isinstance(event, Request):
             return self._asked(event)
         if isinstance(event, Ping):
-            if not self._congested:  # whoever reads nothing gets no answers either
+            if not self._congested:  # a peer that does not read gets no answers either
                 self.below.write(self._socket.send(event.response()))
         elif isinstance(event, CloseConnection):
             self._say(event.response())

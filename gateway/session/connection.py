@@ -1,20 +1,15 @@
 """A connection: one peer's facts, turned into submissions in the order they came; and the end of its links, however
 they end.
 
-One call of `receive` is one turn. May import: `gateway`, `mappings`, `native_backend.access`.
+One call of `receive` is one turn.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gateway.admission import Admission
-from gateway.attach_faults import attach_fault
-from gateway.consuming import ConsumingLink
-from gateway.engine import Engine
-from gateway.engine_incoming import Incoming
-from gateway.engine_links import Link, Outgoing
-from gateway.facts import (
+from gateway.amqp.engine import Engine
+from gateway.amqp.facts import (
     Asked,
     Attached,
     Closed,
@@ -24,34 +19,58 @@ from gateway.facts import (
     Fact,
     Faulted,
     Flowed,
+    NotTaken,
     Opened,
     Partial,
     SessionEnded,
     Transfers,
+    ends,
+    speaks,
 )
-from gateway.frames import Frame
-from gateway.lifetimes import LeavingLink, Temporary
-from gateway.offers import connection_capabilities
-from gateway.recall import RecalledLink
-from gateway.scopes import Scopes
-from gateway.sole_connections import REFUSED, REPLACED, Properties
-from gateway.undecided import Undecided
-from gateway.unread import Unread
-from native_backend.access import ANONYMOUS
-
-if TYPE_CHECKING:
-    from gateway.gateway import Gateway, LinkName
-    from gateway.transaction import Transaction
-
-_CONTAINER, _BEGIN_CHANNEL_MAX = 0, 65535
+from gateway.amqp.incoming_link import Incoming
+from gateway.amqp.link_ends import Link, Outgoing
+from gateway.amqp.link_owner import UNOWNED
+from gateway.attach.admission import Admission
+from gateway.attach.leaving import LeavingLink, LeavingSession
+from gateway.attach.link_names import LinkNames
+from gateway.attach.node_lifetimes import Lifetimes, Temporary
+from gateway.attach.recalled_link import EndingLink, RecalledLink, given_up
+from gateway.attach.undecided_attaches import Undecided
+from gateway.frames.frames import Frame
+from gateway.links.connection_log import note_opened
+from gateway.links.connection_record import ConnectionRecord
+from gateway.links.consuming import ConsumingLink
+from gateway.links.expiry_scopes import Scopes
+from gateway.links.shared import Shared
+from gateway.links.write_pressure import WritePressure
+from gateway.session.heartbeats import Heartbeats, Liveness
+from gateway.session.offered_capabilities import connection_capabilities
+from gateway.session.sole_connections import Properties, SoleConnections
+from gateway.terminus.attach_faults import attach_fault
+from gateway.transactions.open_transactions import OpenTransactions
+from native_backend.nodes.grants import ANONYMOUS
 
 
 class Connection:
     """Sans-IO: `receive` takes bytes, `data_to_send` gives them. `touch` marks that there is something to send."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(
+        self,
+        gateway: Shared,
+        lifetimes: Lifetimes,
+        link_names: LinkNames,
+        sole_connections: SoleConnections,
+        heartbeats: Heartbeats[Connection],
+        touched: dict[Connection, None],
+    ) -> None:
+        """`touched`: those that have something to send."""
         limits = gateway.limits
         self.gateway = gateway
+        self.lifetimes = lifetimes
+        self.link_names = link_names
+        self._sole_connections = sole_connections
+        self._heartbeats = heartbeats
+        self._touched = touched
         self.engine = Engine(
             container=gateway.container,
             frame_size_max=limits.frame_size_bytes,
@@ -59,36 +78,34 @@ class Connection:
             channel_max=limits.sessions_per_connection - 1,
             idle_timeout_ms=limits.idle_timeout_ms,
             late_max=limits.credit_per_link,
-            handles_max=2 * limits.links_per_session,
+            handles_max=limits.links_per_session,
             capabilities=connection_capabilities(gateway.tables),
             opening=self._opening,
         )
-        self._replaced: Connection | None = None  # by this one; itself, where it is refused
+        self.record = ConnectionRecord(gateway.next_connection_number(), gateway.clock.epoch_us())
         self.container = ""
+        self.address = ""  # of its peer
         self.subject = ANONYMOUS
-        self.opened = False
+        self.opened = self.closing = False
         self.messages = 0  # received so far
-        self._heard = True  # since the last tick
-        self._heard_s = 0.0
-        self.closing = False
-        self.unread = Unread(self.engine, limits.write_buffer_bytes)
+        self.unread = WritePressure(self.engine, limits.write_buffer_bytes)
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
-        self.transactions: dict[int, Transaction] = {}  # by session: the open one (W-20)
+        self.transactions = OpenTransactions()
         self.scopes = Scopes()
         self.undecided = Undecided()
-        self._unheard: list[Fact] = []  # read and not carried out yet, the latest first
+        self.liveness = Liveness(gateway.clock)
+        self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
         self._waiting = False  # for the realm, before the next fact is carried out
         self._held = 0  # octets that came meanwhile
-        self._beat_ms = 0.0  # when the engine is asked next for a heartbeat
 
     def receive(self, data: bytes | memoryview) -> bool:
         """One turn. False: there was no more in it than a heartbeat, or a part of something."""
-        self._heard = True
+        self.liveness.heard = True
         self.engine.receive(data)
         self.unread.stir()
         if self._waiting:
             self._held += len(data)
-            self.gateway.hold_bytes(len(data))
+            self.gateway.count_bytes(len(data))
         facts = self.engine.take_facts()
         self._carry_out(facts)
         self.touch()
@@ -96,9 +113,9 @@ class Connection:
 
     def _carry_out(self, facts: list[Fact]) -> None:
         on: Any = _ON
-        self._unheard = unheard = facts[::-1] + self._unheard if self._waiting else facts[::-1]
-        while unheard and not self._waiting:
-            fact = unheard.pop()
+        self._unprocessed = unprocessed = facts[::-1] + self._unprocessed if self._waiting else facts[::-1]
+        while unprocessed and not self._waiting:
+            fact = unprocessed.pop()
             on[type(fact)](self, fact)
 
     def wait(self) -> None:
@@ -110,50 +127,51 @@ class Connection:
             self._waiting = False
             self.gateway.release_bytes(self._held)
             self._held = 0
-            unheard, self._unheard = self._unheard, []
-            self._carry_out(unheard[::-1])
+            unprocessed, self._unprocessed = self._unprocessed, []
+            self._carry_out(unprocessed[::-1])
             self.touch()
 
     def tick(self, now_s: float) -> None:
-        """Once in a while: heartbeats, and the peer's silence. Monotonic seconds."""
-        idle_s = self.gateway.limits.idle_timeout_ms / 1000
-        if self._heard:
-            self._heard, self._heard_s = False, now_s
-        elif self.opened and not self.closing and 0 < idle_s <= now_s - self._heard_s:
-            self.fault("idle", f"silent for {now_s - self._heard_s:.1f} s")
+        """Once in a while: the peer's silence, and transactions that take too long. Monotonic seconds."""
+        idle_s, silence_s = self.gateway.limits.idle_timeout_ms / 1000, self.liveness.silence_s(now_s)
+        if self.opened and not self.closing and 0 < idle_s <= silence_s:
+            self.fault("idle", f"silent for {silence_s:.1f} s")
             return
-        for transaction in self.transactions.values():
-            if now_s - transaction.began_s >= self.gateway.limits.transaction_timeout_ms / 1000:
-                transaction.doom("expired")
-        if now_s * 1000 >= self._beat_ms:
-            self._beat_ms = now_s * 1000 + self.engine.tick(int(now_s * 1000) + 1)
-            self.touch()
+        self.transactions.expire(now_s - self.gateway.limits.transaction_timeout_ms / 1000)
+
+    def beat(self, now_s: float) -> None:
+        """A heartbeat is due. What the peer has not read yet waits there as well as that would."""
+        self.liveness.told_s = now_s
+        if not self.unread.in_socket():
+            self.engine.beat()
+
+    def flush(self) -> None:
+        """What is to be sent so far goes before what comes."""
+        self.engine.flush()
 
     def touch(self) -> None:
-        self.gateway.touched[self] = None
+        self._touched[self] = None
 
     def data_to_send(self) -> list[bytes | bytearray]:
         pieces = self.engine.data_to_send()
+        if pieces:
+            self.liveness.sent()
         self.unread.stir()
         return pieces
 
     # -- facts
 
     def _opening(self, opened: Frame) -> Properties:
-        self.container = str(opened.field(_CONTAINER) or "")
-        properties, self._replaced = self.gateway.sole_connections.claim(self, opened)
-        return properties
+        self.container = self.record.read(opened)
+        return self._sole_connections.claim(self, opened)
 
     def _on_opened(self, fact: Opened) -> None:
         self.opened = True
-        self.gateway.opened += 1
-        self._beat_ms = 0.0
+        note_opened(self)
         self.engine.open()
-        older, self._replaced = self._replaced, None
-        if older is self:
-            self.fault("container-in-use", REFUSED)
-        elif older is not None:
-            older.fault("container-taken-over", REPLACED)
+        self._sole_connections.enforce(self)
+        if not self.closing and (unkept := self._heartbeats.keep(self, fact.frame)):
+            self.fault("idle-time-out-not-kept", unkept)
 
     def _on_attached(self, fact: Attached) -> None:
         limits, gateway = self.gateway.limits, self.gateway
@@ -174,50 +192,28 @@ class Connection:
         admission = Admission(self, fact.link)
         if admission.terminus.wrong:
             self.fault("invalid-terminus", admission.terminus.wrong, fact.link)
-        elif admission.recalls:
-            admission.begin()  # it takes no name over: a durable that is in use is not found
-        elif self._holds(fact.link):
-            admission.refuse_again()
         else:
-            self._name(fact.link)
             admission.begin()
-
-    def _name(self, link: Link) -> None:
-        """A link's name is its peer's own: where it is in use, the older link goes (O-6)."""
-        older = self.gateway.link_names.get(self._link_name(link)) if self.container else None
-        if older is not None:
-            connection, stolen = older
-            connection.fault("link-name-in-use", f"{self.container!r} has attached {link.name[:200]!r} anew", stolen)
-        self.gateway.link_names[self._link_name(link)] = (self, link)
-
-    def _holds(self, link: Link) -> bool:
-        """A link of that name of this very connection has a durable: it is there, nothing was lost."""
-        connection, older = self.gateway.link_names.get(self._link_name(link), (None, None))
-        owner = older.owner if connection is self and older is not None else None
-        return isinstance(owner, ConsumingLink) and owner.subscription.mode == "durable"
-
-    def _link_name(self, link: Link) -> LinkName:
-        return (self.container, link.name, type(link))
 
     def _on_transfers(self, fact: Transfers) -> None:
         self.messages += len(fact.messages)
-        if fact.link.alive:
+        if fact.link.alive and fact.link.credit >= 0:
             fact.link.owner.on_transfers(fact)
-
-    def transaction(self, link: Link, identity: bytes | None) -> Transaction | None:
-        """The open transaction of that link's session, if that is its id."""
-        transaction = self.transactions.get(link.session)
-        return transaction if transaction is not None and transaction.id == identity else None
+            return
+        self.transactions.doom(fact.link.session, [fact.transaction])
+        if fact.link.alive:
+            self.fault("over-credit", f"{-fact.link.credit} more than granted", fact.link)
 
     def unfinished(self, link: Link, identity: bytes) -> bool:
         """Whether a message is here in part only, on that link's session and in that transaction."""
         here = [each for each in self.engine.links() if isinstance(each, Incoming) and each.session == link.session]
-        return any(each.unfinished == identity for each in here)
+        return any(each.unfinished is not None and each.unfinished.transaction == identity for each in here)
+
+    def _on_not_taken(self, fact: NotTaken) -> None:
+        self.transactions.doom(fact.session, [fact.transaction])
 
     def _on_partial(self, fact: Partial) -> None:
-        transaction = self.transaction(fact.link, fact.transaction) if fact.transaction is not None else None
-        if transaction is not None:
-            transaction.doom("torn")
+        self.transactions.doom(fact.link.session, [fact.transaction], "torn")
         if fact.link.alive:
             fact.link.owner.on_partial(fact.presettled)
 
@@ -228,26 +224,22 @@ class Connection:
     def _on_dispositions(self, fact: Dispositions) -> None:
         if fact.link.alive:
             fact.link.owner.on_dispositions(fact)
+        else:
+            self.transactions.doom(fact.link.session, [fact.transaction])
 
     def _on_flowed(self, fact: Flowed) -> None:
         link = fact.link.owner
-        if isinstance(link, ConsumingLink) and not self._ends(fact.link) and link.pump():
+        if not isinstance(link, ConsumingLink) or ends(self._unprocessed, fact.link):
+            return
+        # Proton knows already what the peer says last of this link: a drain waits for what it said before.
+        if speaks(self._unprocessed, fact.link) or link.pump():
             link.wake()  # there may be more
 
     def _on_asked(self, fact: Asked) -> None:
         if fact.link is None:
             self.engine.tell_session(fact.channel)
-        elif not self._ends(fact.link):
+        elif not ends(self._unprocessed, fact.link):
             fact.link.tell_flow()
-
-    def _ends(self, link: Link) -> bool:
-        """The end of the link is read already. An event given now would leave settled, its record saying otherwise."""
-        return any(
-            isinstance(fact, Closed)
-            or (isinstance(fact, Detached | Faulted) and fact.link is link)
-            or (isinstance(fact, Faulted) and fact.link is None)  # of its session, or of all: proton may be silent
-            for fact in self._unheard
-        )
 
     def _on_detached(self, fact: Detached) -> None:
         link = fact.link
@@ -256,10 +248,15 @@ class Connection:
         if fact.closed and isinstance(link.owner, RecalledLink):
             link.owner.unsubscribe()
             return
-        going = self._end_link(link, "lost")
+        durable, consuming = given_up(self, link) if fact.closed else None, link.owner
+        going = self._end_link(link, "lost", fact.closed)
         if going is not None:
-            link.owner = LeavingLink(self, link, fact.closed)
-            going.told.append(link.owner.answer)
+            link.owner = leaving = LeavingLink(self, link, fact.closed)
+            going.waiting.append(leaving.answer)
+        elif durable is not None and isinstance(consuming, ConsumingLink):
+            link.owner = EndingLink(self, link, durable)
+            self.scopes.forget(consuming.subscription)
+            self.gateway.realm.unsubscribe(durable, link.owner)
         elif fact.closed:
             link.close()
         else:
@@ -272,6 +269,9 @@ class Connection:
         self.touch()
 
     def _on_session_ended(self, fact: SessionEnded) -> None:
+        """Its links go without a word; the END is answered behind those that were detached before it."""
+        leaving = LeavingSession(self, self.engine.answer_end, fact.session)
+        leaving.begin(fact.links, self._end_link, self.lifetimes.end_session(self, fact.session))
         self.scopes.end_session(fact.session)
 
     def _on_closed(self, fact: Closed) -> None:
@@ -280,17 +280,17 @@ class Connection:
         self.engine.close()
 
     def _on_faulted(self, fact: Faulted) -> None:
-        self.fault(fact.fault.fault, fact.fault.detail, fact.link, fact.fault.channel)
-
-    # -- ends
+        fault, detail = fact.fault.fault, fact.fault.detail
+        if fact.session in (None, self.engine.session(fact.fault.channel)):
+            self.fault(fault, detail, fact.link, fact.fault.channel)
+        else:  # its peer has ended it, and may have another
+            self.gateway.note_fault(self, fault, detail, None)
 
     def fault(self, fault: str, detail: str, link: Link | None = None, channel: int | None = None) -> None:
         """The peer broke the protocol: the table says which scope closes, with what; where there is none such, the next
         larger one."""
-        if link is not None:
-            channel = link.attach.channel
-        then = self.gateway.tables["fault"].decide(fault=fault).then
-        self.gateway.count_fault(fault, detail)
+        channel = channel if link is None else link.attach.channel
+        then = self.gateway.note_fault(self, fault, detail, link)
         if then["scope"] == "message":
             return  # it was turned away by itself
         if then["scope"] == "link" and link is not None:
@@ -299,7 +299,9 @@ class Connection:
             for gone in self.engine.end_session(channel, then["condition"], detail):
                 self._end_link(gone, "lost")
                 gone.forget()
-            self.scopes.end_session(self.engine.session(channel))
+            session = self.engine.session(channel)
+            self.lifetimes.end_session(self, session)
+            self.scopes.end_session(session)
         else:
             self.close(then["condition"], detail, "cut-off" if fault == "idle" else "lost")
         self.touch()
@@ -308,7 +310,7 @@ class Connection:
         """Detach for good, with a reason. What the peer had not stated is lost to it."""
         if link.alive:
             self._end_link(link, "lost")
-            if link.owner is None or isinstance(link.owner, Admission):
+            if link.owner is UNOWNED or isinstance(link.owner, Admission):
                 link.refuse(condition, detail)
                 self._see_that_it_fitted(link)
             else:
@@ -316,49 +318,52 @@ class Connection:
             self.touch()
 
     def confirmed(self, link: Link) -> None:
-        """A link has its owner, and its peer is told."""
+        """A link has its owner, and its peer gets the answer."""
         self._see_that_it_fitted(link)
         self.touch()
 
     def _see_that_it_fitted(self, link: Link) -> None:
-        """What does not fit the peer's frames cannot be said: the link ends, or its session where not even the name of
-        the link does."""
+        """An answer that does not fit the peer's frames ends the link, or its session where not even the link's name
+        fits."""
         extent = link.written.extent if link.written is not None else "whole"
         if extent == "none":
             self.fault("answer-too-large", "the link's name", channel=link.attach.channel)
         elif extent == "bare" and link.alive:
             self.fault("answer-too-large", "the answer to the attach", link)
 
-    def _end_link(self, link: Link, cause: str) -> Temporary | None:
+    def _end_link(self, link: Link, cause: str, closed: bool = True) -> Temporary | None:
         """Gives the temporary node that is about to go with it."""
         if isinstance(link.owner, LeavingLink):
             return None
         self.gateway.links -= 1
-        if self.gateway.link_names.get(self._link_name(link)) == (self, link):
-            del self.gateway.link_names[self._link_name(link)]
+        self.link_names.leave(self, link)
         owner = link.owner
+        if isinstance(link, Incoming) and link.unfinished is not None:  # it will never be whole
+            self.transactions.doom(link.session, link.unfinished.named)
         if isinstance(link, Outgoing):  # what was read behind the end of the link is not heard any more
-            for fact in self._unheard:
+            for fact in self._unprocessed:
                 if isinstance(fact, Dispositions) and fact.link is link and not fact.repeated:
-                    link.unheard += zip(fact.seqs, fact.eids, strict=True)
-        if owner is not None:
+                    link.unprocessed += zip(fact.seqs, fact.eids, strict=True)
+        if isinstance(owner, ConsumingLink):
             self.consuming.pop(owner, None)
             self.gateway.ready.pop(owner, None)
             self.unread.drop(owner)
-            owner.ended(cause)
-        return self.gateway.lifetimes.left(link)
+        owner.ended(cause)
+        return self.lifetimes.left(link) if closed else self.lifetimes.suspended(self, link)
 
     def lose(self, cause: str) -> None:
         """Every link has gone with its connection."""
         # With an END that waits to be carried out, the engine knows its links no more.
-        ended = [fact.link for fact in self._unheard if isinstance(fact, Detached)]
-        for link in dict.fromkeys([*self.engine.links(), *ended]):
+        ended = [link for fact in self._unprocessed if isinstance(fact, SessionEnded) for link in fact.links]
+        for link in [*self.engine.links(), *ended]:
             if link.alive:
-                self._end_link(link, "lost" if cause == "cut-off" and self._ends(link) else cause)
+                self._end_link(link, "lost" if cause == "cut-off" and ends(self._unprocessed, link) else cause)
                 link.forget()
         self.scopes.end()
-        self.gateway.sole_connections.leave(self)
-        self._unheard = []
+        self.lifetimes.end_connection(self)
+        self._sole_connections.leave(self)
+        self._heartbeats.leave(self)
+        self._unprocessed = []
         self.go_on()
 
     def close(self, condition: str | None, detail: str = "", cause: str = "lost") -> None:
@@ -373,7 +378,7 @@ class Connection:
         """The socket has gone; links that are still there were not closed before."""
         self.lose("cut-off")
         self.closing = True
-        self.gateway.touched.pop(self, None)
+        self._touched.pop(self, None)
         self.unread.close()
         self.engine.free()
 
@@ -384,6 +389,7 @@ _ON = {
     Flowed: Connection._on_flowed,
     Asked: Connection._on_asked,
     Partial: Connection._on_partial,
+    NotTaken: Connection._on_not_taken,
     Confirmed: Connection._on_confirmed,
     Opened: Connection._on_opened,
     Attached: Connection._on_attached,

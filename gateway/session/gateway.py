@@ -2,112 +2,63 @@
 simulation gives it a world.
 
 A turn (`poll`) takes the realm's answers in order, dispatches events to links that have credit, a fair share at a
-time, and closes the turn's evidence. What must be sent is in `touched`. May import: `gateway`, `mappings`,
-`native_backend`, `transformers`.
+time, and closes the turn's evidence. What must be sent is in `touched`.
 """
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
 
-from gateway.connection import Connection
-from gateway.consuming import ConsumingLink
-from gateway.conversion import Conversion, conversion
-from gateway.coordinator import CoordinatorLink
-from gateway.credit import CreditPool
-from gateway.engine_links import Link
-from gateway.lifetimes import Lifetimes
-from gateway.limits import RELOAD_STEP_LINKS
-from gateway.origins import Origins, origin_of
-from gateway.outcomes import Outcomes
-from gateway.publishing import PublishingLink
-from gateway.relay import RelayLink
-from gateway.requests import TRANSACTION_ID_BYTES
-from gateway.settings import Settings
-from gateway.sole_connections import SoleConnections
+from gateway.attach.anonymous_relay import RelayLink
+from gateway.attach.ended_publishers import end_publisher
+from gateway.attach.link_names import LinkNames
+from gateway.attach.node_lifetimes import Lifetimes
+from gateway.config.limits import RELOAD_STEP_LINKS
+from gateway.config.settings import Settings
+from gateway.evidence.outcome_key import OutcomeKey
+from gateway.links.connection_log import ClosedConnection, note_closed
+from gateway.links.publishing import PublishingLink
+from gateway.links.shared import Pumped, Shared
+from gateway.session.connection import Connection
+from gateway.session.heartbeats import Heartbeats
+from gateway.session.sole_connections import SoleConnections
 from mappings import TableSet
 from native_backend.clock import Clock
-from native_backend.realm import Realm
-
-log = logging.getLogger("realmgate.gateway")
-LinkName = tuple[str, str, type]  # container, name, direction: one link at a time (O-6)
+from native_backend.interface import NativeRealm
+from native_backend.state.mistakes import Step
 
 
-class Gateway:
+class Gateway(Shared):
     """One process's gateway on one realm."""
 
-    def __init__(self, settings: Settings, realm: Realm, tables: TableSet, clock: Clock) -> None:
-        self.settings = settings
-        self.limits = settings.limits
-        self.realm = realm
-        self.tables = tables
-        self.clock = clock
-        self.container = f"realmgate-{realm.run}"
-        self.credit = CreditPool(self.limits.in_flight, self.limits.credit_per_link, self.limits.links)
-        self.outcomes = Outcomes(
-            realm.run,
-            tables.origin,
-            lambda key, value: realm.append_evidence("outcomes", key, value),
-            clock.epoch_us,
-        )
+    def __init__(self, settings: Settings, realm: NativeRealm, tables: TableSet, clock: Clock) -> None:
+        super().__init__(settings, realm, tables, clock)
         self.connections: dict[Connection, None] = {}
-        self.opened = 0  # of those, whose peers have said who they are
         self.touched: dict[Connection, None] = {}
-        self.ready: dict[ConsumingLink, None] = {}  # may get something in the next turn; all others are not visited
-        self.links = 0
         self.sole_connections = SoleConnections()
+        self.heartbeats: Heartbeats[Connection] = Heartbeats()
         self.lifetimes = Lifetimes(self)
-        self.link_names: dict[LinkName, tuple[Connection, Link]] = {}
-        self.in_flight_bytes = 0
-        self.origins = Origins(realm.durables)
-        self.transactions = 0  # open ones
-        self.transaction_bytes = 0  # of messages that they hold
-        self.faults: Counter[str] = Counter()
+        self.link_names = LinkNames()
         self.stopping = False
-        self.on_pressure: Callable[[bool], None] = lambda _: None  # stop or go on reading sockets
+        self.turned_s = clock.monotonic_s()  # when the last turn began that came to its end
         self.on_broken: Callable[[Any], None] = lambda _: None
-        self._pressure = False
-        self._link_numbers = 0
-        self._transaction_numbers = 0
+        self.on_origin = self._on_origin
+        self.outcomes.tally.denied = self._on_denied
         self._turns = 0
+        self._steps = (
+            Step("answers of the realm", self._take_answers),
+            Step("publishers of deleted nodes", self._end_publishers),
+            Step("events to links", self._dispatch),
+            Step("temporary nodes", self._advance_lifetimes),
+            Step("outcome records", lambda: self.outcomes.flush()),
+        )
+        self._gone: list[ClosedConnection] = []  # since the last second
         self._stored: set[str] = set()  # digests of tables, as many as operators write
         realm.access.on_changed.append(self._on_access_changed)
-
-    # -- shared counts
-
-    def next_link_number(self) -> int:
-        self._link_numbers += 1
-        return self._link_numbers
-
-    def next_transaction_id(self) -> bytes:
-        """At most 32 octets (W-19); nobody else ever gives the same one (NF-2)."""
-        self._transaction_numbers += 1
-        return f"{self.realm.run}:{self._transaction_numbers:x}".encode()[:TRANSACTION_ID_BYTES]
-
-    def hold_bytes(self, count: int) -> None:
-        """Bytes of messages that wait for the realm. Above the limit nobody is read from (a publisher's credit
-        counts messages, not bytes)."""
-        self.in_flight_bytes += count
-        if not self._pressure and self.in_flight_bytes > self.limits.in_flight_bytes:
-            self._pressure = True
-            self.on_pressure(True)
-
-    def release_bytes(self, count: int) -> None:
-        self.in_flight_bytes -= count
-        if self._pressure and self.in_flight_bytes < self.limits.in_flight_bytes // 2:
-            self._pressure = False
-            self.on_pressure(False)
-
-    def count_fault(self, fault: str, detail: str) -> None:
-        """Count, and log the first of each kind: a peer must not be able to fill the disk."""
-        self.faults[fault] += 1
-        if self.faults[fault] == 1:
-            log.warning("first peer fault of kind %s: %s", fault, detail[:200])
+        realm.on_deleted.append(self.publishers.hear)
 
     # -- tables
 
@@ -119,10 +70,15 @@ class Gateway:
         self.store_tables()
         links = [link for connection in self.connections for link in connection.engine.links()]
         for at, link in enumerate(links, 1):
-            if link.alive and isinstance(link.owner, PublishingLink | RelayLink | ConsumingLink | CoordinatorLink):
+            if link.alive:
                 link.owner.use(tables)
             if at % RELOAD_STEP_LINKS == 0:
                 yield
+
+    def begin_evidence(self) -> None:
+        """Before the first message: the tables, and the run's first outcome record."""
+        self.store_tables()
+        self.outcomes.begin()
 
     def store_tables(self) -> None:
         """The tables under their digest, before the first record that names it; once a run is enough."""
@@ -132,23 +88,12 @@ class Gateway:
             document = orjson.dumps(self.tables.to_store(self.clock.epoch_us()))
             self.realm.append_evidence("tables", digest.encode(), document)
 
-    def conversion(self, node: str, tables: TableSet, container: str) -> Conversion:
-        """What makes events of that container's messages for that node."""
-        name = tables.classify(node).transformer or self.settings.transformer
-        made = conversion(name, self.realm.run, node)
-        return made.marked(origin_of(container)) if container in self.origins else made
-
-    def mark_origin(self, container: str) -> bool:
-        """What it publishes bears its mark from now on. False: there are too many such containers."""
-        known = container in self.origins
-        if not known and len(self.origins) >= self.limits.no_local_containers:
-            return False
-        self.origins.hold(container)
-        publishers = [] if known else [each for each in self.connections if each.container == container]
+    def _on_origin(self, container: str) -> None:
+        """Its publishers transform by another conversion from now on."""
+        publishers = [each for each in self.connections if each.container == container]
         for link in [link for connection in publishers for link in connection.engine.links()]:
             if link.alive and isinstance(link.owner, PublishingLink | RelayLink):
                 link.owner.use(self.tables)
-        return True
 
     # -- connections
 
@@ -159,7 +104,9 @@ class Gateway:
         return count >= limits.connections or count - self.opened >= limits.half_open_connections
 
     def connect(self) -> Connection:
-        connection = Connection(self)
+        connection = Connection(
+            self, self.lifetimes, self.link_names, self.sole_connections, self.heartbeats, self.touched
+        )
         self.connections[connection] = None
         return connection
 
@@ -167,25 +114,49 @@ class Gateway:
         if connection in self.connections:
             del self.connections[connection]
             self.opened -= connection.opened
+            if connection.opened:
+                who = connection.subject, connection.container, connection.address
+                gone = ClosedConnection(connection.record, *who, connection.messages, connection.closing)
+                self._gone.append(gone)
             connection.lost()
+
+    def advance(self) -> None:
+        """Once a second: what is said or recorded once in a while."""
+        self.notices.advance()
+        self.outcomes.advance(self.clock.monotonic_s())
+        self._note_gone()
+
+    def _note_gone(self) -> None:
+        """Some time after the end, when the last outcomes are counted."""
+        gone, self._gone = self._gone, []
+        for each in gone:
+            note_closed(self, each)
 
     # -- the turn
 
     def poll(self) -> None:
         """One turn."""
-        self._take_answers()
-        if not self.stopping:
-            self._dispatch()
+        self.realm.mistakes.take(self._steps)
+
+    def _advance_lifetimes(self) -> None:
         if self.lifetimes.waiting:
             self.lifetimes.advance()
-        self.outcomes.flush()
 
     def _take_answers(self) -> None:
         for answer in self.realm.poll():
             try:
                 answer.owner.answered(answer)
             except Exception:
-                self._broke(answer.owner, "an answer of the realm could not be carried out")
+                self._broke(answer.owner, "an answer of the realm could not be processed")
+
+    def _end_publishers(self) -> None:
+        if not self.publishers.deleted:
+            return
+        for link in self.publishers.take():
+            try:
+                end_publisher(link)
+            except Exception:
+                self._broke(link, "a publisher of a deleted node could not be ended")
 
     def _broke(self, owner: Any, what: str) -> None:
         """We are wrong: the connection it concerns closes, every other goes on."""
@@ -193,34 +164,40 @@ class Gateway:
         self.on_broken(owner)
 
     def report(self, what: str) -> None:
-        """Inside an `except`: we were wrong. Counted, and logged with its traceback."""
-        self.count_fault("assertion", what)
-        log.exception(what)
+        """Inside an `except`: we were wrong."""
+        self.faults["assertion"] += 1
+        self.realm.mistakes.note(what)
+
+    def _on_denied(self, key: OutcomeKey, count: int) -> None:
+        """Deliveries of a link that may not any more. (A refused attach names its user.)"""
+        link = key.link
+        words = f"{count} deliveries ({link.direction}) at node {link.node!a} of container {link.container!a:.200}"
+        self.notices.tell("access denied", (link.node, link.container), f"{words}: {key.native}")
 
     def _on_access_changed(self) -> None:
-        """Publishers look again; consumers that may no more are told by the realm."""
+        """Publishers check their rights again; the realm ends the subscriptions that have lost theirs."""
         for connection in self.connections:
             for link in connection.engine.links():
-                if link.alive and isinstance(link.owner, PublishingLink | RelayLink):
+                if link.alive:
                     link.owner.access_changed()
 
     def _dispatch(self) -> None:
-        """Events to the links that are ready: a share each, round after round until nobody takes any. The first one
+        """Events to the links that are ready: a share each, round after round until no link takes any. The first one
         changes every turn."""
-        if not self.ready:
+        if self.stopping or not self.ready:
             return
         links, self.ready = [*self.ready], {}
         self._turns += 1
         start = self._turns % len(links)
-        hungry: list[ConsumingLink] = links[start:] + links[:start]
-        while hungry:
-            hungry = [link for link in hungry if self._pump(link)]
+        wants_more: list[Pumped] = links[start:] + links[:start]
+        while wants_more:
+            wants_more = [link for link in wants_more if self._pump(link)]
 
-    def _pump(self, link: ConsumingLink) -> bool:
+    def _pump(self, link: Pumped) -> bool:
         try:
             return link.pump()
         except Exception:
-            self._broke(link, "events could not be sent")
+            self._broke(link, "sending events failed")
             return False
 
     # -- the end
@@ -243,4 +220,6 @@ class Gateway:
     def close_evidence(self) -> None:
         """The run's last record, marked as such when no delivery is left without an outcome."""
         self._take_answers()
-        self.outcomes.flush(closed=self.outcomes.open == 0)
+        self.outcomes.decisions.close()
+        self.outcomes.flush(closed=self.outcomes.open == 0, at_once=True)
+        self._note_gone()

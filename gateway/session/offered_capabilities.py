@@ -1,12 +1,11 @@
-"""What a connection offers in its OPEN: what works under the tables in force when the peer connects, and nothing else.
+"""What a connection offers in its OPEN: what works under the active tables when the peer connects, and nothing else.
 
-Source: semantics.md 3.7 (the connection capabilities of JMS). May import: `gateway.sole_connections`,
-`mappings`.
+Source: semantics.md 3.7 (the connection capabilities of JMS).
 """
 
 from __future__ import annotations
 
-from gateway.sole_connections import CAPABILITY as SOLE_CONNECTION
+from gateway.session.sole_connections import CAPABILITY as SOLE_CONNECTION
 from mappings import DEFAULT_CLASS, Slice, TableSet
 
 SHARED_SUBS, DELAYED_DELIVERY, ANONYMOUS_RELAY = "SHARED-SUBS", "DELAYED_DELIVERY", "ANONYMOUS-RELAY"
@@ -26,14 +25,14 @@ def connection_capabilities(tables: TableSet) -> list[str]:
 
 def _relays(attach: Slice) -> bool:
     """No node is named, so the class of a node does not count."""
-    asked = {"direction": "publish", "address": "none", "node_kind": "unknown", "distribution_mode": "unset"}
-    then = attach.decide(**asked, source_durability="none", filter="none", sharing="exclusive").then
+    facts = {"direction": "publish", "address": "none", "node_kind": "unknown", "distribution_mode": "unset"}
+    then = attach.decide(**facts, source_durability="none", filter="none", sharing="exclusive").then
     return bool(then["native"] == "relay")
 
 
 def _shares(attach: Slice) -> bool:
     """Durable or not: JMS has both."""
-    asked = {
+    facts = {
         "direction": "subscribe",
         "address": "node",
         "node_kind": "channel",
@@ -42,7 +41,7 @@ def _shares(attach: Slice) -> bool:
         "sharing": "shared",
     }
     durable, volatile = (
-        attach.decide(**asked, source_durability=durability).then["subscription"]
+        attach.decide(**facts, source_durability=durability).then["subscription"]
         for durability in ("unsettled-state", "none")
     )
     return bool(durable == "shared" and volatile == "volatile")

@@ -1,17 +1,17 @@
-"""What an ATTACH may not say, whatever node it names: outcomes that are none, a delivery mode that is forced on us.
+"""What an ATTACH may not say, whatever node it names: an invalid field, outcomes that are none, a delivery mode that is
+forced on us.
 
-Source: semantics 2.I-1, 2.I-4, 2.I-6, 2.R-1, 2.R-7. May import: `gateway.frames`, `gateway.settle_modes`,
-`gateway.termini`, `transformers.amqp_types`.
+Source: semantics 2.I-1, 2.I-4, 2.I-6, 2.R-1, 2.R-7.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from gateway.frames import Frame
-from gateway.settle_modes import sender_settle_mode
-from gateway.termini import agreed_outcomes, read_default_outcome
-from transformers.amqp_types import AmqpMap
+from gateway.frames.frames import Frame
+from gateway.terminus.settle_modes import sender_settle_mode
+from gateway.terminus.termini import agreed_outcomes, read_default_outcome
+from transformers.codec import AmqpMap
 
 _OUTCOMES: Final = frozenset({"accepted", "rejected", "released", "modified"})
 _ROLE, _PROPERTIES = 2, 13
@@ -20,6 +20,8 @@ _FORCED: Final = "delivery-mode"
 
 def attach_fault(attach: Frame) -> tuple[str, str] | None:
     """A value of the axis of the table `fault`, and words for it; None: nothing is wrong."""
+    if attach.invalid:
+        return "invalid-field-of-link", attach.invalid
     consuming = attach.field(_ROLE) is True
     if consuming:
         unknown = sorted((agreed_outcomes(attach) or frozenset()) - _OUTCOMES)

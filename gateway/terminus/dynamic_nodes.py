@@ -1,7 +1,7 @@
 """What an ATTACH asks of a dynamic node, and what its answer says of the one that was made.
 
 Descriptors of lifetime policies may be numeric or symbolic. Source: AMQP 1.0 part 3, 3.5.3, 3.5.4, 3.5.9 to 3.5.13;
-semantics.md M-1 to M-8. May import: `transformers.amqp_types`, the standard library.
+semantics.md M-1 to M-8.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from transformers.amqp_types import AmqpMap, Array, Described, Symbol, ULong
+from transformers.codec import AmqpMap, Array, Described, Symbol, ULong
 
 LIFETIMES: Final = {0x2B: "close", 0x2C: "no-links", 0x2D: "no-messages", 0x2E: "no-links-or-messages"}
 _SYMBOLS: Final = {f"amqp:delete-on-{name}:list": name for name in LIFETIMES.values()}
@@ -18,7 +18,7 @@ _LIFETIME, _MODES = "lifetime-policy", "supported-dist-modes"
 
 @dataclass(frozen=True, slots=True)
 class MadeNode:
-    """What is told of it."""
+    """What the answer to the attach states."""
 
     address: str
     lifetime: str
@@ -34,13 +34,11 @@ class MadeNode:
 
 
 def wrong_terminus(address: Any, dynamic: Any, properties: Any) -> str:
-    """What is wrong with a terminus that asks for a dynamic node, or does not; empty: nothing."""
+    """What is wrong with a terminus for a dynamic node; empty: nothing."""
     if dynamic is not True:
-        return "dynamic-node-properties without dynamic" if properties is not None else ""
+        return ""  # properties without dynamic are ignored: they create no node (M-5)
     if address is not None:
         return "an address beside dynamic"
-    if properties is not None and not isinstance(properties, AmqpMap):
-        return "dynamic-node-properties that are no map"
     pairs = {str(key): value for key, value in properties.pairs} if properties is not None else {}
     if pairs.get(_LIFETIME) is not None and _lifetime(pairs[_LIFETIME]) is None:
         return "a lifetime-policy that is none of AMQP's"

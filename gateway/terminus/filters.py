@@ -9,7 +9,7 @@ is none (J-1), and so is a selector without a word in it.
 | `rabbitmq:stream-offset-spec` | a position, as at a stream of RabbitMQ |
 
 A position is an EID (Event Hubs: a number in quotes, `-1` for the beginning, `@latest`; RabbitMQ: a number, `first`,
-`next`) or a time in milliseconds since 1970. May import: `native_backend.starting`, `transformers.amqp_types`.
+`next`) or a time in milliseconds since 1970.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from native_backend.starting import EARLIEST, LATEST, Start
-from transformers.amqp_types import AmqpMap, Described, Symbol, Timestamp
+from native_backend.nodes.start_position import EARLIEST, LATEST, Start
+from transformers.codec import AmqpMap, Described, Symbol, Timestamp, ULong
 
 _SELECTOR: Final = ("apache.org:selector-filter:string", 0x0000468C00000004)
 _NO_LOCAL: Final = ("apache.org:no-local-filter:list", 0x0000468C00000003)
 _SELECTOR_KEY: Final = "jms-selector"
+_NO_LOCAL_KEY: Final = "no-local"
 _STREAM_OFFSET: Final = "rabbitmq:stream-offset-spec"
 _ANNOTATION: Final = re.compile(
     r"\s*amqp\.annotation\.x-opt-(offset|sequence-number|enqueued-time)\s*(>=|>)\s*'(-1|@latest|[0-9]{1,18})'\s*"
@@ -72,6 +73,28 @@ def read_filters(filters: Any) -> Filters:
     if starts:
         return Filters("position", selector, starts[0], no_local)
     return Filters("selector", selector, no_local=no_local) if no_local or selector is not None else NONE
+
+
+def filters_in_effect(filters: AmqpMap | None) -> AmqpMap | None:
+    """Of a filter set that was taken: a selector without a word in it selects nothing, and one of null is none."""
+    pairs = [] if filters is None else [(key, value) for key, value in filters.pairs if not _is_blank(key, value)]
+    return AmqpMap(pairs) if pairs else None
+
+
+def selecting_filters(selector: str, no_local: bool) -> AmqpMap | None:
+    """The filter set that asks for that."""
+    pairs: list[tuple[Any, Any]] = []
+    if selector:
+        pairs.append((Symbol(_SELECTOR_KEY), Described(ULong(_SELECTOR[1]), selector)))
+    if no_local:
+        pairs.append((Symbol(_NO_LOCAL_KEY), Described(ULong(_NO_LOCAL[1]), [])))
+    return AmqpMap(pairs) if pairs else None
+
+
+def _is_blank(key: Any, value: Any) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, Described) and _is_selector(key, value) and not str(value.value).strip()
 
 
 def _is_selector(key: Any, value: Described) -> bool:

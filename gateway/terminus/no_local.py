@@ -3,7 +3,6 @@ own (no-local). All others pay nothing for that.
 
 A container is marked while it has such a link, and for good once it has such a durable; those that the realm has from
 earlier are found with the first publisher. Source: semantics.md 3.7 (no-local); JMS 2.0 section 8.3.
-May import: `native_backend.durables`, the standard library.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from hashlib import blake2b
 
-from native_backend.durables import Durable
+from gateway.terminus.durable_names import containers_of
+from native_backend.nodes.durable import Durable
 
 NO_LOCAL = "no-local; "
 """How the selector of a durable begins that is given nothing of its own container's."""
@@ -23,7 +23,7 @@ def origin_of(container: str) -> int:
     return int.from_bytes(blake2b(container.encode(), digest_size=8).digest(), "big")
 
 
-class Origins:
+class NoLocalContainers:
     """Of one gateway."""
 
     def __init__(self, durables: Callable[[], Collection[Durable]]) -> None:
@@ -38,10 +38,11 @@ class Origins:
             found, self._durables = self._durables(), None
             for durable in found:
                 if durable.terms.selector.startswith(NO_LOCAL):
-                    self.hold(durable.name.rpartition(":")[0])
+                    for container in containers_of(durable):
+                        self.add(container)
         return container in self._held
 
-    def hold(self, container: str) -> None:
+    def add(self, container: str) -> None:
         self._held[container] += 1
 
     def release(self, container: str) -> None:

@@ -1,8 +1,5 @@
-"""What an ATTACH asks for, in the words of the mapping tables. Read from the frame, not from proton: proton loses
+"""The termini of an ATTACH, in the words of the mapping tables. Read from the frame, not from proton: proton loses
 default-outcome, unknown distribution modes and what a null-address terminus says (`semantics.md` 4.1).
-
-May import: `gateway.addresses`, `gateway.dynamic_nodes`, `gateway.filters`, `gateway.frames`,
-`native_backend.answers`, `transformers.amqp_types`.
 """
 
 from __future__ import annotations
@@ -10,12 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.addresses import SHIPPED, Address, Addresses
-from gateway.dynamic_nodes import lifetime, wrong_terminus
-from gateway.filters import Filters, read_filters
-from gateway.frames import Frame
-from native_backend.answers import NodeKind
-from transformers.amqp_types import Array, Described
+from gateway.config.addresses import SHIPPED, Address, Addresses
+from gateway.frames.frames import Frame
+from gateway.terminus.dynamic_nodes import lifetime, wrong_terminus
+from gateway.terminus.filters import Filters, read_filters
+from native_backend.nodes.words import NodeKind
+from transformers.codec import Array, Described
 
 _ROLE, _SOURCE, _TARGET, _DESIRED = 2, 5, 6, 12
 _ADDRESS, _DURABLE, _EXPIRY, _TIMEOUT, _DYNAMIC, _PROPERTIES, _MODE, _FILTER, _DEFAULT_OUTCOME = (
@@ -40,6 +37,7 @@ _KINDS: Final[dict[str, NodeKind]] = {
     "temporary-queue": "queue",
     "temporary-topic": "channel",
 }
+_TEMPORARY: Final = frozenset({"temporary-queue", "temporary-topic"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +57,11 @@ class Terminus:
     kind: NodeKind | None  # that the prefix says, else a capability; None: any
     wanted_kind: NodeKind  # of a node made on attach
     outcomes: frozenset[str] | None  # that were agreed on; None: all of them
-    everybody: bool  # what is shared is shared by all containers
+    all_containers: bool  # what is shared is shared by all containers
     expiry: str  # the policy as it was written; empty: none was
     timeout_s: int
     lifetime: str  # of a dynamic node: close, no-links, no-messages, no-links-or-messages
+    temporary: bool  # a dynamic node is a temporary destination of JMS: its connection's own
     wrong: str  # how it contradicts itself; empty: it does not
 
     @property
@@ -94,22 +93,24 @@ def read_terminus(attach: Frame, addresses: Addresses = SHIPPED) -> Terminus:
         kind=kind,
         wanted_kind=kind or addresses.default_kind,
         outcomes=_outcomes(_at(source, _OUTCOMES_AT)),
-        everybody="global" in _names(capabilities) + _names(attach.field(_DESIRED)),
+        all_containers="global" in _names(capabilities) + _names(attach.field(_DESIRED)),
         expiry=str(_at(source, _EXPIRY) or ""),
         timeout_s=_seconds(_at(source, _TIMEOUT)),
         lifetime=lifetime(_at(fields, _PROPERTIES)),
+        temporary=not _TEMPORARY.isdisjoint(_names(capabilities)),
         wrong="" if coordinator else wrong_terminus(address, _at(fields, _DYNAMIC), _at(fields, _PROPERTIES)),
     )
 
 
+def read_expiry(attach: Frame) -> str:
+    """The expiry policy of the terminus that the realm is asked for, as it was written; empty: none was."""
+    publishing = attach.field(_ROLE) is False
+    return str(_at(_fields(attach.field(_TARGET if publishing else _SOURCE)), _EXPIRY) or "")
+
+
 def read_default_outcome(attach: Frame) -> str:
     """A value of the axis `default_outcome`, or `unknown`."""
-    return _default_outcome(written_default_outcome(attach))
-
-
-def written_default_outcome(attach: Frame) -> Any:
-    """What the source says, as it is written."""
-    return _at(_fields(attach.field(_SOURCE)), _DEFAULT_OUTCOME)
+    return _default_outcome(_at(_fields(attach.field(_SOURCE)), _DEFAULT_OUTCOME))
 
 
 def agreed_outcomes(attach: Frame) -> frozenset[str] | None:

@@ -1,27 +1,26 @@
 """A control link: declare and discharge in, their answers back.
 
-What is done is said by the tables `coordinate` (a request is here) and `committed` (the realm has answered a commit);
-here it is only carried out. A transaction is known on the session of its control link, and ends with it.
-Source: seed 002, rows T-C1 to T-D2; semantics 2.W. May import: `gateway`, `mappings`, `native_backend`.
+The tables `coordinate` (a request has come) and `committed` (the realm has answered a commit) decide; this module
+carries it out. A transaction is known on the session of its control link, and ends with it.
+Source: seed 002, rows T-C1 to T-D2; semantics 2.W.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
-from gateway.complaint import complaint
-from gateway.engine_incoming import Incoming
-from gateway.facts import Transfers
-from gateway.requests import Request, read_request
-from gateway.termini import agreed_outcomes
-from gateway.transaction import Transaction
-from mappings import Slice, TableSet
-from native_backend.answers import Committed
-
-if TYPE_CHECKING:
-    from gateway.connection import Connection
+from gateway.amqp.error_description import complaint
+from gateway.amqp.incoming_link import Incoming
+from gateway.amqp.link_owner import LinkOwner, TransferRun
+from gateway.terminus.termini import agreed_outcomes
+from gateway.transactions.coordinator_messages import Request, read_request
+from gateway.transactions.open_transactions import TransactingPeer
+from gateway.transactions.transaction import Transaction
+from mappings import Decision, TableSet
+from native_backend.nodes.answers import Committed
 
 CREDIT: Final = 16  # requests that a client may have under way; most have one
 _YES_NO = ("no", "yes")
@@ -34,20 +33,21 @@ class _Discharge:
 
     seq: int
     transaction: Transaction
-    committed: Slice  # of the tables under which it came
+    decision: Decision
+    committed: Mapping[str, Decision]  # of the tables under which it came
 
 
-class CoordinatorLink:
+class CoordinatorLink(LinkOwner):
     """The session's side of an `Incoming` link whose target is a coordinator."""
 
-    def __init__(self, connection: Connection, link: Incoming) -> None:
+    def __init__(self, connection: TransactingPeer, link: Incoming) -> None:
         self.connection = connection
         self.link = link
-        house = connection.gateway
-        self._house = house
+        gateway = connection.gateway
+        self._gateway = gateway
         outcomes = agreed_outcomes(link.attach)
         self._rejected = _COMMIT_TABLE_AXIS[outcomes is None or "rejected" in outcomes]
-        self.use(house.tables)
+        self.use(gateway.tables)
         self._transactions: set[Transaction] = set()  # that it declared, and that are not discharged
         self._commits: deque[_Discharge] = deque()  # in order; the first one is under way
         self._seq = 0
@@ -55,15 +55,12 @@ class CoordinatorLink:
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next request on."""
-        self._coordinate = tables["coordinate"].slice(rejected=self._rejected)
-        self._committed = tables["committed"].slice(rejected=self._rejected)
+        self._coordinate = tables["coordinate"].slice(rejected=self._rejected).decisions
+        self._committed = tables["committed"].slice(rejected=self._rejected).decisions
 
     # -- requests
 
-    def on_transfers(self, transfers: Transfers) -> None:
-        if self.link.credit < 0:
-            self.connection.fault("over-credit", f"{-self.link.credit} more than granted", self.link)
-            return
+    def on_transfers(self, transfers: TransferRun) -> None:
         first = self._seq + 1
         self._seq += len(transfers.messages)
         self.link.number(first, len(transfers.messages))
@@ -74,25 +71,26 @@ class CoordinatorLink:
                 self._request(seq, read_request(message), int(presettled))
         self.connection.touch()
 
-    def on_partial(self, presettled: int) -> None:
-        """Not asked for: a request in several frames is put together."""
-
     def _request(self, seq: int, request: Request, presettled: int) -> None:
         transaction = self._named(request)
         word = self._word(request, transaction)
-        decision = self._coordinate.decide(request=request.kind, transaction=word, presettled=_YES_NO[presettled])
+        decision: Decision = self._coordinate[request.kind][word][_YES_NO[presettled]]
         then = decision.then
         detail = complaint(request.kind, decision) if then["condition"] else ""
+        if then["condition"]:
+            self._gateway.outcomes.tally.error(decision)
+        if then["native"] != "commit" or transaction is None:
+            self._gateway.outcomes.decisions.counted(request.kind, decision, None, self.connection)
         if then["native"] == "begin":
             self.link.declare(seq, self._begin().id)
             self.link.grant(1)
         elif then["native"] == "commit" and transaction is not None:
             self._discharged(transaction)
-            self._commits.append(_Discharge(seq, transaction, self._committed))
+            self._commits.append(_Discharge(seq, transaction, decision, self._committed))
             if len(self._commits) == 1:
                 self._commit()
         else:
-            self._answer(seq, then["outcome"], then["condition"], detail, then["settle"])
+            self._answer(seq, then, detail)
             if then["native"] == "rollback" and transaction is not None:
                 self._discharged(transaction)
                 transaction.roll_back()
@@ -100,7 +98,7 @@ class CoordinatorLink:
                 self.connection.close_link(self.link, then["condition"], detail)
 
     def _named(self, request: Request) -> Transaction | None:
-        return self.connection.transaction(self.link, request.transaction)
+        return self.connection.transactions.find(self.link.session, request.transaction)
 
     def _word(self, request: Request, transaction: Transaction | None) -> str:
         """The axis `transaction`."""
@@ -109,9 +107,9 @@ class CoordinatorLink:
         if request.kind == "declare":
             if request.distributed:
                 return "distributed"
-            if self.link.session in self.connection.transactions:
-                return "open"
-            return "full" if self._house.transactions >= self._house.limits.transactions else "none"
+            if self._gateway.transactions >= self._gateway.limits.transactions:
+                return "full"
+            return "open" if self.connection.transactions.any_of(self.link.session) else "none"
         if transaction is None:
             return "unknown"
         if transaction.state == "open" and self.connection.unfinished(self.link, transaction.id):
@@ -119,26 +117,28 @@ class CoordinatorLink:
         return transaction.state
 
     def _begin(self) -> Transaction:
-        transaction = Transaction(self._house, self._house.next_transaction_id())
-        self._house.transactions += 1
+        transaction = Transaction(self._gateway, self._gateway.next_transaction_id())
+        self._gateway.transactions += 1
         self._transactions.add(transaction)
-        self.connection.transactions[self.link.session] = transaction
+        self.connection.transactions.add(self.link.session, transaction)
         return transaction
 
     def _discharged(self, transaction: Transaction) -> None:
-        """Its id is not known any more, and the session is free for the next."""
-        self._house.transactions -= 1
-        del self.connection.transactions[self.link.session]
+        """Its id is not known any more."""
+        self._gateway.transactions -= 1
+        self.connection.transactions.remove(self.link.session, transaction)
         self._transactions.discard(transaction)
 
-    def _answer(self, seq: int, outcome: str, condition: str | None, detail: str, settle: bool) -> None:
-        """Told before what the transaction held is settled (W-9); a link that has gone meanwhile hears nothing."""
+    def _answer(self, seq: int, then: Mapping[str, Any], detail: str) -> None:
+        """Told before what the transaction held is settled (W-9); a link that has gone meanwhile hears nothing, and one
+        that is about to close gets no more credit."""
         if not self.link.alive:
             return
-        self.link.settle([seq], outcome, condition, detail, settle)
-        self.link.grant(1)
+        self.link.settle([seq], then["outcome"], then["condition"], detail, then["settle"])
+        if then["class"] != "fatal":
+            self.link.grant(1)
         self.connection.touch()
-        self.connection.engine.flush()
+        self.connection.flush()
 
     # -- commits
 
@@ -148,10 +148,14 @@ class CoordinatorLink:
 
     def _done(self, answer: Committed) -> None:
         discharge = self._commits.popleft()
-        decision = discharge.committed.decide(answer=answer.answer)
+        decision: Decision = discharge.committed[answer.answer]
         then = decision.then
-        detail = complaint("commit", decision, answer.answer, answer.native) if then["condition"] else ""
-        self._answer(discharge.seq, then["outcome"], then["condition"], detail, then["settle"])
+        detail = complaint(answer.node or "commit", decision, answer.answer, answer.native) if then["condition"] else ""
+        if then["condition"]:
+            self._gateway.outcomes.tally.error(decision, answer.answer, answer.native)
+        answered = {"answer": answer.answer, "native": answer.native, "node": answer.node}
+        self._gateway.outcomes.decisions.counted("commit", discharge.decision, decision, self.connection, **answered)
+        self._answer(discharge.seq, then, detail)
         discharge.transaction.conclude(answer.answer, answer.offsets)
         if then["class"] == "fatal":
             self.connection.close_link(self.link, then["condition"], detail)

@@ -1,7 +1,7 @@
-"""What is said on a control link: declare and discharge, read off the message.
+"""The messages on a control link, declare and discharge, read from their octets.
 
-Descriptors may be numeric or symbolic (W-21). What is neither, or is no message at all, is `unreadable`.
-Source: AMQP 1.0 part 4 sections 4.5.1, 4.5.2; seed 002. May import: `transformers`.
+Descriptors may be numeric or symbolic (W-21). What is neither, has an invalid field, or is no message at all, is
+`unreadable`. Source: AMQP 1.0 part 4 sections 4.5.2, 4.5.3; seed 002.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from transformers.amqp_types import DecodeError, Described, decode
-from transformers.sections import BODY, section_offsets
+from gateway.frames.field_faults import invalid_field
+from gateway.frames.performatives import DECLARE, DISCHARGE
+from transformers.codec import DecodeError, Described, decode
+from transformers.message.sections import BODY, section_offsets
 
-_DECLARE: Final = (0x31, "amqp:declare:list")
-_DISCHARGE: Final = (0x32, "amqp:discharge:list")
+_DECLARE: Final = (DECLARE.code, DECLARE.symbol)
+_DISCHARGE: Final = (DISCHARGE.code, DISCHARGE.symbol)
 _VALUE: Final = (0x77, "amqp:amqp-value:*")
-TRANSACTION_ID_BYTES = 32  # W-19
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +36,12 @@ def read_request(message: bytes) -> Request:
         body, _ = decode(message, section_offsets(message)[BODY])
     except DecodeError:
         return UNREADABLE
-    said = body.value if isinstance(body, Described) and body.descriptor in _VALUE else None
-    if not isinstance(said, Described) or not isinstance(said.value, list):
+    request = body.value if isinstance(body, Described) and body.descriptor in _VALUE else None
+    if not isinstance(request, Described) or not isinstance(request.value, list):
         return UNREADABLE
-    fields: list[Any] = said.value
-    if said.descriptor in _DECLARE:
+    fields: list[Any] = request.value
+    if request.descriptor in _DECLARE and not invalid_field(DECLARE, fields):
         return Request("declare", distributed=bool(fields) and fields[0] is not None)
-    if said.descriptor not in _DISCHARGE or not fields or not isinstance(fields[0], bytes):
+    if request.descriptor not in _DISCHARGE or invalid_field(DISCHARGE, fields):
         return UNREADABLE
     return Request("rollback" if fields[1:2] == [True] else "commit", fields[0])

@@ -1,26 +1,27 @@
-"""Publishing inside a transaction: messages are kept for the discharge, and told in a transactional state meanwhile.
+"""Publishing inside a transaction: messages are kept for the discharge; until then their outcome stands in a
+transactional state.
 
-What is done is said by the tables `publish` (a transfer is here), `posted` (what the realm knows before) and, once the
-transaction has ended, `published`; what they have settled before hears no more of it. Source: seeds 000 and 002, rows
-P-A6, P-R3, T-P1, T-P2; 1.3-I.
-May import: `gateway`, `mappings`, `native_backend`.
+The tables `publish` (a transfer has come), `posted` (what the realm knows before) and, once the transaction has ended,
+`published` decide. A message that was settled before gets no more dispositions. Source: seeds 000 and 002, rows P-A6,
+P-R3, T-P1, T-P2; 1.3-I.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from gateway.complaint import complaint
-from gateway.facts import Transfers
-from gateway.transaction import Transaction
+from gateway.amqp.error_description import complaint
+from gateway.amqp.link_owner import TransferRun
+from gateway.links.partitioner import Part
+from gateway.links.publishing import Post, PublishingLink
+from gateway.transactions.open_transactions import OpenTransactions, TransactingPeer
+from gateway.transactions.transaction import Transaction
 from mappings import Decision, NodeTables
-from native_backend.answers import CommitAnswer, Published
-
-if TYPE_CHECKING:
-    from gateway.publishing import PublishingLink
-    from native_backend.nodes import Node
+from native_backend.nodes.answers import Published
+from native_backend.nodes.words import CommitAnswer
 
 
 @dataclass(slots=True, eq=False)
@@ -28,27 +29,25 @@ class Posted:
     """Messages of one link that met the same cells, kept for the discharge."""
 
     link: PublishingLink
-    seqs: Sequence[int]
+    part: Part
     presettled: int
     decision: Decision
-    keys: list[bytes]
-    values: list[bytes]
     tables: NodeTables  # under which they came
-    node: Node
 
     def forget(self) -> None:
         """Its transaction can only be rolled back."""
-        self.keys, self.values = [], []
+        self.part.keys, self.part.values = [], []
 
     def conclude(self, answer: CommitAnswer, eids: list[int]) -> None:
-        told = {"done": "stored", "indeterminate": "indeterminate"}.get(answer, "rolled-back")
-        self._tell(Published(None, 0, eids, told))  # type: ignore[arg-type]
+        publish_answer = {"done": "stored", "indeterminate": "indeterminate"}.get(answer, "rolled-back")
+        self._tell(Published(None, 0, eids, publish_answer))  # type: ignore[arg-type]
 
     def undo(self) -> None:
-        self._tell(Published(None, 0, [-1] * len(self.seqs), "rolled-back"))
+        self._tell(Published(None, 0, [-1] * len(self.part.seqs), "rolled-back"))
 
     def _tell(self, answer: Published) -> None:
-        self.link.tell(self.decision, self.link.published_rule(answer, self.presettled, self.tables), self, answer)
+        rule = self.link.published_rule(answer, self.presettled, self.tables)
+        self.link.tell(self.part, self.presettled, self.decision, rule, answer)
 
 
 @dataclass(slots=True, eq=False)
@@ -77,11 +76,21 @@ class _Run:
     values: list[bytes] = field(default_factory=list)
 
 
+def poster(connection: TransactingPeer) -> Post:
+    """Keeps messages for the discharge of a transaction of that connection."""
+    return partial(post, connection.transactions)
+
+
 def post(
-    link: PublishingLink, keys: list[bytes | None], values: list[bytes | None], transfers: Transfers, first_seq: int
+    transactions: OpenTransactions,
+    link: PublishingLink,
+    keys: list[bytes | None],
+    values: list[bytes | None],
+    transfers: TransferRun,
+    first_seq: int,
 ) -> None:
     """Messages with a transactional state: in order, in runs that meet the same cell."""
-    transaction = link.connection.transaction(link.link, transfers.transaction)
+    transaction = transactions.find(link.link.session, transfers.transaction)
     run: _Run | None = None
     for offset, (key, value, settled) in enumerate(zip(keys, values, transfers.presettled, strict=True)):
         word = _word(transaction, len(value or b"") if key is not None else None)
@@ -113,16 +122,18 @@ def _carry_out(link: PublishingLink, transaction: Transaction | None, run: _Run)
         _refuse(link, transaction, run, seqs, run.decision, None)
         return
     answer = link.may_publish()
-    posted = link.posted.decide(answer=answer, presettled=("no", "yes")[run.presettled])
+    posted: Decision = link.posted[answer][("no", "yes")[run.presettled]]
     if answer != "ready":
         _refuse(link, transaction, run, seqs, posted, answer)
         return
-    transaction.postings += link.posted_as(seqs, run.presettled, run.decision, run.keys, run.values)
+    parts = link.partitioner.parts(seqs, run.keys, run.values)
+    transaction.postings += [Posted(link, part, run.presettled, run.decision, link.tables) for part in parts]
     then = posted.then
     detail = complaint(link.node.name, posted, answer) if then["condition"] else ""
+    ending = link.ending(then, detail, seqs[0])
     if not run.presettled:
         _tell(link, transaction, seqs, then, detail)
-    _consequences(link, transaction, posted, detail, run.presettled)
+    _conclude(transaction, then, ending)
 
 
 def _tell(link: PublishingLink, transaction: Transaction, seqs: range, then: Mapping[str, Any], detail: str) -> bool:
@@ -143,6 +154,7 @@ def _refuse(
     """Not kept; `decision` is the rule that says so. Its record is written now: nothing can change it."""
     then = decision.then
     detail = complaint(link.node.name, decision, answer) if then["condition"] else ""
+    ending = link.ending(then, detail, seqs[0])
     link.record(run.decision, None if decision is run.decision else decision, run.presettled, answer, seqs)
     if run.presettled:
         link.link.settle(seqs, "none")
@@ -150,13 +162,11 @@ def _refuse(
         link.link.settle(seqs, then["outcome"], then["condition"], detail, then["settle"])
     elif not _tell(link, transaction, seqs, then, detail):
         transaction.refused.append(Refused(link, seqs, then["outcome"], then["condition"], detail))
-    _consequences(link, transaction, decision, detail, run.presettled)
+    _conclude(transaction, then, ending)
 
 
-def _consequences(
-    link: PublishingLink, transaction: Transaction | None, decision: Decision, detail: str, presettled: int
-) -> None:
-    if transaction is not None and decision.then["transaction"] == "doom":
+def _conclude(transaction: Transaction | None, then: Mapping[str, Any], ending: Callable[[], None] | None) -> None:
+    if transaction is not None and then["transaction"] == "doom":
         transaction.doom()
-    if decision.then["class"] == "fatal":
-        link.close(decision.then["condition"], detail, presettled)
+    if ending is not None:
+        ending()

@@ -1,27 +1,28 @@
-"""Outcomes that a consumer states inside a transaction: noted now, carried out, told and settled at the discharge.
+"""Outcomes that a consumer states inside a transaction: noted now, carried out, answered and settled at the discharge.
 
-What is done is said by the table `settle`: once about the transactional state, then about the outcome inside of it.
-Source: seeds 000 and 002, rows S-A8, T-S1, T-S2; 1.3-H; W-4, W-10. May import: `gateway`, `mappings`, `native_backend`.
+The table `settle` decides: first about the transactional state, then about the outcome inside of it.
+Source: seeds 000 and 002, rows S-A8, T-S1, T-S2; 1.3-H; W-4, W-10.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
-from gateway.facts import Dispositions
-from gateway.transaction import Transaction
+from gateway.amqp.link_owner import DispositionRun
+from gateway.links.consuming import ConsumingLink, Retire, SettledBatch
+from gateway.transactions.open_transactions import OpenTransactions, TransactingPeer
+from gateway.transactions.transaction import Transaction
 from mappings import Decision
-from native_backend.answers import CommitAnswer, Settled
+from native_backend.journal.settlement import Settling
+from native_backend.nodes.answers import Settled
+from native_backend.nodes.words import CommitAnswer
 from native_backend.realm import Settlement
-from native_backend.settlement import Settling
-
-if TYPE_CHECKING:
-    from gateway.consuming import ConsumingLink
+from native_backend.state.outcome_detail import OutcomeDetail
 
 
-class Enlisted:
-    """Deliveries of one link with the same outcome, in a transaction. `native` is the operation of that outcome, or
-    empty where there is none (a copy of a plain subscriber)."""
+class RetiredDeliveries:
+    """Deliveries of one link with the same outcome, in a transaction. `native` is the operation of that outcome, as
+    far as the realm commits it; empty where there is none for the journal (a copy of a plain subscriber)."""
 
     def __init__(
         self,
@@ -32,55 +33,67 @@ class Enlisted:
         peer_settled: bool,
         seqs: list[int],
         eids: list[int],
+        detail: OutcomeDetail | None = None,
     ) -> None:
+        self.detail = detail
         self.link, self.decision, self.cause, self.peer_settled = link, decision, cause, peer_settled
         self.tables = link.tables  # under which they were stated
         self.state, self.seqs, self.eids = state, seqs, eids
-        native = decision.then["native"]
-        self.native = "" if native == "none" else native
-        self._held = bool(self.native) and link.subscription.hold(eids)
+        operation = decision.then["native"]
+        self._asks = operation != "none"
+        self.native = operation if self._asks and link.subscription.journaled else ""
+        self._reserved = bool(self.native) and link.subscription.reserve(eids)
 
     def settlement(self) -> Settlement | None:
         """For the realm's commit; None where the subscription has none of it any more."""
+        return self.link.subscription.retire(self._settling(), self.eids, self.seqs) if self._reserved else None
+
+    def _settling(self) -> Settling:
         then = self.decision.then
-        if not self._held:
-            return None
-        settling = Settling(then["native"], then["failed"], then["elsewhere"], self.cause, self.state, held=True)
-        return self.link.subscription.enlist(settling, self.eids, self.seqs)
+        why = self.cause, self.state, self._reserved, self.detail
+        return Settling(then["native"], then["failed"], then["elsewhere"], *why)
 
     def conclude(self, answer: CommitAnswer) -> None:
         """The commit was answered."""
         if answer not in ("done", "indeterminate"):
             self.undo()
             return
-        told = Settled(None, answer) if self.native else None
-        self.link.conclude(self.decision, self.cause, self.peer_settled, self.seqs, self.eids, told, self.tables)
+        if self._asks and not self.native:
+            self.link.subscription.settle(self._settling(), self.eids, self.seqs, None)
+        stated = self.state, self.cause, self.peer_settled, self.seqs, self.eids
+        batch = SettledBatch(self.link, self.decision, *stated, self.tables, self.detail)
+        self.link.conclude(batch, Settled(None, answer) if self._asks else None)
 
     def undo(self, cause: str = "lost") -> None:
         """As if it had not been stated: what the peer has settled, or what its link has left behind, gets the default
         outcome (W-4); all else is the consumer's as before (W-10). `cause`: why the control link went, if it did."""
         link = self.link
-        if not link.link.alive:
-            self._default(cause, [*range(len(self.seqs))])
-        elif self.peer_settled:  # whichever link of a connection is the first to go with it
+        if self.peer_settled:  # whichever link of a connection is the first to go with it
             self._default(cause if cause in ("stopped", "cut-off") else "rolled-back", [*range(len(self.seqs))])
+        elif not link.link.alive:
+            self._default(cause, [*range(len(self.seqs))])
         else:
             settled = link.link.unstate(self.seqs, self.eids)
             gone = set(settled)
             stays = [eid for at, eid in enumerate(self.eids) if at not in gone]
-            if self._held and stays:
-                link.subscription.unhold(stays)
+            if self._reserved and stays:
+                link.subscription.unreserve(stays)
             self._default("rolled-back", settled)
 
     def _default(self, cause: str, places: list[int]) -> None:
         if places:
             seqs, eids = [self.seqs[at] for at in places], [self.eids[at] for at in places]
-            self.link.default(cause, seqs, eids, held=self._held)
+            self.link.default(cause, seqs, eids, reserved=self._reserved)
 
 
-def enlist(link: ConsumingLink, dispositions: Dispositions) -> None:
+def retirer(connection: TransactingPeer) -> Retire:
+    """Keeps outcomes for the discharge of a transaction of that connection."""
+    return partial(retire, connection.transactions)
+
+
+def retire(transactions: OpenTransactions, link: ConsumingLink, dispositions: DispositionRun) -> None:
     """Deliveries with a transactional state."""
-    transaction = link.connection.transaction(link.link, dispositions.transaction)
+    transaction = transactions.find(link.link.session, dispositions.transaction)
     if dispositions.repeated:
         link.repeat(dispositions)
         return
@@ -100,8 +113,10 @@ def enlist(link: ConsumingLink, dispositions: Dispositions) -> None:
         link.carry_out(state, cause, dispositions)
         return
     for rule, seqs, eids in link.rules(state, dispositions.seqs, dispositions.eids):
-        enlisted = Enlisted(link, rule, state, cause, dispositions.peer_settled, seqs, eids)
-        transaction.enlisted.append(enlisted)
+        retirements = RetiredDeliveries(
+            link, rule, state, cause, dispositions.peer_settled, seqs, eids, dispositions.detail
+        )
+        transaction.retirements.append(retirements)
 
 
 def _word(transaction: Transaction | None, count: int) -> str:

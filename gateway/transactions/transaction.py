@@ -3,39 +3,82 @@
 Nothing of it is in the realm before. At a commit the events that consumers have given outcomes to, and those that
 publishers have sent, become one unit of the realm; what its links published outside of it before comes first.
 Octets, counts, monotonic seconds. Source: seed 002; AMQP 1.0 part 4; semantics 2.W, 1.3-H, 1.3-I.
-May import: `gateway`, `mappings`, `native_backend`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from native_backend.answers import CommitAnswer, Committed
+from gateway.links.partitioner import Part
+from gateway.links.shared import Shared
+from native_backend.nodes.answers import Committed
+from native_backend.nodes.words import CommitAnswer
 from native_backend.realm import Posting, Settlement
 
-if TYPE_CHECKING:
-    from gateway.enlisting import Enlisted
-    from gateway.gateway import Gateway
-    from gateway.posting import Posted, Refused
-    from gateway.publishing import PublishingLink
+
+class Publisher(Protocol):
+    """A link whose messages a transaction may hold."""
+
+    under_way: int  # messages handed to the realm outside of it and not answered
+
+    def hold_back(self) -> None: ...
+
+    def let_go(self) -> None: ...
+
+    def after_published(self, done: Callable[[], None]) -> None: ...
+
+
+class Held(Protocol):
+    """Messages that a transaction holds; gateway/transactions/posting.py."""
+
+    @property
+    def link(self) -> Publisher: ...
+
+    @property
+    def part(self) -> Part: ...
+
+    def forget(self) -> None: ...
+
+    def conclude(self, answer: CommitAnswer, eids: list[int]) -> None: ...
+
+    def undo(self) -> None: ...
+
+
+class Refusal(Protocol):
+    """Messages that it did not take, and that are settled at its end; gateway/transactions/posting.py."""
+
+    def settle(self) -> None: ...
+
+
+class Retirement(Protocol):
+    """Outcomes that consumers have stated inside of it; gateway/transactions/retirement.py."""
+
+    @property
+    def native(self) -> str: ...
+
+    def settlement(self) -> Settlement | None: ...
+
+    def conclude(self, answer: CommitAnswer) -> None: ...
+
+    def undo(self, cause: str = "lost") -> None: ...
 
 
 class Transaction:
     """From declare to the end of its discharge. `state` is a value of the axis `transaction` of `coordinate`."""
 
-    def __init__(self, house: Gateway, identity: bytes) -> None:
+    def __init__(self, gateway: Shared, identity: bytes) -> None:
         self.id = identity
         self.state = "open"  # or doomed, torn, expired: then it can only be rolled back
-        self.began_s = house.clock.monotonic_s()
-        self.postings: list[Posted] = []
-        self.refused: list[Refused] = []
-        self.enlisted: list[Enlisted] = []
-        self._house = house
+        self.began_s = gateway.clock.monotonic_s()
+        self.postings: list[Held] = []
+        self.refused: list[Refusal] = []
+        self.retirements: list[Retirement] = []
+        self._gateway = gateway
         self._bytes = 0
         self._deliveries = 0
         self._ready: Callable[[], None] = _nothing
-        self._held_back: list[PublishingLink] = []  # whose later messages wait for the commit
+        self._held_back: list[Publisher] = []  # whose later messages wait for the commit
         self._earlier = 0  # links whose earlier messages are not answered yet
         self._concluded: Callable[[Committed], None] = _nothing_of
         self._settlements: list[Settlement] = []
@@ -45,16 +88,16 @@ class Transaction:
 
     def room(self, size_bytes: int, count: int = 1) -> bool:
         """Take so much more in, if there is room for it."""
-        limits, house = self._house.limits, self._house
+        limits, gateway = self._gateway.limits, self._gateway
         if (
             self._bytes + size_bytes > limits.transaction_bytes
             or self._deliveries + count > limits.transaction_deliveries
-            or house.transaction_bytes + size_bytes > limits.transactions_bytes
+            or gateway.transaction_bytes + size_bytes > limits.transactions_bytes
         ):
             return False
         self._bytes += size_bytes
         self._deliveries += count
-        house.transaction_bytes += size_bytes
+        gateway.transaction_bytes += size_bytes
         return True
 
     def doom(self, state: str = "doomed") -> None:
@@ -64,7 +107,7 @@ class Transaction:
             self._free()
 
     def _free(self) -> None:
-        self._house.transaction_bytes -= self._bytes
+        self._gateway.transaction_bytes -= self._bytes
         self._bytes = 0
         for posted in self.postings:
             posted.forget()
@@ -92,24 +135,24 @@ class Transaction:
     def commit(self, concluded: Callable[[Committed], None]) -> None:
         """Hand it to the realm as one unit; `concluded` with the realm's answer."""
         self._concluded = concluded
-        settlements = [enlisted.settlement() for enlisted in self.enlisted if enlisted.native]
+        settlements = [retirements.settlement() for retirements in self.retirements if retirements.native]
         self._settlements = [settlement for settlement in settlements if settlement is not None]
         if len(self._settlements) < len(settlements):  # a subscription was lost
             for settlement in self._settlements:
                 settlement.keeper.restore(settlement)
-            concluded(Committed(self, "not-found", [], "a subscription was lost"))
+            concluded(Committed(self, "not-found", [], "subscription-lost"))
             return
-        postings = [Posting(posted.node, posted.keys, posted.values) for posted in self.postings]
+        postings = [Posting(posted.part.node, posted.part.keys, posted.part.values) for posted in self.postings]
         if not settlements and not postings:
             concluded(Committed(self, "done", []))
             return
-        self._house.hold_bytes(self._bytes)
+        self._gateway.count_bytes(self._bytes)
         self._held = self._bytes
-        self._house.realm.commit(self._settlements, postings, self)
+        self._gateway.realm.commit(self._settlements, postings, self)
 
     def answered(self, answer: Committed) -> None:
         """The realm's answer; the gateway calls the owner of an answer."""
-        self._house.release_bytes(self._held)
+        self._gateway.release_bytes(self._held)
         self._concluded(answer)
 
     # -- the end: the discharge has been answered
@@ -117,18 +160,18 @@ class Transaction:
     def conclude(self, answer: CommitAnswer, offsets: list[int]) -> None:
         """Tell every delivery what became of it."""
         at = 0
-        for enlisted in self.enlisted:
-            enlisted.conclude(answer)
+        for retirements in self.retirements:
+            retirements.conclude(answer)
         for posted in self.postings:
-            count = len(posted.seqs)
+            count = len(posted.part.seqs)
             posted.conclude(answer, offsets[at : at + count] if answer == "done" else [-1] * count)
             at += count
         self._end()
 
     def roll_back(self, cause: str = "lost") -> None:
         """Everything as if it had not been. `cause`: why links that have gone went."""
-        for enlisted in self.enlisted:
-            enlisted.undo(cause)
+        for retirements in self.retirements:
+            retirements.undo(cause)
         for posted in self.postings:
             posted.undo()
         self._end()
@@ -139,12 +182,12 @@ class Transaction:
         self._free()
         for link in self._held_back:
             link.let_go()
-        self.postings, self.refused, self.enlisted, self._held_back = [], [], [], []
+        self.postings, self.refused, self.retirements, self._held_back = [], [], [], []
 
 
 def _nothing() -> None:
-    """Nobody waits."""
+    """No caller waits."""
 
 
 def _nothing_of(_: Committed) -> None:
-    """Nobody waits for the answer."""
+    """No caller waits for the answer."""

@@ -4,7 +4,7 @@ Rules are boxes. They are pairwise disjoint, and their volumes add up to the pro
 impossible: then there is no gap and no clash, and nothing had to be enumerated. Where the proof fails, the problem
 names a combination as an example, and the file and line of both rules.
 
-Source: the house's hit policy *unique*. May import: the standard library, `mappings`.
+Source: the hit policy *unique*.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
-from mappings.boxes import Box, first_of, full, subtract, subtract_all, volume, within
-from mappings.rules import Profile, Rule, TableRules, facts_of, named, when_of, words_of, write_facts
-from mappings.yaml_lines import Problem
+from mappings.language.boxes import Box, first_of, full, subtract, subtract_all, volume, within
+from mappings.language.rules import Profile, Rule, TableRules, facts_of, named, when_of, words_of, write_facts
+from mappings.language.yaml_lines import Problem
 
 _GAPS_NAMED = 3
 RULES_MAX = (
@@ -38,7 +38,7 @@ def check_table(table: TableRules) -> list[Problem]:
 
 
 def _distinct(table: TableRules) -> list[Profile]:
-    """The profiles, those with the very same rules as one that carries all their names: a mistake is told once."""
+    """The profiles, those with the very same rules as one that carries all their names: a mistake is reported once."""
     alike: dict[tuple[int, ...], list[Profile]] = {}
     for profile in table.profiles.values():
         alike.setdefault(tuple(map(id, profile.rules)), []).append(profile)
@@ -67,7 +67,7 @@ def _check_impossible(table: TableRules) -> list[Problem]:
 
 def _check_profile(table: TableRules, profile: Profile, space: list[Box]) -> list[Problem]:
     if len(profile.rules) > RULES_MAX:
-        message = f"{len(profile.rules):,} rules in {profile.name}; nobody has written that by hand"
+        message = f"{len(profile.rules):,} rules in {profile.name}; that is too much"
         return [Problem(table.file, profile.line, message, f"write at most {RULES_MAX}", profile.column)]
     parts = {rule.id: within(rule.box, space) for rule in profile.rules}
     problems = [_dead(profile, rule) for rule in profile.rules if not parts[rule.id]]
@@ -116,7 +116,7 @@ def _gaps(table: TableRules, profile: Profile, space: list[Box]) -> list[Problem
     example = write_facts(facts_of(table.words, first_of(left[0])))
     count = sum(volume(box) for box in left)
     message = f"table {table.words.name} has a gap in {profile.name}: no rule hits {example} ({count} combinations)"
-    said = " or ".join(f"({words_of(table.words, box)})" for box in left[:_GAPS_NAMED])
+    facts = " or ".join(f"({words_of(table.words, box)})" for box in left[:_GAPS_NAMED])
     more = f" or {len(left) - _GAPS_NAMED} more" if len(left) > _GAPS_NAMED else ""
-    remedy = f"write a rule for when {said}{more}: when: {when_of(table.words, left[0])}, or declare it impossible"
+    remedy = f"write a rule for when {facts}{more}: when: {when_of(table.words, left[0])}, or declare it impossible"
     return [Problem(table.file, profile.line, message, remedy, profile.column)]

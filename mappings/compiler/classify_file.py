@@ -8,13 +8,12 @@
         unless: ["orders.bulk.audit"]        # may be left out
         node_class: bulk                     # may be left out: default
         transformer: none                    # may be left out: the one that the configuration names
-        because: Nobody waits for one of these.
+        because: No client waits for one of these.
         source: 3.6
 
 No name may match two rules; where one would, the problem names both patterns, the place of both, and such a name. A
 directory without the file classifies nothing. Whether a transformer can be made is known above this room
-(`unusable_transformers`). Source: docs/tables-vocabulary.md. May import: the standard library,
-`mappings`.
+(`unusable_transformers`). Source: docs/tables-vocabulary.md.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from mappings.classification import DEFAULT_CLASS, Classification, Naming
-from mappings.globs import Budget, example
-from mappings.reader import Shapes
-from mappings.yaml_lines import Node, Problem, load_document, suggest
+from mappings.language.classification import DEFAULT_CLASS, Classification, Naming
+from mappings.language.globs import Budget, example
+from mappings.language.reader import Shapes
+from mappings.language.yaml_lines import Node, Problem, load_document, suggest
 
 TABLE = "classify"
 PATTERNS_MAX = 500  # in one file
@@ -40,12 +39,12 @@ _OPTIONAL = ("unless", "node_class", "transformer")
 _WORD = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _TRANSFORMER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # none, basic, complete, or the name of an entry point
 
-Complaint = tuple[str, str]  # what is wrong, and what to do
-Complain = Callable[[str], Complaint | None]  # name of a transformer -> why it cannot be used; None: it can
+ErrorDescription = tuple[str, str]  # what is wrong, and what to do
+Complain = Callable[[str], ErrorDescription | None]  # name of a transformer -> why it cannot be used; None: it can
 
 
-def nothing_to_say(_: str) -> Complaint | None:
-    """Of transformers, where nobody knows them."""
+def nothing_to_say(_: str) -> ErrorDescription | None:
+    """Of transformers, where their names are not known."""
     return None
 
 
@@ -79,10 +78,10 @@ def unusable_transformers(classification: Classification, complain: Complain) ->
     """What the rules name and what cannot be made here."""
     problems = []
     for rule in classification.rules:
-        said = None if rule.transformer is None else complain(rule.transformer)
-        if said is not None:
+        complaint = None if rule.transformer is None else complain(rule.transformer)
+        if complaint is not None:
             file, line, column = rule.transformer_place
-            problems.append(Problem(file, line, f"rule {rule.id}: {said[0]}", said[1], column))
+            problems.append(Problem(file, line, f"rule {rule.id}: {complaint[0]}", complaint[1], column))
     return problems
 
 
@@ -175,12 +174,12 @@ class _FileReader(Shapes):
         for item in self.items(node):
             pattern = self.text(item)
             if not pattern.isprintable():
-                self.refuse(item, "a character that nobody can see", "write names as they are shown")
+                self.refuse(item, "an invisible character", "write names as they are shown")
             elif "?" in pattern or "[" in pattern:
                 self.refuse(item, f"{pattern} has a wildcard other than *", "write * for any characters")
             elif len(pattern.encode()) > PATTERN_BYTES_MAX:
-                said = f"a pattern of {len(pattern.encode()):,} octets"
-                self.refuse(item, said, f"write at most {PATTERN_BYTES_MAX:,}, as long as a name may be")
+                what = f"a pattern of {len(pattern.encode()):,} octets"
+                self.refuse(item, what, f"write at most {PATTERN_BYTES_MAX:,}, as long as a name may be")
             elif pattern in found:
                 self.refuse(item, f"{pattern} is named twice", "keep one")
             elif pattern:

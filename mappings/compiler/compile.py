@@ -1,38 +1,38 @@
-"""Rules -> a table that decides by one tuple index. The gateway, `explain`, the scenarios and the expanded tables all
-ask the same compiled table: there is no second implementation.
+"""Rules -> a table that decides by one look-up an axis. The gateway, `explain`, the scenarios and the expanded tables
+all ask the same compiled table: there is no second implementation.
 
-A table is a flat tuple of decisions, one for each combination of its axes, first axis slowest. A *slice* fixes the
-axes that are constant for a link when it attaches; what is left is a small tuple and a stride for each axis that
-varies:
+A table is its *decisions*: a dictionary for each axis in order, one within the other, `decisions[value][value]...`. A
+*slice* fixes the axes that are constant for a link when it attaches; what is left is one or two look-ups a delivery,
+and no object is made:
 
-    link = tables["settle"].slice(subscription="queue", source_durability="none", receiver_settle_mode="first")
-    decision = link.decide(state="accepted", already_settled="no")
-    # or, with the strides looked up once:  link.cells[position_of_state * stride_of_state + ...]
+    settle = tables["settle"].slice(subscription="queue", source_durability="none", receiver_settle_mode="first")
+    decision = settle.decisions["accepted"]["no"]["below"]  # state, already_settled, attempts
+    decision = settle.decide(state="accepted", already_settled="no", attempts="below")  # by name, through the same
 
 The same cell always gives the same `Decision` object, from a slice too, so decisions may be grouped by identity.
+`cells` is all of it in a flat tuple, first axis slowest.
 
 Errors: `KeyError` for an axis that is missing or unknown, `ValueError` for a value that an axis does not have,
-`ImpossibleFacts` for a combination that the table declares impossible: all three are the caller's mistakes.
-
-May import: the standard library, `mappings.boxes`, `mappings.rules`, `mappings.vocabulary`.
+`ImpossibleFacts` for a combination that the table declares impossible: all three are the caller's mistakes. In
+`decisions` itself, what is unknown or impossible is not there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
 from typing import Any
 
-from mappings.boxes import combinations_of
-from mappings.rules import Profile, TableRules, facts_of, write_facts
+from mappings.language.boxes import combinations_of
+from mappings.language.rules import Profile, TableRules, facts_of, write_facts
 
 STEP_CELLS = 500  # of a table that is read in steps: some 0.2 ms
 
 
 class ImpossibleFacts(Exception):
-    """These facts cannot occur together, says the table; whoever put them together is wrong."""
+    """The table says that these facts cannot occur together: the caller is wrong."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +58,7 @@ class Decision:
 class Slice:
     """A table with some axes fixed. `axes` are the remaining ones, in the table's order."""
 
-    __slots__ = ("_slices", "axes", "cells", "constants", "name", "positions", "strides")
+    __slots__ = ("_slices", "axes", "cells", "constants", "decisions", "name")
 
     def __init__(
         self,
@@ -71,20 +71,20 @@ class Slice:
         self.axes = dict(axes)
         self.cells = cells
         self.constants = dict(constants)
-        self.strides = strides_of(self.axes)
-        self.positions = {axis: {value: at for at, value in enumerate(values)} for axis, values in self.axes.items()}
+        self.decisions: Any = _nested([*axes.values()], cells)
         self._slices: dict[frozenset[tuple[str, str]], Slice] = {}  # there are no more than combinations of constants
 
-    def index(self, **facts: str) -> int:
-        """The place of a combination in `cells`."""
+    def decide(self, **facts: str) -> Decision:
         if facts.keys() != self.axes.keys():
             raise KeyError(_wrong_axes(self.name, self.axes, facts))
-        return sum(self._position(axis, value) * self.strides[axis] for axis, value in facts.items())
-
-    def decide(self, **facts: str) -> Decision:
-        decision = self.cells[self.index(**facts)]
-        if decision is None:
+        found = self.decisions
+        for axis, values in self.axes.items():
+            found = found.get(facts[axis]) if found is not None else None
+            if found is None and facts[axis] not in values:
+                raise ValueError(_wrong_value(self.name, axis, facts[axis], values))
+        if found is None:
             raise ImpossibleFacts(f"table {self.name}: {write_facts({**self.constants, **facts})}")
+        decision: Decision = found
         return decision
 
     def slice(self, **constants: str) -> Slice:
@@ -99,24 +99,29 @@ class Slice:
         for axis, value in constants.items():
             if axis not in self.axes:
                 raise KeyError(f"table {self.name} has no axis {axis}")
-            self._position(axis, value)
+            if value not in self.axes[axis]:
+                raise ValueError(_wrong_value(self.name, axis, value, self.axes[axis]))
+        strides = strides_of(self.axes)
         remaining = {axis: values for axis, values in self.axes.items() if axis not in constants}
-        base = sum(self._position(axis, value) * self.strides[axis] for axis, value in constants.items())
-        steps = ([at * self.strides[axis] for at in range(len(values))] for axis, values in remaining.items())
+        base = sum(self.axes[axis].index(value) * strides[axis] for axis, value in constants.items())
+        steps = ([at * strides[axis] for at in range(len(values))] for axis, values in remaining.items())
         cells = tuple(self.cells[base + sum(offsets)] for offsets in product(*steps))
         return Slice(self.name, remaining, cells, {**self.constants, **constants})
 
-    def _position(self, axis: str, value: str) -> int:
-        try:
-            return self.positions[axis][value]
-        except KeyError:
-            raise ValueError(_wrong_value(self.name, axis, value, self.axes[axis])) from None
+
+def _nested(axes: Sequence[tuple[str, ...]], cells: Sequence[Decision | None]) -> Any:
+    """A dictionary an axis, the first one outermost; the only cell where there is no axis."""
+    if not axes:
+        return cells[0]
+    step = len(cells) // len(axes[0])
+    inner = {value: _nested(axes[1:], cells[at * step : (at + 1) * step]) for at, value in enumerate(axes[0])}
+    return {value: found for value, found in inner.items() if found is not None}
 
 
 class Table(Slice):
     """A whole table: a slice with nothing fixed."""
 
-    __slots__ = ("rules",)
+    __slots__ = ("_strides", "rules")
 
     def __init__(
         self,
@@ -127,10 +132,15 @@ class Table(Slice):
     ) -> None:
         super().__init__(name, axes, cells, {})
         self.rules = dict(rules)  # rule id -> then, in the file's order
+        self._strides = strides_of(axes)
+
+    def cell(self, **facts: str) -> int:
+        """The place of a combination in `cells`, possible or not."""
+        return sum(values.index(facts[axis]) * self._strides[axis] for axis, values in self.axes.items())
 
     def facts(self, cell: int) -> dict[str, str]:
         """The combination that a cell stands for."""
-        return {axis: values[cell // self.strides[axis] % len(values)] for axis, values in self.axes.items()}
+        return {axis: values[cell // self._strides[axis] % len(values)] for axis, values in self.axes.items()}
 
 
 def strides_of(axes: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
@@ -144,7 +154,7 @@ def strides_of(axes: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
 
 
 def compile_table(table: TableRules, profile: Profile, origin: Origin | None = None) -> Table:
-    """Rules that `mappings.check` has found to fit together."""
+    """Rules that `mappings.compiler.check` has found to fit together."""
     axes = table.words.axes
     strides = tuple(strides_of(axes).values())
     impossible = {_cell(at, strides) for item in table.impossible for at in combinations_of(item.box)}
@@ -183,10 +193,10 @@ def _cell(positions: Iterable[int], strides: tuple[int, ...]) -> int:
 def _wrong_axes(name: str, axes: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     missing = [axis for axis in axes if axis not in facts]
     unknown = [axis for axis in facts if axis not in axes]
-    said = [f"axis {axis} is missing" for axis in missing] + [
+    problems = [f"axis {axis} is missing" for axis in missing] + [
         f"axis {axis} is not one that is open" for axis in unknown
     ]
-    return f"table {name}: {', '.join(said)}"
+    return f"table {name}: {', '.join(problems)}"
 
 
 def _wrong_value(name: str, axis: str, value: str, values: tuple[str, ...]) -> str:

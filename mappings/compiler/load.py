@@ -1,7 +1,7 @@
 """Table files -> rules. Everything that one rule can have wrong by itself is found here, all of it, with its line:
-unknown keys and words, a `then` that is incomplete or unlawful, a source that nobody could look up.
+unknown keys and words, a `then` that is incomplete or unlawful, an unknown source.
 
-How rules fit together (gaps, clashes) is the business of `mappings.check`.
+How rules fit together (gaps, clashes) is the business of `mappings.compiler.check`.
 
 A file:
 
@@ -17,8 +17,6 @@ A file:
 What a profile that extends another writes down is its differences from that one: each a rule of its own, with its id,
 its because and its source, in place of those that it names under `without`. A profile that a table does not mention
 differs in nothing from its base (`vocabulary.BASES`).
-
-May import: the standard library, `mappings`.
 """
 
 from __future__ import annotations
@@ -28,13 +26,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mappings.classification import DEFAULT_CLASS
-from mappings.classify_file import TABLE as CLASSIFY
-from mappings.classify_file import load_classification
-from mappings.reader import Reader, choices, contains, listed, shown
-from mappings.rules import Impossible, Profile, Rule, RuleBook, TableRules
-from mappings.vocabulary import BASES, HIT_POLICY, NODE_CLASS, PROFILES, TABLES, Law, TableWords, Value, Word
-from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
+from mappings.compiler.classify_file import TABLE as CLASSIFY
+from mappings.compiler.classify_file import load_classification
+from mappings.language.classification import DEFAULT_CLASS
+from mappings.language.reader import Reader, choices, contains, listed, shown
+from mappings.language.rules import Impossible, Profile, Rule, RuleBook, TableRules
+from mappings.language.vocabulary import BASES, HIT_POLICY, NODE_CLASS, PROFILES, TABLES, Law, TableWords, Value, Word
+from mappings.language.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
 
 _RULE_KEYS = ("id", "when", "then", "because", "source")
 _RULE_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -190,7 +188,7 @@ class _TableReader(Reader):
             return []
         name = self.text(extends)
         if name not in others and name in PROFILES:
-            return []  # its own problem was told
+            return []  # its own problem was reported
         if name not in others:
             self.refuse(extends, f"there is no profile {name}", suggest(name, PROFILES))
             return []

@@ -1,5 +1,5 @@
-"""Loading again and again, for a process that a gateway asks (`gateway/table_loading.py`): files that have not changed
-since they were found sound are not read into rules again. May import: the standard library, `mappings`.
+"""Loading again and again, for a process that a gateway asks (`gateway/reload/table_checker_main.py`): files that have
+not changed since they were found sound are not read into rules again.
 """
 
 from __future__ import annotations
@@ -7,16 +7,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mappings.check import check_table
-from mappings.classify_file import TABLE as CLASSIFY
-from mappings.classify_file import Complain, load_classification, nothing_to_say, unusable_transformers
-from mappings.compile import compile_table
-from mappings.errors import FILE as ERRORS
-from mappings.errors import Errors, shipped_errors, usable_errors_of
-from mappings.load import load_table
-from mappings.table_set import SHIPPED, MappingProblems, digest_of, document_of, expanded_part, load_tables
-from mappings.vocabulary import TABLES
-from mappings.yaml_lines import FILE_BYTES_MAX, Problem
+from mappings.compiler.check import check_table
+from mappings.compiler.classify_file import TABLE as CLASSIFY
+from mappings.compiler.classify_file import Complain, load_classification, nothing_to_say, unusable_transformers
+from mappings.compiler.compile import compile_table
+from mappings.compiler.errors import FILE as ERRORS
+from mappings.compiler.errors import Errors, shipped_errors, usable_errors_of
+from mappings.compiler.load import load_table
+from mappings.compiler.table_set import SHIPPED, MappingProblems, digest_of, document_of, expanded_part, load_tables
+from mappings.language.vocabulary import TABLES
+from mappings.language.yaml_lines import FILE_BYTES_MAX, Problem
 
 
 class Loader:
@@ -45,7 +45,7 @@ class Loader:
         except OSError as error:  # it went this moment, or the disk fails: the world's fault
             return {"problems": [f"{folder}: cannot be read: {error.strerror}"]}
         if problems:
-            return {"problems": [f"{problem.place}: {problem.said}" for problem in problems]}
+            return {"problems": [f"{problem.place}: {problem.sentence}" for problem in problems]}
         parts = {name: self._known[folder / f"{name}.yaml", profile][1] for name in TABLES}
         document = document_of(profile, classification, parts)
         own = None if errors is shipped_errors() else errors.document()

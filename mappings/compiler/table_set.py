@@ -1,7 +1,7 @@
 """The tables of one profile, loaded, checked and compiled, under a digest that says exactly which they are.
 
 Errors: `MappingProblems` with every problem of every file; a table set that exists is sound.
-Source: docs/records.md, *Expanded tables*. May import: the standard library, `mappings`.
+Source: docs/records.md, *Expanded tables*.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from mappings.check import check_table
-from mappings.classification import Classification
-from mappings.compile import Origin, Slice, Table, compile_table, table_in_steps
-from mappings.load import load_directory
-from mappings.rules import RuleBook
-from mappings.vocabulary import DEFAULT_PROFILE, NODE_CLASS, PROFILES
-from mappings.yaml_lines import Problem
+from mappings.compiler.check import check_table
+from mappings.compiler.compile import Origin, Slice, Table, compile_table, table_in_steps
+from mappings.compiler.load import load_directory
+from mappings.language.classification import Classification
+from mappings.language.rules import RuleBook
+from mappings.language.vocabulary import DEFAULT_PROFILE, NODE_CLASS, PROFILES
+from mappings.language.yaml_lines import Problem
 
-SHIPPED = Path(__file__).parent  # holds tables/, scenarios/, expanded/
+SHIPPED = Path(__file__).parent.parent  # holds tables/, scenarios/, expanded/
 FORMAT = 2  # of the expanded document; 1 had no `classify`
 
 NodeTables = Mapping[str, Slice]  # every table, as it decides about one node
@@ -125,7 +125,7 @@ def digest_of(document: Mapping[str, Any]) -> str:
 
 def load_rules(directory: Path | None = None) -> tuple[RuleBook, list[Problem]]:
     """The rules of every table under DIRECTORY/tables, checked; None means the shipped ones. Tables with problems of
-    their own are left out, so that every problem is told once."""
+    their own are left out, so that every problem is reported once."""
     tables, problems = load_directory((directory or SHIPPED) / "tables")
     for table in tables.values():
         problems.extend(check_table(table))

@@ -4,7 +4,7 @@ A rule that leaves an axis out allows all its values, so a rule *is* a box, and 
 clash) is arithmetic on boxes: nothing is enumerated, and a table may grow axes without the proof growing with the
 product.
 
-A box has one mask per axis, none of them 0: an empty set is no box. May import: the standard library.
+A box has one mask per axis, none of them 0: an empty set is no box.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""What the realm makes of a cause: which answer the tables are asked about, or what it does without telling anybody.
+"""What the realm makes of a cause: which answer the tables are asked about, or what it does without an answer to a
+peer.
 
 A native error has one cause (`errors.yaml`). Which one counts depends on the stage: `unsent`, while it is certain that
 the log was not asked to make it true (a record that a producer did not take, whatever comes before a COMMIT, an error
-that says of itself that nothing was stored), and `sent`. Which answer a cause is depends on the moment at which
-somebody waits:
+that says of itself that nothing was stored), and `sent`. Which answer a cause is depends on the moment at which a peer
+waits:
 
     attach   a link attaches                        table `attached`
     later    a subscription reads on                table `attached`
@@ -11,15 +12,26 @@ somebody waits:
     settle   the journal stores settlements         table `settled`
     commit   the journal stores a transaction       table `committed`
 
-The realm decides by these very columns (`native_backend/services.py`, `publisher.py`, `journal.py`, the drivers), and
-the error table is expanded by them. Source: kafka.md section 7. May import: the standard library.
+The realm decides by these very columns (`native_backend/dispatch/context.py`, `publisher.py`, `journal.py`, the
+drivers), and the error table is expanded by them. Source: kafka.md section 7.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-CAUSES = ("not-found", "too-large", "refused", "fenced", "indeterminate", "retention", "unavailable", "unexpected")
+CAUSES = (
+    "not-found",
+    "too-large",
+    "invalid",
+    "capacity-reached",
+    "refused",
+    "fenced",
+    "indeterminate",
+    "retention",
+    "unavailable",
+    "unexpected",
+)
 TABLES_OF: Mapping[str, str] = {
     "attach": "attached",
     "later": "attached",
@@ -36,10 +48,13 @@ _SUBSCRIBE = {
     "fenced": "in-use",
     "indeterminate": "indeterminate",
     "unavailable": "unavailable",
+    "capacity-reached": "unavailable",
 }
 _PUBLISH = {
     "not-found": "not-found",
     "too-large": "too-large",
+    "invalid": "invalid",
+    "capacity-reached": "capacity-reached",
     "refused": "access-denied",
     "indeterminate": "indeterminate",
     "unavailable": "unavailable",
@@ -59,11 +74,20 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {  # moment -> cause -> answer
     "commit": _total({**_SETTLE, "too-large": "too-large"}),
 }
 
-# Nobody is told: what is certainly not done is asked for again; what may be done is looked up, and told as it is (what
-# is fenced too: Kafka says so also of a transaction that took too long); what is kept no more is passed over.
-_JOURNAL = {"unavailable": "asked-again", "indeterminate": "looked-up", "fenced": "looked-up"}
-_READ = dict.fromkeys(("too-large", "indeterminate", "unavailable", "unexpected"), "asked-again")
-UNTOLD: Mapping[str, Mapping[str, str]] = {  # moment -> cause -> what the realm does
+# No peer hears of it: what is certainly not done is asked for again (what settles waits for room, too); what may be
+# done is looked up, and answered as it is (what is fenced too: Kafka says so also of a transaction that took too long);
+# what is kept no more is passed over.
+_JOURNAL = {
+    "unavailable": "asked-again",
+    "capacity-reached": "asked-again",
+    "indeterminate": "looked-up",
+    "fenced": "looked-up",
+}
+_READ = dict.fromkeys(
+    ("too-large", "invalid", "capacity-reached", "indeterminate", "unavailable", "unexpected"), "asked-again"
+)
+_NOT_DONE = ("unavailable", "capacity-reached")
+UNANSWERED: Mapping[str, Mapping[str, str]] = {  # moment -> cause -> what the realm does
     "attach": {},
     "later": {**_READ, "retention": "passed-over"},
     "publish": {},
@@ -72,14 +96,14 @@ UNTOLD: Mapping[str, Mapping[str, str]] = {  # moment -> cause -> what the realm
 }
 
 
-def told(moment: str) -> tuple[str, ...]:
-    """The causes that somebody hears of."""
-    return tuple(cause for cause in CAUSES if cause not in UNTOLD[moment])
+def answered(moment: str) -> tuple[str, ...]:
+    """The causes that a peer gets an answer for."""
+    return tuple(cause for cause in CAUSES if cause not in UNANSWERED[moment])
 
 
-def untold(moment: str, what: str) -> tuple[str, ...]:
+def unanswered(moment: str, what: str) -> tuple[str, ...]:
     """The causes that the realm deals with in this way."""
-    return tuple(cause for cause, done in UNTOLD[moment].items() if done == what)
+    return tuple(cause for cause, done in UNANSWERED[moment].items() if done == what)
 
 
 def unsent(cause: str) -> str:
@@ -89,12 +113,20 @@ def unsent(cause: str) -> str:
 
 def at_commit(cause: str) -> str:
     """What fails while SQLite commits is in doubt, but for what it certainly refuses."""
-    return cause if cause == "unavailable" else "indeterminate"
+    return cause if cause in _NOT_DONE else "indeterminate"
+
+
+def in_transaction(cause: str, publishes: bool) -> str:
+    """What SQLite certainly refused, for one of the many that a transaction stores: who publishes hears that there is
+    no room; records of the realm's own wait for it."""
+    return cause if publishes and cause == "capacity-reached" else "unavailable"
 
 
 def cause_at(log: str, cause: str, moment: str, stage: str) -> str:
     """The cause that counts when a driver meets an error of this one."""
     if log == "sqlite":  # one transaction for many: an error before its end says nothing about each of them
+        if cause == "capacity-reached":
+            return in_transaction(cause, moment == "publish")
         return at_commit(cause) if stage == "sent" and moment in ("publish", "settle", "commit") else "unavailable"
     if moment in ("attach", "later"):
         return cause

@@ -2,9 +2,9 @@
 
 Rows of the delivery-state tables (`S-A5`), their non-row facts (`NF-4`), readings of what the tables leave ambiguous
 (`1.3-B`), requirements of the AMQP 1.0 messaging text (`2.H-7`: part H, number 7), and sections (`3.6`, or `P2` and
-`P4` for Parts 2 and 4 of AMQP 1.0). A rule that cites an id that does not exist is refused: nobody could look it up.
+`P4` for Parts 2 and 4 of AMQP 1.0). A rule that cites an unknown id is refused: it could not be looked up.
 
-Source: semantics reference sections 1.1, 1.3, 2, 3, 5. May import: the standard library.
+Source: semantics reference sections 1.1, 1.3, 2, 3, 5.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     tables.classify("orders.bulk.7").node_class     # "bulk": a fact for the tables that have the axis node_class
     tables.classify("orders.bulk.7").transformer    # "none"; None: the one that the configuration names
 
-Rules give classes to patterns of names; no two of them match the same name (`mappings.classify_file` proves it), so
-their order never matters. A name that none of them matches is of class `default`.
+Rules give classes to patterns of names; no two of them match the same name (`mappings.compiler.classify_file` proves
+it), so their order never matters. A name that none of them matches is of class `default`.
 
-Source: docs/tables-vocabulary.md, *classify*. May import: the standard library, `mappings.globs`.
+Source: docs/tables-vocabulary.md, *classify*.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mappings.globs import compiled
+from mappings.language.globs import compiled
 
 DEFAULT_CLASS = "default"
 NAMES_KEPT = 4_096  # peers choose names; what was found out about more than so many is forgotten
@@ -67,8 +67,14 @@ class Classification:
         if document is None:
             return cls()
         rules = (
-            Naming(rule, tuple(said["names"]), tuple(said["unless"]), said["node_class"], said["transformer"])
-            for rule, said in document["rules"].items()
+            Naming(
+                rule,
+                tuple(rule_document["names"]),
+                tuple(rule_document["unless"]),
+                rule_document["node_class"],
+                rule_document["transformer"],
+            )
+            for rule, rule_document in document["rules"].items()
         )
         return cls(tuple(document["node_classes"]), tuple(rules))
 

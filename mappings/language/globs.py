@@ -2,10 +2,11 @@
 is a name that matches some of them and none of others.
 
 A pattern is a regular language. Read from left to right it needs no more memory than the places in the pattern that the
-name so far can have come to, and whoever has come to a `*` may forget what lies before it; so the states that several
-patterns can be in together are few, and are searched breadth first. The answer is exact, and its name a shortest one.
+name so far can have come to, and a match that has come to a `*` may forget what lies before it; so the states that
+several patterns can be in together are few, and are searched breadth first. The answer is exact, and its name a
+shortest one.
 
-Errors: `Budget.Spent` when a search would take more steps than it was given. May import: the standard library.
+Errors: `Budget.Spent` when a search would take more steps than it was given.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """Reading the shapes that table files and scenario files are made of, collecting problems on the way.
 
 What a method returns after it has appended a problem is only good for reading on, never for use.
-
-May import: the standard library, `mappings.boxes`, `mappings.citations`, `mappings.vocabulary`,
-`mappings.yaml_lines`.
 """
 
 from __future__ import annotations
@@ -11,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mappings.boxes import Box
-from mappings.citations import CITATIONS
-from mappings.vocabulary import NODE_CLASS, TableWords, Value, Word
-from mappings.yaml_lines import Kind, Node, Problem, refuse_unknown_keys, suggest
+from mappings.language.boxes import Box
+from mappings.language.citations import CITATIONS
+from mappings.language.vocabulary import NODE_CLASS, TableWords, Value, Word
+from mappings.language.yaml_lines import Kind, Node, Problem, refuse_unknown_keys, suggest
 
 
 class Shapes:
@@ -60,7 +57,7 @@ class Shapes:
         self.problems.append(node.problem(message, remedy))
 
     def sources(self, node: Node) -> tuple[str, ...]:
-        """Ids that somebody can look up, separated by commas."""
+        """Known ids, separated by commas."""
         sources = tuple(part.strip() for part in self.text(node).split(","))
         for source in sources:
             if source not in CITATIONS:

@@ -1,16 +1,13 @@
-"""What a table file says, once read: rules with the lines that they were written on, not yet proven to fit together.
-
-May import: the standard library, `mappings.boxes`, `mappings.classification`, `mappings.vocabulary`.
-"""
+"""What a table file says, once read: rules with the lines that they were written on, not yet proven to fit together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mappings.boxes import Box
-from mappings.classification import Classification
-from mappings.vocabulary import PROFILES, TableWords, Value
+from mappings.language.boxes import Box
+from mappings.language.classification import Classification
+from mappings.language.vocabulary import PROFILES, TableWords, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +85,12 @@ def write_facts(facts: Mapping[str, str]) -> str:
 
 def words_of(words: TableWords, box: Box) -> str:
     """The combinations of a box, in words: what it leaves open goes without saying."""
-    said = [
+    parts = [
         f"{axis} is {' or '.join(values_in(values, mask))}"
         for (axis, values), mask in zip(words.axes.items(), box, strict=True)
         if mask.bit_count() < len(values)
     ]
-    return " and ".join(said) or "whatever the facts"
+    return " and ".join(parts) or "whatever the facts"
 
 
 def when_of(words: TableWords, box: Box) -> str:

@@ -1,15 +1,16 @@
 """The words of the tables about transactions: `capability`, `coordinate`, `committed`, `posted`.
 
-Source: semantics reference sections 1 (rows T-*) and 2.W. May import: `mappings.words`.
+Source: semantics reference sections 1 (rows T-*) and 2.W.
 """
 
 from __future__ import annotations
 
-from mappings.words import (
+from mappings.language.words import (
     CLASS,
     CLASS_LAWS,
     CONDITION,
     FLAG,
+    LISTED,
     NO_YES,
     NOTHING,
     SETTLES,
@@ -18,6 +19,7 @@ from mappings.words import (
     TableWords,
     Word,
     accepted_when,
+    listed_only,
     told_unsettled_only,
 )
 
@@ -37,7 +39,6 @@ CAPABILITY = TableWords(
 )
 
 _COMMIT_FAILURES = ("access-denied", "capacity-reached", "not-found", "too-large", "unexpected")
-_REJECTED = ("agreed", "unlisted")
 
 COORDINATE = TableWords(
     "coordinate",
@@ -45,7 +46,7 @@ COORDINATE = TableWords(
         "request": ("declare", "commit", "rollback", "unreadable"),
         "transaction": ("none", "open", "doomed", "torn", "expired", "unknown", "distributed", "full"),
         "presettled": NO_YES,
-        "rejected": _REJECTED,
+        "rejected": LISTED,
     },
     {
         "native": Word(("none", "begin", "commit", "rollback")),
@@ -59,7 +60,7 @@ COORDINATE = TableWords(
             "a transaction is begun by a declare, and told so",
             {"native": ("begin",)},
             {"outcome": ("declared",), "settle": (True,), "condition": NOTHING, "class": NOTHING},
-            {"request": ("declare",), "transaction": ("none",), "presettled": ("no",)},
+            {"request": ("declare",), "transaction": ("none", "open"), "presettled": ("no",)},
         ),
         Law("declared tells of a transaction that is begun", {"outcome": ("declared",)}, {"native": ("begin",)}),
         Law(
@@ -81,7 +82,7 @@ COORDINATE = TableWords(
             {"request": ("rollback",)},
         ),
         told_unsettled_only("declared", "accepted", "rejected"),
-        Law("only an outcome that was agreed on is given", {"outcome": ("rejected",)}, {}, {"rejected": ("agreed",)}),
+        listed_only("rejected"),
         *CLASS_LAWS,
     ),
     of_node=False,
@@ -89,7 +90,7 @@ COORDINATE = TableWords(
 
 COMMITTED = TableWords(
     "committed",
-    {"answer": ("done", *_COMMIT_FAILURES, "indeterminate"), "rejected": _REJECTED},
+    {"answer": ("done", *_COMMIT_FAILURES, "indeterminate"), "rejected": LISTED},
     {
         "outcome": Word(("none", "accepted", "rejected")),
         "settle": SETTLES,
@@ -98,7 +99,7 @@ COMMITTED = TableWords(
     },
     (
         accepted_when("only what is done is accepted", "done"),
-        Law("only an outcome that was agreed on is given", {"outcome": ("rejected",)}, {}, {"rejected": ("agreed",)}),
+        listed_only("rejected"),
         *CLASS_LAWS,
     ),
     of_node=False,
@@ -110,6 +111,7 @@ POSTED = TableWords(
         "answer": ("ready", "access-denied", "capacity-reached", "unexpected", "not-found"),
         "presettled": NO_YES,
         "receiver_settle_mode": ("first", "second"),
+        "rejected": LISTED,
     },
     {
         "outcome": Word(("none", "accepted", "rejected")),
@@ -126,6 +128,7 @@ POSTED = TableWords(
             {},
             {"receiver_settle_mode": ("first",)},
         ),
+        listed_only("rejected"),
         Law("what is settled has been told", {"settle": (True,)}, {"outcome": ("accepted", "rejected")}),
         told_unsettled_only("accepted", "rejected"),
         *CLASS_LAWS,

@@ -5,20 +5,22 @@ errors of a log) has been classified before it becomes a fact; every axis is fin
 sender of frames could carry out, or that would be a lie (`accepted` for an event that is not stored); what is left is
 the operator's choice.
 
-Source: semantics reference sections 1, 2, 3.6. May import: `mappings.words`, `mappings.transaction_words`.
+Source: semantics reference sections 1, 2, 3.6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mappings.transaction_words import CAPABILITY, COMMITTED, COORDINATE, POSTED
-from mappings.words import (
+from mappings.language.attach_words import ATTACH, ATTACHED, DURABILITY
+from mappings.language.transaction_words import CAPABILITY, COMMITTED, COORDINATE, POSTED
+from mappings.language.words import (
     CLASS,
     CLASS_LAWS,
     CONDITION,
     CONDITIONS,
     FLAG,
+    LISTED,
     NO_YES,
     NODE_CLASS,
     NOTHING,
@@ -29,6 +31,7 @@ from mappings.words import (
     Value,
     Word,
     accepted_when,
+    listed_only,
     told_unsettled_only,
 )
 
@@ -56,125 +59,7 @@ _STATES = ("accepted", "rejected", "released", *_MODIFIED)
 
 _TRANSACTIONAL = ("transactional", "transactional-full", "transactional-unknown")
 _SENDER_SETTLE_MODE = ("unsettled", "settled", "mixed")
-_DURABILITY = ("none", "configuration", "unsettled-state")
-_DIRECTION = ("publish", "subscribe")
-_NAMED = ("durable", "shared", "volatile")
 _OF_MESSAGES = ("message-malformed", "annotation-unknown", "annotation-invalid")
-
-ATTACH = TableWords(
-    "attach",
-    {
-        "direction": _DIRECTION,
-        "address": ("node", "none", "dynamic", "coordinator"),
-        "node_kind": ("queue", "channel", "unknown"),
-        "distribution_mode": ("unset", "move", "copy", "other"),
-        "source_durability": _DURABILITY,
-        "filter": ("none", "selector", "position", "unsupported"),
-        "sharing": ("exclusive", "shared"),
-    },
-    {
-        "native": Word(("none", "publish", "relay", "create", "subscribe", "recall", "coordinate")),
-        "subscription": Word(("none", "queue", "browse", "plain", "durable", "shared", "volatile")),
-        "attach": Word(("confirm", "refuse")),
-        "condition": CONDITION,
-    },
-    (
-        Law(
-            "a refused link needs a condition and does nothing",
-            {"attach": ("refuse",)},
-            {"condition": CONDITIONS, "native": ("none",), "subscription": ("none",)},
-        ),
-        Law(
-            "a confirmed link publishes, relays, subscribes, recalls or coordinates, and has no condition",
-            {"attach": ("confirm",)},
-            {"condition": NOTHING, "native": ("publish", "relay", "create", "subscribe", "recall", "coordinate")},
-        ),
-        Law(
-            "relay is for links that name no target",
-            {"native": ("relay",)},
-            {"subscription": ("none",)},
-            {"direction": ("publish",), "address": ("none",)},
-        ),
-        Law(
-            "create is for links that ask for a dynamic node; what they do with it is decided once it is there",
-            {"native": ("create",)},
-            {"subscription": ("none",)},
-            {"address": ("dynamic",)},
-        ),
-        Law(
-            "recall is for links that name no source",
-            {"native": ("recall",)},
-            {"subscription": ("none",)},
-            {"direction": ("subscribe",), "address": ("none",)},
-        ),
-        Law(
-            "coordinate is for links whose target is a coordinator",
-            {"native": ("coordinate",)},
-            {"subscription": ("none",)},
-            {"direction": ("publish",), "address": ("coordinator",)},
-        ),
-        Law(
-            "publish is for links that publish to a node that is there",
-            {"native": ("publish",)},
-            {"subscription": ("none",)},
-            {"direction": ("publish",), "address": ("node",), "node_kind": ("queue", "channel")},
-        ),
-        Law(
-            "subscribe is for links that subscribe to a node that is there",
-            {"native": ("subscribe",)},
-            {"subscription": ("queue", "browse", "plain", *_NAMED)},
-            {"direction": ("subscribe",), "address": ("node",), "node_kind": ("queue", "channel")},
-        ),
-        Law("queue and browse are for queues", {"subscription": ("queue", "browse")}, {}, {"node_kind": ("queue",)}),
-        Law("all others are for channels", {"subscription": ("plain", *_NAMED)}, {}, {"node_kind": ("channel",)}),
-    ),
-)
-
-ATTACHED = TableWords(
-    "attached",
-    {
-        "direction": _DIRECTION,
-        "answer": (
-            "ready",
-            "access-denied",
-            "unexpected",
-            "not-found",
-            "selector-invalid",
-            "already-subscribed",
-            "in-use",
-            "kind-differs",
-            "indeterminate",
-            "unavailable",
-        ),
-        "moment": ("attach", "later"),
-    },
-    {
-        "attach": Word(("confirm", "refuse", "detach")),
-        "in_flight": Word(("none", "rejected", "released")),
-        "condition": CONDITION,
-        "class": CLASS,
-    },
-    (
-        Law(
-            "only a link whose node is ready is confirmed, without a condition",
-            {"attach": ("confirm",)},
-            {"condition": NOTHING, "class": NOTHING, "in_flight": ("none",)},
-            {"answer": ("ready",), "moment": ("attach",)},
-        ),
-        Law(
-            "a link is refused while it attaches, when nothing is in flight",
-            {"attach": ("refuse",)},
-            {"condition": CONDITIONS, "in_flight": ("none",)},
-            {"moment": ("attach",)},
-        ),
-        Law(
-            "a link is detached once it was attached, with a condition",
-            {"attach": ("detach",)},
-            {"condition": CONDITIONS, "class": ("fatal",)},
-            {"moment": ("later",)},
-        ),
-    ),
-)
 
 PUBLISH = TableWords(
     "publish",
@@ -184,6 +69,8 @@ PUBLISH = TableWords(
         "transactional": ("no", "open", "full", "doomed", "unknown"),
         "sender_settle_mode": _SENDER_SETTLE_MODE,
         "presettled": NO_YES,
+        "rejected": LISTED,
+        "released": LISTED,
     },
     {
         "native": Word(("none", "publish", "reassemble")),
@@ -195,7 +82,7 @@ PUBLISH = TableWords(
     },
     (
         Law(
-            "what is handed on is answered later",
+            "a message that is passed on gets its outcome later",
             {"native": ("publish", "reassemble")},
             {"outcome": ("none",), "settle": (False,), "condition": NOTHING, "class": NOTHING},
         ),
@@ -206,6 +93,8 @@ PUBLISH = TableWords(
             {"framing": ("whole",), "transformed": ("event",), "transactional": ("no", "open")},
         ),
         Law("only a partial delivery is reassembled", {"native": ("reassemble",)}, {}, {"framing": ("partial",)}),
+        listed_only("rejected"),
+        listed_only("released"),
         told_unsettled_only("rejected", "released"),
         *CLASS_LAWS,
     ),
@@ -221,12 +110,15 @@ PUBLISHED = TableWords(
             "unexpected",
             "not-found",
             "too-large",
+            "invalid",
             "indeterminate",
             "unavailable",
             "rolled-back",
         ),
         "sender_settle_mode": _SENDER_SETTLE_MODE,
         "presettled": NO_YES,
+        "rejected": LISTED,
+        "released": LISTED,
     },
     {
         "outcome": Word(("none", "accepted", "rejected", "released", "modified")),
@@ -236,6 +128,8 @@ PUBLISHED = TableWords(
     },
     (
         accepted_when("only what is stored is accepted", "stored"),
+        listed_only("rejected"),
+        listed_only("released"),
         told_unsettled_only("accepted", "rejected", "released", "modified"),
         *CLASS_LAWS,
     ),
@@ -256,14 +150,15 @@ SETTLE = TableWords(
     {
         "state": (
             "sent-settled",
+            "too-large",
             *_STATES,
             "received",
             *_TRANSACTIONAL,
             "unknown",
         ),
         "already_settled": NO_YES,
-        "subscription": ("queue", "plain", "durable"),
-        "source_durability": _DURABILITY,
+        "subscription": ("queue", "plain", "durable", "browse"),
+        "source_durability": DURABILITY,
         "receiver_settle_mode": ("first", "second"),
         "attempts": ("below", "last"),
     },
@@ -278,13 +173,20 @@ SETTLE = TableWords(
     },
     (
         Law(
-            "a plain subscription has nothing in the realm to settle",
-            {"native": ("acknowledge", "return", "discard", "dead-letter")},
+            "a plain subscription has nothing in the realm that could end",
+            {"native": ("acknowledge", "discard", "dead-letter")},
             {},
             {"subscription": ("queue", "durable")},
         ),
         Law(
-            "what the realm is asked is told when it has answered, by `settled`",
+            "what is only looked at is not given back",
+            {"native": ("return",)},
+            {},
+            {"subscription": ("queue", "plain", "durable")},
+        ),
+        Law("a copy has no other link", {"elsewhere": (True,)}, {}, {"subscription": ("queue", "durable")}),
+        Law(
+            "an operation of the realm gets its outcome from `settled`, when the realm has answered",
             {"native": ("acknowledge", "return", "discard", "dead-letter")},
             {"condition": NOTHING, "class": NOTHING},
         ),
@@ -295,14 +197,19 @@ SETTLE = TableWords(
             {"already_settled": ("no",)},
         ),
         Law(
-            "nobody can be told the outcome of a delivery that is settled",
+            "a settled delivery gets no outcome",
             {"outcome": ("accepted", "rejected", "released", "modified")},
             {},
             {"state": (*_STATES, "received", *_TRANSACTIONAL, "unknown"), "already_settled": ("no",)},
         ),
-        Law("accepted is told to who accepted", {"outcome": ("accepted",)}, {}, {"state": ("accepted",)}),
         Law(
-            "what is enlisted is told later, and only a transaction can hold it",
+            "only the state accepted is answered with accepted",
+            {"outcome": ("accepted",)},
+            {},
+            {"state": ("accepted",)},
+        ),
+        Law(
+            "an enlisted delivery gets its outcome later, and only a transaction can hold it",
             {"native": ("enlist",)},
             {"outcome": ("none",), "settle": (False,), "condition": NOTHING, "class": NOTHING},
             {"state": ("transactional",), "already_settled": ("no",)},
@@ -328,7 +235,7 @@ SETTLED = TableWords(
     },
     (
         Law(
-            "the outcome asked for is told only when it is done",
+            "the requested outcome is given only when it is done",
             {"outcome": ("asked",)},
             {"condition": NOTHING, "class": NOTHING},
             {"answer": ("done",)},
@@ -360,13 +267,20 @@ FAULT = TableWords(
             "too-many-nodes",
             "invalid-terminus",
             "idle",
+            "idle-time-out-not-kept",
             *_OF_MESSAGES,
             "outcome-unknown",
             "delivery-mode-forced",
             "session-in-use",
             "delivery-tag-too-long",
             "settle-mode-not-agreed",
+            "transfer-contradicts",
             "answer-too-large",
+            "invalid-field-of-link",
+            "invalid-field-of-session",
+            "invalid-field-of-connection",
+            "delivery-id-out-of-order",
+            "disposition-out-of-range",
         )
     },
     {"scope": Word(("link", "session", "connection", "message")), "condition": Word(CONDITIONS)},

@@ -1,8 +1,7 @@
 """What the words of the mapping tables are made of: axes, what `then` may say, laws; and the words that several tables
 share.
 
-A *law* forbids a `then` that no sender of frames could carry out, or that would be a lie. May import: the standard
-library.
+A *law* forbids a `then` that no sender of frames could carry out, or that would be a lie.
 """
 
 from __future__ import annotations
@@ -92,6 +91,8 @@ SETTLES = Word(FLAG)
 TRANSACTION = Word(("keep", "doom"), ("keep",))
 
 NO_YES = ("no", "yes")
+LISTED = ("agreed", "unlisted")  # whether an outcome is among those that the peer's source lists
+UNLISTABLE = ("rejected", "released")  # the axes that say so, each of the outcome of its name
 
 CLASS_LAWS = (
     Law("a fatal answer closes the link with a condition", {"class": ("fatal",)}, {"condition": CONDITIONS}),
@@ -101,8 +102,13 @@ CLASS_LAWS = (
 
 def told_unsettled_only(*outcomes: str) -> Law:
     """For tables in which a delivery may have come settled."""
-    says = "nobody can be told the outcome of a presettled delivery"
+    says = "a presettled delivery gets no outcome"
     return Law(says, {"outcome": outcomes}, {}, {"presettled": ("no",)})
+
+
+def listed_only(outcome: str) -> Law:
+    """For tables with an axis of that name."""
+    return Law("only an outcome that was agreed on is given", {"outcome": (outcome,)}, {}, {outcome: ("agreed",)})
 
 
 def accepted_when(says: str, answer: str, **then: tuple[Value, ...]) -> Law:

@@ -22,7 +22,7 @@ Lines and columns count from 1. A value is one of: mapping, sequence, text, inte
 (units are in the key's name). Nothing is raised for what a file says; `KeyError` and `TypeError` are a caller's
 mistake.
 
-Source: YAML 1.1 (what PyYAML's resolver would do with a bare word). May import: the standard library, PyYAML.
+Source: YAML 1.1 (what PyYAML's resolver would do with a bare word).
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class Problem:
         return f"{self.file}:{self.line}:{self.column}"
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         return f"{self.message}; {self.remedy}" if self.remedy else self.message
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.said}"
+        return f"{self.file}:{self.line}: {self.sentence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def load_document(path: Path) -> tuple[Document, list[Problem]]:
     try:
         size = path.stat().st_size
         if size > FILE_BYTES_MAX:
-            message = f"is {size:,} bytes long; nobody has written that by hand"
+            message = f"is {size:,} bytes long; that is too much"
             remedy = f"name a file of at most {FILE_BYTES_MAX:,} bytes"
             return _nothing(str(path)), [Problem(str(path), 1, message, remedy)]
         text = path.read_text(encoding="utf-8")
@@ -223,9 +223,9 @@ class _Composer:
             return self._document(loader.get_event)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            said = " ".join(part for part in (error.context, error.problem) if part)
+            words = " ".join(part for part in (error.context, error.problem) if part)
             line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-            self._refuse((line, column), f"is not YAML: {said}", "mend the syntax here or just above")
+            self._refuse((line, column), f"is not YAML: {words}", "mend the syntax here or just above")
         except yaml.YAMLError as error:
             message = f"is not YAML: {error}".replace("\n", " ")
             self._refuse((1, 1), message, "remove the characters that YAML does not allow")
@@ -288,7 +288,7 @@ class _Composer:
         count = len(self.problems)
         node = self._node(event, take)
         if len(self.problems) > count:
-            return None  # already said
+            return None  # a problem is noted already
         if not isinstance(node.content, str):
             wrote = event.value if _plain(event) else f"a {node.kind}"
             remedy = f'write "{wrote}" in quotes' if _plain(event) else "write a word"

@@ -5,12 +5,12 @@
     test [DIR] [--least PERCENT]                 the scenarios, and which rules none of them reaches
     explain [DIR] [TABLE] [AXIS=VALUE ...]       which rule decides, and why; open axes: what each value leads to;
                                                  node=NAME: of which class a node is, too; code=CODE [moment=MOMENT]:
-                                                 what a native error means and who is told what
+                                                 what a native error means and which errors peers get
     expand [DIR] [--check]                       rewrite (or only compare) the expanded tables and the schemas
     diff OLD NEW [--dir DIR]                     in words; OLD and NEW are folders, git revisions or profiles
 
 DIR holds tables/, scenarios/ and expanded/; left out, it is the shipped one. Exit code: 0 all is well (for `diff`: the
-same behaviour), 1 it is not, 2 the command itself is wrong. May import: the standard library, `mappings`.
+same behaviour), 1 it is not, 2 the command itself is wrong.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from mappings import revisions
-from mappings.classify_file import Complain, nothing_to_say
-from mappings.difference import compare, write_groups
-from mappings.error_table import TABLE as ERROR
-from mappings.errors import errors_of
-from mappings.expand import check_expanded, write_expanded
-from mappings.explain import explain, explain_node
-from mappings.explain_error import asks_of_an_error, explain_error, read_error_question
-from mappings.facts import Question, UnknownFact, read_question
-from mappings.inspection import compile_all, inspect
-from mappings.problem_text import FORMATS, write_problems
-from mappings.rules import RuleBook
-from mappings.schema import check_schemas, write_schemas
-from mappings.table_set import SHIPPED, compile_profile, load_rules
-from mappings.vocabulary import DEFAULT_PROFILE, NODE_CLASS, PROFILES, TABLES
-from mappings.yaml_lines import Problem
+from mappings.compiler.classify_file import Complain, nothing_to_say
+from mappings.compiler.errors import errors_of
+from mappings.compiler.table_set import SHIPPED, compile_profile, load_rules
+from mappings.language.rules import RuleBook
+from mappings.language.vocabulary import DEFAULT_PROFILE, NODE_CLASS, PROFILES, TABLES
+from mappings.language.yaml_lines import Problem
+from mappings.tools import revisions
+from mappings.tools.difference import compare, write_groups
+from mappings.tools.error_table import TABLE as ERROR
+from mappings.tools.expand import check_expanded, write_expanded
+from mappings.tools.explain import explain, explain_node
+from mappings.tools.explain_error import asks_of_an_error, explain_error, read_error_question
+from mappings.tools.facts import Question, UnknownFact, read_question
+from mappings.tools.inspection import compile_all, inspect
+from mappings.tools.problem_text import FORMATS, write_problems
+from mappings.tools.schema import check_schemas, write_schemas
 
 
 def main(argv: list[str], out: TextIO, complain: Complain = nothing_to_say) -> int:
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(directory: Path, form: str, out: TextIO, complain: Complain) -> int:
     found = inspect(directory, complain)
-    problems = [*found.problems, *found.verdict.problems, *found.verdict.missed, *found.stale]
+    problems = [*found.problems, *found.result.problems, *found.result.missed, *found.stale]
     problems += _stale_schemas(directory)
     if problems or form != "text":
         return write_problems(problems, form, out)
@@ -94,7 +94,7 @@ def _check(directory: Path, form: str, out: TextIO, complain: Complain) -> int:
         counts = ", ".join(f"{profile.name} {len(profile.rules)} rules" for profile in table.profiles.values())
         cells = found.sets[DEFAULT_PROFILE][name].cells
         possible = sum(cell is not None for cell in cells)
-        scenarios = found.verdict.counts.get(name, 0)
+        scenarios = found.result.counts.get(name, 0)
         out.write(f"{name:<10} {counts}, {possible} of {len(cells)} combinations possible, {scenarios} scenarios\n")
     for profile, tables in found.sets.items():
         out.write(f"digest of {profile}: {tables.digest}\n")
@@ -103,12 +103,12 @@ def _check(directory: Path, form: str, out: TextIO, complain: Complain) -> int:
 
 def _test(directory: Path, least: int, out: TextIO) -> int:
     found = inspect(directory)
-    verdict = found.verdict
-    failed = write_problems([*found.problems, *verdict.problems, *verdict.missed], "text", out)
-    out.writelines(f"{name:<10} {count} scenarios\n" for name, count in verdict.counts.items())
-    percent = 100 * verdict.reached / verdict.rules if verdict.rules else 0.0
-    out.write(f"{verdict.reached} of {verdict.rules} rules reached ({percent:.1f} %), counted in each profile\n")
-    if found.problems or verdict.problems:
+    result = found.result
+    failed = write_problems([*found.problems, *result.problems, *result.missed], "text", out)
+    out.writelines(f"{name:<10} {count} scenarios\n" for name, count in result.counts.items())
+    percent = 100 * result.reached / result.rules if result.rules else 0.0
+    out.write(f"{result.reached} of {result.rules} rules reached ({percent:.1f} %), counted in each profile\n")
+    if found.problems or result.problems:
         return failed
     return 0 if percent >= least else 1
 
@@ -187,9 +187,9 @@ def _diff(old: str, new: str, directory: Path, out: TextIO) -> int:
     changed = [group for group in groups if group.behaviour]
     count = sum(len(group.combinations) * len(group.profiles) for group in changed if group.table != ERROR)
     codes = {fact for group in changed if group.table == ERROR for facts in group.combinations for fact in facts[:1]}
-    said = [f"{count} combinations decided otherwise"] if count else []
-    said += [f"{len(codes)} native errors told otherwise"] if codes else []
-    out.write(f"{', '.join(said) or 'the same behaviour'}\n")
+    changes = [f"{count} combinations decided otherwise"] if count else []
+    changes += [f"{len(codes)} native errors told otherwise"] if codes else []
+    out.write(f"{', '.join(changes) or 'the same behaviour'}\n")
     return 1 if changed else 0
 
 

@@ -1,11 +1,11 @@
 """What a change of tables changes, in words: two sets of expanded tables, compared combination by combination, and the
-combinations that change alike told as one group.
+combinations that change alike as one group.
 
 Expanded tables are read from compiled rules, from `expanded/*.tsv` of a folder, or from those of a git revision; so a
 revision whose vocabulary was another one can be compared too. An axis that only one side has is compared for each of
 its values.
 
-Source: docs/cli.md. May import: the standard library, `mappings`.
+Source: docs/cli.md.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mappings.vocabulary import NODE_CLASS
+from mappings.language.vocabulary import NODE_CLASS
 
 ERRORS = "error"  # the table of native errors: it follows from others, and a side may be without it
-_VALUES_MAX = 12  # of an axis are told one by one
+_VALUES_MAX = 12  # of an axis are listed one by one
 CLASSES = ("", "classify")  # where a side keeps the patterns of names: they are the same in every profile
 
 _OF_ERRORS = {"was impossible": "is new", "is impossible now": "is gone"}
@@ -77,7 +77,7 @@ def compare(old: Mapping[tuple[str, str], Expanded], new: Mapping[tuple[str, str
 
 
 def _as_fine_as(one: Expanded, other: Expanded) -> Expanded:
-    """Errors that are told alike whatever the facts, where the other side tells facts apart: a line for each of them.
+    """Errors with one answer whatever the facts, where the other side distinguishes facts: a line for each of them.
     Which facts matter is the last of a line's own."""
     apart: dict[Facts, list[Facts]] = {}
     for facts in other.cells:
@@ -159,9 +159,9 @@ def write_groups(groups: Iterable[Group], *sides: Mapping[tuple[str, str], Expan
             lines.append(f"{where}: {group.change}")
             continue
         count = len(group.combinations)
-        said = _facts_in_words(group.combinations, _possible(group, sides))
+        facts = _facts_in_words(group.combinations, _possible(group, sides))
         what = "case" if group.table == ERRORS else "combination"
-        lines.append(f"{where}: {count} {what}{'s' if count > 1 else ''}: {said}")
+        lines.append(f"{where}: {count} {what}{'s' if count > 1 else ''}: {facts}")
         lines.append(f"  {group.change}")
     return lines
 
@@ -175,15 +175,15 @@ def _facts_in_words(combinations: list[Facts], possible: set[Facts]) -> str:
     says so."""
     hit = [set(column) for column in zip(*combinations, strict=True)]
     known = [{column[at] for column in possible} for at in range(len(hit))]
-    said = []
+    parts = []
     for column, all_of_it in zip(hit, known, strict=True):
         if column != all_of_it and not all(value == "" for _, value in column):
             in_order = dict.fromkeys(pair for facts in combinations for pair in facts if pair in column)
             axis = next(iter(column))[0]
             label = "for class" if axis == NODE_CLASS else axis
-            said.append(f"{label} {_listed([value or 'nothing' for _, value in in_order])}")
+            parts.append(f"{label} {_listed([value or 'nothing' for _, value in in_order])}")
     alike = sum(all(pair in column for pair, column in zip(facts, hit, strict=True)) for facts in possible)
-    return ("" if alike == len(combinations) else "some of ") + (", ".join(said) or "whatever the facts")
+    return ("" if alike == len(combinations) else "some of ") + (", ".join(parts) or "whatever the facts")
 
 
 def _listed(values: list[str]) -> str:

@@ -1,11 +1,12 @@
-"""The error table: what a peer is told for each code of each log, at each moment at which it can meet somebody.
+"""The error table: what a peer gets for each code of each log, at each moment at which the code can concern a peer.
 
 `expanded/PROFILE.error.tsv`, tab-separated: code, realm (its log), moment, stage (`unsent`, `sent`, or `any` where both
-are alike; `mappings.causes`), when (the facts that matter, where some do), cause, answer, condition, class, scope,
-retry, retry_after_ms, rule. Where nobody is told, the answer is what the realm does instead and there is no rule.
+are alike; `mappings.language.causes`), when (the facts that matter, where some do), cause, answer, condition, class,
+scope, retry, retry_after_ms, rule. Where no peer is answered, the answer is what the realm does instead and there is no
+rule.
 
-Nothing is decided here: the codes are `errors.yaml`'s, the answers those of `mappings.causes`, by which the realm
-answers, the rest the compiled tables' by which the gateway decides. May import: the standard library, `mappings`.
+Nothing is decided here: the codes are `errors.yaml`'s, the answers those of `mappings.language.causes`, by which the
+realm answers, the rest the compiled tables' by which the gateway decides.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mappings.causes import ANSWERS, MOMENTS, STAGES, TABLES_OF, UNTOLD, cause_at
-from mappings.compile import Decision, Slice
-from mappings.difference import ERRORS, Expanded, Facts
-from mappings.errors import LOGS, Errors, NativeError
-from mappings.table_set import TableSet
+from mappings.compiler.compile import Decision, Slice
+from mappings.compiler.errors import LOGS, Errors, NativeError
+from mappings.compiler.table_set import TableSet
+from mappings.language.causes import ANSWERS, MOMENTS, STAGES, TABLES_OF, UNANSWERED, cause_at
+from mappings.language.words import LISTED, UNLISTABLE
+from mappings.tools.difference import ERRORS, Expanded, Facts
 
 TABLE = ERRORS
 ANY = "any"
@@ -46,13 +48,13 @@ class ErrorLine:
     def columns(self) -> tuple[str, ...]:
         after = "" if self.error.retry_after_ms is None else str(self.error.retry_after_ms)
         facts = (self.code, self.realm, self.moment, self.stage, self.when)
-        said = (self.cause, self.answer, self.condition, self.error_class)
-        return (*facts, *said, self.error.scope, self.error.retry, after, self.rule)
+        decided = (self.cause, self.answer, self.condition, self.error_class)
+        return (*facts, *decided, self.error.scope, self.error.retry, after, self.rule)
 
 
 def error_lines(errors: Errors, tables: TableSet, code: str | None = None) -> Iterator[ErrorLine]:
     """Every line of one profile, or those of one code."""
-    told = {
+    answered = {
         (moment, answer): [*_told(tables, moment, answer)]
         for moment, answers in ANSWERS.items()
         for answer in answers.values()
@@ -63,9 +65,9 @@ def error_lines(errors: Errors, tables: TableSet, code: str | None = None) -> It
                 continue
             for moment in MOMENTS:
                 for stage, cause in _stages(log, error.cause, moment):
-                    instead = UNTOLD[moment].get(cause)
+                    instead = UNANSWERED[moment].get(cause)
                     answer = instead or ANSWERS[moment][cause]
-                    for when, condition, word, rule in [("", "", "", "")] if instead else told[moment, answer]:
+                    for when, condition, word, rule in [("", "", "", "")] if instead else answered[moment, answer]:
                         yield ErrorLine(name, log, moment, stage, when, cause, answer, condition, word, error, rule)
 
 
@@ -82,8 +84,8 @@ def read_errors(text: str) -> Expanded:
     cells: dict[Facts, tuple[str, str]] = {}
     for line in lines:
         row = dict(zip(names, line.split("\t"), strict=True))
-        said = " ".join(f"{name}={row[name]}" for name in names if name not in (*_FACTS, "rule") and row[name])
-        cells[tuple((name, row[name]) for name in _FACTS)] = ("", said)
+        cells_text = " ".join(f"{name}={row[name]}" for name in names if name not in (*_FACTS, "rule") and row[name])
+        cells[tuple((name, row[name]) for name in _FACTS)] = ("", cells_text)
     return Expanded(_FACTS, cells)
 
 
@@ -93,30 +95,48 @@ def _stages(log: str, cause: str, moment: str) -> Iterable[tuple[str, str]]:
 
 
 def _told(tables: TableSet, moment: str, answer: str) -> Iterator[_Told]:
-    """What the table says to an answer: one line where condition and class are the same whatever else is so."""
+    """What the table says to an answer: one line where condition and class are the same whatever else is so; then those
+    of peers whose source does not list an outcome, where their answer differs."""
     table = tables[TABLES_OF[moment]]
     constants = {"moment": moment} if "moment" in table.axes else {}
     part = table.slice(answer=answer, **constants)
-    groups: dict[tuple[str, str], list[Decision]] = {}
+    listed = {axis: LISTED[0] for axis in UNLISTABLE if axis in part.axes}
+    usual: list[Decision] = []
+    unlisted: list[Decision] = []
     for decision in part.cells:
-        if decision is not None:
-            key = decision.then["condition"] or "", decision.then["class"] or ""
-            groups.setdefault(key, []).append(decision)
-    everything = [decision for decisions in groups.values() for decision in decisions]
-    for (condition, word), decisions in groups.items():
-        when = _when(part, tables, decisions, everything) if len(groups) > 1 else ""
-        rules = dict.fromkeys(f"{table.name}.{decision.rule}" for decision in decisions)
+        if decision is None:
+            continue
+        facts = table.facts(decision.cell)
+        if facts == {**facts, **listed}:
+            usual.append(decision)
+        elif _told_by(table.decide(**{**facts, **listed})) != _told_by(decision):
+            unlisted.append(decision)
+    yield from _grouped(part, tables, usual, usual)
+    yield from _grouped(part, tables, unlisted, [*usual, *unlisted])
+
+
+def _told_by(decision: Decision) -> tuple[str, str]:
+    return decision.then["condition"] or "", decision.then["class"] or ""
+
+
+def _grouped(part: Slice, tables: TableSet, decisions: list[Decision], everything: list[Decision]) -> Iterator[_Told]:
+    groups: dict[tuple[str, str], list[Decision]] = {}
+    for decision in decisions:
+        groups.setdefault(_told_by(decision), []).append(decision)
+    for (condition, word), alike in groups.items():
+        when = _when(part, tables, alike, everything) if len(alike) < len(everything) else ""
+        rules = dict.fromkeys(f"{part.name}.{decision.rule}" for decision in alike)
         yield when, condition, word, ",".join(rules)
 
 
 def _when(part: Slice, tables: TableSet, decisions: list[Decision], everything: list[Decision]) -> str:
     """The facts that some of the decisions about an answer have in common, and not all."""
     table = tables[part.name]
-    said = []
+    parts = []
     for axis in part.axes:
         mine, possible = (
             dict.fromkeys(table.facts(decision.cell)[axis] for decision in some) for some in (decisions, everything)
         )
         if mine.keys() != possible.keys():
-            said.append(f"{axis}={'|'.join(mine)}")
-    return " ".join(said)
+            parts.append(f"{axis}={'|'.join(mine)}")
+    return " ".join(parts)

@@ -3,9 +3,7 @@ that a review shows what a change of rules changes. Combinations that are declar
 
 Columns, tab-separated: cell (its number in the full product), one per axis, rule, then (`key=value`, only what is not
 null). `expanded/classify.tsv` has a line for each pattern of names: names, unless, rule, then. `PROFILE.error.tsv`, of
-native errors: `mappings/error_table.py`.
-
-May import: the standard library, `mappings`.
+native errors: `mappings/tools/error_table.py`.
 """
 
 from __future__ import annotations
@@ -16,15 +14,15 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from mappings.classification import Classification
-from mappings.classify_file import TABLE as CLASSIFY
-from mappings.compile import Table
-from mappings.error_table import TABLE as ERROR
-from mappings.error_table import error_text
-from mappings.errors import Errors
-from mappings.reader import shown
-from mappings.table_set import TableSet
-from mappings.yaml_lines import Problem
+from mappings.compiler.classify_file import TABLE as CLASSIFY
+from mappings.compiler.compile import Table
+from mappings.compiler.errors import Errors
+from mappings.compiler.table_set import TableSet
+from mappings.language.classification import Classification
+from mappings.language.reader import shown
+from mappings.language.yaml_lines import Problem
+from mappings.tools.error_table import TABLE as ERROR
+from mappings.tools.error_table import error_text
 
 
 def expanded_text(table: Table) -> str:

@@ -2,17 +2,17 @@
 the one condition that failed. With some facts left open, what each open value would lead to. Asks the same compiled
 table as the gateway.
 
-Facts have been checked (`mappings.facts`). May import: the standard library, `mappings`.
+Facts have been checked (`mappings.tools.facts`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mappings.classification import Classification
-from mappings.compile import Decision, Table
-from mappings.expand import write_then
-from mappings.rules import Rule, TableRules, values_in, write_facts
+from mappings.compiler.compile import Decision, Table
+from mappings.language.classification import Classification
+from mappings.language.rules import Rule, TableRules, values_in, write_facts
+from mappings.tools.expand import write_then
 
 _RUNNERS_UP = 5
 
@@ -23,7 +23,7 @@ def explain(rules: TableRules, table: Table, profile: str, facts: Mapping[str, s
     facts = {axis: facts[axis] for axis in table.axes if axis in facts}
     heading = f"table {table.name}, profile {profile}"
     if facts.keys() == table.axes.keys():
-        cell = table.index(**facts)
+        cell = table.cell(**facts)
         lines = [f"{heading}, cell {cell}", f"  {write_facts(facts)}"]
         decision = table.cells[cell]
         if decision is None:

@@ -1,20 +1,19 @@
-"""What a native error means, and what a peer is told for it, moment by moment, with the rules that say so:
+"""What a native error means, and which error a peer gets for it, moment by moment, with the rules that decide:
 `explain code=_MSG_TIMED_OUT [moment=publish] [realm=kafka]`.
 
-Errors: `UnknownFact` for a word that is not known, with the likeliest one that is. May import: the standard library,
-`mappings`.
+Errors: `UnknownFact` for a word that is not known, with the likeliest one that is.
 """
 
 from __future__ import annotations
 
-from mappings.causes import MOMENTS, TABLES_OF
-from mappings.error_table import TABLE, ErrorLine, error_lines
-from mappings.errors import LOGS, Errors
-from mappings.expand import write_then
-from mappings.facts import UnknownFact, known
-from mappings.rules import RuleBook
-from mappings.table_set import TableSet
-from mappings.vocabulary import PROFILES
+from mappings.compiler.errors import LOGS, WAITED, Errors, Saying
+from mappings.compiler.table_set import TableSet
+from mappings.language.causes import MOMENTS, TABLES_OF
+from mappings.language.rules import RuleBook
+from mappings.language.vocabulary import PROFILES
+from mappings.tools.error_table import TABLE, ErrorLine, error_lines
+from mappings.tools.expand import write_then
+from mappings.tools.facts import UnknownFact, known
 
 _WORDS = ("code", "moment", "realm", "profile")
 
@@ -55,14 +54,14 @@ def explain_error(errors: Errors, rules: RuleBook, tables: TableSet, asked: dict
     if not found:
         raise UnknownFact(f"{code} is no code of realm {asked.get('realm')}; leave realm out")
     error = found[0].error
-    waits = "" if error.retry_after_ms is None else f"; a peer is told to wait {error.retry_after_ms} ms"
+    waits = "" if error.retry_after_ms is None else f"; a peer is advised to wait {error.retry_after_ms} ms"
     lines = [
         f"code {code} of realm {found[0].realm}, profile {tables.profile}",
         f"error {error.id} (errors.yaml)",
         f"  cause    {error.cause}",
         f"  scope    {error.scope}",
         f"  retry    {error.retry}{waits}",
-        f"  say      {error.say}",
+        *_said(error.say),
         f"  because  {error.because}",
     ]
     for line in found:
@@ -70,13 +69,19 @@ def explain_error(errors: Errors, rules: RuleBook, tables: TableSet, asked: dict
     return lines
 
 
+def _said(say: Saying) -> list[str]:
+    if not say.at:
+        return [f"  say      {say.usual}"]
+    return [f"  say      {moment}: {text}" for moment, text in say.at if moment in WAITED]
+
+
 def _moment(line: ErrorLine, rules: RuleBook, profile: str) -> list[str]:
     stage = "" if line.stage == "any" else f", {line.stage}"
     heading = f"moment {line.moment}{stage}: cause {line.cause}"
     if not line.rule:
-        return [f"{heading}; nobody is told: {line.answer.replace('-', ' ')}"]
+        return [f"{heading}; no peer is answered: {line.answer.replace('-', ' ')}"]
     when = f", when {line.when}" if line.when else ""
-    said = [
+    lines = [
         f"{heading}, answer {line.answer}{when}",
         f"  condition  {line.condition or 'none'}",
         f"  class      {line.error_class or 'none'}",
@@ -84,5 +89,5 @@ def _moment(line: ErrorLine, rules: RuleBook, profile: str) -> list[str]:
     written = {rule.id: rule for rule in rules[TABLES_OF[line.moment]].profiles[profile].rules}
     for name in line.rule.split(","):
         rule = written[name.partition(".")[2]]
-        said.append(f"  rule       {name} ({rule.place}): {write_then(rule.then)}")
-    return said
+        lines.append(f"  rule       {name} ({rule.place}): {write_then(rule.then)}")
+    return lines

@@ -5,7 +5,6 @@ The table may be left out where the axes that are named belong to one table only
 given as such: they are part of the state.
 
 Errors: `UnknownFact` for a word that the tables do not have, with the likeliest one that they do.
-May import: the standard library, `mappings`.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from mappings.vocabulary import PROFILES, TABLES, TableWords
-from mappings.yaml_lines import suggest
+from mappings.language.vocabulary import PROFILES, TABLES, TableWords
+from mappings.language.yaml_lines import suggest
 
 _FLAGS = {"delivery_failed": "-failed", "undeliverable_here": "-undeliverable"}  # in the order of the state's words
 _STATE_AXES = ("state", "default_outcome")

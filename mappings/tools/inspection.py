@@ -1,8 +1,7 @@
-"""All that can be said of a directory of tables: its rules, what they are compiled to, what its scenarios found, and
+"""All that is known about a directory of tables: its rules, what they are compiled to, what its scenarios found, and
 every problem of all of it at once.
 
 Tables with problems are left out of the scenarios; while there are any, nothing is compared with the expanded tables.
-May import: the standard library, `mappings`.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mappings.check import check_table
-from mappings.classify_file import Complain, nothing_to_say, unusable_transformers
-from mappings.errors import usable_errors_of
-from mappings.expand import check_expanded
-from mappings.load import load_directory
-from mappings.rules import RuleBook
-from mappings.scenario import Verdict, run_scenarios
-from mappings.table_set import TableSet, compile_profile
-from mappings.vocabulary import PROFILES
-from mappings.yaml_lines import Problem
+from mappings.compiler.check import check_table
+from mappings.compiler.classify_file import Complain, nothing_to_say, unusable_transformers
+from mappings.compiler.errors import usable_errors_of
+from mappings.compiler.load import load_directory
+from mappings.compiler.table_set import TableSet, compile_profile
+from mappings.language.rules import RuleBook
+from mappings.language.vocabulary import PROFILES
+from mappings.language.yaml_lines import Problem
+from mappings.tools.expand import check_expanded
+from mappings.tools.scenario import ScenarioResult, run_scenarios
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class Inspection:
     rules: RuleBook
     sets: Mapping[str, TableSet]
     problems: list[Problem]  # of the tables
-    verdict: Verdict  # of the scenarios
+    result: ScenarioResult  # of the scenarios
     stale: list[Problem]  # of the expanded tables
 
 
@@ -47,9 +46,9 @@ def inspect(directory: Path, complain: Complain = nothing_to_say) -> Inspection:
     errors, wrong = usable_errors_of(directory)
     problems += wrong
     sets = compile_all(sound)
-    verdict = run_scenarios(directory / "scenarios", sound, sets)
+    result = run_scenarios(directory / "scenarios", sound, sets)
     stale = [] if problems else check_expanded(directory / "expanded", sets, errors)
-    return Inspection(sound, sets, problems, verdict, stale)
+    return Inspection(sound, sets, problems, result, stale)
 
 
 def compile_all(rules: RuleBook) -> dict[str, TableSet]:

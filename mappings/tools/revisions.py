@@ -1,6 +1,6 @@
 """Where `diff` takes its two sides from: a folder with tables, a git revision of one, or a profile.
 
-Errors: `NoSuchSide` in words. May import: the standard library, `mappings`; runs `git`.
+Errors: `NoSuchSide` in words.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from mappings.difference import CLASSES, Expanded, read_classes, read_expanded
-from mappings.error_table import TABLE as ERROR
-from mappings.error_table import error_text, read_errors
-from mappings.errors import Errors, errors_of
-from mappings.expand import classes_text, expanded_text
-from mappings.inspection import compile_all
-from mappings.table_set import TableSet, load_rules
-from mappings.vocabulary import PROFILES
-from mappings.yaml_lines import Problem
+from mappings.compiler.errors import Errors, errors_of
+from mappings.compiler.table_set import TableSet, load_rules
+from mappings.language.vocabulary import PROFILES
+from mappings.language.yaml_lines import Problem
+from mappings.tools.difference import CLASSES, Expanded, read_classes, read_expanded
+from mappings.tools.error_table import TABLE as ERROR
+from mappings.tools.error_table import error_text, read_errors
+from mappings.tools.expand import classes_text, expanded_text
+from mappings.tools.inspection import compile_all
 
 Side = dict[tuple[str, str], Expanded]
 

@@ -1,6 +1,6 @@
 """Scenarios: tests of the rules, as data beside them. `scenarios/TABLE_test.yaml` says what must be decided for which
-facts, and every rule of every profile must be reached by one: a rule that no scenario speaks of is a rule that nobody
-asked for.
+facts, and every rule of every profile must be reached by one: a rule that no scenario speaks of is a rule without a
+test.
 
     table: settle
     tests:
@@ -11,8 +11,6 @@ asked for.
 
 An axis that `given` leaves out, or lists, stands for each of its values: every possible combination must be decided as
 expected. `then` names what matters, at least one key; `rule` may be left out.
-
-May import: the standard library, `mappings`.
 """
 
 from __future__ import annotations
@@ -21,13 +19,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mappings.boxes import Box, combinations_of
-from mappings.compile import Decision, ImpossibleFacts, Table
-from mappings.reader import Reader, contains, shown
-from mappings.rules import Rule, RuleBook, TableRules, facts_of, named, write_facts
-from mappings.table_set import TableSet
-from mappings.vocabulary import PROFILES, TABLES, TableWords, Value
-from mappings.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
+from mappings.compiler.compile import Decision, ImpossibleFacts, Table
+from mappings.compiler.table_set import TableSet
+from mappings.language.boxes import Box, combinations_of
+from mappings.language.reader import Reader, contains, shown
+from mappings.language.rules import Rule, RuleBook, TableRules, facts_of, named, write_facts
+from mappings.language.vocabulary import PROFILES, TABLES, TableWords, Value
+from mappings.language.yaml_lines import Node, Problem, load_document, refuse_unknown_keys, suggest
 
 _SUFFIX = "_test"
 
@@ -48,7 +46,7 @@ class Scenario:
 
 
 @dataclass(slots=True)
-class Verdict:
+class ScenarioResult:
     """What came of running scenarios: how many a table has, and what failed or is missing."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -58,23 +56,23 @@ class Verdict:
     reached: int = 0
 
 
-def run_scenarios(directory: Path, rules: RuleBook, sets: Mapping[str, TableSet]) -> Verdict:
+def run_scenarios(directory: Path, rules: RuleBook, sets: Mapping[str, TableSet]) -> ScenarioResult:
     """Run every scenario of `directory` on compiled tables (by profile), and report the rules that none reaches."""
-    verdict = Verdict()
+    result = ScenarioResult()
     reached: set[tuple[str, str, str]] = set()  # profile, table, rule
-    for scenario in _load(directory, rules, verdict.problems):
+    for scenario in _load(directory, rules, result.problems):
         name = scenario.words.name
         if name not in rules:
             continue
-        verdict.counts[name] = verdict.counts.get(name, 0) + 1
+        result.counts[name] = result.counts.get(name, 0) + 1
         for profile in scenario.profiles:
-            decided = _run(scenario, profile, sets[profile][name], verdict.problems)
+            decided = _run(scenario, profile, sets[profile][name], result.problems)
             reached.update((profile, name, rule) for rule in decided)
     for table in rules.values():
-        verdict.missed.extend(_uncovered(table, reached, directory))
-        verdict.rules += sum(len(profile.rules) for profile in table.profiles.values())
-    verdict.reached = len(reached)
-    return verdict
+        result.missed.extend(_uncovered(table, reached, directory))
+        result.rules += sum(len(profile.rules) for profile in table.profiles.values())
+    result.reached = len(reached)
+    return result
 
 
 def _uncovered(table: TableRules, reached: set[tuple[str, str, str]], directory: Path) -> list[Problem]:

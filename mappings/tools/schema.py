@@ -2,9 +2,9 @@
 
 `schemas/TABLE.json`, and `schemas/errors.json` of native errors, generated from the vocabulary (`realmgate mappings
 expand` writes them too), named in the first line of each file: `# yaml-language-server: $schema=../schemas/TABLE.json`.
-A schema sees one rule at a time; whether rules fit together is said by `realmgate mappings check`.
+A schema sees one rule at a time; `realmgate mappings check` checks whether rules fit together.
 
-Source: JSON Schema draft-07 (what the YAML language server reads). May import: the standard library, `mappings`.
+Source: JSON Schema draft-07 (what the YAML language server reads).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mappings.causes import CAUSES
-from mappings.classify_file import TABLE as CLASSIFY
-from mappings.errors import LOGS, RETRIES, SAY_BYTES_MAX, SCOPES
-from mappings.vocabulary import CONDITIONS, HIT_POLICY, NODE_CLASS, PROFILES, TABLES, TableWords
-from mappings.yaml_lines import Problem
+from mappings.compiler.classify_file import TABLE as CLASSIFY
+from mappings.compiler.errors import LOGS, RETRIES, SAY_BYTES_MAX, SCOPES, WAITED
+from mappings.language.causes import CAUSES
+from mappings.language.vocabulary import CONDITIONS, HIT_POLICY, NODE_CLASS, PROFILES, TABLES, TableWords
+from mappings.language.yaml_lines import Problem
 
 _ID = "^[a-z0-9]+(-[a-z0-9]+)*$"
 _TEXT = {"type": "string", "minLength": 1}
@@ -26,14 +26,6 @@ _SOURCE = {**_TEXT, "description": "where it is written that it must be so, ids 
 _NAME = {"type": "string", "pattern": _ID, "description": "its name for ever: it stands in the evidence"}
 _CLASS = {"type": "string", "pattern": _ID, "description": "a class of classify.yaml"}
 _PATTERNS = {"type": "array", "items": {"type": "string", "pattern": "^[^?[]+$"}, "minItems": 1, "uniqueItems": True}
-
-
-ERRORS_HINT = "# yaml-language-server: $schema=schemas/errors.json"  # the first line of `errors.yaml`
-
-
-def hint(name: str) -> str:
-    """The first line of a table file."""
-    return f"# yaml-language-server: $schema=../schemas/{name}.json"
 
 
 def schema_of(words: TableWords) -> dict[str, Any]:
@@ -94,8 +86,8 @@ def _when(words: TableWords) -> dict[str, Any]:
 
 
 def _then(words: TableWords) -> dict[str, Any]:
-    said = {key: {"enum": list(word.values)} for key, word in words.then.items()}
-    return {**_object(said), "required": [key for key, word in words.then.items() if word.required]}
+    keys = {key: {"enum": list(word.values)} for key, word in words.then.items()}
+    return {**_object(keys), "required": [key for key, word in words.then.items() if word.required]}
 
 
 def _rule() -> dict[str, Any]:
@@ -140,14 +132,15 @@ def errors_schema() -> dict[str, Any]:
     """The schema of `errors.yaml`."""
     codes = {"type": "array", "items": _TEXT, "uniqueItems": True}
     say = {**_TEXT, "maxLength": SAY_BYTES_MAX, "description": "what to do about it; the node's name stands before it"}
+    texts = {"oneOf": [say, {**_object(dict.fromkeys(WAITED, say)), "required": list(WAITED)}]}
     error = {
         "id": _NAME,
         **{log: {**codes, "description": f"names of codes of {log}"} for log in LOGS},
-        "cause": {"enum": list(CAUSES), "description": "what it is to the realm; the tables say what a peer is told"},
+        "cause": {"enum": list(CAUSES), "description": "what it is to the realm; the tables decide what a peer gets"},
         "scope": {"enum": list(SCOPES), "description": "how much it concerns"},
         "retry": {"enum": list(RETRIES), "description": "inside: a control call asks again within its deadline"},
-        "retry_after_ms": {"type": ["integer", "null"], "description": "what a peer is told to wait, if that helps"},
-        "say": say,
+        "retry_after_ms": {"type": ["integer", "null"], "description": "how long a peer should wait, if that helps"},
+        "say": texts,
         "because": _BECAUSE,
     }
     answers = sorted({answer for words in TABLES.values() for answer in words.axes.get("answer", ())})
@@ -155,14 +148,15 @@ def errors_schema() -> dict[str, Any]:
         "version": {"const": 1},
         "errors": {"type": "array", "items": {"$ref": "#/definitions/error"}},
         "no_error": {**_object(dict.fromkeys(LOGS, codes)), "required": list(LOGS)},
-        "answers": _object(dict.fromkeys(answers, say)),
+        "answers": _object(dict.fromkeys(answers, texts)),
         "refusals": _object(dict.fromkeys(CONDITIONS, say)),
+        "waits": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
     }
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "native errors",
         **_object(fields),
-        "required": [field for field in fields if field != "refusals"],
+        "required": [field for field in fields if field not in ("refusals", "waits")],
         "definitions": {"error": {**_object(error), "required": list(error)}},
     }
 

@@ -1,35 +1,33 @@
-"""Admittance: whether somebody may do something now, by the realm's grants and, where that is wanted, by the access
-lists that the log itself keeps for its own users (both must allow it).
+"""Authorization: whether a subject may do something now, by the realm's grants and, where configured, by the access
+lists that the log keeps for its own users (both must allow it).
 
 The log's lists are read before they count the first time, and then every few seconds. Source: kafka.md section 8, ADR
-0029. May import: the standard library, `native_backend` below it.
+0029.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Final
 
-from native_backend.access import ANONYMOUS, Subject, deciding
-from native_backend.log import LogError
-from native_backend.metadata import Metadata
-from native_backend.nodes import Node
-from native_backend.rights import Operation, Rights
-from native_backend.services import Services
+from native_backend.dispatch.context import RealmContext
+from native_backend.log.access_lists import Operation, Rights
+from native_backend.log.port import LogError
+from native_backend.nodes.grants import ANONYMOUS, Subject, deciding
+from native_backend.nodes.metadata import Metadata
+from native_backend.nodes.node import Node
 
 LOG_ANONYMOUS: Final = "ANONYMOUS"
-"""Kafka's name of whoever has none."""
+"""Kafka's name for a user without a name."""
 _OPERATIONS: Final[dict[str, Operation]] = {"publish": "WRITE", "subscribe": "READ", "peek": "READ"}
 _MANAGE: Final = frozenset({"manage"})
 _TEMPORARY: Final = frozenset({"temporary"})
-_LOG = logging.getLogger(__name__)
 
 
-class Admittance:
+class Authorizer:
     """The grants of one realm as its metadata has them now; and the log's own lists as they were a moment ago."""
 
-    def __init__(self, metadata: Metadata, services: Services) -> None:
+    def __init__(self, metadata: Metadata, services: RealmContext) -> None:
         self.on_changed: list[Callable[[], None]] = []
         """Told, by the thread that polls the realm, when something may be allowed no more, or anew."""
         self._metadata = metadata
@@ -48,17 +46,22 @@ class Admittance:
             return False
         return node is None or self._rights is None or _log_allows(self._rights, subject, operations, node.topic)
 
+    @property
+    def has_grants(self) -> bool:
+        """The realm has grants of its own. Without, a node that has none is open to all, and so is making nodes."""
+        return bool(self._metadata.acl)
+
     def may_create(self, subject: Subject) -> bool:
         """Nodes, which belong to the realm."""
         return self.allows(subject, _MANAGE, None)
 
     def may_create_temporary(self, subject: Subject) -> bool:
-        """Nodes that end with whoever makes them."""
+        """Nodes that end with the peer that creates them."""
         return self.allows(subject, _TEMPORARY, None)
 
     def follow_rights(self) -> None:
         """From now on the log's own lists count. Blocks; raises LogError. A log without lists has nothing to say."""
-        self._rights = self._services.log.rights(self._services.limits.control_deadline_s)
+        self._rights = self._services.log.control.rights(self._services.limits.control_deadline_s)
         self.changed()
 
     def advance(self) -> None:
@@ -69,14 +72,16 @@ class Admittance:
         if self._rights is None or self._following or now_s < self._due_s:
             return
         self._following = True
-        services.control.submit(lambda: services.log.rights(services.limits.control_deadline_s), self._followed)
+        services.worker.submit(lambda: services.log.control.rights(services.limits.control_deadline_s), self._followed)
 
     def _followed(self, rights: Rights | LogError | None) -> None:
         self._following = False
         self._due_s = self._services.clock.monotonic_s() + self._services.limits.rights_interval_s
         if isinstance(rights, LogError):
-            _LOG.warning("cannot read the log's access lists, those read before hold: %s", rights)
-        elif rights is not None and rights != self._rights:
+            self._services.troubles.begin("access-lists-unread", f"those read before hold: {rights}")
+            return
+        self._services.troubles.end("access-lists-unread")
+        if rights is not None and rights != self._rights:
             self._rights = rights
             self.changed()
 
@@ -84,7 +89,7 @@ class Admittance:
         self._stale = True
 
     def changed(self) -> None:
-        """Also when something else than a list has: who somebody is."""
+        """Call the listeners. Also called when a user's groups have changed, not a list."""
         self._stale = False
         for listener in self.on_changed:
             listener()

@@ -1,71 +1,66 @@
 """One durable or queue at work: who has which event, who gets the next, what became of it.
 
-Competing links share one `Dispatch`; whoever asks gets. Returned events go first, lowest EID first. Those whose bytes
-have left the store's window are re-read on the control thread, and nothing above them is given meanwhile; only when
-that fails may others overtake them until the next attempt.
-An event that a link wanted to go `elsewhere` is not offered to that link again while it lives.
+Competing links share one `Dispatch`: a link that asks gets the next events. Returned events go first, lowest EID first.
+Those whose bytes have left the store's window are re-read on the worker thread, and nothing above them is given
+meanwhile; only when that fails may others overtake them until the next attempt. An event that a link wanted to go
+`elsewhere` is not offered to that link again while it lives.
 
 An EID is at any time in exactly one place: not given yet (at or above `position`), outstanding at a link, in the
 journal's hands, returned, delayed (returned, but not to be given yet), or terminal.
-May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 
-from native_backend.acknowledgement import Acknowledgement, Run, Standing, remove_all
-from native_backend.answers import Settled, SubscribeAnswer
-from native_backend.barred import Barred
-from native_backend.dead_letters import Burial, dead_letter_node
-from native_backend.delivery import Delivered, Gathering
-from native_backend.durables import Durable
-from native_backend.feed import Chunk, Cursor, Feed, chunk_of
-from native_backend.giving import Giving
-from native_backend.intervals import Intervals
-from native_backend.link import Link
-from native_backend.lobby import Waiting, Wake
-from native_backend.log import Failure, LogError, Records
-from native_backend.losses import lose_below
-from native_backend.nodes import Node
-from native_backend.postponing import postponed
-from native_backend.services import LASTING, Services, bounded, subscribe_answer
-from native_backend.settlement import Settlement, Settling, Unit
-from native_backend.sifters import Sifters, unowned_runs
+from native_backend.dispatch.backlog import Backlog
+from native_backend.dispatch.context import LASTING, RealmContext, bounded, subscribe_answer
+from native_backend.dispatch.dead_letters import DeadLetterCopy, dead_letter_node
+from native_backend.dispatch.next_events import EventPicker
+from native_backend.dispatch.redelivery_delay import postponed
+from native_backend.dispatch.retention_loss import lose_below
+from native_backend.dispatch.selecting_consumers import SelectingConsumers, unowned_runs
+from native_backend.events.batch import Delivered, Gathering
+from native_backend.events.chunk import Chunk
+from native_backend.events.wait_list import WaitList, Wake
+from native_backend.journal.settlement import ENDS, Settlement, Settling, Unit, settlements_of
+from native_backend.log.port import Failure
+from native_backend.nodes.answers import Settled
+from native_backend.nodes.attempts import last_attempts
+from native_backend.nodes.durable import Durable
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import SubscribeAnswer
+from native_backend.state.ack_state import Acknowledgement, Run, remove_all
+from native_backend.state.consumer import Link
+from native_backend.state.excluded import Excluded
+from native_backend.state.intervals import Intervals
+from native_backend.state.outcome_detail import OutcomeDetail
 
 _LOG = logging.getLogger(__name__)
+TRUNCATED = "LOG_TRUNCATED"  # the native code of what ends because its store has become shorter
 
 
-class Dispatch:
+class Dispatch(Backlog):
     """See the module's docstring."""
 
     def __init__(
-        self, services: Services, node: Node, durable: Durable, state: Acknowledgement, again_below: int
+        self, services: RealmContext, node: Node, durable: Durable, state: Acknowledgement, again_below: int
     ) -> None:
-        self.node = node
-        self.durable = durable
-        self.state = state
-        self.again_below = again_below  # EIDs below may have been given by a process that was killed
-        self.links: list[Link] = []
-        self.paused = False  # its place is being moved
-        self.services = services
-        self.feed: Feed | None = None
-        self.cursor = Cursor(state.position)
-        self._fetching = False
-        self._retry_s = 0.0  # no fetch before
-        self._elsewhere: dict[object, Barred] = {}  # by `Link.link`
-        self._giving = Giving(self)
-        self.sifters = Sifters(services, self, self._giving, self.unreadable)
-        self._waiting = Waiting(services.lobby, self._offer)
-        state.on_returned = self._stir
+        super().__init__(services, node, durable, state, again_below)
+        self.away = 0  # events of links that a transaction or the journal has
+        self._picker = EventPicker(self)
+        self.selecting_consumers = SelectingConsumers(self, self._picker)
+        self._waiting = WaitList(services.wait_lists, self._offer)
+        state.on_returned = self._notify
 
     # -- links come and go
 
     def enter(self, link: Link) -> None:
         self.links.append(link)
-        if self.feed is None:
-            self.feed = self.services.feeds.feed(self.current)
-            self.cursor = self.feed.join(self.state.position)
+        if self.window is None:
+            self.window = self.services.windows.window(self.current)
+            self.cursor = self.window.join(self.state.position)
 
     def leave(self, link: Link) -> None:
         """What the link has and did not settle is to be given again, not counted."""
@@ -75,31 +70,21 @@ class Dispatch:
         self.links.remove(link)
         self._waiting.drop(link)
         self._elsewhere.pop(link.link, None)
-        self.sifters.leave(link)
-        if self._giving.groups is not None:
-            for first, last in self._giving.groups.leave(link):
+        self.selecting_consumers.leave(link)
+        if self._picker.groups is not None:
+            for first, last in self._picker.groups.leave(link):
                 self.state.again(first, last)
         if not self.links:
             self._rest()
 
-    def standing(self) -> Standing:
-        state, links = self.state, len(self.links)
-        numbers = state.low, state.position, state.unsettled, len(state.acked), len(state.returned)
-        return Standing(self.node.name, self.durable.name, *numbers, links)
-
     @property
     def is_fetching(self) -> bool:
         """What `take` did not give may still be there: it is read again, or nothing is given at the moment."""
-        return self._fetching or self.paused or self._giving.stopped
+        return self._fetching or self.paused or self._picker.stopped
 
-    def _stir(self) -> None:
-        self._waiting.stir()
-        self.sifters.stir()
-
-    @property
-    def caught_up(self) -> bool:
-        """Somebody looked for more this turn, in vain."""
-        return self.feed is not None and self.feed.is_dry(self.cursor)
+    def _notify(self) -> None:
+        self._waiting.notify()
+        self.selecting_consumers.notify()
 
     def lose(self, answer: SubscribeAnswer, native: str = "") -> None:
         """No link gets anything any more."""
@@ -108,10 +93,10 @@ class Dispatch:
             link.lose(answer, native)
 
     def _rest(self) -> None:
-        if self.feed is not None:
-            self.feed.leave(self.cursor)
-            self.feed = None
-        self.services.feeds.keep(self, None)
+        if self.window is not None:
+            self.window.leave(self.cursor)
+            self.window = None
+        self.services.windows.keep(self, None)
 
     # -- giving
 
@@ -120,22 +105,22 @@ class Dispatch:
             return None
         if self.state.delayed:
             self.state.wake(self.services.clock.epoch_us() // 1000)
-        giving = self._giving
-        giving.stopped = False
-        returned = giving.has_returned(link)
-        if not returned and (self.feed is None or self.feed.is_dry(self.cursor)):
+        picker = self._picker
+        picker.stopped = False
+        returned = picker.has_returned(link)
+        if not returned and (self.window is None or self.window.is_dry(self.cursor)):
             return None  # most links, most turns
         gathering = Gathering(count_max, bytes_max)
         if returned:
-            giving.take_returned(link, gathering)
-            self.sifters.count_repeated(gathering)
+            picker.take_returned(link, gathering)
+            self.count_repeated(gathering)
         if gathering.room > 0 and not self._fetching:
-            giving.take_new(link, gathering)
+            picker.take_new(link, gathering)
         return gathering.delivered(self.state.failed, self.again_below)
 
     def park(self, link: Link, wake: Wake) -> bool:
-        """It has just taken nothing. False: nobody can tell when there will be something; ask again."""
-        if self._giving.has_kept(link) or self._offer():
+        """It has just taken nothing. False: it is not known when there will be events; ask again."""
+        if self._picker.has_kept(link) or self._offer():
             return False
         self._waiting.add(link, wake)
         return True
@@ -143,39 +128,37 @@ class Dispatch:
     def wake(self, link: Link) -> None:
         """Something is kept for it."""
         self._waiting.wake(link)
-        self.sifters.wake(link)
+        self.selecting_consumers.wake(link)
 
     def _offer(self) -> int:
         """How many events there may be for links that wait. With none they are stirred by what comes."""
         many = len(self.links)
-        if self.paused or self._fetching or self.feed is None or not self.services.lease.held:
+        if self.paused or self._fetching or self.window is None or not self.services.lease.held:
             return many
         if self.state.delayed:
             self.state.wake(self.services.clock.epoch_us() // 1000)
         if self.state.returned:
             return many
         self.cursor.position = self.state.position
-        count = self.feed.at_hand(self.cursor, many)
+        count = self.window.at_hand(self.cursor, many)
         if not count:
-            self.feed.park(self.cursor, self._waiting.stir)
+            self.window.park(self.cursor, self._waiting.notify)
             if self.state.delayed:
-                self.services.lobby.stir_at(self.state.delayed.soonest_ms, self._waiting)
+                self.services.wait_lists.notify_at(self.state.delayed.soonest_ms, self._waiting)
         return count
 
     def expire(self, eids: list[int], chunk: Chunk) -> None:
-        """Their time is over, whoever might have had them: to the dead letters, or nowhere."""
+        """These events have expired before a link got them: copy them to the dead letters, if there are any, and end
+        them."""
         if not eids:
             return
         runs = unowned_runs(self.state, chunk, eids)
         self._give_up(Settlement(self, None, "expired", False, False, "ttl", runs, len(eids), None), "expired")
 
-    def barred(self, link: Link) -> Barred | None:
-        """What that link wanted to go elsewhere."""
-        return self._elsewhere.get(link.link)
-
-    def bars(self, link: Link, eid: int) -> bool:
-        barred = self._elsewhere.get(link.link)
-        return barred is not None and eid in barred.eids
+    def filter_out(self, eids: list[int], chunk: Chunk) -> None:
+        """They are not what this durable is for."""
+        runs = unowned_runs(self.state, chunk, eids)
+        self.services.journal.add(Settlement(self, None, "filtered", False, False, "selector", runs, len(eids), None))
 
     # -- settling
 
@@ -185,23 +168,24 @@ class Dispatch:
             return
         settlement = self.take_off(link, settling, eids, seqs)
         if settlement is None:
-            self.services.answer(Settled(owner, "not-found", "not outstanding"))
+            self.services.answer(Settled(owner, "not-found", "not-outstanding"))
             return
         settlement.owner = owner
-        settlement.held = False  # no transaction has it any more, whatever comes of it
+        settlement.reserved = False  # no transaction has it any more, whatever comes of it
         if settling.operation == "dead-letter":
-            self._give_up(settlement, settling.reason)
+            self._give_up(settlement, settling.reason, settling.detail)
         elif settling.failed and self.current.properties.redelivery_delay_ms:
             self._postpone(settlement)
         else:
             self.services.journal.add(settlement)
 
-    def _give_up(self, settlement: Settlement, reason: str) -> None:
+    def _give_up(self, settlement: Settlement, reason: str, detail: OutcomeDetail | None = None) -> None:
         target = dead_letter_node(self.services.metadata, self.node)
         if target is None:
             self.services.journal.add(settlement)
         else:
-            Burial(self.services, self, self.state, target, self.node, reason).begin(settlement)
+            self.services.preparing.add(settlement)
+            DeadLetterCopy(self.services, self, self.state, target, self.node, reason, detail).begin(settlement)
 
     def _postpone(self, settlement: Settlement) -> None:
         now_ms = self.services.clock.epoch_us() // 1000
@@ -212,49 +196,62 @@ class Dispatch:
             self.services.journal.add_unit(Unit(parts, [], settlement.owner, settles=True))
 
     def take_off(self, link: Link, settling: Settling, eids: list[int], seqs: list[int]) -> Settlement | None:
-        """For a settlement that somebody will give to the journal, or restore. None when it is not there."""
+        """Take events off their link, for a settlement that the caller gives to the journal or restores. None when they
+        are not there."""
         runs = self.state.runs(eids, seqs)
-        if not remove_all(link.held if settling.held else link.outstanding, runs):
+        if not remove_all(link.reserved if settling.reserved else link.outstanding, runs):
             return None
+        if not settling.reserved:
+            self.away += len(eids)
         how = settling.operation, settling.failed, settling.elsewhere, settling.cause
-        return Settlement(self, link, *how, runs, len(eids), None, held=settling.held)
+        return Settlement(self, link, *how, runs, len(eids), None, reserved=settling.reserved)
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
         """Which of them have but one attempt left."""
-        limit = self.current.properties.attempts
-        if not limit:
-            return None
-        failed = self.state.failed
-        ends = [failed.get(eid, 0) + 1 >= limit for eid in eids] if failed or limit == 1 else []
-        return ends if any(ends) else None
-
-    @property
-    def current(self) -> Node:
-        """Properties change while it is open."""
-        return self.services.metadata.stores.get(self.node.store, self.node)
+        return last_attempts(self.current.properties.attempts, self.state.failed, eids)
 
     def keys(self) -> tuple[str, str, int]:
         return self.node.name, self.durable.name, self.node.store
 
     def settled(self, settlement: Settlement) -> None:
+        if settlement.link is not None:
+            self.away -= settlement.count
         self.state.apply(settlement.operation, settlement.failed, settlement.runs, settlement.not_before_ms)
         if self.node.store in self.services.counted:
             self.services.counted[self.node.store].ended(settlement.operation, settlement.runs)
-        self.sifters.settled(settlement)
+        self.selecting_consumers.settled(settlement)
         if settlement.elsewhere and settlement.link in self.links:
-            barred = self._elsewhere.setdefault(settlement.link.link, Barred())
+            excluded = self._elsewhere.setdefault(settlement.link.link, Excluded())
             for first, last, _, _ in settlement.runs:
-                barred.eids.add(first, last)
+                excluded.eids.add(first, last)
         elif self._elsewhere and settlement.operation != "return":
-            for barred in self._elsewhere.values():
+            for excluded in self._elsewhere.values():
                 for first, last, _, _ in settlement.runs:
-                    barred.eids.discard(first, last)
+                    excluded.eids.discard(first, last)
+
+    def _under_way(self) -> Iterator[Settlement]:
+        """What was asked for and is not in the journal yet. Looked for only by who needs it."""
+        journal, keys = self.services.journal, self.keys()
+        if journal.busy or self.services.preparing:
+            waiting = [settlement for item in journal.items() for settlement in settlements_of(item)]
+            yield from (each for each in (*waiting, *self.services.preparing) if each.keeper.keys() == keys)
+
+    def ending(self) -> Intervals:
+        """What ends as soon as the journal holds it; it is there again if that fails."""
+        runs = [run for each in self._under_way() if each.operation in ENDS for run in each.runs]
+        return Intervals((first, last) for first, last, _, _ in runs)
+
+    def is_returning(self, link: Link) -> bool:
+        """Whether something that link gave back is not there yet."""
+        return any(each.link is link and each.operation == "return" for each in self._under_way())
 
     def restore(self, settlement: Settlement) -> None:
+        if settlement.link is not None and not settlement.reserved:
+            self.away -= settlement.count
         live = settlement.link in self.links
         for first, last, _, _ in settlement.runs:
-            if settlement.held:
-                settlement.link.held.add(first, last)
+            if settlement.reserved:
+                settlement.link.reserved.add(first, last)
             elif live:
                 settlement.link.outstanding.add(first, last)
             else:
@@ -263,68 +260,67 @@ class Dispatch:
     def evict(self, bound: int) -> None:
         """Everything below is given up. What links have of it they may still settle."""
         self.state.evict(bound)
-        self._giving.lose_below(self.state.low)
-        self._stir()
+        self._picker.lose_below(self.state.low)
+        self._notify()
         self.cursor.position = max(self.cursor.position, self.state.position)
 
     # -- by command
 
     def withdraw(self, below: int, runs_max: int, eids_max: int = 2**62) -> list[Run]:
         """Take what lies below that EID and is at no link away, gaps included: in the caller's hands from now on."""
-        self._giving.give_back()
+        self._picker.give_back()
         runs = self.state.withdraw(below, runs_max, eids_max)
-        self._stir()
+        self._notify()
         self.cursor.position = self.state.position
         return runs
 
     def rewind(self, before: int) -> None:
-        """The journal has moved the place: nothing is in anybody's hands. `before`: where new events were read."""
+        """The journal has moved the position: no event is outstanding. `before`: where new events were read."""
         self.again_below = max(self.again_below, before)
         self.cursor.position = self.state.position
-        self.services.feeds.keep(self, None)
+        self.services.windows.keep(self, None)
         self._elsewhere.clear()
-        self._giving.forget()
-        self.sifters.forget()
-        self.paused = False
-        self._stir()
+        self._picker.forget()
+        self.selecting_consumers.forget()
+        self.moving = False
+        self._notify()
 
-    # -- reading again
+    # -- its store has become shorter
 
-    def readable(self, eid: int) -> Chunk | None:
-        fetched = self.services.feeds.again(self)
-        if fetched is not None and fetched.start <= eid < fetched.end:
-            return fetched
-        return self.feed.held(eid) if self.feed is not None else None
+    def suspend(self, end: int) -> None:
+        """It ends there. A link with something of what is gone ends: what it says of that later must not be taken for
+        the events that get those EIDs now."""
+        self._suspended = True
+        for link in self.links[:]:
+            if link.outstanding.at_or_above(end) or link.reserved.at_or_above(end):
+                self.away -= link.reserved.count()
+                link.reserved.remove_from(end)
+                self.away += link.reserved.count()
+                self.leave(link)
+                link.lose("indeterminate", TRUNCATED)
 
-    def fetch(self, start: int) -> bool:
-        """Read again from `start`; True when that, or another such read, is under way."""
-        if self._fetching:
-            return True
-        if self.feed is None or self.services.clock.monotonic_s() < self._retry_s:
-            return False
-        self._fetching = True
-        log, node, count = self.services.log, self.node, self.feed.count
-        deadline_s = self.services.limits.control_deadline_s
+    def cut(self, end: int) -> None:
+        """The journal says so."""
+        self._picker.give_back()
+        self.state.cut(end)
+        self.selecting_consumers.cut(end)
+        for excluded in self._elsewhere.values():
+            excluded.eids.remove_from(end)
 
-        def read() -> Records:
-            return log.read_range(node.topic, node.partition, start, count, deadline_s)
+    def resume(self, end: int) -> None:
+        """All that was known of what is gone is forgotten."""
+        self.again_below = min(self.again_below, end)
+        self.cursor.position = self.state.position
+        self.services.windows.keep(self, None)
+        self._suspended = False
+        self._notify()
 
-        def done(records: Records | LogError) -> None:
-            self._fetching = False
-            if isinstance(records, LogError):
-                self._retry_s = self.services.clock.monotonic_s() + self.services.limits.retry_interval_s
-                self.unreadable(records.failure)
-            elif self.feed is not None:
-                ttl_ms, feeds = self.current.properties.ttl_ms, self.services.feeds
-                feeds.keep(self, chunk_of(start, records, ttl_ms, feeds.frame))
-
-        self.services.control.submit(read, done)
-        return True
+    # -- reading
 
     def unreadable(self, failure: Failure) -> None:
         """A read failed: wait, give up, or go on where the log still has something."""
         if failure.cause == "retention":
-            bounded(self.services, self.node, self._kept)
+            bounded(self.services, self.node, self.state.position, self._kept)
         elif failure.cause in LASTING:
             self.lose(subscribe_answer(failure), failure.code or failure.cause)
         else:
@@ -332,6 +328,6 @@ class Dispatch:
 
     def _kept(self, first: int) -> None:
         lose_below(self.services, self.node, self.durable.name, self.state, first)
-        self._giving.lose_below(first)
-        self._stir()
+        self._picker.lose_below(first)
+        self._notify()
         self.cursor.position = self.state.position

@@ -2,52 +2,49 @@
 
 Of most chunks all events can be given. Where some expire, or have marks, each stretch of one *fate* is dealt with: it
 `fits`; it has `expired`; it is to come `later`; or it belongs to a group that another link keeps. What is not for now
-makes at most `limits.delayed_ranges` and `limits.kept_ranges` ranges; beyond that nobody gets further than there.
-Times in milliseconds since 1970. May import: the standard library, `native_backend` below it.
+makes at most `limits.delayed_ranges` and `limits.kept_ranges` ranges; at the limit no link gets an event behind them.
+Times in milliseconds since 1970.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
-from native_backend.delivery import Gathering
-from native_backend.expiry import stretch
-from native_backend.feed import Chunk
-from native_backend.groups import Groups
-from native_backend.intervals import Intervals, dense_runs
-from native_backend.link import Link
-from native_backend.log import Failure
-
-if TYPE_CHECKING:
-    from native_backend.dispatch import Dispatch
+from native_backend.dispatch.backlog import Backlog
+from native_backend.events.batch import Gathering
+from native_backend.events.chunk import Chunk
+from native_backend.events.expiry import stretch
+from native_backend.log.port import Failure
+from native_backend.state.consumer import Link
+from native_backend.state.intervals import Intervals, dense_runs
+from native_backend.state.message_groups import Groups
 
 _LOG = logging.getLogger(__name__)
 Fate = str | Link  # fits, expired, later; or the link that keeps its group
 
 
-class Giving:
-    """Of one `Dispatch`. `stopped`: the last take ended before it had looked at all that is here."""
+class EventPicker:
+    """Of one `Backlog`. `stopped`: the last take ended before it had looked at all that is here."""
 
-    def __init__(self, dispatch: Dispatch) -> None:
+    def __init__(self, backlog: Backlog) -> None:
         self.groups: Groups | None = None  # once an event has one
         self.stopped = False
-        self._dispatch = dispatch
-        self._state = dispatch.state
-        self._limits, self._clock = dispatch.services.limits, dispatch.services.clock
+        self._backlog = backlog
+        self._state = backlog.state
+        self._limits, self._clock = backlog.services.limits, backlog.services.clock
         self._warned = False
 
     # -- new events
 
     def take_new(self, link: Link, gathering: Gathering) -> None:
-        dispatch, state, cursor = self._dispatch, self._state, self._dispatch.cursor
+        backlog, state, cursor = self._backlog, self._state, self._backlog.cursor
         cursor.position = state.position  # links with selections may have moved it on
-        while gathering.room > 0 and dispatch.feed is not None:
-            chunk = dispatch.feed.next(cursor)
+        while gathering.room > 0 and backlog.window is not None:
+            chunk = backlog.window.next(cursor)
             if chunk is None:
                 return
             if isinstance(chunk, Failure):
-                dispatch.unreadable(chunk)
+                backlog.unreadable(chunk)
                 return
             begin = chunk.index(state.position)
             if chunk.expiries_ms is not None or chunk.marks is not None:
@@ -79,9 +76,9 @@ class Giving:
                     expired += eids
                 elif not self.set_aside(chunk, at, stop, fate, self._state.position):
                     break
-            self._state.position = self._dispatch.cursor.position = eids[-1] + 1
+            self._state.position = self._backlog.cursor.position = eids[-1] + 1
             at += len(eids)
-        self._dispatch.expire(expired, chunk)
+        self._backlog.expire(expired, chunk)
         return others
 
     # -- fates
@@ -110,8 +107,8 @@ class Giving:
             return "fits"
         if self.groups is None:
             self.groups = Groups(self._limits.groups)
-        keeper = self.groups.keeper(group, link, self._dispatch.links)
-        return "fits" if keeper is link or self._dispatch.bars(keeper, chunk.eids[at]) else keeper
+        keeper = self.groups.keeper(group, link, self._backlog.links)
+        return "fits" if keeper is link or self._backlog.bars(keeper, chunk.eids[at]) else keeper
 
     def set_aside(self, chunk: Chunk, at: int, stop: int, fate: Fate, first: int) -> bool:
         """Events [at, stop) of the chunk are not for now, or for another link; what lies between them and `first` goes
@@ -131,9 +128,9 @@ class Giving:
             if len(kept) >= self._limits.kept_ranges:
                 return self._full("events of groups that others keep")
             kept.add(first, last)
-            self._dispatch.wake(fate)
-        fresh = self._dispatch.sifters.fresh
-        if last >= state.position:  # nobody had them
+            self._backlog.wake(fate)
+        fresh = self._backlog.fresh
+        if last >= state.position:  # no link had them
             fresh.remove_below(state.low)
             fresh.add(first, last)
         return True
@@ -141,7 +138,7 @@ class Giving:
     def _full(self, what: str) -> bool:
         if not self._warned:
             self._warned = True
-            _LOG.warning("node %r: too many stretches of %s; nothing behind is given", self._dispatch.node.name, what)
+            _LOG.warning("node %r: too many stretches of %s; nothing behind is given", self._backlog.node.name, what)
         return False
 
     # -- events that were given before, or set aside
@@ -150,7 +147,7 @@ class Giving:
         return self.groups is not None and self.groups.has_kept(link)
 
     def give_back(self) -> None:
-        """What is kept for links is anybody's again, to be looked at anew."""
+        """What is kept for links is offered to all links again."""
         for kept in self.groups.all_kept() if self.groups is not None else ():
             for first, last in kept:
                 self._state.again(first, last)
@@ -180,21 +177,21 @@ class Giving:
         return found, returned
 
     def take_returned(self, link: Link, gathering: Gathering) -> None:
-        dispatch, barred = self._dispatch, self._dispatch.barred(link)
-        bound = barred.resume if barred is not None else 0
+        backlog, excluded = self._backlog, self._backlog.excluded(link)
+        bound = excluded.resume if excluded is not None else 0
         skips = self._limits.returned_scan  # stretches that this link cannot have now
         while gathering.room > 0 and skips:
             found, source = self._next(link, bound)
-            allowed = found if found is None or barred is None else barred.eids.first_hole(*found)
+            allowed = found if found is None or excluded is None else excluded.eids.first_hole(*found)
             if found is None:
                 break
             if allowed is None:
                 bound, skips = found[1] + 1, skips - 1
                 continue
             first, last = allowed
-            chunk = dispatch.readable(first)
+            chunk = backlog.readable(first)
             if chunk is None:
-                if dispatch.fetch(first):
+                if backlog.fetch(first):
                     return
                 bound, skips = last + 1, skips - 1
                 continue
@@ -203,8 +200,8 @@ class Giving:
                 return
             bound = last + 1
         self.stopped = self.stopped or not skips
-        if barred is not None:
-            barred.resume = 0 if skips else bound  # the next take looks further on
+        if excluded is not None:
+            excluded.resume = 0 if skips else bound  # the next take looks further on
 
     def _take_from(
         self, link: Link, gathering: Gathering, chunk: Chunk, found: tuple[int, int], source: Intervals
@@ -220,7 +217,7 @@ class Giving:
             if fate != "fits":
                 source.remove(first, last)
                 if fate == "expired":
-                    self._dispatch.expire(chunk.eids[begin:end], chunk)
+                    self._backlog.expire(chunk.eids[begin:end], chunk)
                 elif not self.set_aside(chunk, begin, end, fate, first):
                     source.add(first, last)
                 return last

@@ -1,17 +1,17 @@
 """A failed attempt on a node that delays redelivery: each event of the settlement rests as long as its own attempts
 say.
 
-Times in milliseconds since 1970. May import: the standard library, `native_backend` below it.
+Times in milliseconds since 1970.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from native_backend.acknowledgement import Run
-from native_backend.delays import delay_ms
-from native_backend.properties import Properties
-from native_backend.settlement import Settlement
+from native_backend.journal.settlement import Settlement
+from native_backend.nodes.properties import Properties
+from native_backend.state.ack_state import Run
+from native_backend.state.delayed import delay_ms
 
 
 def postponed(settlement: Settlement, properties: Properties, failed: dict[int, int], now_ms: int) -> list[Settlement]:

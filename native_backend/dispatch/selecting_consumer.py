@@ -1,56 +1,57 @@
 """A link with a selection at a queue or a durable: what it is given, and what becomes of what it passes over.
 
 * At a durable the selection is the durable's: what does not match has ended for it, and is journaled as `filtered`.
-* At a queue the selection is the link's own: what does not match is to be given to others, in its place, as if nobody
-  had ever looked at it.
+* At a queue the selection is the link's own: what does not match stays in its place for other links, as if no link had
+  looked at it.
 
-So a sifter has a place of its own to read from: first what is returned and not known to be unfit, then new events. It
-waits for nobody, and nobody waits for it: others are given what it passed over as they are given returned events.
-Memory: `unfit` has as many ranges as events under way at links and terminal ranges above the state's `low`; what it
-passes over makes at most `limits.passed_ranges` ranges, then it gets no further until others take some of it.
-Source: issue "selectors"; JMS 2.0 section 3.8. May import: the standard library, `native_backend` below it.
+So a selecting consumer has a position of its own to read from: first what is returned and not known to be unfit, then
+new events. It waits for no other link, and no link waits for it: other links get what it passed over as they get
+returned events. Memory: `unfit` has as many ranges as events under way at links and terminal ranges above the state's
+`low`; what it passes over makes at most `limits.passed_ranges` ranges, then it gets no further until others take some
+of it.
+Source: issue "selectors"; JMS 2.0 section 3.8.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from native_backend.acknowledgement import Run
-from native_backend.delivery import Delivered, Gathering
-from native_backend.feed import Chunk, Feed
-from native_backend.giving import Fate
-from native_backend.intervals import Intervals
-from native_backend.lobby import Waiting, Wake
-from native_backend.log import Failure
-from native_backend.selection import Selection, Sieve
-from native_backend.settlement import Settlement
-
-if TYPE_CHECKING:
-    from native_backend.sifters import Sifters
+from native_backend.dispatch.backlog import Backlog
+from native_backend.dispatch.next_events import EventPicker, Fate
+from native_backend.events.batch import Delivered, Gathering
+from native_backend.events.chunk import Chunk
+from native_backend.events.selection import Selection, SelectionCursor
+from native_backend.events.wait_list import WaitList, Wake
+from native_backend.journal.settlement import Settlement
+from native_backend.log.port import Failure
+from native_backend.state.ack_state import Run
+from native_backend.state.intervals import Intervals
 
 _LOG = logging.getLogger(__name__)
 
 
-class Sifter:
+class SelectingConsumer:
     """One link's. `looking`: there is something that it has not looked at yet."""
 
-    def __init__(self, sifters: Sifters, feed: Feed, link: Any, selection: Selection, ends: bool) -> None:
+    def __init__(self, backlog: Backlog, picker: EventPicker, link: Any, selection: Selection, ends: bool) -> None:
         """`ends`: what does not match has ended, for this is a durable."""
         self.link = link
         self.looking = False
         self.unfit = Intervals()
-        self._sifters, self._state, self._feed, self._ends = sifters, sifters.state, feed, ends
-        self._limits, self._clock = sifters.services.limits, sifters.services.clock
-        self._sieve = Sieve(selection, sifters.services.scanning)
-        self._cursor = feed.join(self._state.position)
+        self._backlog, self._picker, self._state, self._ends = backlog, picker, backlog.state, ends
+        services = backlog.services
+        self._limits, self._clock = services.limits, services.clock
+        self._selection_cursor = SelectionCursor(selection, services.scanning)
+        self._window = services.windows.window(backlog.node)
+        self._cursor = self._window.join(self._state.position)
         self._resume = 0  # where the next look at what is returned begins
         self._warned = False
-        self._waiting = Waiting(sifters.services.lobby, self._offer)
+        self._waiting = WaitList(services.wait_lists, self._offer)
 
     def leave(self) -> None:
         self._waiting.drop(self.link)
-        self._feed.leave(self._cursor)
+        self._window.leave(self._cursor)
 
     def park(self, wake: Wake) -> bool:
         """It has just taken nothing; see `Dispatch.park`."""
@@ -59,29 +60,29 @@ class Sifter:
         self._waiting.add(self.link, wake)
         return True
 
-    def stir(self) -> None:
+    def notify(self) -> None:
         """Something was returned, or the place was moved."""
-        self._waiting.stir()
+        self._waiting.notify()
 
     def _offer(self) -> int:
         """Whether there may be something for it. If not, it is stirred by what comes."""
-        if self.looking or self._sifters.dispatch.paused or not self._sifters.services.lease.held:
+        if self.looking or self._backlog.paused or not self._backlog.services.lease.held:
             return 1
         if self._state.delayed:
             self._state.wake(self._clock.epoch_us() // 1000)
-        if self._sifters.giving.has_kept(self.link) or self._returned() is not None or self.looking:
+        if self._picker.has_kept(self.link) or self._returned() is not None or self.looking:
             return 1
         self._cursor.position = self._state.position
-        if self._feed.at_hand(self._cursor, 1):
+        if self._window.at_hand(self._cursor, 1):
             return 1
-        self._feed.park(self._cursor, self._waiting.stir)
+        self._window.park(self._cursor, self._waiting.notify)
         if self._state.delayed:
-            self._sifters.services.lobby.stir_at(self._state.delayed.soonest_ms, self._waiting)
+            self._backlog.services.wait_lists.notify_at(self._state.delayed.soonest_ms, self._waiting)
         return 0
 
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
-        """Events for this link now. Nobody takes while the durable is `paused`."""
-        self.looking = self._sifters.dispatch.paused
+        """Events for this link now. No link takes while the durable is `paused`."""
+        self.looking = self._backlog.paused
         if self.looking:
             return None
         if self._state.delayed:
@@ -90,16 +91,16 @@ class Sifter:
         gathering = Gathering(count_max, bytes_max)
         while gathering.room > 0 and self._take_returned(gathering):
             pass
-        self._sifters.count_repeated(gathering)
+        self._backlog.count_repeated(gathering)
         while gathering.room > 0 and not self.looking and self._take_new(gathering):
             pass
-        return gathering.delivered(self._state.failed, self._sifters.dispatch.again_below)
+        return gathering.delivered(self._state.failed, self._backlog.again_below)
 
     # -- what was given before, or passed over
 
     def _take_back(self) -> None:
         """What others kept for it, because it has the groups, is to be looked at like what was returned."""
-        groups = self._sifters.giving.groups
+        groups = self._picker.groups
         if groups is not None:
             for first, last in groups.give_up(self.link):
                 self._state.again(first, last)
@@ -147,7 +148,7 @@ class Sifter:
             if not eids:
                 return False
             state.returned.remove(first, eids[-1])
-            self._sifters.given(self.link, chunk, eids)
+            self._picker.given(self.link, chunk, eids)
             return True
         through = chunk.eids[stop - 1]
         if fate == "unfit" and not self._ends:
@@ -155,7 +156,7 @@ class Sifter:
             return True
         state.returned.remove(first, through)
         if fate not in ("unfit", "expired"):
-            if not self._sifters.giving.set_aside(chunk, begin, stop, fate, first):
+            if not self._picker.set_aside(chunk, begin, stop, fate, first):
                 state.returned.add(first, through)
                 return False
             return True
@@ -177,7 +178,7 @@ class Sifter:
         if fate == "unfit" and not self._ends:
             return self._pass_over(chunk.eids[stop - 1])
         if fate not in ("fits", "unfit", "expired"):
-            if not self._sifters.giving.set_aside(chunk, begin, stop, fate, state.position):
+            if not self._picker.set_aside(chunk, begin, stop, fate, state.position):
                 return False
             state.position = chunk.eids[stop - 1] + 1
             return True
@@ -188,7 +189,7 @@ class Sifter:
         eids = gathering.add(chunk, begin, stop)
         if not eids:
             return False
-        self._sifters.given(self.link, chunk, eids)
+        self._picker.given(self.link, chunk, eids)
         state.position = eids[-1] + 1
         return True
 
@@ -199,13 +200,13 @@ class Sifter:
             if not self._warned:
                 self._warned = True
                 _LOG.warning(
-                    "node %r: a selector has passed over %d stretches of events that nobody takes; it gets no further",
-                    *(self._sifters.dispatch.node.name, len(state.returned)),
+                    "node %r: a selector has passed over %d stretches of events that no link takes; it stops there",
+                    *(self._backlog.node.name, len(state.returned)),
                 )
             return False
         state.again(first, through)
-        self._sifters.fresh.remove_below(state.low)
-        self._sifters.fresh.add(first, through)
+        self._backlog.fresh.remove_below(state.low)
+        self._backlog.fresh.add(first, through)
         self.unfit.add(first, through)
         state.position = through + 1
         return True
@@ -214,20 +215,20 @@ class Sifter:
 
     def _chunk(self, eid: int) -> Chunk | None:
         self._cursor.position = eid
-        chunk = self._feed.next(self._cursor)
+        chunk = self._window.next(self._cursor)
         if isinstance(chunk, Failure):
-            self._sifters.unreadable(chunk)
+            self._backlog.unreadable(chunk)
             return None
         return chunk
 
     def _look(self, chunk: Chunk, begin: int, end: int) -> tuple[int, Fate] | None:
-        """The first part of [begin, end) with one fate: where it ends, and the fate: unfit, or as `Giving` has them.
+        """The first part of [begin, end) with one fate: where it ends, and the fate: unfit, or one of `EventPicker`.
         None: not in this turn."""
         if chunk.expiries_ms is not None or chunk.marks is not None:
-            end, fate = self._sifters.giving.stretch(self.link, chunk, begin, end, self._clock.epoch_us() // 1000)
+            end, fate = self._picker.stretch(self.link, chunk, begin, end, self._clock.epoch_us() // 1000)
             if fate != "fits":
                 return end, fate
-        found = self._sieve.stretch(chunk, begin, end)
+        found = self._selection_cursor.stretch(chunk, begin, end)
         if found is None:
             self.looking = True
             return None
@@ -237,16 +238,16 @@ class Sifter:
     def _end(self, chunk: Chunk, begin: int, stop: int, fate: Fate) -> None:
         eids = chunk.eids[begin:stop]
         if fate == "expired":
-            self._sifters.dispatch.expire(eids, chunk)
+            self._backlog.expire(eids, chunk)
         else:
-            self._sifters.filter_out(eids, chunk)
+            self._backlog.filter_out(eids, chunk)
 
     # -- what the journal holds
 
-    def settled(self, settlement: Settlement, barred: bool) -> None:
-        """`barred`: this link wanted them to go elsewhere. What has ended comes to nobody, so it may be called unfit:
+    def settled(self, settlement: Settlement, excluded: bool) -> None:
+        """`excluded`: this link wanted them to go elsewhere. An ended event goes to no link, so it may count as unfit:
         that joins the ranges."""
-        if barred or (settlement.operation != "return" and self.unfit):
+        if excluded or (settlement.operation != "return" and self.unfit):
             self._avoid(settlement.runs)
 
     def _avoid(self, runs: list[Run]) -> None:
@@ -254,7 +255,12 @@ class Sifter:
             self.unfit.add(first, last)
         self.unfit.remove_below(self._state.low)
 
+    def cut(self, end: int) -> None:
+        """What lies at or above `end` is not what it was."""
+        self.unfit.remove_from(end)
+        self._resume = 0
+
     def forget(self) -> None:
         """The place was moved: all is to be given as if for the first time."""
         self.unfit, self._resume = Intervals(), 0
-        self.stir()
+        self.notify()

@@ -1,7 +1,8 @@
-"""Events that a transaction has: neither outstanding at their link nor given to anybody, whether or not that lives.
+"""Events that a transaction has: neither outstanding at their link nor given to another one, whether or not their link
+lives.
 
-From `hold` on they are the link's `held`; a commit enlists them as a settlement of the journal, a rollback lets them
-go. May import: the standard library, `native_backend` below it.
+From `reserve` on they are the link's `reserved`; a commit retires them as a settlement of the journal, a rollback lets
+them go.
 """
 
 from __future__ import annotations
@@ -9,50 +10,53 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from native_backend.acknowledgement import remove_all
-from native_backend.answers import SettleAnswer
-from native_backend.dead_letters import Enclosing, dead_letter_node
-from native_backend.dispatch import Dispatch
-from native_backend.intervals import dense_runs
-from native_backend.link import Link
-from native_backend.postponing import postponed
-from native_backend.services import Services
-from native_backend.settlement import Settlement, Settling
+from native_backend.dispatch.context import RealmContext
+from native_backend.dispatch.dead_letters import DeadLetterInTransaction, dead_letter_node
+from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.redelivery_delay import postponed
+from native_backend.journal.settlement import Settlement, Settling
+from native_backend.nodes.words import SettleAnswer
+from native_backend.state.ack_state import remove_all
+from native_backend.state.consumer import Link
+from native_backend.state.intervals import dense_runs
 
 
-def hold(link: Link, eids: list[int]) -> bool:
+def reserve(dispatch: Dispatch, link: Link, eids: list[int]) -> bool:
     """False where they are not all outstanding; in whatever order the consumer named them."""
     runs = [(first, last, 0, first) for first, last in dense_runs(sorted(eids))]
     if not remove_all(link.outstanding, runs):
         return False
     for first, last, _, _ in runs:
-        link.held.add(first, last)
+        link.reserved.add(first, last)
+    dispatch.away += len(eids)
     return True
 
 
-def unhold(dispatch: Dispatch, link: Link, eids: list[int]) -> None:
+def unreserve(dispatch: Dispatch, link: Link, eids: list[int]) -> None:
     """As outstanding as before; available again where the link has gone."""
     live = link in dispatch.links
     for first, last in dense_runs(sorted(eids)):
-        if not link.held.remove(first, last):
+        if not link.reserved.remove(first, last):
             continue
+        dispatch.away -= last - first + 1
         if live:
             link.outstanding.add(first, last)
         else:
             dispatch.state.again(first, last)
 
 
-def enlist(
-    services: Services, dispatch: Dispatch, link: Link, settling: Settling, eids: list[int], seqs: list[int]
+def retire(
+    services: RealmContext, dispatch: Dispatch, link: Link, settling: Settling, eids: list[int], seqs: list[int]
 ) -> Settlement | None:
     """What is held, for a commit. None when it is not held."""
-    assert settling.held, "a commit settles what is held"
+    assert settling.reserved, "a commit settles what is held"
     settlement = dispatch.take_off(link, settling, eids, seqs)
     if settlement is None:
         return None
     target = dead_letter_node(services.metadata, dispatch.node) if settling.operation == "dead-letter" else None
     if target is not None:
-        enclosing = Enclosing(services, dispatch, dispatch.state, target, dispatch.node, settling.reason)
+        why = settling.reason, settling.detail
+        enclosing = DeadLetterInTransaction(services, dispatch, dispatch.state, target, dispatch.node, *why)
         settlement.prepare = partial(enclosing.prepare, settlement)
     elif settling.failed and dispatch.current.properties.redelivery_delay_ms:
         settlement.prepare = partial(_rest_later, services, dispatch, settlement)
@@ -60,7 +64,7 @@ def enlist(
 
 
 def _rest_later(
-    services: Services,
+    services: RealmContext,
     dispatch: Dispatch,
     settlement: Settlement,
     prepared: Callable[[list[Settlement] | SettleAnswer], None],

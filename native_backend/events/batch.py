@@ -1,22 +1,19 @@
-"""Events on their way to a link: columns, and how they are gathered within a link's credit and byte budget.
-
-May import: the standard library, `native_backend.feed`.
-"""
+"""Events on their way to a link: columns, and how they are gathered within a link's credit and byte budget."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
 
-from native_backend.feed import Chunk
+from native_backend.events.chunk import Chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
     """Events for one link, as columns of equal length."""
 
-    eids: list[int]
-    values: list[bytes]
+    eids: list[int]  # in the order in which they are given
+    values: list[bytes]  # as they are stored
     failed: list[int] | None  # failed attempts so far; None when all are 0
     again: list[bool] | None  # was given to a link before (first-acquirer=false); None when all are False
     partition: int = 0  # of the node's: the store that the EIDs are of

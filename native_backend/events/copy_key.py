@@ -1,7 +1,6 @@
-"""What a copy of an event says of where it comes from: in its key natively, and in whatever `Enclose` makes of it.
+"""What a copy of an event says of where it comes from: in its key natively, and in whatever `Annotate` makes of it.
 
-Times in milliseconds since 1970. Records: docs/records.md "Event key". May import: the standard library,
-`native_backend.headers`.
+Times in milliseconds since 1970. The key's format: `native_backend.log.event_key`.
 """
 
 from __future__ import annotations
@@ -9,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from native_backend.headers import HeadedKey
-
-_FIELDS = 4  # of a copy's key, before the key that it had
-COPY = b"2;"
-"""How the key of a copy begins."""
+from native_backend.log import event_key
+from native_backend.log.record_headers import HeadedKey
+from native_backend.state.outcome_detail import OutcomeDetail
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """Why an event is a dead letter. `cause`: the state that a consumer gave it, or `expired`."""
+class CopyOrigin:
+    """Why an event is a dead letter. `cause`: the state that a consumer gave it, or `expired`; `detail`: what else that
+    consumer said."""
 
     cause: str
     node: str
@@ -26,29 +24,23 @@ class Letter:
     eid: int
     attempts: int
     at_ms: int
+    detail: OutcomeDetail | None = None
 
 
-Enclose = Callable[[bytes, bytes, Letter], tuple[bytes, bytes]]
+Annotate = Callable[[bytes, bytes, CopyOrigin], tuple[bytes, bytes]]
 """Makes of an event's key and value what its dead-letter node keeps."""
 
 
-def as_it_is(key: bytes, value: bytes, _: Letter) -> tuple[bytes, bytes]:
+def as_it_is(key: bytes, value: bytes, _: CopyOrigin) -> tuple[bytes, bytes]:
     return key, value
 
 
 def copy_key(store: int, eid: int, cause: str, key: bytes) -> bytes:
     """The key of a copy: where it comes from and why, then the key it had when it was published."""
-    identity = b"%s%d;%d;%s;%s" % (COPY, store, eid, cause.encode(), original_key(key))
+    identity = event_key.copy_of(store, eid, cause, key)
     return key.renamed(identity) if type(key) is HeadedKey else identity
 
 
-def original_key(key: bytes) -> bytes:
-    """The key that an event had when it was published."""
-    fields = key.split(b";", _FIELDS) if key.startswith(COPY) else ()
-    return fields[_FIELDS] if len(fields) > _FIELDS else bytes(key)
-
-
-def is_letter(key: bytes) -> bool:
+def is_copy(key: bytes) -> bool:
     """A copy that was made because the event was given up (not one that an operator moved)."""
-    fields = key.split(b";", _FIELDS)
-    return key.startswith(COPY) and len(fields) > _FIELDS and fields[3] != b"moved"
+    return event_key.copy_cause(key) not in (None, event_key.MOVED)

@@ -3,22 +3,19 @@ with headers (`headers.py`).
 
 A gateway's keys begin with `1;` (published), `2;` (a copy) or, for events with headers, `3;`; whatever else stands in a
 node's topic came natively. Consumers are given what `Frame` makes of such events. The search is one over the joined
-keys of a chunk, and all that nodes without such events pay. Records: docs/records.md "Event key". May import: the
-standard library, `native_backend.headers`, `letter`.
+keys of a chunk, and all that nodes without such events pay. Records: docs/records.md "Event key".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from native_backend.headers import HeadedKey
-from native_backend.letter import COPY, is_letter, original_key
+from native_backend.events.copy_key import is_copy
+from native_backend.log.event_key import COPY, MESSAGE, original
+from native_backend.log.record_headers import HeadedKey
 
-PUBLISHED = b"1;"
-RESERVED_KEYS = (PUBLISHED, COPY, b"3;")
-"""How the identity of a gateway's event begins: no other key may."""
 _BETWEEN = b"\0\n\0"
-_PUBLISHED, _COPY = _BETWEEN + PUBLISHED, _BETWEEN + COPY
+_MESSAGE, _COPY = _BETWEEN + MESSAGE, _BETWEEN + COPY
 
 Frame = Callable[[bytes | None, bytes], bytes]
 """Makes of an event's key and value what a consumer is given."""
@@ -30,7 +27,7 @@ def as_stored(_: bytes | None, value: bytes) -> bytes:
 
 def are_published(keys: Sequence[bytes | None]) -> bool:
     """Are all of them events that a gateway wrote as messages? Their values are what consumers are given."""
-    return None not in keys and _joined(keys).count(_PUBLISHED) == len(keys)
+    return None not in keys and _joined(keys).count(_MESSAGE) == len(keys)
 
 
 def are_ours(keys: Sequence[bytes | None]) -> bool:
@@ -38,7 +35,7 @@ def are_ours(keys: Sequence[bytes | None]) -> bool:
     if None in keys:
         return False
     joined = _joined(keys)
-    return joined.count(_PUBLISHED) + joined.count(_COPY) == len(keys)
+    return joined.count(_MESSAGE) + joined.count(_COPY) == len(keys)
 
 
 def _joined(keys: Sequence[bytes | None]) -> bytes:
@@ -54,4 +51,4 @@ def is_message(key: bytes | None) -> bool:
     """Is the value an AMQP message as it stands? Of copies, all dead letters are, and what was one before."""
     if key is None or type(key) is HeadedKey:
         return False
-    return key.startswith(PUBLISHED) or is_letter(key) or original_key(key).startswith(PUBLISHED)
+    return key.startswith(MESSAGE) or is_copy(key) or original(key).startswith(MESSAGE)

@@ -1,24 +1,22 @@
 """When events expire: their record's time plus their own time to live, or else their node's.
 
-An event with a time to live of its own shows it by a letter T in its key, which no other key of a gateway has: so one
-search through the joined keys of a chunk tells that nothing in it can expire, and nothing is paid for that otherwise.
-A copy (a dead letter, say) has only its node's. Times in milliseconds since 1970.
-Source: seed 001 section 3.2.1, E-1 to E-3. May import: the standard library.
+Most chunks have no event with a time to live of its own: one search through their joined keys shows that. A copy (a
+dead letter, say) has only its node's. Times in milliseconds since 1970. The key's format:
+`native_backend.log.event_key`. Source: seed 001 section 3.2.1, E-1 to E-3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from native_backend.log import event_key
+
 NEVER = 2**62
-_PUBLISHED = (b"1;", b"3;")
-_OWN = b";T"
-_TTL_FIELD = 6
 
 
 def may_expire(keys: Sequence[bytes | None]) -> bool:
     """Does any of these events seem to have a time to live of its own?"""
-    return _OWN in b"".join(filter(None, keys))
+    return event_key.may_expire(b"".join(filter(None, keys)))
 
 
 def expiries(times_ms: list[int], keys: Sequence[bytes | None], node_ttl_ms: int) -> list[int] | None:
@@ -27,17 +25,9 @@ def expiries(times_ms: list[int], keys: Sequence[bytes | None], node_ttl_ms: int
     if not own:
         return [at + node_ttl_ms for at in times_ms] if node_ttl_ms else None
     return [
-        at + ttl if (ttl := own_ttl_ms(key) or node_ttl_ms) else NEVER for at, key in zip(times_ms, keys, strict=True)
+        at + ttl_ms if (ttl_ms := event_key.ttl_ms(key) or node_ttl_ms) else NEVER
+        for at, key in zip(times_ms, keys, strict=True)
     ]
-
-
-def own_ttl_ms(key: bytes | None) -> int:
-    """0: none."""
-    if key is None or not key.startswith(_PUBLISHED) or _OWN not in key:
-        return 0
-    fields = key.split(b";", _TTL_FIELD + 1)
-    ttl = fields[_TTL_FIELD] if len(fields) > _TTL_FIELD else b""
-    return int(ttl[1:]) if ttl[:1] == b"T" and ttl[1:].isdigit() else 0
 
 
 def stretch(expiries_ms: list[int], begin: int, end: int, now_ms: int) -> tuple[int, bool]:

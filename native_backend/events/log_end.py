@@ -1,16 +1,17 @@
-"""Where a store's last event is: for who must know that there is nothing more, not only that nothing has come yet.
+"""Where a store's last event is: for a caller that must know that there is nothing more, not only that nothing has come
+yet.
 
 A reader of some logs gives nothing while it fetches (`Log.reads_lag`), so a link that drains asks here, and gets an
-answer that holds from when it asked on. Those who ask of one store before somebody has begun to look share that look.
-Source: semantics.md U-4. May import: the standard library, `native_backend` below it.
+answer that holds from when it asked on. Callers that ask about one store before its look has begun share that look.
+Source: semantics.md U-4.
 """
 
 from __future__ import annotations
 
-from native_backend.control import Control
 from native_backend.limits import RealmLimits
-from native_backend.log import Log, LogError
-from native_backend.nodes import Node
+from native_backend.log.port import Log, LogError
+from native_backend.log.worker import Worker
+from native_backend.nodes.node import Node
 
 _STEP = 64  # records: what a log shows at its end are few that are no events
 
@@ -28,9 +29,9 @@ class Look:
 class LogEnds:
     """All stores of a realm."""
 
-    def __init__(self, log: Log, control: Control, limits: RealmLimits) -> None:
+    def __init__(self, log: Log, worker: Worker, limits: RealmLimits) -> None:
         self.reads_lag = log.reads_lag
-        self._log, self._control, self._deadline_s = log, control, limits.control_deadline_s
+        self._log, self._worker, self._deadline_s = log, worker, limits.control_deadline_s
         self._looks: dict[int, Look] = {}  # by store, the one that was asked for last
         self._known: dict[int, tuple[int, int]] = {}  # by store that is being asked for: its end, and its last event
 
@@ -42,7 +43,7 @@ class LogEnds:
 
         def find() -> int:
             look.begun = True
-            bounds = self._log.bounds(node.topic, node.partition, self._deadline_s)
+            bounds = self._log.control.bounds(node.topic, node.partition, self._deadline_s)
             end, last = self._known.get(node.store, (-1, -1))
             if bounds[1] != end:
                 last = last_event(self._log, node, bounds, self._deadline_s)
@@ -55,7 +56,7 @@ class LogEnds:
             if self._looks.get(node.store) is look:
                 del self._looks[node.store]
 
-        self._control.submit(find, found)
+        self._worker.submit(find, found)
         return look
 
     def forget(self, store: int) -> None:
@@ -100,7 +101,7 @@ def last_event(log: Log, node: Node, bounds: tuple[int, int], deadline_s: float)
 def _last_within(log: Log, node: Node, low: int, high: int, deadline_s: float) -> int:
     last = -1
     while low < high:
-        records = log.read_range(node.topic, node.partition, low, high - low, deadline_s)
+        records = log.control.read_range(node.topic, node.partition, low, high - low, deadline_s)
         found = zip(records.offsets, records.values, strict=True)
         last = max((eid for eid, value in found if value is not None and eid < high), default=last)
         low = max(records.next, low + 1)

@@ -2,8 +2,7 @@
 
 A `Selection` says of a column of stored values which ones match. Asking costs microseconds an event, and one match
 may lie behind a million others: so all links of a realm together ask about no more than `limits.selection_scan` events
-in a turn (a `Realm.poll`), and what a `Sieve` has found out is kept until the link has taken it.
-May import: the standard library, `native_backend.feed`.
+in a turn (a `Realm.poll`), and what a `SelectionCursor` has found out is kept until the link has taken it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from native_backend.feed import Chunk, Feeds
+from native_backend.events.chunk import Chunk
+from native_backend.events.window import StoreWindows
 
 PIECE = 256  # events asked about at a time
 
@@ -30,22 +30,22 @@ class Selection:
 class ScanBudget:
     """How many events may still be asked about in this turn."""
 
-    def __init__(self, feeds: Feeds, per_turn: int) -> None:
-        self._feeds = feeds
+    def __init__(self, windows: StoreWindows, per_turn: int) -> None:
+        self._windows = windows
         self._per_turn = per_turn
         self._turn = -1
         self._left = 0
 
     def grant(self, count: int) -> int:
         """So many of `count`."""
-        if self._turn != self._feeds.turn:
-            self._turn, self._left = self._feeds.turn, self._per_turn
+        if self._turn != self._windows.turn:
+            self._turn, self._left = self._windows.turn, self._per_turn
         granted = min(count, self._left)
         self._left -= granted
         return granted
 
 
-class Sieve:
+class SelectionCursor:
     """A selection at work for one link, and what it said of the events it was asked about last."""
 
     __slots__ = ("_budget", "_eids", "_matches", "_selection")

@@ -3,7 +3,6 @@
 A link that found nothing *parks*: it is woken once, when an event may be there for it, and asks again then. Being woken
 promises nothing. Of those that compete for one durable's events as many are woken as there are events, in the order in
 which they parked; while some still wait, the next turn looks again. Times in milliseconds since 1970.
-May import: the standard library only.
 """
 
 from __future__ import annotations
@@ -12,15 +11,17 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import islice
 
+from native_backend.state.mistakes import unforeseen
+
 Wake = Callable[[], None]
 
 
-class Waiting:
+class WaitList:
     """The links of one durable that wait."""
 
-    def __init__(self, lobby: Lobby, offer: Callable[[], int]) -> None:
-        """`offer`: how many events there may be for them now; with none, it sees to it that `stir` is called later."""
-        self._lobby = lobby
+    def __init__(self, wait_lists: WaitLists, offer: Callable[[], int]) -> None:
+        """`offer`: how many events there may be for them now; with none, it has `notify` called later."""
+        self._wait_lists = wait_lists
         self._offer = offer
         self._wakes: dict[object, Wake] = {}
 
@@ -36,29 +37,30 @@ class Waiting:
         if wake is not None:
             wake()
 
-    def stir(self) -> None:
+    def notify(self) -> None:
         """Something may have come for them."""
         if self._wakes:
-            self._lobby.restless[self] = None
+            self._wait_lists.pending[self] = None
 
-    def serve(self) -> None:
+    def wake_some(self) -> None:
         count = self._offer()
         for link in [*islice(self._wakes, count)]:
             self._wakes.pop(link)()
         if count:
-            self.stir()  # those that are left
+            self.notify()  # those that are left
 
 
-class Lobby:
+class WaitLists:
     """All that wait in one realm."""
 
     def __init__(self) -> None:
-        self.restless: dict[Waiting, None] = {}  # to be looked at in the next turn
-        self._due: list[tuple[int, int, Waiting]] = []
-        self._soonest: dict[Waiting, int] = {}
+        self.pending: dict[WaitList, None] = {}  # to be looked at in the next turn
+        self._due: list[tuple[int, int, WaitList]] = []
+        self._soonest: dict[WaitList, int] = {}
         self._count = 0
+        self.on_mistake: Callable[[str], str] = unforeseen
 
-    def stir_at(self, time_ms: int, waiting: Waiting) -> None:
+    def notify_at(self, time_ms: int, waiting: WaitList) -> None:
         if time_ms < self._soonest.get(waiting, time_ms + 1):
             self._soonest[waiting] = time_ms
             self._count += 1
@@ -68,15 +70,18 @@ class Lobby:
     def has_dates(self) -> bool:
         return bool(self._due)
 
-    def stir_due(self, now_ms: int) -> None:
+    def notify_due(self, now_ms: int) -> None:
         while self._due and self._due[0][0] <= now_ms:
             time_ms, _, waiting = heappop(self._due)
             if self._soonest.get(waiting) == time_ms:
                 del self._soonest[waiting]
-            waiting.stir()
+            waiting.notify()
 
-    def serve(self) -> None:
-        """Wake whoever may get something."""
-        restless, self.restless = self.restless, {}
-        for waiting in restless:
-            waiting.serve()
+    def wake_some(self) -> None:
+        """Wake the links that may get something."""
+        pending, self.pending = self.pending, {}
+        for waiting in pending:
+            try:
+                waiting.wake_some()
+            except Exception:
+                self.on_mistake("links that wait for events could not be woken")

@@ -1,113 +1,73 @@
 """The events of one store in memory: a window of chunks that all its subscriptions share.
 
-One leading reader fills the window at its end, only when somebody has taken what is there; the oldest chunks go when it
-exceeds its bytes. Whoever is below the window gets a reader of its own until it has caught up, out of a small number
-that is handed round. Events are columns; a slice costs no object per event.
+One leading reader fills the window at its end, only when a subscription has taken what is there; the oldest chunks go
+when it exceeds its bytes. A subscription below the window gets a reader of its own until it has caught up, out of a
+small number that they share in turn. Events are columns; a slice costs no object per event.
 
 What a read finds missing is asked for once a turn (a turn is a `Realm.poll`). A `Failure` is a value: the caller
-decides. May import: the standard library, `native_backend` below it.
+decides.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable
-from itertools import pairwise
 
 from native_backend.clock import Clock
-from native_backend.expiry import expiries, may_expire
-from native_backend.foreign import Frame, are_ours, are_published, as_stored, framed
+from native_backend.events.chunk import Chunk
+from native_backend.events.delivery_marks import Marks, are_marked, count_from_storage
+from native_backend.events.event_kind import Frame, are_ours, are_published, as_stored, framed
+from native_backend.events.expiry import expiries, may_expire
 from native_backend.limits import RealmLimits
-from native_backend.log import Failure, Log, Records
-from native_backend.marks import Marks, are_marked, count_from_storage
-from native_backend.nodes import Node
+from native_backend.log.port import Failure, Log
+from native_backend.nodes.node import Node
+from native_backend.state.mistakes import unforeseen
 
 _FIRST_READ = 100  # events, before their size is known
-Stir = Callable[[], None]
-
-
-class Chunk:
-    """All events of [start, end), as columns. `gaps`: for an event with non-events before it, where they begin.
-    `expiries_ms`: None when none expires; `marks`: when none has any."""
-
-    __slots__ = ("eids", "end", "expiries_ms", "gaps", "marks", "size", "start", "values")
-
-    def __init__(
-        self, start: int, end: int, eids: list[int], values: list[bytes], expiries_ms: list[int] | None = None
-    ) -> None:
-        self.expiries_ms = expiries_ms
-        self.marks: Marks | None = None
-        self.start = start
-        self.end = end
-        self.eids = eids
-        self.values = values
-        self.size = sum(map(len, values))
-        self.gaps: dict[int, int] = {}
-        if eids and eids[0] != start:
-            self.gaps[eids[0]] = start
-        if eids and eids[-1] - eids[0] != len(eids) - 1:
-            self.gaps.update((eid, before + 1) for before, eid in pairwise(eids) if eid != before + 1)
-
-    def index(self, eid: int) -> int:
-        """Of the first event at or above `eid`."""
-        return bisect_left(self.eids, eid)
-
-
-def chunk_of(start: int, records: Records, ttl_ms: int, frame: Frame) -> Chunk:
-    """What a range read found, without tombstones (they are no events). `ttl_ms`: the node's."""
-    eids, values, keys, times = [], [], [], []
-    for at, value in enumerate(records.values):
-        if value is not None:
-            eids.append(records.offsets[at])
-            values.append(value)
-            keys.append(records.keys[at])
-            times.append(records.timestamps_ms[at])
-    if not are_published(keys):
-        values = framed(keys, values, frame)
-    chunk = Chunk(start, max(records.next, start), eids, values, expiries(times, keys, ttl_ms))
-    chunk.marks = Marks(keys, times) if are_marked(keys) else None
-    return chunk
+Notify = Callable[[], None]
 
 
 class Cursor:
-    """One subscription's place in a store. `lag`: its own reader while it is below the window."""
+    """One subscription's position in a store. `lag`: its own reader while it is below the window. `on_cut` gets the end
+    of a store that has become shorter."""
 
-    __slots__ = ("lag", "position")
+    __slots__ = ("lag", "on_cut", "position")
 
     def __init__(self, position: int) -> None:
         self.position = position
-        self.lag: _Stretch | None = None
+        self.lag: TailReader | None = None
+        self.on_cut: Callable[[int], None] | None = None
 
 
-class _Stretch:
+class TailReader:
     """A reader and what it read last."""
 
     __slots__ = ("chunk", "end", "headed", "opened_s", "reader", "stamped", "turn")
 
-    def __init__(self, feeds: Feeds, feed: Feed, position: int, now_s: float) -> None:
-        self.stamped, self.headed = feed.stamped, feed.headed
-        node = feed.node
-        self.reader = feeds.log.open_reader(node.topic, node.partition, position, self.stamped, self.headed)
-        self.end = position  # one past the last event read: gaps are told from here
+    def __init__(self, windows: StoreWindows, window: StoreWindow, position: int, now_s: float) -> None:
+        self.stamped, self.headed = window.stamped, window.headed
+        node = window.node
+        self.reader = windows.log.open_reader(node.topic, node.partition, position, self.stamped, self.headed)
+        self.end = position  # one past the last event read: a gap begins here
         self.chunk: Chunk | None = None
         self.turn = -1  # the turn in which it had nothing
         self.opened_s = now_s
 
 
-class Feed:
+class StoreWindow:
     """The window of one store."""
 
-    def __init__(self, feeds: Feeds, node: Node) -> None:
+    def __init__(self, windows: StoreWindows, node: Node) -> None:
         self.node = node
         self.count = _FIRST_READ  # events of the next read
-        self._feeds = feeds
+        self._windows = windows
         self._cursors: list[Cursor] = []
-        self._parked: dict[Cursor, Stir] = {}  # at the end, to be told when there is more
-        self._failure: Failure | None = None  # of a look, for whoever reads next
+        self._parked: dict[Cursor, Notify] = {}  # at the end, to be woken when there is more
+        self._failure: Failure | None = None  # of a look, for the next read
         self._chunks: list[Chunk] = []
         self._ends: list[int] = []
         self._bytes = 0
-        self._lead: _Stretch | None = None
+        self._lead: TailReader | None = None
         self._retry_s = 0.0
         self.stamped = node.properties.ttl_ms > 0  # events may expire: readers have to say when each was stored
         self.headed = False  # not every key says all: readers have to give headers, too
@@ -119,7 +79,17 @@ class Feed:
             self.stamped = True
             self._drop()
             for cursor in self._cursors:
-                self._feeds.release(cursor)
+                self._windows.release(cursor)
+
+    def cut(self, end: int) -> None:
+        """The store has become shorter: what was read of what it lost is not there any more."""
+        self._drop()
+        for cursor in self._cursors:
+            self._windows.release(cursor)
+            cursor.position = min(cursor.position, end)
+            if cursor.on_cut is not None:
+                cursor.on_cut(end)
+        self._notify()
 
     def join(self, position: int) -> Cursor:
         cursor = Cursor(position)
@@ -128,12 +98,12 @@ class Feed:
 
     def leave(self, cursor: Cursor) -> None:
         """The window goes with its last cursor."""
-        self._feeds.release(cursor)
+        self._windows.release(cursor)
         self._cursors.remove(cursor)
         self._parked.pop(cursor, None)
         if not self._cursors:
             self._drop()
-            self._feeds.forget(self)
+            self._windows.forget(self)
 
     def held(self, eid: int) -> Chunk | None:
         """The chunk of the window whose range has this EID."""
@@ -142,9 +112,9 @@ class Feed:
         return self._chunks[bisect_right(self._ends, eid)]
 
     def is_dry(self, cursor: Cursor) -> bool:
-        """The cursor is at the end, where somebody has looked in vain this turn."""
+        """The cursor is at the end, where a read found nothing this turn."""
         lead = self._lead
-        return lead is not None and lead.turn == self._feeds.turn and cursor.position == lead.end
+        return lead is not None and lead.turn == self._windows.turn and cursor.position == lead.end
 
     def at_hand(self, cursor: Cursor, many: int) -> int:
         """How many events there are at or above the cursor without another read; `many` where only a read can tell."""
@@ -153,26 +123,33 @@ class Feed:
             return len(held.eids) - held.index(cursor.position)
         return 0 if self._lead is not None and cursor.position == self._lead.end else many
 
-    def park(self, cursor: Cursor, stir: Stir) -> None:
+    def park(self, cursor: Cursor, notify: Notify) -> None:
         """It has nothing at hand: call once, when there may be something."""
-        self._parked[cursor] = stir
-        self._feeds.watched[self] = None
+        self._parked[cursor] = notify
+        self._windows.watched[self] = None
 
     def look(self) -> bool:
-        """Read for those that parked; False when nobody waits any more."""
+        """Read for the cursors that parked; False when none waits any more."""
         if self._parked and self._lead is not None:
             found = self._read_lead(self._lead)
             if found is None:
                 return True
             if isinstance(found, Failure):
                 self._failure = found
-        self._stir()
+        self._notify()
         return False
 
-    def _stir(self) -> None:
+    def fail(self, failure: Failure) -> None:
+        """A mistake of ours ended a look: the next read says so, and those that follow begin anew."""
+        self._failure = failure
+        self._retry_s = self._windows.clock.monotonic_s() + self._windows.limits.retry_interval_s
+        self._drop()
+        self._notify()
+
+    def _notify(self) -> None:
         parked, self._parked = self._parked, {}
-        for stir in parked.values():
-            stir()
+        for notify in parked.values():
+            notify()
 
     def next(self, cursor: Cursor) -> Chunk | Failure | None:
         """The chunk with the first event at or above the cursor; None when there is none at the moment."""
@@ -185,7 +162,7 @@ class Feed:
             return lag.chunk
         held = self.held(position)
         if held is not None:
-            self._feeds.release(cursor)
+            self._windows.release(cursor)
             return held
         lead = self._lead
         if lead is None or position > lead.end or (position < lead.end and self._alone(cursor)):
@@ -193,25 +170,25 @@ class Feed:
         if lead is None:
             return None
         if position == lead.end:
-            self._feeds.release(cursor)
+            self._windows.release(cursor)
             return self._read_lead(lead)
         return self._read_lag(cursor)
 
     def _alone(self, cursor: Cursor) -> bool:
-        """Nobody else is in the window or at its end."""
+        """No other cursor is in the window or at its end."""
         start = self._chunks[0].start if self._chunks else self._lead.end if self._lead else 0
         return not any(other.position >= start for other in self._cursors if other is not cursor)
 
-    def _restart(self, position: int) -> _Stretch | None:
+    def _restart(self, position: int) -> TailReader | None:
         """Lead from somewhere else."""
-        now_s = self._feeds.clock.monotonic_s()
+        now_s = self._windows.clock.monotonic_s()
         if now_s < self._retry_s:
             return None
         self._drop()
-        self._lead = _Stretch(self._feeds, self, position, now_s)
+        self._lead = TailReader(self._windows, self, position, now_s)
         return self._lead
 
-    def _read_lead(self, lead: _Stretch) -> Chunk | Failure | None:
+    def _read_lead(self, lead: TailReader) -> Chunk | Failure | None:
         chunk = self._read(lead)
         if isinstance(chunk, Failure):
             self._drop()
@@ -219,12 +196,12 @@ class Feed:
             self._chunks.append(chunk)
             self._ends.append(chunk.end)
             self._bytes += chunk.size
-            self._feeds.held_bytes += chunk.size
-            if self._parked:  # whoever reads on, reads for all that wait
-                self._stir()
-            while self._bytes > self._feeds.limits.window_bytes and len(self._chunks) > 1:
+            self._windows.held_bytes += chunk.size
+            if self._parked:  # one read serves all that wait
+                self._notify()
+            while self._bytes > self._windows.limits.window_bytes and len(self._chunks) > 1:
                 self.shed()
-            self._feeds.read(self)
+            self._windows.read(self)
         return chunk
 
     @property
@@ -232,37 +209,37 @@ class Feed:
         return len(self._chunks)
 
     def shed(self) -> None:
-        """The window's oldest chunk goes; whoever needs it reads it again."""
+        """The window drops its oldest chunk; a cursor that needs it reads it again."""
         size = self._chunks.pop(0).size
         del self._ends[0]
         self._bytes -= size
-        self._feeds.held_bytes -= size
+        self._windows.held_bytes -= size
 
     def _read_lag(self, cursor: Cursor) -> Chunk | Failure | None:
         lag = cursor.lag
         if lag is None or lag.end != cursor.position:  # none yet, or the cursor was moved
-            if self._feeds.clock.monotonic_s() < self._retry_s:
+            if self._windows.clock.monotonic_s() < self._retry_s:
                 return None
-            lag = self._feeds.lend(self, cursor)
+            lag = self._windows.lend(self, cursor)
         if lag is None:
             return None
-        self._feeds.hold(lag, None)
+        self._windows.keep_lag(lag, None)
         chunk = self._read(lag)
         if isinstance(chunk, Failure):
-            self._feeds.release(cursor)
+            self._windows.release(cursor)
         else:
-            self._feeds.hold(lag, chunk)
+            self._windows.keep_lag(lag, chunk)
         return chunk
 
-    def _read(self, stretch: _Stretch) -> Chunk | Failure | None:
-        if stretch.turn == self._feeds.turn:
+    def _read(self, stretch: TailReader) -> Chunk | Failure | None:
+        if stretch.turn == self._windows.turn:
             return None
         found = stretch.reader.read(self.count)
         if found is None:
-            stretch.turn = self._feeds.turn
+            stretch.turn = self._windows.turn
             return None
         if isinstance(found, Failure):
-            self._retry_s = self._feeds.clock.monotonic_s() + self._feeds.limits.retry_interval_s
+            self._retry_s = self._windows.clock.monotonic_s() + self._windows.limits.retry_interval_s
             return found
         eids, values, keys = found
         published = are_published(keys)
@@ -278,21 +255,21 @@ class Feed:
             self._read_again(stretch)
             return None
         if not published:
-            values = framed(keys, values, self._feeds.frame)
+            values = framed(keys, values, self._windows.frame)
         chunk = Chunk(stretch.end, eids[-1] + 1, eids, values, expire)
         chunk.marks = Marks(keys, stretch.reader.times_ms) if marked else None
         stretch.end = chunk.end
-        limits = self._feeds.limits
+        limits = self._windows.limits
         self.count = max(1, min(limits.read_count, limits.chunk_bytes * len(eids) // max(1, chunk.size)))
         return chunk
 
-    def _read_again(self, stretch: _Stretch) -> None:
+    def _read_again(self, stretch: TailReader) -> None:
         """The first events whose times or headers matter: read them again with those, and all that follow."""
         stretch.stamped, stretch.headed = self.stamped, self.headed
         stretch.reader.close()
-        log, node = self._feeds.log, self.node
+        log, node = self._windows.log, self.node
         stretch.reader = log.open_reader(node.topic, node.partition, stretch.end, self.stamped, self.headed)
-        stretch.turn = self._feeds.turn
+        stretch.turn = self._windows.turn
 
     def _drop(self) -> None:
         while self._chunks:
@@ -302,7 +279,7 @@ class Feed:
             self._lead = None
 
 
-class Feeds:
+class StoreWindows:
     """All stores that are being read, and the readers lent to those that lag."""
 
     def __init__(self, log: Log, clock: Clock, limits: RealmLimits, frame: Frame = as_stored) -> None:
@@ -311,34 +288,43 @@ class Feeds:
         self.clock = clock
         self.limits = limits
         self.turn = 0
-        self._feeds: dict[int, Feed] = {}
-        self.watched: dict[Feed, None] = {}  # at whose end somebody has parked
+        self.on_mistake: Callable[[str], str] = unforeseen
+        self._windows: dict[int, StoreWindow] = {}
+        self.watched: dict[StoreWindow, None] = {}  # at whose end a cursor has parked
         self._lagging: list[Cursor] = []  # oldest loan first
         self._again: dict[object, Chunk] = {}  # by durable, what was read again for it; the oldest first
         self.held_bytes = 0
 
-    def feed(self, node: Node) -> Feed:
-        feed = self._feeds.get(node.store)
-        if feed is None:
-            feed = self._feeds[node.store] = Feed(self, node)
-        return feed
+    def window(self, node: Node) -> StoreWindow:
+        if node.store not in self._windows:
+            self._windows[node.store] = StoreWindow(self, node)
+        return self._windows[node.store]
 
     def change(self, node: Node | None) -> None:
         """A node has other properties."""
-        if node is not None and node.store in self._feeds:
-            self._feeds[node.store].change(node)
+        if node is not None and node.store in self._windows:
+            self._windows[node.store].change(node)
+
+    def cut(self, store: int, end: int) -> None:
+        """A store ends there, and had more."""
+        if store in self._windows:
+            self._windows[store].cut(end)
 
     def look(self) -> None:
-        """Once a turn: read the stores at whose end somebody has parked, each once for all of them."""
+        """Once a turn: read the stores at whose end cursors have parked, each store once for all of them."""
         watched, self.watched = self.watched, {}
-        for feed in watched:
-            if feed.look():
-                self.watched[feed] = None
+        for window in watched:
+            try:
+                if window.look():
+                    self.watched[window] = None
+            except Exception:
+                why = self.on_mistake(f"events of node {window.node.name!a} could not be read")
+                window.fail(Failure("unexpected", why))
 
-    def forget(self, feed: Feed) -> None:
-        self._feeds.pop(feed.node.store, None)
+    def forget(self, window: StoreWindow) -> None:
+        self._windows.pop(window.node.store, None)
 
-    def lend(self, feed: Feed, cursor: Cursor) -> _Stretch | None:
+    def lend(self, window: StoreWindow, cursor: Cursor) -> TailReader | None:
         """A reader at the cursor; None when all are out and none has been so for a whole turn yet."""
         self.release(cursor)
         now_s = self.clock.monotonic_s()
@@ -347,20 +333,20 @@ class Feeds:
             if oldest.lag is not None and now_s - oldest.lag.opened_s < self.limits.reader_turn_s:
                 return None
             self.release(oldest)
-        cursor.lag = _Stretch(self, feed, cursor.position, now_s)
+        cursor.lag = TailReader(self, window, cursor.position, now_s)
         self._lagging.append(cursor)
         return cursor.lag
 
     def release(self, cursor: Cursor) -> None:
         if cursor.lag is not None:
-            self.hold(cursor.lag, None)
+            self.keep_lag(cursor.lag, None)
             cursor.lag.reader.close()
             cursor.lag = None
             self._lagging.remove(cursor)
 
     # -- what all of it takes in memory
 
-    def hold(self, lag: _Stretch, chunk: Chunk | None) -> None:
+    def keep_lag(self, lag: TailReader, chunk: Chunk | None) -> None:
         """A lagging reader's chunk takes the place of the one before."""
         if lag.chunk is not None:
             self.held_bytes -= lag.chunk.size
@@ -369,10 +355,10 @@ class Feeds:
             self.held_bytes += chunk.size
             self._fit()
 
-    def read(self, feed: Feed) -> None:
+    def read(self, window: StoreWindow) -> None:
         """A window has grown; those that grew least recently shrink first."""
-        if self._feeds.get(feed.node.store) is feed:
-            self._feeds[feed.node.store] = self._feeds.pop(feed.node.store)
+        if self._windows.get(window.node.store) is window:
+            self._windows[window.node.store] = self._windows.pop(window.node.store)
         self._fit()
 
     def again(self, durable: object) -> Chunk | None:
@@ -393,8 +379,8 @@ class Feeds:
             self.keep(next(iter(self._again)), None)
         if self.held_bytes <= self.limits.feed_bytes:
             return
-        feeds = list(self._feeds.values())
-        for feed in feeds:
-            keep = feed is feeds[-1]  # one chunk of it: somebody is about to take from that
-            while self.held_bytes > self.limits.feed_bytes and feed.window_chunks > keep:
-                feed.shed()
+        windows = list(self._windows.values())
+        for window in windows:
+            keep = window is windows[-1]  # one chunk of it: a cursor is about to take from that
+            while self.held_bytes > self.limits.feed_bytes and window.window_chunks > keep:
+                window.shed()

@@ -3,13 +3,12 @@
 `Settlement`s and `Unit`s gather; a transaction begins when none is in flight and the last one began
 `journal_interval_s` ago, or at once when `journal_events` wait; and when the log has rested. It carries their event
 writes, then the journal's record. A record stored makes its items true, in order. One that fails for a reason that may
-concern one item only is tried again item by item.
-A transaction of unknown result (or that was fenced) is resolved before anybody is answered: make sure that the shard is
-still ours, claim again, read the journal's tail up to a mark written after the claim, apply or submit again. Another
-owner, or another run's records in that tail, ends this process's ownership for good.
+concern one item only is tried again item by item. A transaction of unknown result (or that was fenced) is resolved
+before any owner is answered: make sure that the shard is still ours, claim again, read the journal's tail up to a mark
+written after the claim, apply or submit again. Another owner, or another run's records in that tail, ends this
+process's ownership for good.
 
-Records: docs/records.md "Journal". May import: the standard library, orjson, `mappings.causes`,
-`native_backend` below it.
+Records: docs/records.md "Journal".
 """
 
 from __future__ import annotations
@@ -22,29 +21,29 @@ from typing import Any, cast
 
 import orjson
 
-from mappings.causes import ANSWERS, untold
-from native_backend.answers import Answer, CommitAnswer, SettleAnswer, Settled
+from mappings.language.causes import ANSWERS, unanswered
 from native_backend.clock import Clock
-from native_backend.control import Control
-from native_backend.durations import Durations
+from native_backend.events.known_ends import KnownEnds
+from native_backend.journal.journal_record import encode, encode_record
+from native_backend.journal.settlement import Settlement, Unit, settlements_of, written_bytes
 from native_backend.limits import RealmLimits
-from native_backend.log import Cause, Failure, Log, LogError, Transacted, Write
-from native_backend.metadata import read_tail
-from native_backend.settlement import Settlement, Unit, settlements_of, written_bytes
-from native_backend.written import find_written
+from native_backend.log.find_written import find_written
+from native_backend.log.port import Cause, Failure, Log, LogError, TopicPartition, Transacted, Write
+from native_backend.log.worker import Worker
+from native_backend.nodes.answers import Answer, Settled
+from native_backend.nodes.metadata import read_tail
+from native_backend.nodes.words import CommitAnswer, SettleAnswer
+from native_backend.state.durations import Durations
+from native_backend.state.mistakes import unforeseen
 
-VERSION = 1
 _LOG = logging.getLogger(__name__)
 _ANSWERS = cast("Mapping[Cause, SettleAnswer]", ANSWERS["settle"])
 _UNIT_ANSWERS = cast("Mapping[Cause, CommitAnswer]", ANSWERS["commit"])
 _PAUSE_S = 0.001  # between two looks at the journal's end
 _LOOKS = 5  # for events that are known to be stored
-_EntryKey = tuple[int, str, bool, str, int, int]
 # Fenced is in doubt: Kafka says so also of a transaction that took too long; the lease knows who owns the shard.
-_IN_DOUBT = untold("settle", "looked-up")
-_TRIED_AGAIN = untold("settle", "asked-again")  # certainly not done, and not for ever: nobody needs to be told
-
-
+_IN_DOUBT = unanswered("settle", "looked-up")
+_TRIED_AGAIN = unanswered("settle", "asked-again")  # certainly not done, but it may be later: no answer is needed
 Item = Settlement | Unit
 
 
@@ -57,6 +56,7 @@ class _Batch:
     records: list[Write]
     numbers: range  # `n` of its records
     began_s: float
+    known: dict[TopicPartition, int]  # where the stores that it writes to were known to end
 
 
 class Journal:
@@ -68,7 +68,7 @@ class Journal:
         prefix: str,
         run: str,
         clock: Clock,
-        control: Control,
+        worker: Worker,
         limits: RealmLimits,
         answer: Callable[[Answer], None],
     ) -> None:
@@ -76,12 +76,15 @@ class Journal:
         self.shard = f"{prefix}.shard.0"
         self.next = 0  # the first offset whose record is not applied
         self.records = 0  # stored by this run
-        self.written: dict[tuple[str, int], int] = {}  # by topic and partition: one past the last event that it stored
+        self.on_stored: Callable[[list[Write], list[int]], None] = lambda writes, offsets: None  # of events
         self.seconds = Durations()  # of its transactions, tries and doubts included
+        self.known = KnownEnds()
         self.fenced = False
         self.on_fenced: Callable[[], None] = lambda: None
+        self.on_shorter: Callable[[int], None] = lambda _: None  # it ends that much earlier than it did
         self.confirm: Callable[[], None] = lambda: None  # blocks; raises `fenced` when another process owns the shard
-        self._log, self._run, self._clock, self._control = log, run, clock, control
+        self.on_mistake: Callable[[str], str] = unforeseen
+        self._log, self._run, self._clock, self._worker = log, run, clock, worker
         self._limits, self._answer = limits, answer
         self._waiting: list[Item] = []
         self._count = 0  # events settled by what is waiting
@@ -98,6 +101,11 @@ class Journal:
     def busy(self) -> bool:
         return self._batch is not None or bool(self._waiting or self._singly)
 
+    def items(self) -> list[Item]:
+        """All that is not answered yet."""
+        begun = self._batch.items if self._batch else []
+        return [*begun, *(item for group in self._singly for item in group), *self._waiting]
+
     def begin(self) -> int:
         """After a claim: this run's first record, without entries; returns its offset. Blocks; raises LogError.
 
@@ -105,7 +113,7 @@ class Journal:
         where a log shows committed records a little late; and who finds it above his own knows that he was followed.
         """
         self._n = 1
-        value = _record(self._run, self._n, self._clock.epoch_us(), {})
+        value = encode_record(self._run, self._n, self._clock.epoch_us(), {})
         self._log.transact(self.shard, [Write(self.topic, 0, self._run.encode(), value)], self)
         until_s = self._clock.monotonic_s() + self._limits.control_deadline_s
         while self._clock.monotonic_s() < until_s:
@@ -114,7 +122,7 @@ class Journal:
                     if completion.failure is not None:
                         raise LogError(completion.failure)
                     return completion.offsets[0]
-            self._control.pause(_PAUSE_S)
+            self._worker.pause(_PAUSE_S)
         raise LogError(Failure("unavailable", "the journal's first record was not stored in time"))
 
     def add(self, settlement: Settlement) -> None:
@@ -175,7 +183,9 @@ class Journal:
         self._n = numbers[-1]
         key = self._run.encode()
         records = [Write(self.topic, 0, key, value) for value in values]
-        self._batch = _Batch(items, _events(items), records, numbers, self._clock.monotonic_s())
+        events = _events(items)
+        known = {place: self.known.of(place) for place in {(write.topic, write.partition) for write in events}}
+        self._batch = _Batch(items, events, records, numbers, self._clock.monotonic_s(), known)
         self._transact()
 
     def completed(self, transacted: Transacted) -> None:
@@ -210,8 +220,7 @@ class Journal:
     def give_up(self, native: str, cause: Cause = "unexpected") -> None:
         """This process no longer owns the shard: nothing is written again."""
         self.fenced = True
-        items = self._batch.items if self._batch else []
-        items += [item for group in self._singly for item in group] + self._waiting
+        items = self.items()
         self._batch, self._singly, self._waiting, self._retry_s = None, [], [], None
         self._count = self._bytes = 0
         self._refuse(items, cause, native)
@@ -223,23 +232,41 @@ class Journal:
 
     def _stored(self, batch: _Batch, offsets: list[int], following: int) -> None:
         self._batch = None
-        self.next = following
+        missing, self.next = self.next - following, following
         self.records += len(batch.records)
         self.seconds.add(self._clock.monotonic_s() - batch.began_s)
-        columns = zip(batch.events, offsets, strict=True)
-        self.written.update({(write.topic, write.partition): offset + 1 for write, offset in columns if offset >= 0})
+        self._written(batch, offsets)
         places = iter(offsets)
         for item in batch.items:
             for settlement in settlements_of(item):
                 if settlement.writes:
                     settlement.offsets = [*islice(places, len(settlement.writes))]
-                settlement.keeper.settled(settlement)
+                self._keep(settlement)
             if item.owner is None:
                 continue
             if isinstance(item, Unit) and not item.settles:
-                self._answer(item.told("done", [*islice(places, len(item.writes))]))
+                self._answer(item.answered("done", [*islice(places, len(item.writes))]))
             else:
                 self._answer(Settled(item.owner, "done"))
+
+        if missing >= 0:
+            self.on_shorter(missing)
+
+    def _keep(self, settlement: Settlement) -> None:
+        """The journal has it, whatever becomes of it here."""
+        try:
+            settlement.keeper.settled(settlement)
+        except Exception:
+            self.on_mistake("a stored settlement could not be applied")
+
+    def _written(self, batch: _Batch, offsets: list[int]) -> None:
+        """Its events have these offsets: -1 where one is gone already."""
+        columns = zip(batch.events, offsets, strict=True)
+        written = [((write.topic, write.partition), offset) for write, offset in columns if offset >= 0]
+        if batch.events:
+            self.on_stored(batch.events, offsets)
+        for place, offset in written:
+            self.known.stored(place, offset, offset, batch.known[place])
 
     def _refuse(self, items: list[Item], cause: Cause, native: str) -> None:
         for item in items:
@@ -248,13 +275,12 @@ class Journal:
             if item.owner is None:
                 continue
             if isinstance(item, Unit) and not item.settles:
-                self._answer(item.told(_UNIT_ANSWERS[cause], [-1] * len(item.writes), native))
+                self._answer(item.answered(_UNIT_ANSWERS[cause], [-1] * len(item.writes), native))
             else:
                 self._answer(Settled(item.owner, _ANSWERS[cause], native))
 
     def _later(self, again: Callable[[], None]) -> None:
-        self._again = again
-        self._retry_s = self._clock.monotonic_s() + self._limits.retry_interval_s
+        self._again, self._retry_s = again, self._clock.monotonic_s() + self._limits.retry_interval_s
 
     def _resolve(self) -> None:
         """Claim again (which ends the transaction one way or the other), then look."""
@@ -262,8 +288,8 @@ class Journal:
         assert batch is not None
 
         def look() -> _Sight:
-            self.confirm()  # whoever is no longer the owner must not fence the one who is
-            self._log.claim(self.shard, self._limits.control_deadline_s)
+            self.confirm()  # a former owner must not fence the present one
+            self._log.control.claim(self.shard, self._limits.control_deadline_s)
             self._await_mark()
             found = [(offset, record["run"], record["n"]) for offset, record in tail(self._log, self.topic, start)]
             stored = any(run == self._run and n in batch.numbers for _, run, n in found)
@@ -271,7 +297,7 @@ class Journal:
             rival = any(run != self._run for _, run, _ in found)
             return _Sight(rival, stored, offsets, found[-1][0] + 1 if found else start)
 
-        self._control.submit(look, self._looked)
+        self._worker.submit(look, self._looked)
 
     def _find(self, events: list[Write]) -> list[int]:
         """Where they are; another topic than the journal's may show them a little later."""
@@ -279,19 +305,19 @@ class Journal:
             offsets = find_written(self._log, events, self._limits.control_deadline_s)
             if -1 not in offsets:
                 break
-            self._control.pause(self._limits.retry_interval_s)
+            self._worker.pause(self._limits.retry_interval_s)
         return offsets
 
     def _await_mark(self) -> None:
         """Write a tombstone and wait until it can be read: then so can all that was committed before. Else events would
         be written twice where a log shows a committed transaction a little late."""
         deadline_s = self._limits.control_deadline_s
-        mark = self._log.put(self.topic, self._run.encode(), None, deadline_s)
+        mark = self._log.control.put(self.topic, self._run.encode(), None, deadline_s)
         until_s = self._clock.monotonic_s() + deadline_s
-        while self._log.bounds(self.topic, 0, deadline_s)[1] <= mark:
+        while self._log.control.bounds(self.topic, 0, deadline_s)[1] <= mark:
             if self._clock.monotonic_s() >= until_s:
                 raise LogError(Failure("unavailable", f"{self.topic} cannot be read up to {mark}"))
-            self._control.pause(_PAUSE_S)
+            self._worker.pause(_PAUSE_S)
 
     def _looked(self, sight: _Sight | LogError) -> None:
         batch = self._batch
@@ -301,7 +327,7 @@ class Journal:
             if sight.failure.cause == "fenced":
                 self.give_up("fenced", "fenced")
             else:
-                _LOG.warning("cannot learn the fate of journal transaction %s yet: %s", batch.numbers, sight)
+                _LOG.warning("the result of journal transaction %s is not known yet: %s", batch.numbers, sight)
                 self._later(self._resolve)
         elif sight.rival:
             self.give_up("fenced", "fenced")  # another process owned the shard meanwhile: our state is stale
@@ -349,52 +375,3 @@ def tail(log: Log, topic: str, start: int) -> Iterator[tuple[int, dict[str, Any]
         for offset, value in zip(records.offsets, records.values, strict=True):
             if value is not None:
                 yield offset, orjson.loads(value)
-
-
-def encode(run: str, n: int, at_us: int, settlements: list[Settlement], runs_max: int) -> Iterator[bytes]:
-    """The settlements of one transaction as records of at most `runs_max` runs each: one, nearly always. An entry
-    weighs as many runs as its names and fixed parts take the room of."""
-    entries: dict[_EntryKey, dict[str, Any]] = {}
-    room = runs_max
-    for settlement in settlements:
-        runs, at = settlement.runs, 0
-        while at < len(runs):
-            if room <= 0:
-                yield _record(run, n, at_us, entries)
-                entries, room, n = {}, runs_max, n + 1
-            known = len(entries)
-            entry = _entry(entries, settlement)
-            if len(entries) > known and room > 1:
-                room = max(1, room - 3 - (len(entry["node"]) + len(entry["durable"])) // 20)
-            part = runs[at : at + room] if at or len(runs) > room else runs
-            entry["runs"].extend(part)
-            at += len(part)
-            room -= len(part)
-    yield _record(run, n, at_us, entries)
-
-
-def _record(run: str, n: int, at_us: int, entries: dict[_EntryKey, dict[str, Any]]) -> bytes:
-    return orjson.dumps({"v": VERSION, "run": run, "n": n, "at": at_us, "entries": [*entries.values()]})
-
-
-def _entry(entries: dict[_EntryKey, dict[str, Any]], settlement: Settlement) -> dict[str, Any]:
-    """What has the same keeper, operation, count, cause and time shares an entry."""
-    not_before = settlement.not_before_ms
-    key = (id(settlement.keeper), settlement.operation, settlement.failed, settlement.cause, not_before, settlement.to)
-    entry = entries.get(key)
-    if entry is None:
-        node, durable, store = settlement.keeper.keys()
-        entry = entries[key] = {
-            "node": node,
-            "durable": durable,
-            "store": store,
-            "operation": settlement.operation,
-            "failed": int(settlement.failed),
-            "cause": settlement.cause,
-            "runs": [],
-        }
-        if not_before:
-            entry["not_before"] = not_before
-        if settlement.to:
-            entry["to"] = settlement.to
-    return entry

@@ -1,13 +1,14 @@
 """The lease: this process may give out the shard's events for `lease_s` from each look that found it to be the owner.
 
-Nothing is written while nobody asks: the owner looks at `<prefix>.lease` every `lease_look_s`, and answers who asks.
-Who wants the shard takes it when it is free or its owner's death can be seen; else asks, and takes it when no answer
-came for `lease_s`, counted while the log could be read. The owner counts from the beginning of its look and the other
-from the end of its question, so the owner has stopped by then, whatever the two clocks show. Beneath it the log's claim
-fences: a lease keeps two processes from giving out the same events, the fence keeps the journal true.
+The owner reads `<prefix>.lease` every `lease_look_s`, and writes only to answer a question. A process that wants the
+shard takes it when it is free or when it can see that the owner's process has ended. Else it writes a question, and
+takes the shard when no answer came for `lease_s`, counted while the log could be read. The owner counts from the
+beginning of its look and the other from the end of its question, so the owner has stopped by then, whatever the two
+clocks show. Beneath it the log's claim fences: a lease keeps two processes from giving out the same events, the fence
+keeps the journal true.
 
 Blocking calls raise LogError, `fenced` when another process owns the shard. Intervals are seconds of the monotonic
-clock. May import: the standard library, `native_backend` below it.
+clock.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from native_backend.clock import Clock
-from native_backend.control import Control
+from native_backend.journal.lease_records import LeaseRecords, What, encode_lease, lease_topic
+from native_backend.journal.process_liveness import Process, ProcessLiveness
 from native_backend.limits import RealmLimits
-from native_backend.log import Failure, Log, LogError
-from native_backend.presence import Presence, Process
-from native_backend.tenure import Tenure, What, encode_lease, lease_topic
+from native_backend.log.port import Failure, Log, LogError
+from native_backend.log.worker import Worker
 
 _LOG = logging.getLogger(__name__)
 _TRIM_RECORDS = 100
 _CALL_S = 2.0  # for one call at least
-_STEP_S = 0.1  # between two looks of somebody who waits
+_STEP_S = 0.1  # between two looks of a process that waits
 
 
 class Owner:
@@ -53,53 +54,44 @@ class Lease:
         prefix: str,
         run: str,
         clock: Clock,
-        control: Control,
+        worker: Worker,
         limits: RealmLimits,
-        presence: Presence,
+        liveness: ProcessLiveness,
     ) -> None:
         self.lost = False
-        self._log, self._prefix, self._run, self._clock, self._control = log, prefix, run, clock, control
-        self._limits, self._presence = limits, presence
-        self._tenure = Tenure()
+        self._log, self._prefix, self._run, self._clock, self._worker = log, prefix, run, clock, worker
+        self._limits, self._liveness = limits, liveness
+        self._records = LeaseRecords()
         self._deadline_s = limits.control_deadline_s  # of one call; once there is a lease to be lost, a part of it
         self._began_s = float("-inf")  # of the last look that found us to be the owner
         self._was_held = False  # as of the last turn
         self._looking = False
         self._look_s = 0.0  # when to look again
+        self.failure: Failure | None = None  # since the last look that went well
 
     # -- blocking, before the first turn
 
     def acquire(self, standby: Standby | None) -> None:
         """Become the owner, of a realm whose topics exist. While another one lives: wait, or without `standby` raise
         `fenced`."""
-        told = ""
+        named = ""
         while not self._try():
             owner = self._answered()
             if owner is None:
                 continue
             if standby is None:
                 raise LogError(Failure("fenced", f"{owner} owns the realm"))
-            if told != owner.run:
-                told = owner.run
+            if named != owner.run:
+                named = owner.run
                 standby(owner)
-
-    def owner(self) -> Owner | None:
-        """The owner, if one lives: who asks gets an answer from a live one, at the latest in `lease_s`."""
-        try:
-            self._read()
-        except LogError as error:
-            if error.failure.cause == "not-found":
-                return None
-            raise
-        return None if self._is_free() else self._answered(take=False)
 
     def _try(self) -> bool:
         """Take it if it is free."""
         began_s = self._read()
-        if self._tenure.run != self._run and self._is_free():
+        if self._records.run != self._run and self._is_free():
             self._take()
             began_s = self._read()
-        if self._tenure.run != self._run:
+        if self._records.run != self._run:
             return False
         self._began_s, self._was_held = began_s, True
         self._deadline_s = min(self._limits.control_deadline_s, max(self._limits.lease_s / 2, _CALL_S))
@@ -107,24 +99,24 @@ class Lease:
 
     def _answered(self, *, take: bool = True) -> Owner | None:
         """Ask the owner and wait: for its answer, for its end, or for the lease to lapse, and then take it."""
-        tenure = self._tenure
-        asked = self._put("ask")
+        records = self._records
+        question = self._put("ask")
         since_s = self._clock.monotonic_s()
         while True:
-            self._control.pause(_STEP_S)
+            self._worker.pause(_STEP_S)
             began_s = self._read()
-            if self._is_free() or tenure.run == self._run:
+            if self._is_free() or records.run == self._run:
                 return None
-            if tenure.at > asked:
-                return Owner(tenure.run, tenure.process)
-            if began_s - since_s >= tenure.lease_s:
+            if records.at > question:
+                return Owner(records.run, records.process)
+            if began_s - since_s >= records.lease_s:
                 if take:
-                    _LOG.warning("%s gave no sign of life", Owner(tenure.run, tenure.process))
+                    _LOG.warning("%s gave no sign of life", Owner(records.run, records.process))
                     self._take()
                 return None
 
     def _is_free(self) -> bool:
-        return self._tenure.free or self._presence.gone(self._tenure.process)
+        return self._records.free or self._liveness.gone(self._records.process)
 
     def _take(self) -> None:
         self._put("take")
@@ -142,33 +134,44 @@ class Lease:
         now_s = self._clock.monotonic_s()
         if not self._looking and not self.lost and now_s >= self._look_s:
             self._looking, self._look_s = True, now_s + self._limits.lease_look_s
-            self._control.submit(self._look, self._looked)
+            self._worker.submit(self._look, self._looked)
         held = self.held
         if held != self._was_held and not self.lost:
-            _LOG.warning("the lease is held" if held else "the lease lapsed: no event is given out until it is held")
+            _LOG.warning("the lease is held" if held else "the lease lapsed: no delivery until it is held")
         self._was_held = held
+
+    @property
+    def unanswered_s(self) -> float:
+        """Since the beginning of the last look that went well."""
+        return max(0.0, self._clock.monotonic_s() - self._began_s)
+
+    def prove(self, done: Callable[[int | LogError], None]) -> None:
+        """Have a sign of life written, to learn whether the log takes records."""
+        self._worker.submit(lambda: self._put("hold"), done)
 
     def keep(self) -> AbstractContextManager[None]:
         """Held while this thread is busy, with recovery."""
-        return self._control.repeated(self._look, self._looked, self._limits.lease_look_s)
+        return self._worker.repeated(self._look, self._looked, self._limits.lease_look_s)
 
     def _look(self) -> float:
-        """Read on; answer who asked; when it began, if all that worked. Runs where the control runs jobs."""
-        tenure = self._tenure
+        """Read on; answer who asked; when it began, if all that worked. Runs where the worker runs jobs."""
+        records = self._records
         began_s = self._read()
-        if tenure.run == self._run:
-            if tenure.asked > tenure.at:
+        if records.run == self._run:
+            if records.asked > records.at:
                 self._put("hold")
-            if tenure.records > _TRIM_RECORDS:
-                self._log.trim(lease_topic(self._prefix), 0, tenure.at, self._deadline_s)
-                tenure.records = 0
+            if records.records > _TRIM_RECORDS:
+                self._log.control.trim(lease_topic(self._prefix), 0, records.at, self._deadline_s)
+                records.records = 0
         return began_s
 
     def _looked(self, began_s: float | LogError) -> None:
         self._looking = False
+        failure = began_s.failure if isinstance(began_s, LogError) else None
+        self.failure = (self.failure or failure) if failure is not None else None  # what came first says most
         if isinstance(began_s, LogError):
-            _LOG.warning("cannot look at the lease: %s", began_s)
-        elif self._tenure.run != self._run:
+            _LOG.debug("cannot look at the lease: %s", began_s)  # said as a trouble, once
+        elif self._records.run != self._run:
             self.lost = True
         else:
             self._began_s = began_s
@@ -177,16 +180,16 @@ class Lease:
 
     def confirm(self) -> None:
         """Read anew whether this process is still the owner; raises `fenced` when it is not."""
-        tenure = Tenure()
-        tenure.read(self._log, self._prefix, self._deadline_s)
-        if tenure.run != self._run:
-            raise LogError(Failure("fenced", f"{Owner(tenure.run, tenure.process)} took the realm over"))
+        records = LeaseRecords()
+        records.read(self._log, self._prefix, self._deadline_s)
+        if records.run != self._run:
+            raise LogError(Failure("fenced", f"{Owner(records.run, records.process)} took over the realm"))
 
     def release(self) -> None:
         """Hand over at once. A failure is logged: the lease lapses."""
         try:
             self._read()
-            if self._tenure.run == self._run:
+            if self._records.run == self._run:
                 self._put("release")
         except LogError as error:
             _LOG.warning("the lease is not released, it lapses in %s s: %s", self._limits.lease_s, error)
@@ -196,17 +199,10 @@ class Lease:
     def _read(self) -> float:
         """Read on to the end; when that began."""
         began_s = self._clock.monotonic_s()
-        self._tenure.read(self._log, self._prefix, self._deadline_s)
+        self._records.read(self._log, self._prefix, self._deadline_s)
         return began_s
 
     def _put(self, what: What) -> int:
         now_us, lease_s = self._clock.epoch_us(), self._limits.lease_s
-        value = encode_lease(what, self._tenure, self._run, self._presence.here(), now_us, lease_s)
-        return self._log.put(lease_topic(self._prefix), self._run.encode(), value, self._deadline_s)
-
-
-def live_owner(
-    log: Log, prefix: str, run: str, clock: Clock, control: Control, limits: RealmLimits, presence: Presence
-) -> Owner | None:
-    """The process that owns the realm, if it lives: for the command line. Blocks; raises LogError."""
-    return Lease(log, prefix, run, clock, control, limits, presence).owner()
+        value = encode_lease(what, self._records, self._run, self._liveness.here(), now_us, lease_s)
+        return self._log.control.put(lease_topic(self._prefix), self._run.encode(), value, self._deadline_s)

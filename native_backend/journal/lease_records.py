@@ -3,7 +3,7 @@ the same answer.
 
 An owner takes term after term of one owner: `take` counts when it names the owner's last record before it, so that an
 owner who answered in time keeps the shard. `ask` wants a sign of life, `hold` is one, `release` hands over at once.
-Records: docs/records.md "Lease". May import: the standard library, orjson, `native_backend.log`.
+Records: docs/records.md "Lease".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import orjson
 
-from native_backend.log import FORMAT, Failure, Log, LogError
+from native_backend.log.port import FORMAT, Failure, Log, LogError
 
 VERSION = 1
 UNSAID_MS = 5000  # the lease of an owner of a release that did not say how long it was
@@ -27,7 +27,7 @@ def lease_topic(prefix: str) -> str:
 
 
 @dataclass(slots=True)
-class Tenure:
+class LeaseRecords:
     """As of the records below `position`."""
 
     position: int = 0
@@ -37,7 +37,7 @@ class Tenure:
     lease_s: float = 0.0  # how long the owner may go unheard, as it says itself
     released: bool = False
     at: int = -1  # the owner's last record
-    asked: int = -1  # somebody's last question
+    asked: int = -1  # the last question of another process
     records: int = 0  # read since `position` was 0
 
     def read(self, log: Log, prefix: str, deadline_s: float) -> None:
@@ -45,11 +45,11 @@ class Tenure:
         topic = lease_topic(prefix)
         while True:
             try:
-                records = log.read_range(topic, 0, self.position, _BATCH, deadline_s)
+                records = log.control.read_range(topic, 0, self.position, _BATCH, deadline_s)
             except LogError as error:
                 if error.failure.cause != "retention":
                     raise
-                self._begin_at(log.bounds(topic, 0, deadline_s)[0])
+                self._begin_at(log.control.bounds(topic, 0, deadline_s)[0])
                 continue
             for offset, value in zip(records.offsets, records.values, strict=True):
                 if value is not None:
@@ -61,7 +61,7 @@ class Tenure:
 
     @property
     def free(self) -> bool:
-        """Nobody owns it, or the last owner let go of it."""
+        """It has no owner, or the last owner released it."""
         return not self.run or self.released
 
     def _begin_at(self, first: int) -> None:
@@ -84,8 +84,10 @@ class Tenure:
             self.released, self.at = what == "release", offset
 
 
-def encode_lease(what: What, tenure: Tenure, run: str, process: Mapping[str, Any], at_us: int, lease_s: float) -> bytes:
-    """A record of `run`; `take` wants what comes after `tenure`, the others speak of its term."""
-    term = tenure.term + (what == "take")
-    record = {"v": VERSION, "what": what, "term": term, "run": run, "at": at_us, "after": tenure.at}
+def encode_lease(
+    what: What, records: LeaseRecords, run: str, process: Mapping[str, Any], at_us: int, lease_s: float
+) -> bytes:
+    """A record of `run`; `take` wants what comes after `records`, the others speak of its term."""
+    term = records.term + (what == "take")
+    record = {"v": VERSION, "what": what, "term": term, "run": run, "at": at_us, "after": records.at}
     return orjson.dumps({**record, "lease_ms": round(1000 * lease_s), "process": process})

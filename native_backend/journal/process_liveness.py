@@ -3,7 +3,6 @@
 A dead owner of a shard is followed at once where its death can be seen, and not a lease later. Linux's /proc tells it:
 the machine's boot, the process-number space (a container has its own), the process and when it started, in clock ticks
 since boot; numbers are used again, that pair is not. Where nothing is certain the answer is no: the lease decides.
-May import: the standard library only.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ Process = Mapping[str, Any]
 _PROC = Path("/proc")
 
 
-class Presence(Protocol):
-    """This process, and what can be said of others."""
+class ProcessLiveness(Protocol):
+    """This process, and whether other processes have ended."""
 
     def here(self) -> Process:
         """This process, for a record (docs/records.md "Lease")."""
@@ -30,7 +29,7 @@ class Presence(Protocol):
         ...
 
 
-class SystemPresence:
+class SystemLiveness:
     """By /proc, where there is one."""
 
     def __init__(self) -> None:
@@ -51,13 +50,13 @@ class SystemPresence:
         except ProcessLookupError:
             return True
         except PermissionError:
-            pass  # somebody else's, and alive
+            pass  # another user's process, and alive
         now = _start(pid)
         return now == -1 or (now > 0 and now != start)
 
 
 def _space() -> dict[str, str]:
-    """Where process numbers mean the same; empty where that cannot be told."""
+    """The space in which process numbers mean the same; empty where it is not known."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return {"boot": boot, "space": str((_PROC / "self/ns/pid").readlink())}

@@ -2,7 +2,6 @@
 
 To be run after `claim`, which ends what a killed process left open, and before the first event is given. The journal is
 read in stretches of 32 MiB or `recovery_records`, so that memory does not grow with it. Blocks; raises LogError.
-May import: the standard library, orjson, `native_backend` below it.
 """
 
 from __future__ import annotations
@@ -14,12 +13,13 @@ from typing import Any
 
 import orjson
 
-from native_backend.acknowledgement import Acknowledgement
-from native_backend.durables import QUEUE
-from native_backend.journal import VERSION, journal_topic
-from native_backend.log import FORMAT, Failure, Log, LogError, Records
-from native_backend.metadata import Metadata
-from native_backend.snapshot import Key, Recovered, UnknownVersion, decode_snapshot, newest_sets, state_topic
+from native_backend.journal.journal import journal_topic
+from native_backend.journal.journal_record import VERSION
+from native_backend.journal.snapshot import Key, Recovered, UnknownVersion, decode_snapshot, newest_sets, state_topic
+from native_backend.log.port import FORMAT, Failure, Log, LogError, Records
+from native_backend.nodes.durable import QUEUE
+from native_backend.nodes.metadata import Metadata
+from native_backend.state.ack_state import Acknowledgement
 
 _LOG = logging.getLogger(__name__)
 _ENDS = ("acknowledge", "discard")
@@ -36,6 +36,7 @@ class Recovery:
 
     states: States
     replayed: int = 0
+    missing: int = 0  # records that were needed and are kept no more
 
 
 def recover(log: Log, prefix: str, metadata: Metadata, end: int, stretch: int) -> Recovery:
@@ -43,9 +44,10 @@ def recover(log: Log, prefix: str, metadata: Metadata, end: int, stretch: int) -
     recovery = Recovery(_snapshots(log, prefix, metadata, stretch))
     states = recovery.states
     topic = journal_topic(prefix)
-    first = log.bounds(topic, 0)[0]
+    first = log.control.bounds(topic, 0)[0]
     start = min((recovered.journal for recovered in states.values()), default=end)
     if start < first:
+        recovery.missing = first - start
         _LOG.error("the journal begins at %d, recovery needs it from %d: events may be given again", first, start)
     replay = _Replay(states, metadata)
     for records in _stretches(log, topic, max(start, first), end, stretch):
@@ -135,7 +137,7 @@ def _stretches(log: Log, topic: str, start: int, end: int, stretch: int) -> Iter
     """So many records at a time as the size of those before lets expect to be bearable."""
     count = min(_FIRST_READ, stretch)
     while start < end:
-        records = log.read_range(topic, 0, start, count)
+        records = log.control.read_range(topic, 0, start, count)
         if records.next <= start:
             return
         yield records
@@ -148,7 +150,7 @@ def _stretches(log: Log, topic: str, start: int, end: int, stretch: int) -> Iter
 def _snapshots(log: Log, prefix: str, metadata: Metadata, stretch: int) -> States:
     topic = state_topic(prefix)
     newest: dict[bytes, bytes] = {}
-    start, end = log.bounds(topic, 0)
+    start, end = log.control.bounds(topic, 0)
     for records in _stretches(log, topic, start, end, stretch):
         for key, value in zip(records.keys, records.values, strict=True):
             if key is not None:

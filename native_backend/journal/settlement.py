@@ -1,19 +1,26 @@
 """What waits for the journal: settlements of events, and units of several settlements and new events that are stored
 all or none.
 
-A settlement is *in the journal's hands* from the moment its events left their link: whoever has it gives it to the
-journal or restores it. May import: the standard library, `native_backend` below it.
+A settlement is *in the journal's hands* from the moment its events left their link: its holder gives it to the journal
+or restores it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from native_backend.acknowledgement import Run
-from native_backend.answers import CommitAnswer, Committed, Operation, SettleAnswer
-from native_backend.log import Write
+from native_backend.log.port import Write
+from native_backend.nodes.answers import Committed
+from native_backend.nodes.words import CommitAnswer, Operation, SettleAnswer
+from native_backend.state.ack_state import Run
+from native_backend.state.outcome_detail import OutcomeDetail
+
+ENDS: Final[tuple[Operation, ...]] = (
+    "acknowledge", "discard", "dead-letter", "expired", "filtered", "evicted", "purge", "move"
+)  # fmt: skip
+"""Operations after which an event is terminal."""
 
 
 class Keeper(Protocol):
@@ -36,12 +43,13 @@ class Keeper(Protocol):
 class Settling:
     """What is to become of events, and why: one for all that met the same decision."""
 
-    operation: Operation
-    failed: bool = False
+    operation: Operation  # acknowledge, return, dead-letter, ...: what a table decided
+    failed: bool = False  # it counts as a failed attempt
     elsewhere: bool = False  # a returned event is not offered to that link again
-    cause: str = "disposition"
-    reason: str = ""  # the state that made it so, for whoever reads the dead letters
-    held: bool = False  # of what a transaction holds, not of what is outstanding
+    cause: str = "disposition"  # what happened: a disposition, or the end of a link, session or connection
+    reason: str = ""  # the state that caused it, for readers of the dead letters
+    reserved: bool = False  # of what a transaction holds, not of what is outstanding
+    detail: OutcomeDetail | None = None  # what else the consumer stated of them, for the dead letters
 
 
 @dataclass(slots=True, eq=False)
@@ -56,13 +64,13 @@ class Settlement:
     cause: str
     runs: list[Run]
     count: int
-    owner: Any  # None: nobody is told
+    owner: Any  # None: there is no answer
     writes: list[Write] = field(default_factory=list)
     not_before_ms: int = 0  # since 1970; a returned event is not given before. 0: at once
     to: int = 0  # the store that `writes` go to, for the journal
     prepare: Callable[[Callable[[list[Settlement] | SettleAnswer], None]], None] | None = None
     """Where its writes have to be read first: calls back with what takes its place, or with why there is none."""
-    held: bool = False  # its events were held for a transaction: restored, they are held again
+    reserved: bool = False  # its events were held for a transaction: restored, they are held again
     offsets: list[int] = field(default_factory=list)  # of `writes`, once stored; -1 where trimmed meanwhile
 
 
@@ -73,11 +81,11 @@ class Unit:
 
     settlements: list[Settlement]
     writes: list[Write]
-    owner: Any  # None: nobody is told
+    owner: Any  # None: there is no answer
     settles: bool = False  # one `Settled` instead: to its owner it is one settlement
-    ended: Callable[[Committed], None] | None = None  # is told before its owner
+    ended: Callable[[Committed], None] | None = None  # called before its owner gets the answer
 
-    def told(self, answer: CommitAnswer, offsets: list[int], native: str = "") -> Committed:
+    def answered(self, answer: CommitAnswer, offsets: list[int], native: str = "") -> Committed:
         """What its owner is answered."""
         committed = Committed(self.owner, answer, offsets, native)
         if self.ended is not None:

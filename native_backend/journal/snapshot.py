@@ -7,7 +7,7 @@ events at or above `position` may have been given to a link since.
 A snapshot that one record cannot hold is a *set* of parts. Each part names its set and how many parts that has, and
 every set has keys of its own: a set that was torn by a kill is seen to be torn, and the one before it is still there.
 Records: docs/records.md "State snapshot" (version 2; version 1 is read: it has one part, and counts by EID).
-Errors: `UnknownVersion`. May import: the standard library, orjson, `native_backend` below it.
+Errors: `UnknownVersion`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from native_backend.acknowledgement import Acknowledgement
+from native_backend.state.ack_state import Acknowledgement
 
 VERSIONS = (1, 2)
 Key = tuple[int, str]  # store, durable
@@ -30,7 +30,7 @@ class UnknownVersion(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """A state that nobody changes any more, as of journal offset `journal`."""
+    """A state that no longer changes, as of journal offset `journal`."""
 
     node: str
     durable: str

@@ -1,10 +1,11 @@
-"""Rights: the access lists that a log itself keeps, and what they say of somebody. Pure.
+"""Rights: the access lists that a log itself keeps, and what they allow a user. Pure.
 
 Evaluated as Kafka's StandardAuthorizer does: what is denied is denied whatever is allowed; otherwise an allowing entry
-is needed; an entry's operation is the one that is asked, or all. Two things differ, both to the careful side. An entry
-for one host: data comes from the gateway's host, and who asks is elsewhere, so it denies but does not allow. The
-brokers do not tell their super users and `allow.everyone.if.no.acl.found`: nobody is super, and no entry means no.
-Source: kafka.md section 8, Kafka's documentation "Authorization and ACLs". May import: the standard library.
+is needed; an entry's operation is the requested one, or all. Two things differ, both to the stricter side. An entry for
+one host: data comes from the gateway's host, not from the user's, so it denies but does not allow. The brokers do not
+expose their super users and `allow.everyone.if.no.acl.found`: no user counts as a super user, and without an entry the
+answer is no.
+Source: kafka.md section 8, Kafka's documentation "Authorization and ACLs".
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Rights:
             self._of.setdefault(entry.principal, []).append(entry)
 
     def allow(self, user: str, operation: Operation, topic: str) -> bool:
-        said = [*self._of.get("User:" + user, ()), *self._of.get(EVERYBODY, ())]
-        found = [entry for entry in said if entry.operation in (operation, "ALL") and entry.concerns(topic)]
+        concerned = [*self._of.get("User:" + user, ()), *self._of.get(EVERYBODY, ())]
+        found = [entry for entry in concerned if entry.operation in (operation, "ALL") and entry.concerns(topic)]
         if not all(entry.allows for entry in found):
             return False
         return any(entry.host == "*" for entry in found)

@@ -5,7 +5,7 @@
 Files that a setting names (`ssl.ca.location`) are relative to the configuration. Any value may be the content of a file
 (one trailing line end is not part of it) or of an environment variable; a secret must be. Neither the settings' repr
 nor a problem shows a value that came so.
-Errors: `Problem`s, each FILE:LINE. May import: `mappings`, the standard library.
+Errors: `Problem`s, each FILE:LINE.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mappings.yaml_lines import Node, Problem
+from mappings.language.yaml_lines import Node, Problem
 
 Setting = str | int | bool
 SECRETS: Final = frozenset(
@@ -61,11 +61,20 @@ def read_client(node: Node | None, base: Path, problems: list[Problem], key: str
             problems.append(value.problem(f"{key}.{name} is a secret and stands in the configuration", _WRITE))
         elif name.endswith(".location") and isinstance(value.value, str) and value.value != "probe":
             settings[name] = str(base / value.value)
+            _read_location(f"{key}.{name}", value, base / value.value, problems)
         elif isinstance(value.value, str | int | bool):
             settings[name] = value.value
         else:
             problems.append(value.problem(f"{key}.{name} must be one value, not {value.kind}", 'write a text "..."'))
     return ClientSettings(settings, frozenset(hidden))
+
+
+def _read_location(key: str, node: Node, path: Path, problems: list[Problem]) -> None:
+    """A file, or a directory of them."""
+    if not path.exists():
+        problems.append(node.problem(f"{key}: there is no {path}", "name a file that there is"))
+    elif not os.access(path, os.R_OK):
+        problems.append(node.problem(f"{key}: {path} cannot be read: Permission denied", "name a readable file"))
 
 
 def elsewhere(key: str, node: Node, base: Path, problems: list[Problem]) -> str | None:

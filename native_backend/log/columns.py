@@ -1,13 +1,13 @@
 """Columns of octet strings, whatever holds them: a list of bytes, or `Octets`, which knows its sizes.
 
-Sizes in octets. May import: the standard library, `native_backend.octets`.
+Sizes in octets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from native_backend.octets import Octets
+from native_backend.log.octets import Octets
 
 Strings = Sequence[bytes]
 

@@ -1,14 +1,14 @@
 """Where the records of a transaction lie whose answer was lost: known to be stored, looked for from the end of their
 topics backwards.
 
-Blocks; raises LogError. May import: the standard library, `native_backend.log`.
+Blocks; raises LogError.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from native_backend.log import Log, Write
+from native_backend.log.port import Log, Write
 
 _STEP = 1_000  # records looked at first; doubled until all are found
 
@@ -34,7 +34,7 @@ def _look_back(
     deadline_s: float,
 ) -> None:
     """Fill in `offsets`; of equal records the newest ones are taken."""
-    first, end = log.bounds(topic, partition, deadline_s)
+    first, end = log.control.bounds(topic, partition, deadline_s)
     step = _STEP
     while wanted and end > first:
         start = max(first, end - step)
@@ -52,7 +52,7 @@ def _range(
 ) -> list[tuple[int, bytes | None, bytes | None]]:
     found: list[tuple[int, bytes | None, bytes | None]] = []
     while start < end:
-        records = log.read_range(topic, partition, start, _STEP, deadline_s)
+        records = log.control.read_range(topic, partition, start, _STEP, deadline_s)
         columns = zip(records.offsets, records.keys, records.values, strict=True)
         found += [each for each in columns if each[0] < end]
         if records.next <= start:

@@ -2,7 +2,7 @@
  *
  * A list of bytes costs two allocations and several cache misses a message, in every room that looks at it; the engine
  * fills a column, the transformer looks at shapes in it, and a log takes its octets from it, without an object a
- * message. To everybody else it is a sequence of bytes. A slice holds its column and copies nothing; a column that has
+ * message. For all other code it is a sequence of bytes. A slice holds its column and copies nothing; a column that has
  * slices may grow, a slice may not. Used by one thread.
  *
  * Errors: TypeError for what is no bytes, IndexError. Sizes in octets. Imports nothing of ours.
@@ -228,7 +228,7 @@ static PySequenceMethods as_sequence = {.sq_length = (lenfunc)length, .sq_item =
 static PyMappingMethods as_mapping = {.mp_length = (lenfunc)length, .mp_subscript = (binaryfunc)subscript};
 
 static PyTypeObject type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "native_backend.octets.Octets",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "native_backend.log.octets.Octets",
     .tp_basicsize = sizeof(octets),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_SEQUENCE,
     .tp_doc = "Octets(strings=()): a column of octet strings; see the source.",

@@ -21,7 +21,7 @@ static PyTypeObject *octets_type;
 
 static inline int octets_import(void)
 {
-    PyObject *module = PyImport_ImportModule("native_backend.octets");
+    PyObject *module = PyImport_ImportModule("native_backend.log.octets");
     octets_type = module ? (PyTypeObject *)PyObject_GetAttrString(module, "Octets") : NULL;
     Py_XDECREF(module);
     return octets_type ? 0 : -1;

@@ -1,7 +1,5 @@
 """The drivers of the log port, and how to open one. Each is imported only when it is asked for: the embedded realm
 needs no Kafka client.
-
-May import: the standard library, `native_backend.log`, `native_backend.retrying`, the drivers.
 """
 
 from __future__ import annotations
@@ -11,15 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from native_backend.log import Log
+from native_backend.log.port import Log
 
 if TYPE_CHECKING:
-    from native_backend.retrying import Retries  # tenacity takes its time; commands that open no log need none
+    from native_backend.log.retry import Retries  # tenacity takes its time; commands that open no log need none
 
 
 def open_embedded(path: Path) -> Log:
     """The log in the directory `path`, made when it is not there. Raises `LogError` or `sqlite3.Error`."""
-    from native_backend.logs.sqlite.driver import SqliteLog
+    from native_backend.log.sqlite.driver import SqliteLog
 
     return SqliteLog(path, wall_ms)
 
@@ -29,8 +27,15 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def wrong_kafka_settings(client: Mapping[str, str | int | float | bool]) -> dict[str, tuple[str, str]]:
+    """By name, what is wrong with settings of the client, and what to do; connects to nothing."""
+    from native_backend.log.kafka.checking import wrong_settings
+
+    return wrong_settings(client)
+
+
 def open_kafka(bootstrap: str, client: Mapping[str, str | int | float | bool], retries: Retries | None = None) -> Log:
     """The log on the Kafka at `bootstrap`; `client` overrides librdkafka's settings. Connects at the first call."""
-    from native_backend.logs.kafka.driver import KafkaLog
+    from native_backend.log.kafka.driver import KafkaLog
 
     return KafkaLog(bootstrap, client, retries)

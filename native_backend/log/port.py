@@ -5,30 +5,31 @@ rising, not dense, sequence of records. The port knows nothing of AMQP, queues, 
 
 Two kinds of call:
 
-* *data* calls (`append`, `transact`, `Reader.read`, `poll`) never block. They are made from the gateway's one thread;
-  what they started is answered by a completion out of `poll`.
-* *control* calls (everything else) block up to a deadline and may be made from any thread; they raise `LogError`.
+* *data* calls (`Log`, `Reader`) never block. They are made from the gateway's one thread; what they started is answered
+  by a completion out of `poll`.
+* *control* calls (`Log.control`) block up to a deadline and may be made from any thread; they raise `LogError`.
 
-A record with headers has a `HeadedKey` for its key, in and out (`native_backend/headers.py`).
-May import: the standard library, `native_backend.headers`, `rights`, `strings`.
+A record with headers has a `HeadedKey` for its key, in and out (`native_backend/log/record_headers.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from native_backend.rights import Rights
-from native_backend.strings import Strings
+from native_backend.log.access_lists import Rights
+from native_backend.log.columns import Strings
 
 Cause = Literal[
     "not-found",  # the topic (or partition) does not exist, after a metadata refresh
     "too-large",  # this record can never be stored
+    "invalid",  # this record is one that the log does not take; it takes others
+    "capacity-reached",  # there is no room now; certainly not done
     "refused",  # the log's own access rules said no
     "fenced",  # another process has claimed this shard since
     "indeterminate",  # the deadline passed: it may or may not be stored
-    "retention",  # the position asked for lies below the first record that is kept
+    "retention",  # the position asked for lies below the first record that is kept, or beyond the end
     "unavailable",  # could not be reached inside the deadline; certainly not done
     "unexpected",  # anything else; `detail` has the log's own words
 ]
@@ -73,6 +74,26 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicState:
+    """`settings` in the log's own names; `replicas` and `in_sync` of the partition that has fewest."""
+
+    settings: Mapping[str, str]
+    replicas: int
+    in_sync: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a log with brokers says of itself. `free_bytes`: of the fullest disk; None where brokers do not say it.
+    A topic that is not there, or whose settings may not be read, is not among `topics`."""
+
+    brokers: int
+    version: str
+    free_bytes: int | None
+    topics: Mapping[str, TopicState]
+
+
+@dataclass(frozen=True, slots=True)
 class Records:
     """A run of records in offset order, as columns of equal length. `next` is where to read on: at least one past the
     last offset, more where the log skips (control records, aborted records, gaps)."""
@@ -88,9 +109,10 @@ class Records:
 class Append:
     """One batch for one partition, stored in order. The driver completes it in one or several `Appended`.
 
-    `keys` and `values` have equal length; all of the keys are `HeadedKey`s or none is. `owner` is the caller's; no
-    driver looks at it. `aside`: nobody waits for it. It may take longer than what is published, and whatever becomes
-    of it must not make the result of what is published unknown.
+    `keys` and `values` have equal length; all of the keys are `HeadedKey`s or none is. `owner` is the caller's, and so
+    are `known`, the end of the partition that it knew of, and `began_s`, when it handed the batch over, in monotonic
+    seconds; no driver looks at them. `aside`: no caller waits for it. It may take longer than what is published, and
+    whatever becomes of it must not make the result of what is published unknown.
     """
 
     topic: str
@@ -100,6 +122,8 @@ class Append:
     owner: Any = None
     offsets: list[int] = field(default_factory=list)  # the driver's scratch; read `Appended` instead
     aside: bool = False
+    known: int = 0
+    began_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +162,7 @@ class Transacted:
     rest_s: float = 0.0
 
 
+TopicPartition = tuple[str, int]
 Completion = Appended | Transacted
 
 
@@ -153,48 +178,16 @@ class Reader(Protocol):
 
     def read(self, count_max: int) -> tuple[list[int], list[bytes], list[bytes | None]] | Failure | None:
         """Offsets, values and keys of the next 1..count_max records that are already here; None if there are none at
-        the moment. Tombstones and records with a null value are passed over."""
+        the moment. Tombstones and records with a null value are passed over. `retention` where nothing can come: the
+        partition begins above the position, or ends below it."""
         ...
 
     def close(self) -> None: ...
 
 
-class Log(Protocol):
-    """A driver. `kind` is what `serve` prints after `realm=`."""
-
-    kind: str
-    poll_interval_s: float  # with anything in flight or a reader open, `poll` at least this often; 0: `wake` tells
-    reads_lag: bool  # a reader may give nothing although there is something: only `bounds` tells
-    descriptor: int  # an eventfd that becomes readable when `poll` has something to do; -1: there is none
-
-    # -- data: one thread, never blocks
-
-    def append(self, batch: Append) -> None:
-        """Store `batch`; completed by `Appended`."""
-        ...
-
-    def transact(self, shard: str, writes: Sequence[Write], owner: Any) -> None:
-        """Store `writes` all or none, fenced by the claim on `shard`; completed by `Transacted`. One at a time a
-        shard."""
-        ...
-
-    def open_reader(
-        self, topic: str, partition: int, start: int, stamped: bool = False, headed: bool = False
-    ) -> Reader:
-        """`stamped`: with the records' times. `headed`: with their headers; a log that has them at hand gives them
-        anyhow, another gives the records' own keys."""
-        ...
-
-    def poll(self) -> list[Completion]:
-        """What has completed since the last call, oldest first."""
-        ...
-
-    def on_ready(self, wake: Callable[[], None]) -> None:
-        """`wake` may be called from any thread when `poll` or a reader has something. Drivers with a poll interval
-        need not."""
-        ...
-
-    # -- control: may block up to `deadline_s`; raises LogError
+class Control(Protocol):
+    """The calls that may block up to `deadline_s`, from any thread but the gateway's while it serves. They raise
+    `LogError`."""
 
     def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
         """Create what does not exist; idempotent, in the order of `specs`."""
@@ -223,6 +216,21 @@ class Log(Protocol):
     def read_range(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float = 10.0) -> Records:
         """Up to count_max committed records at or after `start`; fewer (with `next` == the end) only at the end.
         Tombstones are included. Raises `retention` when `start` lies below the first kept record."""
+        ...
+
+    def holds_only(
+        self,
+        topic: str,
+        partition: int,
+        start: int,
+        end: int,
+        records: int,
+        transactions: int,
+        deadline_s: float = 10.0,
+    ) -> bool:
+        """Whether nothing is in [start, end) but so many records that the caller stored, in so many transactions (and
+        appends). Both were the end once, so the marks of those transactions lie in between. False where only reading
+        would tell."""
         ...
 
     def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float = 10.0) -> int:
@@ -258,13 +266,59 @@ class Log(Protocol):
         ...
 
     def forget(self, group: str, deadline_s: float = 10.0) -> None:
-        """The group's stored offsets are no more. That there were none is no error."""
+        """Delete the group's stored offsets. A group without any is no error."""
+        ...
+
+    def record_bytes_max(self, topics: Sequence[str], deadline_s: float = 10.0) -> dict[str, int]:
+        """How many octets a record of each topic has at most, its key and headers among them. A topic whose setting
+        cannot be read has the size that every log takes."""
         ...
 
     def certain_copies(self, topic: str, deadline_s: float = 10.0) -> int | None:
         """On how many brokers a record is at least when it is answered as stored; None for a log without brokers."""
         ...
 
+    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0) -> Inspection | None:
+        """How its brokers and these topics are set up, for an operator; None for a log without brokers."""
+        ...
+
+
+class Log(Protocol):
+    """A driver: its data calls, and its control calls in `control`. `kind` is what `serve` prints after `realm=`."""
+
+    kind: str
+    poll_interval_s: float  # with anything in flight or a reader open, `poll` at least this often; 0: `wake` tells
+    reads_lag: bool  # a reader may give nothing although there is something: only `bounds` tells
+    descriptor: int  # an eventfd that becomes readable when `poll` has something to do; -1: there is none
+
+    @property
+    def control(self) -> Control: ...
+
+    def append(self, batch: Append) -> None:
+        """Store `batch`; completed by `Appended`."""
+        ...
+
+    def transact(self, shard: str, writes: Sequence[Write], owner: Any) -> None:
+        """Store `writes` all or none, fenced by the claim on `shard`; completed by `Transacted`. One at a time a
+        shard."""
+        ...
+
+    def open_reader(
+        self, topic: str, partition: int, start: int, stamped: bool = False, headed: bool = False
+    ) -> Reader:
+        """`stamped`: with the records' times. `headed`: with their headers; a log that has them at hand gives them
+        anyhow, another gives the records' own keys."""
+        ...
+
+    def poll(self) -> list[Completion]:
+        """What has completed since the last call, oldest first."""
+        ...
+
+    def on_ready(self, wake: Callable[[], None]) -> None:
+        """`wake` may be called from any thread when `poll` or a reader has something. Drivers with a poll interval
+        need not."""
+        ...
+
     def close(self, deadline_s: float = 3.0) -> None:
-        """Complete what can be completed, then let go of everything."""
+        """Complete what can be completed, then release everything."""
         ...

@@ -2,9 +2,9 @@
 
 To the realm a key is what names an event, its *identity*. Where a record has no headers, that is the record's own key.
 Where it has, the key in every column is a `HeadedKey`: its octets are the identity, which the record keeps in its first
-header, IDENTITY; beside them the record's own key and all its headers. So whoever carries keys carries headers
-(batches, transactions, dead letters, moves), and what has none pays nothing. Records: docs/records.md, *Event key*.
-Octets. May import: the standard library.
+header, IDENTITY; beside them the record's own key and all its headers. So all code that carries keys carries headers
+(batches, transactions, dead letters, moves), and records without headers cost nothing more. Records: docs/records.md,
+*Event key*. Octets.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from native_backend.log.event_key import COPY, HEADED
+
 Headers = tuple[tuple[str, "bytes | None"], ...]
 
 IDENTITY = "um-event"
-_IDENTITIES = (b"2;", b"3;")  # how one begins: a copy's, an event's
 _HEADER_BYTES = 10  # at most, what a log adds to each
 
 
@@ -55,7 +56,7 @@ class HeadedKey(bytes):
 def names(headers: Sequence[tuple[str, bytes | None]]) -> bool:
     """Is there an identity among them?"""
     name, value = headers[0] if headers else ("", None)
-    return name == IDENTITY and value is not None and value.startswith(_IDENTITIES)
+    return name == IDENTITY and value is not None and value.startswith((COPY, HEADED))
 
 
 def headed(record_key: bytes | None, headers: Sequence[tuple[str, bytes | None]] | None) -> bytes | None:

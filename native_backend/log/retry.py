@@ -1,8 +1,7 @@
 """Asking the log again, where waiting helps: bounded by number and by time, waiting longer each time, and counted.
 
 Whether it helps is data: `retry: inside` of a native error (mappings/errors.yaml). A job is asked again only when it
-certainly was not done; a message never is, its publisher is told. Seconds.
-May import: the standard library, tenacity, `mappings.errors`, `native_backend.limits`, `native_backend.log`.
+certainly was not done; a message never is: its publisher gets the failure. Seconds.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from tenacity import (
     wait_exponential,
 )
 
-from mappings.errors import IN_FORCE
+from mappings.compiler.errors import IN_FORCE
 from native_backend.limits import RealmLimits
-from native_backend.log import LogError
+from native_backend.log.port import LogError
 
 T = TypeVar("T")
 CodeOf = Callable[[BaseException], str | None]
@@ -62,7 +61,7 @@ class Retries:
         """`code_of` names an error that is worth it, and gives None for any other.
 
         What goes well the first time, as a journal does two hundred times a second, makes nothing of tenacity's: each
-        of its objects is in a circle, and a collection of ten thousands of them holds everybody up for 100 ms.
+        of its objects is in a circle, and a collection of ten thousands of them delays everything for 100 ms.
         """
         began = time.monotonic()
         try:

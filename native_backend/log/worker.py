@@ -4,8 +4,6 @@ A job runs elsewhere and gives a value or a `LogError`; its `done` runs on the t
 one at a time in the order they were submitted, so a later job sees what an earlier one wrote; one that was certainly
 not done is asked again a few times, where that helps (`retrying`). An exception other than
 `LogError` is a fault of ours: it is raised again out of `completed`, not hidden.
-
-May import: the standard library, `native_backend.log`, `native_backend.retrying`.
 """
 
 from __future__ import annotations
@@ -15,17 +13,18 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from native_backend.log import LogError
-from native_backend.retrying import Retries
+from native_backend.log.port import LogError
+from native_backend.log.retry import Retries
 
 T = TypeVar("T")
 Done = Callable[[T | LogError], None]
 
 
-class Control(Protocol):
+class Worker(Protocol):
     """Where blocking work goes."""
 
     retries: Retries
@@ -56,21 +55,21 @@ class Control(Protocol):
         ...
 
 
-def _attempt(job: Callable[[], Any]) -> Any:
+def attempt(job: Callable[[], Any]) -> Any:
     try:
         return job()
     except LogError as error:
         return error
 
 
-class ThreadControl:
+class ThreadWorker:
     """One worker thread. It also wakes the gateway `tick_s` after the last sign of life, so that timers are seen to
     even over a log that has no poll interval."""
 
     def __init__(
         self, tick_s: float = 0.25, name: str = "realm-control", retries: Retries | None = None, *, once: bool = False
     ) -> None:
-        """`once`: no job is asked again, whoever submits does that by himself."""
+        """`once`: no job is asked again; the caller that submits it does that."""
         self.retries = retries or Retries()
         self._once = once
         self._tick_s = tick_s
@@ -112,7 +111,7 @@ class ThreadControl:
 
         def repeat() -> None:
             while not over.wait(interval_s):
-                done(_attempt(job))
+                done(attempt(job))
 
         thread = threading.Thread(target=repeat, name="realm-meanwhile", daemon=True)
         thread.start()
@@ -142,7 +141,7 @@ class ThreadControl:
 
     def _run(self, job: Callable[[], Any], done: Done[Any]) -> None:
         try:
-            value = _attempt(job if self._once else lambda: self.retries.job(job))
+            value = attempt(job if self._once else lambda: self.retries.job(job))
             self._results.append((done, value, None))
         except BaseException as fault:  # carried to the thread that owns the realm, and raised there
             self._results.append((done, None, fault))
@@ -153,39 +152,25 @@ class ThreadControl:
             wake()
 
 
-class InlineControl:
-    """Jobs run at once on the caller's thread; `done` waits for `completed`, as with a thread. For the simulation,
-    whose `pause` moves simulated time on."""
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """One for each kind of jobs that must not wait for another kind.
 
-    def __init__(self, pause: Callable[[float], None] = time.sleep) -> None:
-        self.retries = Retries()  # nothing is asked again: time stands still
-        self._results: deque[tuple[Done[Any], Any]] = deque()
-        self._pause = pause
+    `control`: what peers and operators wait for. `lease`: it must not lapse behind other jobs. `projections`: group
+    offsets, for which no peer waits; a group coordinator may be away while the rest of the log is not."""
 
-    def submit(self, job: Callable[[], T], done: Done[T]) -> None:
-        self._results.append((done, _attempt(job)))
+    control: Worker
+    lease: Worker
+    projections: Worker
 
-    def completed(self) -> int:
-        count = 0
-        while self._results:
-            done, value = self._results.popleft()
-            count += 1
-            done(value)
-        return count
+    @classmethod
+    def threads(cls, retries: Retries | None = None) -> Workers:
+        lease, projections = ThreadWorker(name="realm-lease", once=True), ThreadWorker(name="realm-projections")
+        return cls(ThreadWorker(retries=retries), lease, projections)
+
+    def each(self) -> list[Worker]:
+        return [*dict.fromkeys((self.control, self.lease, self.projections))]
 
     @property
-    def pending(self) -> int:
-        return len(self._results)
-
-    def on_ready(self, wake: Callable[[], None]) -> None:
-        """Nothing completes by itself here."""
-
-    def pause(self, seconds: float) -> None:
-        self._pause(seconds)
-
-    def repeated(self, job: Callable[[], T], done: Done[T], interval_s: float) -> AbstractContextManager[None]:
-        """There is no other thread, and simulated time waits for this one."""
-        return nullcontext()
-
-    def close(self, deadline_s: float) -> None:
-        """Nothing runs."""
+    def pending(self) -> bool:
+        return any(worker.pending for worker in self.each())

@@ -1,21 +1,23 @@
 """Creating, listing, showing and deleting nodes: by the command line beside a serving gateway, and by the realm itself.
 
 Everything blocks and raises `LogError`, or `NodeError` where what is asked contradicts what exists. Idempotent.
-May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from native_backend.answers import NodeKind
 from native_backend.clock import Clock
-from native_backend.durables import Durable, durable_key, encode_durable, queue_durable
-from native_backend.log import Log, LogError, TopicSpec
-from native_backend.metadata import Metadata, read_tail, realm_topic, realm_topics
-from native_backend.metadata_writer import read_through, realm_metadata
-from native_backend.nodes import (
+from native_backend.log.port import Log, LogError, TopicSpec
+from native_backend.nodes import broken_nodes
+from native_backend.nodes.broken_nodes import Broken
+from native_backend.nodes.durable import Durable, durable_key, encode_durable, queue_durable
+from native_backend.nodes.group_offset import low_of
+from native_backend.nodes.metadata import Metadata, read_tail, realm_topic, realm_topics
+from native_backend.nodes.metadata_writer import read_through, realm_metadata
+from native_backend.nodes.node import (
     KINDS,
     Node,
     NodeError,
@@ -25,9 +27,11 @@ from native_backend.nodes import (
     plain_topic,
     store_id,
 )
-from native_backend.properties import DEFAULT, Properties, check_properties
+from native_backend.nodes.properties import DEFAULT, Properties, check_properties
+from native_backend.nodes.words import NodeKind
 
 _LOG = logging.getLogger(__name__)
+CONTROL_S = 10.0  # for one question to the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +47,21 @@ class ShownDurable:
 
 @dataclass(frozen=True, slots=True)
 class ShownNode:
-    """`events` is an upper bound: EIDs are not dense. `parts`: where each of its stores begins and ends."""
+    """`events` is an upper bound: EIDs are not dense. `parts`: where each of its stores begins and ends; of a node that
+    is `broken`, nothing."""
 
     node: Node
     parts: tuple[tuple[int, int], ...]
     durables: tuple[ShownDurable, ...]
+    broken: Broken | None = None
 
     @property
     def first(self) -> int:
-        return self.parts[0][0]
+        return self.parts[0][0] if self.parts else 0
 
     @property
     def end(self) -> int:
-        return self.parts[0][1]
+        return self.parts[0][1] if self.parts else 0
 
     @property
     def events(self) -> int:
@@ -77,7 +83,7 @@ def create_node(
     if not name or kind not in KINDS:
         raise NodeError(f"a node needs a name and a kind ({' or '.join(KINDS)}): {name!r}, {kind!r}")
     check_properties(properties, name)
-    log.create_topics([TopicSpec(realm_topic(prefix), compacted=True)])
+    log.control.create_topics([TopicSpec(realm_topic(prefix), compacted=True)])
     metadata = realm_metadata(log, prefix)
     existing = metadata.nodes.get(name)
     if existing is not None:
@@ -91,16 +97,16 @@ def create_node(
     _refuse_clash(log, node, metadata)
     if kind == "queue":  # before the node's own record: who sees the node sees its durable
         earlier = _journal_end(log, prefix) if node.adopted else 0  # the topic may have been adopted before
-        starts = [log.bounds(node.topic, part.partition)[0] for part in node.parts]
+        starts = [log.control.bounds(node.topic, part.partition)[0] for part in node.parts]
         durable = queue_durable(prefix, node, starts, earlier)
-        log.put(realm_topic(prefix), durable_key(name, durable.name), encode_durable(durable, now_us))
-    written = log.put(realm_topic(prefix), node_key(name), encode_node(node, now_us, metadata.position))
+        log.control.put(realm_topic(prefix), durable_key(name, durable.name), encode_durable(durable, now_us))
+    written = log.control.put(realm_topic(prefix), node_key(name), encode_node(node, now_us, metadata.position))
     read_through(log, prefix, metadata, written)
     winner = metadata.nodes.get(name)
     if winner is None:
-        raise NodeError(f"node {name!r} was deleted by somebody else while it was created")
+        raise NodeError(f"node {name!r} was deleted by another process while it was created")
     if winner.store != node.store:  # compaction keeps the last record of a key: make that the winner's, too
-        log.put(realm_topic(prefix), node_key(name), encode_node(winner, now_us, metadata.position))
+        log.control.put(realm_topic(prefix), node_key(name), encode_node(winner, now_us, metadata.position))
     return _of_kind(winner, kind)
 
 
@@ -109,7 +115,7 @@ def fragile(log: Log, node: Node) -> str | None:
     if node.properties.type == "reliable":
         return None
     try:
-        copies = log.certain_copies(node.topic)
+        copies = log.control.certain_copies(node.topic)
     except LogError as error:
         if error.failure.cause != "refused":  # the right to read a topic's settings is not needed otherwise
             raise
@@ -123,7 +129,7 @@ def fragile(log: Log, node: Node) -> str | None:
 
 
 def warned(log: Log, node: Node) -> Node:
-    """The node, after the operator's log was told that it is fragile."""
+    """The node, after a warning in the operator's log if it is fragile."""
     warning = fragile(log, node)
     if warning:
         _LOG.warning("%s", warning)
@@ -134,33 +140,40 @@ def list_nodes(log: Log, prefix: str) -> list[Node]:
     return sorted(realm_metadata(log, prefix).nodes.values(), key=lambda node: node.name)
 
 
+def look_at_nodes(log: Log, nodes: Sequence[Node]) -> list[tuple[Node, Broken | None]]:
+    """Each, and what is wrong with it."""
+    broken = broken_nodes.find(log, nodes, CONTROL_S)[1]
+    return [(node, broken.get(node.name)) for node in nodes]
+
+
 def show_node(log: Log, prefix: str, name: str) -> ShownNode | None:
     metadata = realm_metadata(log, prefix)
     node = metadata.nodes.get(name)
     if node is None:
         return None
-    parts = tuple(log.bounds(node.topic, part.partition) for part in node.parts)
+    broken = broken_nodes.find(log, [node], CONTROL_S)[1].get(name)
+    parts = () if broken is not None else tuple(log.control.bounds(node.topic, part.partition) for part in node.parts)
     durables = [(part, durable) for part, durable in metadata.each_durable() if part.name == name]
     durables.sort(key=lambda pair: (pair[1].name, pair[0].partition))
-    return ShownNode(node, parts, tuple(_show_durable(log, part, durable) for part, durable in durables))
+    return ShownNode(node, parts, tuple(_show_durable(log, part, durable) for part, durable in durables), broken)
 
 
 def delete_node(log: Log, prefix: str, name: str, with_topic: bool = False) -> bool:
-    """False when there was none. The node disappears first, so that nobody is given a topic that is about to go. A
+    """False when there was none. The node disappears first, so that no process uses a topic that is about to go. A
     topic that was adopted stays, unless `with_topic`."""
     metadata = realm_metadata(log, prefix)
     node = metadata.nodes.get(name)
     if node is None:
         return False
-    log.put(realm_topic(prefix), node_key(name), None)
+    log.control.put(realm_topic(prefix), node_key(name), None)
     for durable in [durable for durable in metadata.durables.values() if durable.node == name]:
-        log.put(realm_topic(prefix), durable_key(name, durable.name), None)
-        log.forget(durable.group)
+        log.control.put(realm_topic(prefix), durable_key(name, durable.name), None)
+        log.control.forget(durable.group)
     if with_topic or not node.adopted:
-        log.delete_topics([node.topic])
+        log.control.delete_topics([node.topic])
     left = realm_metadata(log, prefix).nodes.get(name)
     if left is not None and left.store == node.store:  # its properties were changed meanwhile: `set_properties`
-        log.put(realm_topic(prefix), node_key(name), None)
+        log.control.put(realm_topic(prefix), node_key(name), None)
     return True
 
 
@@ -173,9 +186,9 @@ def _of_kind(node: Node, kind: NodeKind) -> Node:
 
 
 def _new_node(log: Log, prefix: str, bare: Node, metadata: Metadata) -> Node:
-    [topic] = log.create_topics([TopicSpec(_free_topic(prefix, bare.name, metadata), bare.partitions)])
-    if topic.partitions < bare.partitions:  # left behind by somebody who wanted fewer
-        log.grow_topic(topic.name, bare.partitions)
+    [topic] = log.control.create_topics([TopicSpec(_free_topic(prefix, bare.name, metadata), bare.partitions)])
+    if topic.partitions < bare.partitions:  # left behind by a process that wanted fewer
+        log.control.grow_topic(topic.name, bare.partitions)
     return replace(bare, topic=topic.name, topic_id=topic.id, store=store_id(topic.id))
 
 
@@ -183,7 +196,7 @@ def _adopt(log: Log, prefix: str, bare: Node, topic: str) -> Node:
     """A node on a topic that is there already, with all of its partitions."""
     if topic in realm_topics(prefix):
         raise NodeError(f"topic {topic} is the realm's own: name another one")
-    found = log.topics(topic).get(topic)
+    found = log.control.topics(topic).get(topic)
     if found is None:
         raise NodeError(f"there is no topic {topic} to adopt: create it first, or leave --topic out")
     properties = bare.properties
@@ -198,9 +211,9 @@ def _adopt(log: Log, prefix: str, bare: Node, topic: str) -> Node:
 
 
 def _journal_end(log: Log, prefix: str) -> int:
-    """0 for a realm that nobody has opened."""
+    """0 for a realm that was never opened."""
     try:
-        return log.bounds(f"{prefix}.journal", 0)[1]
+        return log.control.bounds(f"{prefix}.journal", 0)[1]
     except LogError as error:
         if error.failure.cause != "not-found":
             raise
@@ -215,7 +228,7 @@ def _refuse_clash(log: Log, node: Node, metadata: Metadata) -> None:
     if clash.topic == node.topic:
         raise NodeError(f"topic {node.topic} is that of node {clash.name!r}: name another one")
     if not node.adopted:
-        log.delete_topics([node.topic])
+        log.control.delete_topics([node.topic])
     raise NodeError(f"node {node.name!r} would have the store id of {clash.name!r} ({clash.store}): try again")
 
 
@@ -227,6 +240,6 @@ def _free_topic(prefix: str, name: str, metadata: Metadata) -> str:
 
 
 def _show_durable(log: Log, node: Node, durable: Durable) -> ShownDurable:
-    position = log.projected(durable.group).get((node.topic, node.partition))
-    low = position[0] if position else None
+    position = log.control.projected(durable.group).get((node.topic, node.partition))
+    low = low_of(position) if position else None
     return ShownDurable(durable.name, durable.group, durable.start, low, node.partition)

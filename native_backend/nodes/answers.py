@@ -1,63 +1,16 @@
 """What the realm answers: completions as values, with the native answers that the mapping tables know as an axis.
 
-Every list is a column: element i of each speaks of delivery i. May import: the standard library, `native_backend` only.
+Every list is a column: element i of each speaks of delivery i.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from native_backend.durables import Durable
-    from native_backend.nodes import Node
-    from native_backend.subscription import Subscription
-
-PublishAnswer = Literal[
-    "stored",
-    "access-denied",
-    "capacity-reached",
-    "unexpected",
-    "not-found",
-    "too-large",
-    "indeterminate",
-    "unavailable",
-    "rolled-back",  # no realm says so: the transaction that it was published in was not committed
-]
-PostAnswer = Literal["ready", "access-denied", "capacity-reached", "unexpected", "not-found"]
-SubscribeAnswer = Literal[
-    "ready",
-    "access-denied",
-    "unexpected",
-    "not-found",
-    "selector-invalid",
-    "already-subscribed",
-    "in-use",
-    "kind-differs",  # shared where it is known as exclusive, or the other way round
-    "indeterminate",
-    "unavailable",  # for now, and certainly not done: never of what is held already, which is asked again
-]
-SettleAnswer = Literal["done", "access-denied", "not-found", "unexpected", "indeterminate"]
-CommitAnswer = Literal[
-    "done", "access-denied", "capacity-reached", "not-found", "too-large", "unexpected", "indeterminate"
-]
-CommandAnswer = Literal["done", "access-denied", "not-found", "in-use", "unavailable", "unexpected", "indeterminate"]
-Operation = Literal[
-    "acknowledge",
-    "return",
-    "discard",
-    "dead-letter",
-    "expired",
-    "filtered",
-    "evicted",
-    "trimmed",
-    "lost",
-    "purge",
-    "seek",
-    "delete",
-    "move",
-]
-NodeKind = Literal["queue", "channel"]
+from native_backend.nodes.durable import Durable
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import CommandAnswer, CommitAnswer, PublishAnswer, SettleAnswer, SubscribeAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +22,28 @@ class Published:
     first: int
     eids: list[int]
     answer: PublishAnswer
-    native: str = ""  # the log's own error code, for the error matrix
+    native: str = ""  # a code: the log's own, or a word of the realm's; never a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFound:
-    """Answer to `find_node` and `create_node`: the node, or None when realm metadata, read to its end, has none."""
+    """Answer to `find_node` and `create_node`: the node, or None when realm metadata, read to its end, has none.
+    `words`: why it was not made, for the operator."""
 
     owner: Any
     node: Node | None
     answer: SubscribeAnswer
     native: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSized:
+    """Answer to `event_sizes.ask`: so many octets an event of that node may have."""
+
+    owner: Any
+    node: Node
+    bytes_max: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,27 +52,6 @@ class DurablesFound:
 
     owner: Any
     durables: list[Durable]
-    answer: SubscribeAnswer
-    native: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Subscribed:
-    """Answer to `subscribe`: `subscription` is None unless the answer is ready."""
-
-    owner: Any
-    subscription: Subscription | None
-    answer: SubscribeAnswer
-    native: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionLost:
-    """A subscription failed later: its node was deleted (not-found), its shard was claimed by another gateway
-    (in-use), ... It gives no more events; what it has outstanding need not be settled."""
-
-    owner: Any
-    subscription: Subscription
     answer: SubscribeAnswer
     native: str = ""
 
@@ -124,12 +67,14 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A unit is stored as a whole (`done`, with the offset of each of its writes), or not at all."""
+    """A unit is stored as a whole (`done`, with the offset of each of its writes), or not at all. `node`: the one that
+    it failed for, where that is known."""
 
     owner: Any
     answer: CommitAnswer
     offsets: list[int]
     native: str = ""
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,4 +87,8 @@ class Commanded:
     detail: str
 
 
-Answer = Published | NodeFound | DurablesFound | Subscribed | SubscriptionLost | Settled | Committed | Commanded
+class Answer(Protocol):
+    """Any of them: `owner` is what was handed in with the call."""
+
+    @property
+    def owner(self) -> Any: ...

@@ -2,7 +2,7 @@
 
 A command is a record of `<prefix>.commands`, its reply one of `<prefix>.answers`; both have the command's id as key.
 What was done stands in the journal under the cause `command ID`. Times are microseconds since 1970. Records:
-docs/records.md "Command". May import: the standard library, orjson, `native_backend.answers`.
+docs/records.md "Command".
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from typing import Any, Literal, get_args
 
 import orjson
 
-from native_backend.answers import CommandAnswer
+from native_backend.nodes.words import CommandAnswer
 
-What = Literal["purge", "seek", "delete", "move", "delete-node"]
-_VERSION = 1
+What = Literal["purge", "seek", "delete", "move", "resend", "delete-node", "count"]
+_VERSION, _REPLY_VERSION = 2, 1
+_OF_VERSION_2 = ("where", "who", "why")
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """One wish. `store` makes sure that the node is still the one that was looked at. `durable`: empty where the whole
-    node is meant (delete-node)."""
+    node is meant (delete-node), or all of them (count, whose node may be empty, too)."""
 
     id: str
     what: What
@@ -31,16 +32,22 @@ class Command:
     until_us: int
     """Not begun after this."""
     eid: int = 0
-    """purge: below this EID (0: all there is); seek: the next event to be given."""
+    """purge: below this EID (0: all there is); seek: the next event to be given; count: rows that are passed over."""
     count: int = 0
-    """move: so many events at most (0: all there are)."""
+    """move: so many events at most (0: all there are); count: so many rows at most."""
     to: str = ""
     """move: the node that gets them; delete-node: `topic` where one that was adopted goes, too."""
+    where: str = ""
+    """purge, move, resend: a selector, of the messages that are meant; empty: all of them."""
+    who: str = ""
+    """gave it; empty: not known, or nothing is changed."""
+    why: str = ""
+    """In the words of who gave it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """`count`: EIDs concerned, gaps included."""
+    """`count`: EIDs concerned, gaps included; for `count` the rows that there are, and `detail` has those asked for."""
 
     id: str
     answer: CommandAnswer
@@ -61,27 +68,36 @@ def cause_of(command: Command) -> str:
 
 
 def encode_command(command: Command, at_us: int) -> bytes:
-    return orjson.dumps({"v": _VERSION, "at": at_us, **asdict(command)})
+    """In version 1 where that says all: an earlier release carries out what it knows, and ignores the rest."""
+    record = asdict(command)
+    version = _VERSION if any(record[name] for name in _OF_VERSION_2) else 1
+    fields = {name: value for name, value in record.items() if version > 1 or name not in _OF_VERSION_2}
+    return orjson.dumps({"v": version, "at": at_us, **fields})
 
 
 def decode_command(value: bytes) -> Command | None:
     """None for what a later release may have written."""
-    record = _record(value)
+    record = _record(value, _VERSION)
     return None if record is None or record["what"] not in get_args(What) else Command(**record)
 
 
+def given_at(value: bytes) -> int:
+    """When a command or a reply was written, microseconds since 1970."""
+    return int(orjson.loads(value)["at"])
+
+
 def encode_reply(reply: Reply, run: str, at_us: int) -> bytes:
-    return orjson.dumps({"v": _VERSION, "at": at_us, "run": run, **asdict(reply)})
+    return orjson.dumps({"v": _REPLY_VERSION, "at": at_us, "run": run, **asdict(reply)})
 
 
 def decode_reply(value: bytes) -> Reply | None:
-    record = _record(value)
+    record = _record(value, _REPLY_VERSION)
     return None if record is None else Reply(record["id"], record["answer"], record["count"], record["detail"])
 
 
-def _record(value: bytes) -> dict[str, Any] | None:
+def _record(value: bytes, latest: int) -> dict[str, Any] | None:
     record: dict[str, Any] = orjson.loads(value)
-    if record.pop("v") != _VERSION:
+    if record.pop("v") > latest:
         return None
     del record["at"]
     return record

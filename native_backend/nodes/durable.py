@@ -1,7 +1,6 @@
 """Durables: named subscriptions that outlive their links, as realm metadata knows them.
 
 The acknowledgement state of a queue is a durable too, named `queue`. Records: docs/records.md "Durable".
-May import: the standard library, orjson, `native_backend.nodes`, `native_backend.terms`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from native_backend.nodes import Node
-from native_backend.terms import EXCLUSIVE, Terms, decode_terms, encode_terms
+from native_backend.nodes.durable_terms import EXCLUSIVE, Terms, decode_terms, encode_terms
+from native_backend.nodes.node import Node
 
 QUEUE = "queue"
 
@@ -39,6 +38,25 @@ class Durable:
             return self
         start = self.starts[node.partition - 1] if node.partition <= len(self.starts) else 0
         return replace(self, store=node.store, start=start)
+
+
+@dataclass(frozen=True, slots=True)
+class DurableName:
+    """What a subscriber calls its durable. `earlier` is what releases before names were escaped called it: a name that
+    other subscribers could have as well. A durable of that name belongs to the first of them that attaches to it, whom
+    its terms keep. `shared`: which kind it has to be, where that tells whose it is. ADR 0074."""
+
+    name: str
+    earlier: str = ""
+    subscriber: tuple[str | None, str] | None = None
+    shared: bool | None = None
+
+    def means(self, durable: Durable) -> bool:
+        if self.earlier and durable.name == self.name:
+            return True  # no release has given that name to another
+        its_kind = self.shared in (None, durable.terms.shared)
+        its_own = durable.terms.subscriber in (None, self.subscriber)
+        return durable.name == (self.earlier or self.name) and its_kind and its_own
 
 
 def queue_durable(prefix: str, node: Node, starts: Sequence[int], journal: int = 0) -> Durable:

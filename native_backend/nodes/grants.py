@@ -1,9 +1,9 @@
 """Access: who may do what with which node, decided by the grants on the node and on the realm.
 
-Grants add up and nothing is ever denied by one: who is granted an operation on the node, or on the realm, may do it. A
-node without grants, in a realm without grants, is open to everybody. Publish is a queue's push, subscribe its pop.
-Asked by `native_backend.admittance`.
-Source: semantics.md 3.5 (UM's operations), ADR 0029. May import: the standard library, `native_backend` below it.
+Grants add up, and no grant denies: a user with a grant for the operation, on the node or on the realm, may do it. A
+node without grants, in a realm without grants, is open to every user. Publish is a queue's push, subscribe its pop.
+Asked by `native_backend.access.authorizer`.
+Source: semantics.md 3.5 (UM's operations), ADR 0029.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from native_backend.properties import Grant
+from native_backend.nodes.properties import Grant
 
 SUBSCRIBING: Final = {
     "queue": frozenset({"subscribe"}),
@@ -24,7 +24,7 @@ SUBSCRIBING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Somebody who asks: a user's name, and the groups it is in."""
+    """A user who wants to do something: its name and its groups."""
 
     user: str
     groups: frozenset[str] = frozenset()
@@ -36,7 +36,7 @@ class Subject:
 
 
 ANONYMOUS: Final = Subject("anonymous")
-"""Whoever has not said who it is."""
+"""The user of a peer without a login."""
 
 
 def deciding(acl: tuple[Grant, ...], subject: Subject, operation: str) -> Grant | None:

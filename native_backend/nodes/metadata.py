@@ -4,7 +4,6 @@ Of two creators of one node the first record wins, until a tombstone; a later re
 node's properties. Compaction may have taken the tombstone of a node that was made anew: then the new one says that its
 writer looked further than where the old one stands. A durable's record counts while its store is the node's. The fold
 belongs to one thread; `read_tail` may run on another.
-May import: the standard library, orjson, `native_backend` below it.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from typing import Any
 
 import orjson
 
-from native_backend.durables import Durable, decode_durable
-from native_backend.log import FORMAT, Failure, Log, LogError, Records
-from native_backend.nodes import Node, decode_node
-from native_backend.properties import Grant, decode_acl, encode_acl
+from native_backend.log.port import FORMAT, Failure, Log, LogError, Records
+from native_backend.nodes.durable import Durable, decode_durable
+from native_backend.nodes.node import Node, decode_node
+from native_backend.nodes.properties import Grant, decode_acl, encode_acl
 
 _BATCH = 1000
 VERSIONS = (1, 2, 3)
@@ -38,10 +37,10 @@ def realm_topics(prefix: str) -> dict[str, bool]:
 def read_tail(log: Log, topic: str, start: int) -> list[Records]:
     """Everything from `start` to the end as known when this is called. Blocks; raises LogError."""
     parts = []
-    first, end = log.bounds(topic, 0)
+    first, end = log.control.bounds(topic, 0)
     start = max(start, first)  # below it compaction or a trim has been: the newest of every key lies above
     while start < end:
-        records = log.read_range(topic, 0, start, _BATCH)
+        records = log.control.read_range(topic, 0, start, _BATCH)
         parts.append(records)
         if records.next <= start:
             break
@@ -66,7 +65,7 @@ class Metadata:
     """Told, by the thread that folds, of a node whose properties changed; None: the realm's grants did."""
 
     def fold(self, parts: list[Records]) -> list[Node]:
-        """Take records in; those below `position` are known already. Returns the nodes that are no more."""
+        """Take records in; those below `position` are known already. Returns the nodes that were deleted."""
         gone: list[Node] = []
         for records in parts:
             for offset, key, value in zip(records.offsets, records.keys, records.values, strict=True):
@@ -88,12 +87,14 @@ class Metadata:
                 yield part, durable.of(part)
 
     def remember(self, durable: Durable) -> None:
-        """A durable's record. Of what an earlier one of the same store has said only the terms change."""
+        """A durable's record. Of what an earlier one of the same store has said only the terms change; and where the
+        journal lost its end, where that begins to speak of it."""
         known = self.durables.get((durable.node, durable.name))
-        same = known is not None and known.store == durable.store
-        self.durables[durable.node, durable.name] = replace(known, terms=durable.terms) if known and same else durable
+        if known is not None and known.store == durable.store:
+            durable = replace(known, terms=durable.terms, journal=min(known.journal, durable.journal))
+        self.durables[durable.node, durable.name] = durable
 
-    def bury(self, node: Node) -> None:
+    def forget(self, node: Node) -> None:
         """Its topic is another's: no use is made of it until it is deleted."""
         for part in node.parts:
             self.stores.pop(part.store, None)
@@ -161,7 +162,7 @@ class Metadata:
         if node is None:
             return []
         del self._seen[node.name]
-        self.bury(node)
+        self.forget(node)
         return [node]
 
 

@@ -1,7 +1,6 @@
 """Reading realm metadata to its end, and writing it beside others who write it, too.
 
-Everything blocks and raises `LogError`, or `PropertyError` where a change asks for what no node can have.
-May import: the standard library, `native_backend` below it.
+Everything blocks and raises `LogError`, or `PropertyError` where no node can have the new properties.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from native_backend.clock import Clock
-from native_backend.log import Failure, Log, LogError, TopicSpec
-from native_backend.metadata import REALM_KEY, Metadata, encode_realm, read_tail, realm_topic
-from native_backend.nodes import Node, encode_node, node_key
-from native_backend.properties import (
+from native_backend.log.port import Failure, Log, LogError, TopicSpec
+from native_backend.nodes.metadata import REALM_KEY, Metadata, encode_realm, read_tail, realm_topic
+from native_backend.nodes.node import Node, encode_node, node_key
+from native_backend.nodes.properties import (
     Grant,
     Properties,
     PropertyError,
@@ -30,7 +29,7 @@ Change = Callable[[Properties], Properties]
 
 
 def realm_metadata(log: Log, prefix: str) -> Metadata:
-    """Read to its end; empty for a realm that nobody has opened."""
+    """Read to its end; empty for a realm that was never opened."""
     metadata = Metadata()
     try:
         metadata.fold(read_tail(log, realm_topic(prefix), 0))
@@ -64,14 +63,14 @@ def set_properties(log: Log, prefix: str, name: str, change: Change, clock: Cloc
     if properties == node.properties:
         return node
     if properties.stores > node.partitions:
-        log.grow_topic(node.topic, properties.stores)
+        log.control.grow_topic(node.topic, properties.stores)
     gone = _is_gone(log, node)
     metadata.fold(read_tail(log, realm_topic(prefix), metadata.position))  # as late as can be: a log knows no condition
     now = metadata.nodes.get(name)
     if gone or now is None or now.store != node.store:
         return None
     changed = encode_node(replace(node, properties=properties), clock.epoch_us(), metadata.position)
-    read_through(log, prefix, metadata, log.put(realm_topic(prefix), node_key(name), changed))
+    read_through(log, prefix, metadata, log.control.put(realm_topic(prefix), node_key(name), changed))
     if _is_gone(log, node):
         _withdraw(log, prefix, node, metadata, clock)
         return None
@@ -79,12 +78,12 @@ def set_properties(log: Log, prefix: str, name: str, change: Change, clock: Cloc
 
 
 def _is_gone(log: Log, node: Node) -> bool:
-    """Whether somebody has deleted it, with its topic. A topic without a leader is not told of, but it is there."""
-    topic = log.find_topics([node.topic]).get(node.topic)
+    """Whether it was deleted with its topic. Metadata may omit a topic without a leader, but it is there."""
+    topic = log.control.find_topics([node.topic]).get(node.topic)
     if topic is not None:
         return topic.id != node.topic_id
     try:
-        log.bounds(node.topic, 0)
+        log.control.bounds(node.topic, 0)
     except LogError as error:
         return error.failure.cause == "not-found"
     return False
@@ -97,7 +96,7 @@ def _withdraw(log: Log, prefix: str, node: Node, metadata: Metadata, clock: Cloc
     now = metadata.nodes.get(node.name)
     if now is not None:
         value = encode_node(now, clock.epoch_us(), metadata.position) if now.store != node.store else None
-        log.put(realm_topic(prefix), node_key(node.name), value)
+        log.control.put(realm_topic(prefix), node_key(node.name), value)
 
 
 def set_realm_acl(log: Log, prefix: str, acl: tuple[Grant, ...]) -> None:
@@ -105,5 +104,5 @@ def set_realm_acl(log: Log, prefix: str, acl: tuple[Grant, ...]) -> None:
     problems = check_acl(acl)
     if problems:
         raise PropertyError(problems)
-    log.create_topics([TopicSpec(realm_topic(prefix), compacted=True)])
-    log.put(realm_topic(prefix), REALM_KEY, encode_realm(acl))
+    log.control.create_topics([TopicSpec(realm_topic(prefix), compacted=True)])
+    log.control.put(realm_topic(prefix), REALM_KEY, encode_realm(acl))

@@ -1,7 +1,6 @@
 """Nodes: queues and channels, the topics that keep them, and the ids of their stores.
 
 A node's true name may hold any character; the topic's name is legal everywhere. Records: docs/records.md "Node".
-May import: the standard library, orjson, `native_backend.answers`, `native_backend.properties`.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from native_backend.answers import NodeKind
-from native_backend.properties import DEFAULT, OF_SEVERAL, Properties, decode_properties, encode_properties
+from native_backend.nodes.properties import DEFAULT, OF_SEVERAL, Properties, decode_properties, encode_properties
+from native_backend.nodes.words import NodeKind
 
 _PLAIN = re.compile(r"[a-zA-Z0-9._-]{1,150}")
 _NOT_PLAIN = re.compile(r"[^a-zA-Z0-9._-]")
@@ -43,7 +42,7 @@ class Node:
     """Its topic was there before it, and is not deleted with it."""
     created_us: int = field(default=0, compare=False)
     temporary: bool = False
-    """It ends with whoever had it made, and with the process at the latest."""
+    """It ends with the peer that created it, and with the process at the latest."""
     partition: int = 0
     """Which of its stores `store` is. A node as a whole goes by its first one."""
 
@@ -59,7 +58,8 @@ class Node:
 
     @property
     def parts(self) -> list[Node]:
-        return [self.part(partition) for partition in range(self.partitions)]
+        stores = range(self.partitions)
+        return [self if partition == self.partition else self.part(partition) for partition in stores]
 
     def twin(self, node: Node) -> Node:
         """The part that gets what is copied from a store of `node`: the same one where both have as many, so that an
@@ -99,8 +99,8 @@ def node_key(name: str) -> bytes:
 
 
 def encode_node(node: Node, changed_us: int, after: int | None = None) -> bytes:
-    """In version 2 as long as there is but one store: an earlier release can read that. `after`: whoever writes it
-    has read the metadata up to this offset, and no other node of that name lived there."""
+    """In version 2 as long as there is but one store: an earlier release can read that. `after`: the writer has read
+    the metadata up to this offset, and no other node of that name lived there."""
     properties = encode_properties(node.properties)
     spread = node.partitions > 1 or node.properties.priority_levels
     if not spread:

@@ -2,7 +2,7 @@
 
 0 means unbounded, unlimited or at once; an empty name means none. Times are milliseconds, sizes bytes. Changed live: a
 serving process sees a change within `RealmLimits.metadata_interval_s`. Records: docs/records.md "Node".
-Errors: `PropertyError`, with everything that is wrong. May import: the standard library, `native_backend.limits`.
+Errors: `PropertyError`, with everything that is wrong.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PropertyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """`who` is `user:NAME`, `group:NAME` or `*` (everybody)."""
+    """`who` is `user:NAME`, `group:NAME` or `*` (every user)."""
 
     who: str
     operations: frozenset[str]
@@ -42,7 +42,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """The defaults: nothing is bounded, nothing expires, everybody may do everything."""
+    """The defaults: nothing is bounded, nothing expires, every user may do everything."""
 
     type: NodeType = "mixed"
     """reliable: events need not outlive a restart; persistent: they do; mixed: each event says so itself."""
@@ -62,7 +62,7 @@ class Properties:
     partitions: int = 1
     """Stores that its events are spread over; it may grow. Not beside `priority_levels`."""
     priority_levels: int = 0
-    """Levels of priority that its events are told apart by, each one a partition; 0: none."""
+    """Levels of priority, each one a partition; 0: none."""
     group_partitions: int = 0
     """Message groups go to the first so many partitions, those that there were before it grew (`grown`); 0: to all."""
 

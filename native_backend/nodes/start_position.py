@@ -2,7 +2,7 @@
 comes from now on.
 
 Times are milliseconds since 1970, of storing. What is below the oldest kept event begins with that, what is beyond the
-end at the end. May import: the standard library, `native_backend.log`, `native_backend.nodes`.
+end at the end.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from native_backend.log import Log
-from native_backend.nodes import Node
+from native_backend.log.port import Log
+from native_backend.log.time_search import first_at
+from native_backend.nodes.node import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ LATEST: Final = Start("latest")
 EARLIEST: Final = Start("earliest")
 
 
-def place_of(start: Start, log: Log, node: Node, bounds: tuple[int, int], deadline_s: float) -> int:
+def start_of(start: Start, log: Log, node: Node, bounds: tuple[int, int], deadline_s: float) -> int:
     """The EID from which it gives events, in a store with these bounds. Blocks; raises LogError."""
     first, end = bounds
     if start.kind == "earliest":
@@ -35,17 +36,4 @@ def place_of(start: Start, log: Log, node: Node, bounds: tuple[int, int], deadli
         return end
     if start.kind == "eid":
         return min(max(start.value, first), end)
-    return first_at(log, node, bounds, start.value, deadline_s)
-
-
-def first_at(log: Log, node: Node, bounds: tuple[int, int], at_ms: int, deadline_s: float) -> int:
-    """The first EID of an event stored then or later, by halving. Blocks; raises LogError."""
-    low, high = bounds
-    while low < high:
-        middle = (low + high) // 2
-        records = log.read_range(node.topic, node.partition, middle, 1, deadline_s)
-        if not records.offsets or records.offsets[0] >= high or records.timestamps_ms[0] >= at_ms:
-            high = middle
-        else:
-            low = records.offsets[0] + 1
-    return low
+    return first_at(log, node.topic, node.partition, bounds, start.value, deadline_s)

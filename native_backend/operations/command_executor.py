@@ -1,54 +1,66 @@
-"""The owner's desk: commands of operators are carried out one after another, each through the journal.
+"""Commands of operators, which the owner carries out one after another, each through the journal.
 
-They come out of `<prefix>.commands`, looked at every `command_interval_s`, from the end that it had when this process
-claimed the shard: what was asked of an earlier owner is answered by nobody, and whoever asked learns from the journal
-what became of it. Or they come by `execute`, from a process that claimed the shard for that.
-May import: the standard library, `native_backend` below it.
+They come from `<prefix>.commands`, read every `command_interval_s`, from the end that it had when this process claimed
+the shard. A command to an earlier owner gets no answer: its sender reads the result from the journal. Or they come by
+`execute`, from a process that claimed the shard for that. Each has its record and its answer either way.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Iterator
 
-from native_backend.answers import CommandAnswer, Commanded
-from native_backend.capacity import Capacities
-from native_backend.commands import (
+from native_backend.dispatch.context import RealmContext, subscribe_answer
+from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.log.port import LogError, Records
+from native_backend.nodes.answers import Commanded
+from native_backend.nodes.commands import (
     Command,
     Reply,
     answers_topic,
     cause_of,
     commands_topic,
     decode_command,
+    encode_command,
     encode_reply,
 )
-from native_backend.dispatch import Dispatch
-from native_backend.durable_changes import Deletion, Done, Purge, Seek
-from native_backend.log import LogError, Records
-from native_backend.metadata import Metadata, read_tail
-from native_backend.moving import Move
-from native_backend.node_deletion import Follow, NodeDeletion
-from native_backend.nodes import Node
-from native_backend.services import Services, subscribe_answer
-from native_backend.shard import Shard
+from native_backend.nodes.metadata import Metadata, read_tail
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import CommandAnswer
+from native_backend.operations.durable_changes import Deletion, Done, Purge, Seek
+from native_backend.operations.move import Move
+from native_backend.operations.node_deletion import Follow, NodeDeletion
+from native_backend.operations.route import Route, Selecting, moved_to, purged, to_origin
+from native_backend.publish.capacity import Capacities
+from native_backend.shard.counts_report import report
+from native_backend.shard.shard import Shard
 
 _LOG = logging.getLogger(__name__)
 
 
-class CommandDesk:
+class CommandExecutor:
     """See the module's docstring."""
 
     def __init__(
-        self, services: Services, metadata: Metadata, shard: Shard, capacities: Capacities, follow: Follow
+        self,
+        services: RealmContext,
+        metadata: Metadata,
+        shard: Shard,
+        capacities: Capacities,
+        follow: Follow,
+        selecting: Selecting,
     ) -> None:
         self._services, self._metadata, self._shard, self._follow = services, metadata, shard, follow
-        self._capacities = capacities
+        self._capacities, self._selecting = capacities, selecting
         self._waiting: deque[tuple[Command, object | None]] = deque()
+        self._recorded: set[str] = set()  # ids of those that `execute` wrote down, until they are read
         self._busy = False
         self._at: tuple[int, str] | None = None
         self._position: int | None = None
         self._reading = False
         self._look_s = 0.0
+        self._counts: Iterator[None] | None = None  # one that is being made
 
     @property
     def busy(self) -> bool:
@@ -60,13 +72,24 @@ class CommandDesk:
 
     def begin(self) -> None:
         """From the end as it is now. Blocks; raises LogError."""
-        self._position = self._services.log.bounds(
+        self._position = self._services.log.control.bounds(
             commands_topic(self._services.prefix), 0, self._services.limits.control_deadline_s
         )[1]
 
     def execute(self, command: Command, owner: object) -> None:
-        """Answered by `Commanded`."""
-        self._waiting.append((command, owner))
+        """Answered by `Commanded`. Recorded first, like what comes from elsewhere."""
+        services = self._services
+        key, value = command.id.encode(), encode_command(command, services.clock.epoch_us())
+        topic, deadline_s = commands_topic(services.prefix), services.limits.control_deadline_s
+        self._recorded.add(command.id)
+
+        def recorded(result: int | LogError) -> None:
+            if isinstance(result, LogError):
+                services.answer(Commanded(owner, "unavailable", 0, f"the command could not be recorded: {result}"))
+            else:
+                self._waiting.append((command, owner))
+
+        services.worker.submit(lambda: services.log.control.put(topic, key, value, deadline_s), recorded)
 
     def advance(self) -> None:
         """Look for commands when it is time to; begin the next one."""
@@ -77,7 +100,9 @@ class CommandDesk:
             self._look_s = now_s + self._services.limits.command_interval_s
             self._reading = True
             log, topic, start = self._services.log, commands_topic(self._services.prefix), self._position
-            self._services.control.submit(lambda: read_tail(log, topic, start), self._read)
+            self._services.worker.submit(lambda: read_tail(log, topic, start), self._read)
+        if self._counts is not None and next(self._counts, self) is self:
+            self._counts = None
         if self._waiting and not self._busy:
             self._busy = True
             self._next(*self._waiting.popleft())
@@ -91,7 +116,9 @@ class CommandDesk:
             self._position = max(self._position or 0, records.next)
             for offset, value in zip(records.offsets, records.values, strict=True):
                 command = None if value is None else decode_command(value)
-                if command is not None:
+                if command is not None and command.id in self._recorded:
+                    self._recorded.discard(command.id)
+                elif command is not None:
                     self._waiting.append((command, None))
                 else:
                     _LOG.warning("command at offset %d is not understood by this release, and ignored", offset)
@@ -109,6 +136,9 @@ class CommandDesk:
         self._follow(followed)
 
     def _begin(self, command: Command, done: Done) -> None:
+        if command.what == "count":
+            self._counts = report(self._shard.depths, command, self._services.clock, done)
+            return
         self._at = command.store, command.durable
         node = self._metadata.nodes.get(command.node)  # of one whose topic is another's there are no stores
         node = self._metadata.stores.get(command.store, node)
@@ -125,7 +155,9 @@ class CommandDesk:
 
     def _begin_on_durable(self, command: Command, node: Node, done: Done) -> None:
         durable = self._metadata.durable(node.part(0), command.durable)
-        if durable is None or self._shard.ending(durable.store, durable.name):
+        ending = durable is not None and self._shard.ending(durable.store, durable.name)
+        ended = self._shard.terms(node.part(0), command.durable) is None  # perhaps not erased: that can be done again
+        if durable is None or ending or (ended and command.what != "delete"):
             done("not-found", 0, f"node {command.node!r} has no durable {command.durable!r}")
         elif command.what == "delete":
             Deletion(self._services, self._shard, node, durable, cause_of(command), done).begin()
@@ -138,35 +170,51 @@ class CommandDesk:
             done(answer if answer in ("not-found", "in-use", "access-denied") else "unavailable", 0, str(found))
         elif command.what == "seek" and found.links:
             done("in-use", 0, f"{len(found.links)} consumers are attached: stop them first")
-        elif command.what == "move":
-            self._move(command, found, done)
         elif command.what == "seek":
             Seek(self._services, found, cause_of(command), done).begin(command.eid)
-        else:
+        elif command.what == "purge" and not command.where:
             Purge(self._services, found, cause_of(command), done).begin(command.eid)
+        else:
+            self._send(command, found, done)
 
-    def _move(self, command: Command, found: Dispatch, done: Done) -> None:
+    def _send(self, command: Command, found: Dispatch, done: Done) -> None:
+        """Chosen events leave: to a node, to the nodes that they came from, or for ever."""
+        route = self._route(command, found)
+        if isinstance(route, Route):
+            Move(self._services, self._capacities, found, route, cause_of(command), done).begin(
+                command.count, command.eid
+            )
+        else:
+            done(*route)
+
+    def _route(self, command: Command, found: Dispatch) -> Route | tuple[CommandAnswer, int, str]:
+        """Where to, or the answer to a command that cannot be carried out."""
+        wanted = self._selecting(command.where) if command.where else None
+        if command.where and wanted is None:
+            return "unexpected", 0, f"{command.where!r} is no selector"
+        if command.what == "resend":
+            return to_origin(self._metadata.stores, wanted)
+        if wanted is not None and command.what == "purge":
+            return purged(wanted)
         target = self._metadata.nodes.get(command.to)
         if target is None:
-            done("not-found", 0, f"there is no node {command.to!r} to move to")
-        elif target.name == command.node:
-            done("unexpected", 0, "a node's events cannot be moved to itself")
-        else:
-            target = target.twin(found.node)
-            Move(self._services, self._capacities, found, target, cause_of(command), done).begin(command.count)
+            return "not-found", 0, f"there is no node {command.to!r} to move to"
+        if target.name == command.node:
+            return "unexpected", 0, "a node's events cannot be moved to itself"
+        return moved_to(target.twin(found.node), wanted)
 
     def _done(self, command: Command, owner: object | None, answer: CommandAnswer, count: int, detail: str) -> None:
         self._busy, self._at = False, None
-        _LOG.info(
-            "%s of %r, durable %r: %s, %d EIDs %s", command.what, command.node, command.durable, answer, count, detail
-        )
-        if owner is not None:
-            self._services.answer(Commanded(owner, answer, count, detail))
-            return
+        level = logging.DEBUG if command.what == "count" else logging.INFO  # it changes nothing
+        what = command.what, command.node, command.durable
+        by = f" by {command.who!a}{f': {command.why!a}' if command.why else ''}" if command.who else ""
+        _LOG.log(level, "%s of %r, durable %r%s: %s, %d EIDs %s", *what, by, answer, count, detail)
         services = self._services
+        if owner is not None:
+            services.answer(Commanded(owner, answer, count, detail))
         value = encode_reply(Reply(command.id, answer, count, detail), services.run, services.clock.epoch_us())
         key, topic, deadline_s = command.id.encode(), answers_topic(services.prefix), services.limits.control_deadline_s
-        services.control.submit(lambda: services.log.put(topic, key, value, deadline_s), _warned)
+        services.worker.submit(lambda: services.log.control.put(topic, key, value, deadline_s), _warned)
 
 
 def _warned(result: int | LogError) -> None:

@@ -1,28 +1,27 @@
 """What a command does to one durable (a queue's state is one, too): purge it, move its place, delete it.
 
-Each goes through the journal like a settlement, with runs whose first seq is 0: nobody was given these events now.
+Each goes through the journal like a settlement, with runs whose first seq is 0: no link was given these events now.
 
 * purge: everything that no link has becomes terminal, in pieces of at most `journal_runs` runs;
 * seek: everything below an EID is terminal, everything from it on is to be given, as if for the first time;
 * delete: the links end (not-found), then snapshot, group and metadata go. Until the metadata has gone, recovery does
   it again.
-
-May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from native_backend.acknowledgement import Run
-from native_backend.answers import CommandAnswer, Operation
-from native_backend.dispatch import Dispatch
-from native_backend.durables import Durable
-from native_backend.log import LogError
-from native_backend.nodes import Node
-from native_backend.services import Services, store_bounds
-from native_backend.settlement import Keeper, Settlement
-from native_backend.shard import Shard
+from native_backend.dispatch.context import RealmContext, store_bounds
+from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.journal.each_store import EachStore
+from native_backend.journal.settlement import Keeper, Settlement
+from native_backend.log.port import LogError
+from native_backend.nodes.durable import Durable
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import CommandAnswer, Operation
+from native_backend.shard.shard import Shard
+from native_backend.state.ack_state import Run
 
 Done = Callable[[CommandAnswer, int, str], None]
 """Answer, EIDs concerned, detail."""
@@ -33,8 +32,8 @@ def _settlement(keeper: Keeper, operation: Operation, runs: list[Run], cause: st
     return Settlement(keeper, None, operation, False, False, cause, runs, count, None)
 
 
-def refused(services: Services) -> tuple[CommandAnswer, str]:
-    """What the journal's refusal is to whoever asked."""
+def refused(services: RealmContext) -> tuple[CommandAnswer, str]:
+    """What the journal's refusal means to the caller."""
     if services.journal.fenced:
         return "in-use", "another process owns the realm now"
     return "unexpected", "the journal could not keep it; the owner's log says why"
@@ -43,7 +42,7 @@ def refused(services: Services) -> tuple[CommandAnswer, str]:
 class Purge:
     """Keeper of a purge's pieces."""
 
-    def __init__(self, services: Services, dispatch: Dispatch, cause: str, done: Done) -> None:
+    def __init__(self, services: RealmContext, dispatch: Dispatch, cause: str, done: Done) -> None:
         self._services, self._dispatch, self._cause, self._done = services, dispatch, cause, done
         self._below = 0
         self._count = 0
@@ -59,7 +58,7 @@ class Purge:
             self._below = min(below, bounds[1]) if below else bounds[1]
             self._next()
 
-        self._services.control.submit(lambda: store_bounds(log, node, deadline_s), bounded)
+        self._services.worker.submit(lambda: store_bounds(log, node, deadline_s), bounded)
 
     def _next(self) -> None:
         runs = self._dispatch.withdraw(self._below, self._services.limits.journal_runs)
@@ -86,7 +85,7 @@ class Purge:
 class Seek:
     """Keeper of a seek. Nothing is given while it is on its way."""
 
-    def __init__(self, services: Services, dispatch: Dispatch, cause: str, done: Done) -> None:
+    def __init__(self, services: RealmContext, dispatch: Dispatch, cause: str, done: Done) -> None:
         self._services, self._dispatch, self._cause, self._done = services, dispatch, cause, done
 
     def begin(self, eid: int) -> None:
@@ -98,10 +97,10 @@ class Seek:
                 self._done("unavailable", 0, str(bounds))
                 return
             place = min(max(eid, bounds[0]), bounds[1])
-            self._dispatch.paused = True
+            self._dispatch.moving = True
             self._services.journal.add(_settlement(self, "seek", [(place, place, 0, place)], self._cause))
 
-        self._services.control.submit(lambda: store_bounds(log, node, deadline_s), bounded)
+        self._services.worker.submit(lambda: store_bounds(log, node, deadline_s), bounded)
 
     def keys(self) -> tuple[str, str, int]:
         return self._dispatch.keys()
@@ -114,57 +113,38 @@ class Seek:
         self._done("done", abs(before - place), f"the next event is {place} or the first one after it")
 
     def restore(self, settlement: Settlement) -> None:
-        self._dispatch.paused = False
+        self._dispatch.moving = False
         answer, detail = refused(self._services)
         self._done(answer, 0, detail)
-
-
-class _End:
-    """Keeper of a durable's end in one store. `start` of its run is no event: recovery looks at the operation only."""
-
-    def __init__(self, deletion: Deletion, durable: Durable) -> None:
-        self._deletion, self._durable = deletion, durable
-
-    def keys(self) -> tuple[str, str, int]:
-        return self._durable.node, self._durable.name, self._durable.store
-
-    def settled(self, settlement: Settlement) -> None:
-        self._deletion.ended()
-
-    def restore(self, settlement: Settlement) -> None:
-        self._deletion.failed()
 
 
 class Deletion:
     """A durable's end in all stores of its node."""
 
-    def __init__(self, services: Services, shard: Shard, node: Node, durable: Durable, cause: str, done: Done) -> None:
+    def __init__(
+        self, services: RealmContext, shard: Shard, node: Node, durable: Durable, cause: str, done: Done
+    ) -> None:
         self._services, self._shard, self._cause, self._done = services, shard, cause, done
         self._node, self._durable = node, durable
-        self._open = node.partitions
-        self._failed = False
 
     def begin(self) -> None:
-        for part in self._node.parts:
-            durable = self._durable.of(part)
-            runs = [(durable.start, durable.start, 0, durable.start)]
-            self._services.journal.add(_settlement(_End(self, durable), "delete", runs, self._cause))
+        """The start in its note is no event: recovery looks at the operation only."""
+        ends = [self._durable.of(part) for part in self._node.parts]
+        notes = {(end.node, end.name, end.store): (end.start, end.start, 0, end.start) for end in ends}
+        EachStore(self._services.journal, self._ended, self._failed).note("delete", self._cause, notes)
 
-    def ended(self) -> None:
-        self._open -= 1
-        if not self._open:
-            self._shard.delete(self._durable, self._erased)
+    def _ended(self) -> None:
+        self._shard.delete(self._durable, self._erased)
 
     def _erased(self, error: LogError | None) -> None:
         if error is None:
             self._done("done", 0, "")
         else:
-            self._done("unavailable", 0, f"it is deleted, but not yet erased; the next start will do that: {error}")
+            then = "the next one to ask for it, or the next start, does that"
+            self._done("unavailable", 0, f"it is deleted, but not yet erased; {then}: {error}")
 
-    def failed(self) -> None:
+    def _failed(self) -> None:
         """The journal has not kept it; where it has for other stores, the next start does the rest."""
-        if not self._failed:
-            self._failed = True
-            self._shard.spare(self._durable.store, self._durable.name)
-            answer, detail = refused(self._services)
-            self._done(answer, 0, detail)
+        self._shard.end_delete(self._durable.store, self._durable.name)
+        answer, detail = refused(self._services)
+        self._done(answer, 0, detail)

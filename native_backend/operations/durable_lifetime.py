@@ -1,10 +1,10 @@
 """How durables end that no operator deletes: unsubscribed by their own, or lapsed.
 
 A durable lapses when the scope that its terms name (link, session, connection) has ended for every link that it had,
-and its time-out has passed since. Who comes in time stops that, and it begins anew when they go. Of a process that
-was killed every scope has ended: then it begins with the next one. Either way the end goes through the journal as an
-operator's does, and who asks for the same durable meanwhile waits and begins a new one.
-Source: semantics.md 2.L-2, 3.3; AMQP 1.0 part 3, 3.5.6. May import: the standard library, `native_backend` below it.
+and its time-out has passed since. A link that comes in time stops that, and the time begins anew when the link goes. A
+killed process has ended all its scopes: the time then begins with the next process. Either way the end goes through the
+journal as an operator's does. A link that attaches to the same durable meanwhile waits and begins a new one.
+Source: semantics.md 2.L-2, 3.3; AMQP 1.0 part 3, 3.5.6.
 """
 
 from __future__ import annotations
@@ -13,23 +13,26 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from native_backend.answers import CommandAnswer, Commanded, DurablesFound
-from native_backend.durable_changes import Deletion
-from native_backend.durables import Durable
-from native_backend.metadata import Metadata
-from native_backend.nodes import Node
-from native_backend.services import Services
-from native_backend.shard import Shard
-from native_backend.snapshot import Key
+from native_backend.dispatch.context import RealmContext
+from native_backend.journal.snapshot import Key
+from native_backend.nodes.answers import Commanded, DurablesFound
+from native_backend.nodes.durable import Durable, DurableName
+from native_backend.nodes.metadata import Metadata
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import CommandAnswer
+from native_backend.operations.durable_changes import Deletion
+from native_backend.shard.shard import Shard
 
 _LOG = logging.getLogger(__name__)
 IN_USE = "it has consumers, or is being worked on"
 
 
-class Endings:
+class DurableLifetimes:
     """See the module's docstring. `busy` says whether a command is at work on a durable."""
 
-    def __init__(self, services: Services, metadata: Metadata, shard: Shard, busy: Callable[[int, str], bool]) -> None:
+    def __init__(
+        self, services: RealmContext, metadata: Metadata, shard: Shard, busy: Callable[[int, str], bool]
+    ) -> None:
         self._services, self._metadata, self._shard, self._busy = services, metadata, shard, busy
         self._holds: Counter[Key] = Counter()
         self._due: dict[Key, tuple[float, Durable]] = {}  # monotonic seconds
@@ -66,7 +69,7 @@ class Endings:
                 del self._due[key]
                 self._lapse(durable)
 
-    def found(self, name: str, owner: object, allowed: Callable[[Node], bool]) -> DurablesFound:
+    def found(self, name: DurableName, owner: object, allowed: Callable[[Node], bool]) -> DurablesFound:
         """The durables of that name, on whatever nodes."""
         durables = self.named(name)
         nodes = [self._metadata.stores[durable.store] for durable in durables]
@@ -78,9 +81,9 @@ class Endings:
             return DurablesFound(owner, [], "in-use")
         return DurablesFound(owner, durables, "ready")
 
-    def named(self, name: str) -> list[Durable]:
+    def named(self, name: DurableName) -> list[Durable]:
         """On whatever channels; not those that are ending."""
-        return [each for each in self._metadata.durables.values() if each.name == name and self._lives(each)]
+        return [each for each in self._metadata.durables.values() if name.means(each) and self._lives(each)]
 
     def _lives(self, durable: Durable) -> bool:
         return (
@@ -103,11 +106,12 @@ class Endings:
         self._end(durable, "unsubscribed", done)
 
     def renew(self, durable: Durable) -> None:
-        """It has no links, and whoever comes next wants another of that name: for other events, or on another node."""
+        """It has no links, and the next link wants another durable of that name: for other events, or on another
+        node."""
 
         def done(answer: CommandAnswer, _: int, detail: str) -> None:
             if answer != "done":
-                _LOG.warning("durable %r of %r does not begin anew: %s", durable.name, durable.node, detail)
+                _LOG.warning("durable %r of %r could not be replaced: %s", durable.name, durable.node, detail)
 
         self._due.pop((durable.store, durable.name), None)
         self._end(durable, "renewed", done)
@@ -130,5 +134,5 @@ class Endings:
         if node is None or self._metadata.durable(node, durable.name) is None:
             done("not-found", 0, "it is deleted already")
             return
-        self._shard.doom(durable.store, durable.name)
+        self._shard.begin_delete(durable.store, durable.name)
         Deletion(self._services, self._shard, node, durable, cause, done).begin()

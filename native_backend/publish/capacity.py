@@ -1,12 +1,11 @@
 """Nodes with a capacity: one that honours it refuses what does not fit, any other gives up its oldest events.
 
 Only such nodes are counted (`occupancy`). Counting begins at the first publish: what is stored already is read once, a
-stretch at a time, on the control thread, and what is published meanwhile waits, in order. A hole in what was appended
+stretch at a time, on the worker thread, and what is published meanwhile waits, in order. A hole in what was appended
 (another writer's events, a transaction's marker) is read, too. What is given up is journaled as `evicted`, for all
 durables of the store at once, before the log lets go of it.
 
-Source: semantics 3.5 (Capacity, Honour Capacity), row P-R2b. May import: the standard library, `native_backend`
-below it.
+Source: semantics 3.5 (Capacity, Honour Capacity), row P-R2b.
 """
 
 from __future__ import annotations
@@ -15,17 +14,19 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from native_backend.acknowledgement import Acknowledgement
-from native_backend.answers import Operation, Published
-from native_backend.durables import QUEUE
-from native_backend.log import Append, Appended, LogError, Records
-from native_backend.nodes import Node
-from native_backend.occupancy import Occupancy
-from native_backend.services import Services, store_bounds
-from native_backend.settlement import Settlement
-from native_backend.strings import Strings
+from native_backend.dispatch.context import RealmContext, append, store_bounds
+from native_backend.journal.each_store import EachStore
+from native_backend.log.columns import Strings
+from native_backend.log.port import Appended, LogError, Records
+from native_backend.nodes.answers import Published
+from native_backend.nodes.durable import QUEUE
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import Operation, PublishAnswer
+from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.occupancy import Occupancy
 
 _LOG = logging.getLogger(__name__)
 _OPERATORS = ("purge", "seek", "delete")
@@ -35,18 +36,20 @@ StateOf = Callable[[int, str], Acknowledgement | None]
 
 
 @dataclass(slots=True, eq=False)
-class Share:
+class AdmittedBatch:
     """What of a batch was appended: its beginning. `owner` handed the batch in."""
 
-    bounded: Bounded
+    bounded: CountedStore
     owner: Any
     sizes: list[int]
 
 
-class Bounded:
+class CountedStore:
     """One store of a node with a capacity. Keeper of its evictions. `group`: all stores of the node, which share it."""
 
-    def __init__(self, services: Services, node: Node, state_of: StateOf, evicted: Callable[[int, int], None]) -> None:
+    def __init__(
+        self, services: RealmContext, node: Node, state_of: StateOf, evicted: Callable[[int, int], None]
+    ) -> None:
         self.node = node
         self.group = [self]
         self.occupancy: Occupancy | None = None  # None: not counted yet
@@ -93,11 +96,11 @@ class Bounded:
         if fit:
             self._appended += fit
             self._appended_bytes += sum(sizes[:fit])
-            share = Share(self, owner, sizes[:fit])
-            self._services.log.append(Append(self.node.topic, self.node.partition, keys[:fit], values[:fit], share))
+            batch = AdmittedBatch(self, owner, sizes[:fit])
+            append(self._services, self.node, keys[:fit], values[:fit], batch)
         if fit < len(keys):
-            native = f"{self.node.name} is full"
-            self._services.answer(Published(owner, fit, [-1] * (len(keys) - fit), "capacity-reached", native))
+            full: PublishAnswer = "capacity-reached"
+            self._services.answer(Published(owner, fit, [-1] * (len(keys) - fit), full, full))
 
     def _fit(self, sizes: list[int]) -> int:
         """How many of them the node has room for."""
@@ -115,10 +118,10 @@ class Bounded:
                     return at
         return fit
 
-    def completed(self, share: Share, appended: Appended) -> None:
+    def completed(self, batch: AdmittedBatch, appended: Appended) -> None:
         """The log has answered about a share."""
         count = len(appended.offsets)
-        size = sum(share.sizes[appended.first : appended.first + count])
+        size = sum(batch.sizes[appended.first : appended.first + count])
         occupancy = self.occupancy
         if appended.failure is not None:
             self._forget(count, size)
@@ -132,9 +135,9 @@ class Bounded:
 
     # -- what a transaction of the log brings
 
-    def when_counted(self, told: Callable[[LogError | None], None]) -> None:
+    def when_counted(self, when_done: Callable[[LogError | None], None]) -> None:
         """All stores of the node."""
-        self._asking.append(told)
+        self._asking.append(when_done)
         for each in self.group:
             if each.occupancy is None:
                 each._scan()
@@ -148,7 +151,7 @@ class Bounded:
         return fit
 
     def brought(self, eids: list[int], sizes: list[int]) -> None:
-        """They are stored, behind a hole as like as not."""
+        """They are stored, usually after an offset gap."""
         if max(eids) < 0:  # gone already
             self.release(sizes)
         else:
@@ -176,6 +179,13 @@ class Bounded:
             self.occupancy = None
         else:
             self.occupancy.end(runs)
+
+    def recount(self) -> None:
+        """The log has lost some of its events, and some of those that were stored last may never be counted."""
+        self.occupancy = None
+        for _, count, size in self._uncounted:
+            self._forget(count, size)
+        self._uncounted.clear()
 
     def _forget(self, count: int, size: int) -> None:
         self._appended -= count
@@ -211,9 +221,9 @@ class Bounded:
         def job() -> tuple[int, Records]:
             start = occupancy.counted_to if occupancy else 0
             start = max(start, low, store_bounds(services.log, node, deadline_s)[0])
-            return start, services.log.read_range(node.topic, node.partition, start, count, deadline_s)
+            return start, services.log.control.read_range(node.topic, node.partition, start, count, deadline_s)
 
-        services.control.submit(job, lambda found: self._scanned(found, occupancy is not None))
+        services.worker.submit(job, lambda found: self._scanned(found, occupancy is not None))
 
     def look_again(self) -> None:
         self.is_behind = False
@@ -297,29 +307,26 @@ class Bounded:
         if bound:
             self._evicting = True
             first = occupancy.floor
-            runs = [(first, bound - 1, 0, first)]
-            self._services.journal.add(Settlement(self, None, "evicted", False, False, "capacity", runs, 1, None))
+            note = {(self.node.name, "", self.node.store): (first, bound - 1, 0, first)}
+            noted = partial(self._noted, bound)
+            EachStore(self._services.journal, noted, self._not_noted).note("evicted", "capacity", note)
 
     def _known(self) -> tuple[int, Any]:
         state = self._state() or Acknowledgement(0)
         return state.low, state.acked
 
-    def keys(self) -> tuple[str, str, int]:
-        return self.node.name, "", self.node.store
-
-    def settled(self, settlement: Settlement) -> None:
-        bound = settlement.runs[0][1] + 1
+    def _noted(self, bound: int) -> None:
         if self.occupancy is not None:
             self.occupancy.drop(bound, *self._known())
         self._evicted(self.node.store, bound)
         services, node = self._services, self.node
 
         def trim() -> None:
-            services.log.trim(node.topic, node.partition, bound, services.limits.control_deadline_s)
+            services.log.control.trim(node.topic, node.partition, bound, services.limits.control_deadline_s)
 
-        services.control.submit(trim, self._trimmed)
+        services.worker.submit(trim, self._trimmed)
 
-    def restore(self, settlement: Settlement) -> None:
+    def _not_noted(self) -> None:
         self._evicting = False
 
     def _trimmed(self, done: LogError | None) -> None:
@@ -332,15 +339,15 @@ class Bounded:
 class Capacities:
     """The nodes that have one."""
 
-    def __init__(self, services: Services, state_of: StateOf, evicted: Callable[[int, int], None]) -> None:
+    def __init__(self, services: RealmContext, state_of: StateOf, evicted: Callable[[int, int], None]) -> None:
         self._services, self._state_of, self._evicted = services, state_of, evicted
-        self._bounded: dict[int, Bounded] = {}
+        self._bounded: dict[int, CountedStore] = {}
 
     @property
     def pending(self) -> bool:
         return any(bounded.pending for bounded in self._bounded.values())
 
-    def of(self, node: Node) -> Bounded | None:
+    def of(self, node: Node) -> CountedStore | None:
         """The node's, as its properties are now; None when it has none."""
         current = self._services.metadata.stores.get(node.store, node)
         properties = current.properties
@@ -360,7 +367,7 @@ class Capacities:
         for part in node.parts:
             bounded = self._bounded.get(part.store)
             if bounded is None:
-                bounded = Bounded(self._services, part, self._state_of, self._evicted)
+                bounded = CountedStore(self._services, part, self._state_of, self._evicted)
                 self._bounded[part.store] = self._services.counted[part.store] = bounded
             bounded.node = part
             group.append(bounded)

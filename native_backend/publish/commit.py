@@ -1,7 +1,5 @@
 """Work of several links that is done as a whole or not at all: a unit for the journal, once it is sure that every
 node is there.
-
-May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
@@ -9,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from native_backend.answers import CommitAnswer, Committed, SettleAnswer
-from native_backend.capacity import Capacities
-from native_backend.log import LogError, Write
-from native_backend.nodes import Node
-from native_backend.reservation import Full, Reservation
-from native_backend.services import Services
-from native_backend.settlement import Settlement, Unit
+from native_backend.dispatch.context import RealmContext
+from native_backend.journal.settlement import Settlement, Unit
+from native_backend.log.port import LogError, Write
+from native_backend.nodes.answers import Committed
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import CommitAnswer, SettleAnswer
+from native_backend.publish.capacity import Capacities
+from native_backend.publish.reservation import Full, Reservation
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Commit:
 
     def __init__(
         self,
-        services: Services,
+        services: RealmContext,
         capacities: Capacities,
         settlements: list[Settlement],
         postings: Sequence[Posting],
@@ -42,10 +41,11 @@ class Commit:
         self._services, self._postings, self._owner = services, postings, owner
         wanted = ((posting.node, len(value)) for posting in postings for value in posting.values)
         self._reservation = Reservation(capacities, wanted)
-        self._waiting = settlements  # to be prepared
+        self._settlements = self._waiting = settlements  # to be prepared
         self._ready: list[Settlement] = []
 
     def begin(self) -> None:
+        self._services.preparing.update(self._settlements)
         if not self._all_there():
             self._fail("not-found", "deleted")
             return
@@ -55,7 +55,7 @@ class Commit:
         if hindrance is None:
             self._prepare()
         elif isinstance(hindrance, Full):
-            self._fail("capacity-reached", f"{hindrance.node} is full")
+            self._fail("capacity-reached", "capacity-reached", hindrance.node)
         else:
             self._fail("unexpected", hindrance.failure.code or hindrance.failure.cause)
 
@@ -80,6 +80,7 @@ class Commit:
             for posting in self._postings
             for key, value in zip(posting.keys, posting.values, strict=True)
         ]
+        self._services.preparing.difference_update(self._settlements)
         self._services.journal.add_unit(Unit(self._ready, writes, self._owner, ended=self._ended))
 
     def _prepared(self, result: list[Settlement] | SettleAnswer) -> None:
@@ -88,7 +89,7 @@ class Commit:
             self._prepare()
         else:
             self._reservation.release()
-            self._fail("not-found" if result == "not-found" else "unexpected", "dead letters")
+            self._fail("not-found" if result == "not-found" else "unexpected", "dead-letters-not-read")
 
     def _ended(self, answer: Committed) -> None:
         if answer.answer == "done":
@@ -96,8 +97,9 @@ class Commit:
         else:
             self._reservation.release(certain=answer.answer != "indeterminate")
 
-    def _fail(self, answer: CommitAnswer, native: str) -> None:
+    def _fail(self, answer: CommitAnswer, native: str, node: str = "") -> None:
+        self._services.preparing.difference_update(self._settlements)
         for settlement in [*self._ready, *self._waiting]:
             settlement.keeper.restore(settlement)
         count = sum(len(posting.keys) for posting in self._postings)
-        self._services.answer(Committed(self._owner, answer, [-1] * count, native))
+        self._services.answer(Committed(self._owner, answer, [-1] * count, native, node))

@@ -1,21 +1,23 @@
-"""The gateway's evidence on its way to the log: nobody waits for it, and it is not lost because a disk was full.
+"""The gateway's evidence on its way to the log: no peer waits for it, and it is not lost because a disk was full.
 
 A record that is certainly not stored is kept, and what comes behind it too, so that the order stays; one at a time is
 tried again, and when it is stored all others follow. A record of unknown result is not: twice is no evidence either.
-Octets, counts, monotonic seconds. May import: the standard library, `native_backend` below it.
+Octets, counts, monotonic seconds.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 
-from native_backend.durations import Durations
-from native_backend.log import Append, Appended, Failure
-from native_backend.services import Services
+from native_backend.dispatch.context import RealmContext
+from native_backend.log.port import Append, Appended, Failure
+from native_backend.state.durations import Durations
 
 _LOG = logging.getLogger(__name__)
+ALARM = "evidence not stored"
+_NOT_NOW = ("unavailable", "capacity-reached")  # certainly not stored; it may be later
 
 
 @dataclass(slots=True, eq=False)
@@ -26,24 +28,37 @@ class Record:
     key: bytes
     value: bytes
     began_s: float
+    number: int  # of its topic's records, from 1: an outcome record's `n`
 
 
 class Evidence:
     """See the module's docstring. `limits.evidence_bytes` bounds what is kept."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: RealmContext) -> None:
         self.pending = 0  # records that are neither stored nor given up
         self.failed = 0  # records that were given up, ever
         self.seconds = Durations()  # of stored records, from the first hand-over
+        self.stored: Counter[str] = Counter()  # by topic, the highest number that is stored
+        self._numbers: Counter[str] = Counter()
         self._services = services
         self._kept: deque[Record] = deque()
         self._kept_bytes = 0
         self._tried: Record | None = None  # of those kept, the one that is tried again
         self._retry_s = 0.0
+        self._stored_s = 0.0  # when something was stored last, or began to wait for that
+
+    @property
+    def stalled_s(self) -> float:
+        """How long records have waited without any of them being stored; 0: none waits."""
+        return self._services.clock.monotonic_s() - self._stored_s if self.pending else 0.0
 
     def append(self, topic: str, key: bytes, value: bytes) -> None:
+        if not self.pending:
+            self._stored_s = self._services.clock.monotonic_s()
         self.pending += 1
-        record = Record(f"{self._services.prefix}.{topic}", key, value, self._services.clock.monotonic_s())
+        name, began_s = f"{self._services.prefix}.{topic}", self._services.clock.monotonic_s()
+        self._numbers[name] += 1
+        record = Record(name, key, value, began_s, self._numbers[name])
         if self._kept or self._tried is not None:
             self._keep(record)
         else:
@@ -69,12 +84,14 @@ class Evidence:
         if was_tried:
             self._tried = None
         failure = appended.failure
-        if failure is not None and failure.cause == "unavailable":
+        if failure is not None and failure.cause in _NOT_NOW:
             self._refused(record, failure, was_tried)
             return
         if failure is None:
             self.pending -= 1
-            self.seconds.add(self._services.clock.monotonic_s() - record.began_s)
+            self._stored_s = self._services.clock.monotonic_s()
+            self.stored[record.topic] = max(self.stored[record.topic], record.number)
+            self.seconds.add(self._stored_s - record.began_s)
         else:
             self._give_up(record, str(failure))
         if was_tried:
@@ -98,11 +115,12 @@ class Evidence:
             self._submit(self._tried)
 
     def close(self) -> None:
-        """There is no more time."""
+        """The gateway ends: give up what is still not stored."""
         while self._kept:
             self._give_up(self._take_back(), "the gateway ends")
 
     def _give_up(self, record: Record, why: str) -> None:
         self.pending -= 1
         self.failed += 1
+        self._services.alarms[ALARM] += 1
         _LOG.error("a record of %s was not stored: %s", record.topic, why)

@@ -1,23 +1,23 @@
-"""Publishing: batches to the log, its completions as native answers.
-
-May import: the standard library, `mappings.causes`, `native_backend` below it.
-"""
+"""Publishing: batches to the log, its completions as native answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import cast
 
-from mappings.causes import ANSWERS
-from native_backend.answers import PublishAnswer, Published
-from native_backend.capacity import Capacities, Share
-from native_backend.evidence import Evidence, Record
-from native_backend.log import Append, Appended, Cause
-from native_backend.metadata import Metadata
-from native_backend.nodes import Node
-from native_backend.services import Services
-from native_backend.shard import Shard
-from native_backend.strings import Strings
+from mappings.language.causes import ANSWERS
+from native_backend.dispatch.context import RealmContext, append
+from native_backend.log.columns import Strings
+from native_backend.log.port import Appended, Cause
+from native_backend.nodes.answers import Published
+from native_backend.nodes.metadata import Metadata
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import PublishAnswer
+from native_backend.publish.capacity import AdmittedBatch, Capacities
+from native_backend.publish.evidence import Evidence, Record
+from native_backend.shard.shard import Shard
+from native_backend.shard.truncation import Truncations
+from native_backend.state.durations import Durations
 
 _ANSWERS = cast("Mapping[Cause, PublishAnswer]", ANSWERS["publish"])
 
@@ -25,11 +25,13 @@ _ANSWERS = cast("Mapping[Cause, PublishAnswer]", ANSWERS["publish"])
 class Publisher:
     """What was appended and is not stored yet."""
 
-    def __init__(self, services: Services, metadata: Metadata, shard: Shard) -> None:
+    def __init__(self, services: RealmContext, metadata: Metadata, shard: Shard, truncations: Truncations) -> None:
         self.appended = 0  # events
+        self.seconds = Durations()  # of runs that were stored, from their hand-over to the log
         self.evidence = Evidence(services)
         self._services = services
         self._metadata = metadata
+        self._truncations = truncations
         self.capacities = Capacities(services, shard.state, shard.evict)
 
     @property
@@ -46,10 +48,10 @@ class Publisher:
             bounded.publish(keys, values, owner)
             return
         self.appended += len(keys)
-        self._services.log.append(Append(node.topic, node.partition, keys, values, owner))
+        append(self._services, node, keys, values, owner)
 
     def forget(self, node: Node) -> None:
-        """It is no more."""
+        """The node was deleted."""
         for part in node.parts:
             self.capacities.forget(part.store)
 
@@ -57,20 +59,39 @@ class Publisher:
         self.capacities.advance()
         self.evidence.advance()
 
+    def _note(self, appended: Appended) -> None:
+        """These are events."""
+        batch, services = appended.batch, self._services
+        events = services.events.get((batch.topic, batch.partition))
+        if events is not None and appended.offsets:
+            keys = batch.keys[appended.first : appended.first + len(appended.offsets)]
+            events.stored(appended.offsets, keys, services.clock.epoch_us() // 1000)
+
     def completed(self, appended: Appended) -> None:
+        """The log has answered about something of a batch."""
+        batch, offsets = appended.batch, appended.offsets
+        if type(batch.owner) is Record:
+            self.evidence.completed(batch.owner, appended)
+            return
+        if appended.failure is None and offsets:
+            self.seconds.add(self._services.clock.monotonic_s() - batch.began_s)
+            self._services.known.stored((batch.topic, batch.partition), offsets[0], offsets[-1], batch.known)
+        if not self._truncations.withholds(appended, self._tell):
+            self._tell(appended)
+
+    def _tell(self, appended: Appended) -> None:
         failure, count = appended.failure, len(appended.offsets)
         owner = appended.batch.owner
-        if type(owner) is Record:
-            self.evidence.completed(owner, appended)
-            return
-        if type(owner) is Share:
+        if type(owner) is AdmittedBatch:
             owner.bounded.completed(owner, appended)
             owner = owner.owner
         else:
             self.appended -= count
         answer: PublishAnswer = "stored"
         native = ""
-        if failure is not None:
+        if failure is None:
+            self._note(appended)
+        else:
             answer = _ANSWERS[failure.cause]
             native = failure.code or failure.cause
         self._services.answer(Published(owner, appended.first, appended.offsets, answer, native))

@@ -1,7 +1,7 @@
 """Room for the events that one transaction of the log brings into nodes with a capacity: reserved before it is written,
 so that it is refused as a whole where a node that honours its capacity would be overfilled. What the same transaction
 ends makes no room for it. Nodes without a capacity cost nothing. Source: semantics 3.5 (Honour Capacity), rows P-R3b,
-T-D2. May import: the standard library, `native_backend` below it.
+T-D2.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from native_backend.capacity import Bounded, Capacities
-from native_backend.log import LogError
-from native_backend.nodes import Node
+from native_backend.log.port import LogError
+from native_backend.nodes.node import Node
+from native_backend.publish.capacity import Capacities, CountedStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Reservation:
 
     def __init__(self, capacities: Capacities, wanted: Iterable[tuple[Node, int]]) -> None:
         """`wanted`: where each event goes, in the order of the writes, and its octets."""
-        self._rooms: dict[Bounded, tuple[list[int], list[int]]] = {}  # places among the writes, octets of each
-        found: dict[int, Bounded | None] = {}
+        self._rooms: dict[CountedStore, tuple[list[int], list[int]]] = {}  # places among the writes, octets of each
+        found: dict[int, CountedStore | None] = {}
         for place, (node, size) in enumerate(wanted):
             if node.store not in found:
                 found[node.store] = capacities.of(node)
@@ -54,7 +54,7 @@ class Reservation:
         done(self._reserve())
 
     def _reserve(self) -> Full | None:
-        reserved: list[Bounded] = []
+        reserved: list[CountedStore] = []
         for bounded, (_, sizes) in self._rooms.items():
             room = bounded.reserve(sizes)
             if room < len(sizes):

@@ -5,7 +5,6 @@ Outcome records go when there are younger ones: those say from where on reconcil
 them, `_LONGER_S` behind (where evidence is kept for less, as long again), so that what an outcome record tells of is
 there while that is, however late it was written. A process that lost the shard and does not know it yet takes nothing
 that another one needs: snapshots only move forward. Nothing is noted: the first offset that is kept tells.
-May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from native_backend.log import Log, LogError
-from native_backend.services import Services
-from native_backend.trimming import Place, older
+from native_backend.dispatch.context import RealmContext
+from native_backend.log.port import Log, LogError, TopicPartition
+from native_backend.shard.queue_trimmer import older
 
 _LOG = logging.getLogger(__name__)
 _LONGER_S = 3600.0
@@ -23,10 +22,10 @@ Needed = Callable[[], int | None]
 """Recovery reads the journal from here; None: that is not known, or about to change."""
 
 
-class Bygones:
+class EvidenceTrimmer:
     """See the module's docstring. Looks every `limits.trim_interval_s`, at most a thousand times in a record's life."""
 
-    def __init__(self, services: Services, needed: Needed) -> None:
+    def __init__(self, services: RealmContext, needed: Needed) -> None:
         self._services, self._needed = services, needed
         self._looking = False
         self._interval_s = max(services.limits.trim_interval_s, services.limits.evidence_s / 1000)
@@ -47,12 +46,12 @@ class Bygones:
 
         def job() -> None:
             if _trim_outcomes(log, outcomes, before_ms, deadline_s) and needed is not None:
-                first, _ = log.bounds(*journal, deadline_s)
+                first, _ = log.control.bounds(*journal, deadline_s)
                 bound = _bound(log, journal, first, needed, before_ms - longer_ms, deadline_s)
                 if bound > first:
                     trim(log, journal, bound, deadline_s)
 
-        services.control.submit(job, self._looked)
+        services.worker.submit(job, self._looked)
 
     def _looked(self, error: LogError | None) -> None:
         self._looking = False
@@ -60,26 +59,26 @@ class Bygones:
             _LOG.warning("old evidence could not be trimmed now: %s", error)
 
 
-def _trim_outcomes(log: Log, place: Place, before_ms: int, deadline_s: float) -> bool:
+def _trim_outcomes(log: Log, place: TopicPartition, before_ms: int, deadline_s: float) -> bool:
     """Whether all that is kept now is young. Blocks; raises LogError."""
-    first, end = log.bounds(*place, deadline_s)
+    first, end = log.control.bounds(*place, deadline_s)
     bound = _bound(log, place, first, end, before_ms, deadline_s)
     if bound == first:
         return True
-    if not log.read_range(*place, bound, 1, deadline_s).offsets:
+    if not log.control.read_range(*place, bound, 1, deadline_s).offsets:
         return False
     trim(log, place, bound, deadline_s)
     return True
 
 
-def trim(log: Log, place: Place, bound: int, deadline_s: float) -> None:
+def trim(log: Log, place: TopicPartition, bound: int, deadline_s: float) -> None:
     """The log lets go of what lies below `bound`; nothing else says so."""
-    log.trim(*place, bound, deadline_s)
+    log.control.trim(*place, bound, deadline_s)
 
 
-def _bound(log: Log, place: Place, first: int, end: int, before_ms: int, deadline_s: float) -> int:
+def _bound(log: Log, place: TopicPartition, first: int, end: int, before_ms: int, deadline_s: float) -> int:
     """What lies below it, and below `end`, was stored at or before `before_ms`. Blocks; raises LogError."""
-    oldest = log.read_range(*place, first, 1, deadline_s)
+    oldest = log.control.read_range(*place, first, 1, deadline_s)
     if not oldest.offsets or oldest.timestamps_ms[0] > before_ms:
         return first  # as nearly always
     return older(log, place, first, end, before_ms, deadline_s)

@@ -1,41 +1,38 @@
 """The shard: every durable and queue whose acknowledgement state this process owns, from claim to last snapshot.
 
 A durable is opened once a process: its store is checked and bounded, and a snapshot marked open is written before its
-first event is given, so that a later process knows that events may have been given. May import: the standard library,
-`native_backend` below it.
+first event is given, so that a later process knows that events may have been given.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from native_backend.acknowledgement import Acknowledgement, Standing
-from native_backend.answers import SubscribeAnswer
-from native_backend.bygones import Bygones
-from native_backend.dispatch import Dispatch
-from native_backend.durables import (
-    QUEUE,
-    Durable,
-    channel_durable,
-    durable_key,
-    encode_durable,
-    queue_durable,
-)
-from native_backend.log import Failure, LogError
-from native_backend.losses import lose_below
-from native_backend.metadata import Metadata, realm_topic
-from native_backend.nodes import Node
-from native_backend.projection import Projector
-from native_backend.recovery import States, recover
-from native_backend.services import Services, store_bounds
-from native_backend.snapshot import Frozen, Key, snapshot_key, state_topic
-from native_backend.snapshots import Snapshots, Stored
-from native_backend.starting import LATEST, Start, place_of
-from native_backend.terms import EXCLUSIVE, Terms
-from native_backend.trimming import Trimmer
+from native_backend.dispatch.context import RealmContext, certain_bounds
+from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.retention_loss import lose_below
+from native_backend.journal.recovery import States, recover
+from native_backend.journal.snapshot import Frozen, Key, snapshot_key, state_topic
+from native_backend.log.port import Failure, LogError
+from native_backend.nodes.durable import QUEUE, Durable, durable_key
+from native_backend.nodes.durable_terms import EXCLUSIVE, Terms
+from native_backend.nodes.metadata import Metadata, realm_topic
+from native_backend.nodes.node import Node
+from native_backend.nodes.start_position import LATEST, Start
+from native_backend.nodes.words import SubscribeAnswer
+from native_backend.shard.counting import Counting
+from native_backend.shard.depths import Depths
+from native_backend.shard.durable_records import begin_durable, write_durable
+from native_backend.shard.evidence_trimmer import EvidenceTrimmer
+from native_backend.shard.group_offset_writer import Projector
+from native_backend.shard.journal_ends import JournalEnds
+from native_backend.shard.queue_trimmer import Trimmer
+from native_backend.shard.snapshot_writer import Snapshots, Stored
+from native_backend.state.ack_state import Acknowledgement
 
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.002
@@ -48,21 +45,28 @@ Found = tuple[Durable, int, int, Stored]  # and where its store begins and ends,
 class Shard:
     """See the module's docstring."""
 
-    def __init__(self, services: Services, metadata: Metadata) -> None:
+    def __init__(self, services: RealmContext, metadata: Metadata) -> None:
         self._services = services
         self._metadata = metadata
         self._recovered: States = {}
         self._open: dict[Key, Dispatch] = {}
         self._opening: dict[Key, list[Opened]] = {}
         self._beginning: dict[Key, Terms] = {}  # while it is being opened
+        self._expected: Counter[Key] = Counter()  # links on their way, to all stores of a durable
         self._deleting: dict[Key, list[Callable[[LogError | None], None]]] = {}  # and who waits for that
-        self._undeleted: set[Key] = set()  # could not be erased: the next start does that
-        self._projector = Projector(services)
+        self._undeleted: set[Key] = set()  # could not be erased: who comes next does that, or the next start
+        self._counting = Counting(services, self.state)
+        self.depths = Depths(services, metadata, self)
+        self._projector = Projector(services, self.depths)
         self._trimmer = Trimmer(services, self.lows)
-        self._bygones = Bygones(services, self._needed)
+        self._bygones = EvidenceTrimmer(services, self._needed)
         self._closing = False
+        self.on_opened: Callable[[Dispatch], None] = lambda _: None
         self.snapshots = Snapshots(services, self._freeze)
+        self._journal_ends = JournalEnds(services, metadata, self.snapshots)
         services.journal.on_fenced = self._fenced
+        services.journal.on_shorter = lambda missing: self._journal_ends.noticed(missing, self.states())
+        services.journal.on_stored = self._counting.stored
         metadata.on_changed.append(self._changed)
 
     def claim(self) -> None:
@@ -71,12 +75,13 @@ class Shard:
         end = self._fence() + 1
         self._await_visible(services.journal.topic, end)
         topic = state_topic(services.prefix)
-        mark = services.log.put(topic, _MARK, None, services.limits.control_deadline_s)
+        mark = services.log.control.put(topic, _MARK, None, services.limits.control_deadline_s)
         self._await_visible(topic, mark + 1)
         recovery = recover(services.log, services.prefix, self._metadata, end, services.limits.recovery_records)
         self._recovered = recovery.states
         self.snapshots.begin(recovery)
         services.journal.next = end
+        self._journal_ends.check(recovery, end, self._recovered)
         for (store, name), recovered in [*self._recovered.items()]:
             if recovered.deleted:  # and the process that did it was killed
                 durable = self._metadata.durable(self._metadata.stores[store].part(0), name)
@@ -91,7 +96,7 @@ class Shard:
         for _ in range(_CLAIMS):
             journal.confirm()
             try:
-                self._services.log.claim(journal.shard, self._services.limits.control_deadline_s)
+                self._services.log.control.claim(journal.shard, self._services.limits.control_deadline_s)
                 return journal.begin()
             except LogError as error:
                 if error.failure.cause != "fenced":
@@ -102,28 +107,27 @@ class Shard:
         """What is stored may be seen a little later (Kafka writes commit markers after its answer)."""
         services = self._services
         until_s = services.clock.monotonic_s() + services.limits.control_deadline_s
-        while services.log.bounds(topic, 0)[1] < end:
+        while services.log.control.bounds(topic, 0)[1] < end:
             if services.clock.monotonic_s() >= until_s:
                 raise LogError(Failure("unavailable", f"{topic} cannot be read up to {end}: a transaction stays open"))
-            services.control.pause(_PAUSE_S)
-
-    def standings(self) -> list[Standing]:
-        """Of every durable that was opened in this process."""
-        return [dispatch.standing() for dispatch in self._open.values()]
-
-    def at_work(self) -> list[Dispatch]:
-        """Every durable that was opened in this process."""
-        return [*self._open.values()]
+            services.worker.pause(_PAUSE_S)
 
     def opened(self, node: Node, name: str) -> Dispatch | None:
         return self._open.get((node.store, name))
 
-    def opening(self, node: Node, name: str) -> bool:
-        return (node.store, name) in self._opening
+    def expect(self, node: Node, name: str) -> None:
+        """A link is on its way to that durable of the whole node, until it has `arrived`."""
+        self._expected[node.store, name] += 1
+
+    def arrived(self, node: Node, name: str) -> None:
+        """It has links now, or will have none."""
+        self._expected[node.store, name] -= 1
+        if not self._expected[node.store, name]:
+            del self._expected[node.store, name]
 
     def terms(self, node: Node, name: str) -> Terms | None:
         """On which a durable is held, or is about to be; None where there is none. Of the node's first store."""
-        if (node.store, name) in self._deleting:
+        if (node.store, name) in self._deleting or (node.store, name) in self._undeleted:
             return None
         dispatch, known = self._open.get((node.store, name)), self._metadata.durable(node, name)
         beginning = self._beginning.get((node.store, name))
@@ -131,7 +135,7 @@ class Shard:
 
     def agree(self, dispatch: Dispatch, terms: Terms, done: Callable[[LogError | None], None]) -> None:
         """Other terms from now on."""
-        services, node, durable = self._services, dispatch.node, replace(dispatch.durable, terms=terms)
+        services, durable = self._services, replace(dispatch.durable, terms=terms)
 
         def written(result: int | LogError) -> None:
             if isinstance(result, LogError):
@@ -141,15 +145,16 @@ class Shard:
             self._metadata.remember(durable)
             done(None)
 
-        services.control.submit(lambda: _write(services, node, durable), written)
+        services.worker.submit(lambda: write_durable(services, durable), written)
 
     def open(self, node: Node, name: str, done: Opened, terms: Terms = EXCLUSIVE, start: Start = LATEST) -> None:
         """`done` with the durable's `Dispatch`; a durable that is not known begins at `start`, on these terms."""
         key, whole = (node.store, name), (node.part(0).store, name)
         dispatch = self._open.get(key)
-        if whole in self._undeleted:
-            done(LogError(Failure("fenced", f"durable {name!r} is being deleted")))
-        elif whole in self._deleting:
+        ended = self._metadata.durable(node.part(0), name)
+        if ended is not None and whole in self._undeleted and whole not in self._deleting:
+            self.delete(ended, lambda _: None)  # the journal has its end: only the erasing is left
+        if whole in self._deleting:
             anew = partial(self.open, node, name, done, terms, start)
             self._deleting[whole].append(lambda error: done(error) if error else anew())
         elif dispatch is not None:
@@ -160,14 +165,15 @@ class Shard:
             self._opening[key] = [done]
             self._beginning[key] = terms
             opener = self._opener(node, name, self._metadata.durable(node.part(0), name), terms, start)
-            self._services.control.submit(opener, lambda found: self._found(key, node, found))
+            self._services.worker.submit(opener, lambda found: self._found(key, node, found))
 
     def advance(self) -> None:
         """Projections and snapshots that are due."""
         journal = self._services.journal
         if journal.fenced:
             return
-        self._projector.advance(self._open.values())
+        self._counting.advance()
+        self._projector.advance()
         self._trimmer.advance()
         self._bygones.advance()
         self.snapshots.advance(lambda: [*self._open, *self._recovered])
@@ -184,16 +190,22 @@ class Shard:
         return self.snapshots.needed
 
     def state(self, store: int, name: str) -> Acknowledgement | None:
-        """As far as it is known; None: nobody has begun with it."""
+        """As far as it is known; None: the durable was never opened."""
         dispatch, recovered = self._open.get((store, name)), self._recovered.get((store, name))
         return dispatch.state if dispatch is not None else recovered.state if recovered is not None else None
 
     def lows(self) -> list[tuple[Node, int]]:
         """Every queue that was ever consumed, and the EID below which all has ended."""
+        nodes = self._metadata.stores
+        return [
+            (nodes[key[0]], state.low) for key, state in self.states().items() if key[1] == QUEUE and key[0] in nodes
+        ]
+
+    def states(self) -> dict[Key, Acknowledgement]:
+        """Of every durable that is known."""
         states = {key: recovered.state for key, recovered in self._recovered.items()}
         states.update((key, dispatch.state) for key, dispatch in self._open.items())
-        nodes = self._metadata.stores
-        return [(nodes[key[0]], state.low) for key, state in states.items() if key[1] == QUEUE and key[0] in nodes]
+        return states
 
     def evict(self, store: int, bound: int) -> None:
         """The journal holds that everything below is given up, for all durables of the store."""
@@ -203,6 +215,20 @@ class Shard:
         for key, recovered in self._recovered.items():
             if key[0] == store:
                 recovered.state.evict(bound)
+
+    def cut(self, store: int, name: str, end: int) -> None:
+        """The journal holds that the store of a durable has become shorter."""
+        dispatch, recovered = self._open.get((store, name)), self._recovered.get((store, name))
+        if dispatch is not None:
+            dispatch.cut(end)
+        elif recovered is not None:
+            recovered.state.cut(end)
+
+    def resume(self, store: int, end: int) -> None:
+        """The durables of a store that was cut go on."""
+        for key, dispatch in self._open.items():
+            if key[0] == store:
+                dispatch.resume(end)
 
     def lose(self, node: Node, answer: SubscribeAnswer, native: str) -> None:
         """The node is gone: so are its durables."""
@@ -215,28 +241,29 @@ class Shard:
             self.snapshots.forget(store)
 
     def occupied(self, store: int, name: str) -> bool:
-        """Whether a durable has links, is getting one, or is ending already."""
+        """Whether a durable has links, is getting one, or is being deleted."""
         key, dispatch = (store, name), self._open.get((store, name))
-        going = key in self._deleting or key in self._undeleted
-        return going or key in self._opening or (dispatch is not None and bool(dispatch.links))
+        coming = key in self._opening or key in self._expected
+        return key in self._deleting or coming or (dispatch is not None and bool(dispatch.links))
 
     def ending(self, store: int, name: str) -> bool:
         """Whether it is about to be deleted, or is being."""
         return (store, name) in self._deleting
 
-    def doom(self, store: int, name: str) -> None:
+    def begin_delete(self, store: int, name: str) -> None:
         """It is about to be deleted: who wants to open it waits, and begins anew."""
         self._deleting.setdefault((store, name), [])
 
-    def spare(self, store: int, name: str, error: LogError | None = None) -> None:
+    def end_delete(self, store: int, name: str, error: LogError | None = None) -> None:
         """It is deleted, or will not be."""
         for waiting in self._deleting.pop((store, name), []):
             waiting(error)
 
     def delete(self, durable: Durable, done: Callable[[LogError | None], None]) -> None:
-        """The journal has its end: links, snapshot, group and metadata go. Nobody begins it anew meanwhile."""
+        """The journal has its end: links, snapshot, group and metadata go. No link can begin it anew meanwhile."""
         key = (durable.store, durable.name)
-        self.doom(*key)
+        self.begin_delete(*key)
+        self._projector.forget(durable.group)
         for store in self._stores(durable):
             dispatch = self._open.pop((store, durable.name), None)
             if dispatch is not None:
@@ -250,9 +277,9 @@ class Shard:
             else:
                 self._undeleted.add(key)
             done(result)
-            self.spare(*key, result)
+            self.end_delete(*key, result)
 
-        self._services.control.submit(lambda: self._erase(durable), erased)
+        self._services.worker.submit(lambda: self._erase(durable), erased)
 
     def _forget(self, durable: Durable) -> None:
         self._projector.forget(durable.group)
@@ -268,8 +295,8 @@ class Shard:
         """Blocks; raises LogError. Until the metadata has gone recovery begins this again; it finds it by a snapshot:
         those go last."""
         log, prefix, deadline_s = self._services.log, self._services.prefix, self._services.limits.control_deadline_s
-        log.forget(durable.group, deadline_s)
-        log.put(realm_topic(prefix), durable_key(durable.node, durable.name), None, deadline_s)
+        log.control.forget(durable.group, deadline_s)
+        log.control.put(realm_topic(prefix), durable_key(durable.node, durable.name), None, deadline_s)
 
     def close(self, until_s: float) -> None:
         """The last snapshots and projections. Blocks; failures are logged: nothing depends on either."""
@@ -277,22 +304,24 @@ class Shard:
             return
         self._closing = True
         self.snapshots.close(self._open, until_s)
-        self._projector.close(self._open.values(), until_s)
+        self._counting.finish(until_s)
+        self._projector.close(until_s)
 
     def _opener(self, node: Node, name: str, known: Durable | None, terms: Terms, start: Start) -> Callable[[], Found]:
         """The blocking part of opening: bounds, metadata of a new durable, snapshot marked open."""
         services, recovered = self._services, self._recovered.get((node.store, name))
         journal = services.journal.next
         write = self.snapshots.writer(node.store, name)
+        position = recovered.state.position if recovered else known.start if known else 0
 
         def job() -> Found:
-            first, end = store_bounds(services.log, node, services.limits.control_deadline_s)
-            whole = known or _begin(services, node, name, (first, end), journal, terms, start)
+            first, end = certain_bounds(services, node, position)
+            whole = known or begin_durable(services, node, name, (first, end), journal, terms, start)
             durable = whole.of(node)
             if recovered is not None and not recovered.closed:
                 return whole, first, end, {}
             state = recovered.state if recovered else Acknowledgement(durable.start)
-            return whole, first, end, write(Frozen(node.name, name, node.store, journal, False, state))
+            return whole, first, end, write(Frozen(node.name, name, node.store, _since(durable, journal), False, state))
 
         return job
 
@@ -315,8 +344,19 @@ class Shard:
             unclean = recovered is not None and not recovered.closed
             result = Dispatch(self._services, node, durable, state, end if unclean else 0)
             self._open[key] = result
+            self._compare(result, end)
         for done in waiting:
             done(result)
+
+    def _compare(self, dispatch: Dispatch, end: int) -> None:
+        """With where its store ends."""
+        node, position = dispatch.node, dispatch.state.position
+        place = node.topic, node.partition
+        self.on_opened(dispatch)
+        if position > end:
+            self._services.known.looked(place, end, position, self._services.known.cuts(place))
+        else:
+            self._services.known.reached(place, end)
 
     def _freeze(self, key: Key) -> Frozen | None:
         """The durable as of now. One that was opened is not closed while events that a killed process may have given
@@ -333,7 +373,9 @@ class Shard:
             state, closed = recovered.state, recovered.closed
         else:
             return None
-        return Frozen(node.name, name, store, self._services.journal.next, closed, state.copy())
+        durable = dispatch.durable if dispatch is not None else self._metadata.durable(node.part(0), name)
+        journal = self._services.journal.next
+        return Frozen(node.name, name, store, _since(durable, journal) if durable else journal, closed, state.copy())
 
     def _changed(self, node: Node | None) -> None:
         """The durables at work know their node as it is now."""
@@ -347,25 +389,7 @@ class Shard:
             dispatch.lose("in-use", "fenced")
 
 
-def _begin(
-    services: Services, node: Node, name: str, bounds: tuple[int, int], journal: int, terms: Terms, start: Start
-) -> Durable:
-    """A new durable; a queue's (should its record be missing) begins with the queue. `bounds` are those of the store
-    that is `node`."""
-    log, deadline_s = services.log, services.limits.control_deadline_s
-    parts = node.parts
-    each = [bounds if part is node else store_bounds(log, part, deadline_s) for part in parts]
-    if name == QUEUE:
-        durable = queue_durable(services.prefix, node, [first for first, _ in each], journal)
-    else:
-        places = [place_of(start, log, part, its, deadline_s) for part, its in zip(parts, each, strict=True)]
-        channel = channel_durable(services.prefix, node, name, places, journal)
-        durable = replace(channel, terms=terms)
-    _write(services, node, durable)
-    return durable
-
-
-def _write(services: Services, node: Node, durable: Durable) -> int:
-    value = encode_durable(durable, services.clock.epoch_us())
-    key, topic = durable_key(node.name, durable.name), realm_topic(services.prefix)
-    return services.log.put(topic, key, value, services.limits.control_deadline_s)
+def _since(durable: Durable, journal: int) -> int:
+    """As of where a snapshot of it is: `journal`, but not before it began. An adopted queue begins where the journal
+    ended, which is behind the mark of a transaction, beyond the last record that its owner knows."""
+    return max(durable.journal, journal)

@@ -1,11 +1,9 @@
 """When snapshots are written, and what the state topic has of each durable.
 
 A round writes every durable of the shard, some at a time: their states are copied on the realm's thread (columns, so a
-copy is cheap), encoded and stored on the control thread, one batch after the other. When a set is complete, what it
+copy is cheap), encoded and stored on the worker thread, one batch after the other. When a set is complete, what it
 replaces gets tombstones, in this order: between the two a kill leaves one set too many and never one too few.
 A failure is logged and made good by the next round: nothing depends on a snapshot while the journal is there.
-
-May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
@@ -14,10 +12,10 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from native_backend.log import LogError
-from native_backend.recovery import Recovery
-from native_backend.services import Services
-from native_backend.snapshot import Frozen, Key, encode_snapshot, state_topic
+from native_backend.dispatch.context import RealmContext
+from native_backend.journal.recovery import Recovery
+from native_backend.journal.snapshot import Frozen, Key, encode_snapshot, state_topic
+from native_backend.log.port import LogError
 
 _LOG = logging.getLogger(__name__)
 _PUT_BYTES = 2 << 20
@@ -29,7 +27,7 @@ Stored = dict[Key, tuple[int, tuple[bytes, ...]]]  # the journal offset of the n
 class Snapshots:
     """See the module's docstring. `freeze` copies a durable's state as of now; None when it is gone or just opening."""
 
-    def __init__(self, services: Services, freeze: Freeze) -> None:
+    def __init__(self, services: RealmContext, freeze: Freeze) -> None:
         self._services = services
         self._freeze = freeze
         self._stored: Stored = {}
@@ -66,7 +64,7 @@ class Snapshots:
                 known, number = self._known(frozen.key for frozen in batch), self._number(len(batch))
                 deadline_s = self._services.limits.control_deadline_s
                 job = partial(self._write, batch, number, known, deadline_s)
-                self._services.control.submit(job, self._written)
+                self._services.worker.submit(job, self._written)
 
     def writer(self, store: int, durable: str) -> Callable[[Frozen], Stored]:
         """For a job that stores one snapshot now; what it returns is for `stored`."""
@@ -76,26 +74,40 @@ class Snapshots:
     def stored(self, done: Stored) -> None:
         self._stored.update(done)
 
+    def hurry(self, every: Iterable[Key]) -> None:
+        """A round of these is due now."""
+        self._due = [*every]
+
+    def rewrite(self, every: Iterable[Key]) -> None:
+        """A round of these, at once. Blocks; raises LogError."""
+        self._due = [*every]
+        while self._due:
+            self._write_next(self._services.limits.control_deadline_s)
+
     def close(self, every: Iterable[Key], until_s: float) -> None:
         """The last round. Blocks."""
         self._due = [*every]
         while self._due and (left_s := until_s - self._services.clock.monotonic_s()) > 0:
-            batch = self._batch()
             try:
-                self._write(batch, self._number(len(batch)), self._known(frozen.key for frozen in batch), left_s)
+                self._write_next(left_s)
             except LogError as error:
                 _warn(error)
                 return
 
+    def _write_next(self, deadline_s: float) -> None:
+        batch = self._batch()
+        known = self._known(frozen.key for frozen in batch)
+        self.stored(self._write(batch, self._number(len(batch)), known, deadline_s))
+
     def forget(self, store: int, durable: str | None = None) -> None:
-        """This durable is no more, or the whole store: neither are its snapshots."""
+        """This durable was deleted, or the whole store: delete its snapshots."""
         gone = [key for key in self._stored if key[0] == store and durable in (None, key[1])]
         records = [record for key in gone for record in self._stored.pop(key)[1]]
         log, topic = self._services.log, state_topic(self._services.prefix)
         deadline_s = self._services.limits.control_deadline_s
         if records:
             nothing = [None] * len(records)
-            self._services.control.submit(lambda: log.put_all(topic, records, nothing, deadline_s), _forgotten)
+            self._services.worker.submit(lambda: log.control.put_all(topic, records, nothing, deadline_s), _forgotten)
 
     def _known(self, keys: Iterable[Key]) -> Known:
         return {key: self._stored[key][1] for key in keys if key in self._stored}
@@ -126,10 +138,10 @@ class Snapshots:
             keys += (key for key, _ in parts)
             values += (value for _, value in parts)
         for part in _slices(values):
-            log.put_all(topic, keys[part], values[part], deadline_s)
+            log.control.put_all(topic, keys[part], values[part], deadline_s)
         replaced = [record for key, records in known.items() for record in records if record not in done[key][1]]
         if replaced:
-            log.put_all(topic, replaced, [None] * len(replaced), deadline_s)
+            log.control.put_all(topic, replaced, [None] * len(replaced), deadline_s)
         return done
 
     def _written(self, done: Stored | LogError) -> None:
@@ -142,7 +154,7 @@ class Snapshots:
 
 
 def _slices(values: list[bytes]) -> Iterator[slice]:
-    """The records in stretches that hold up nobody else for long."""
+    """The records in slices that do not delay other work for long."""
     begin = size = 0
     for end, value in enumerate(values, 1):
         size += len(value)

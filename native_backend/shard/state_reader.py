@@ -1,45 +1,51 @@
 """Looking at acknowledgement states from outside the process that owns them: snapshots and journal, read only.
 
 What is with a consumer and what waits to be given again look alike from here: given, and not settled. Blocks; raises
-LogError. May import: the standard library, `native_backend` below it.
+LogError.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from native_backend.acknowledgement import Acknowledgement
-from native_backend.durables import Durable
-from native_backend.journal import journal_topic
+from native_backend.clock import SystemClock
+from native_backend.events.message_counts import MessageCounts, tally
+from native_backend.events.store_events import StoreEvents
+from native_backend.journal.journal import journal_topic
+from native_backend.journal.recovery import States, recover
 from native_backend.limits import RealmLimits
-from native_backend.log import Log, LogError
-from native_backend.metadata import Metadata
-from native_backend.nodes import Node
-from native_backend.recovery import States, recover
+from native_backend.log.port import Log, LogError
+from native_backend.nodes import broken_nodes
+from native_backend.nodes.admin import CONTROL_S
+from native_backend.nodes.broken_nodes import Broken
+from native_backend.nodes.durable import Durable
+from native_backend.nodes.metadata import Metadata
+from native_backend.nodes.node import Node
+from native_backend.shard.counts_report import Counted
+from native_backend.state.ack_state import Acknowledgement
 
 _BATCH = 500
+_COUNTED = 2000  # records at a time
+COUNTED_MAX = 2_000_000
+"""EIDs that one count of what is stored reads, in all. A store that does not fit in stays without numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One durable, or a queue's own state, as of a moment ago. Counts are EIDs, gaps included."""
+    """One durable, or a queue's own state, as of a moment ago. Of a node that is `broken` there is its state only."""
 
     node: Node
     durable: Durable
     state: Acknowledgement
     first: int
     end: int
+    broken: Broken | None = None
 
     @property
-    def unsettled(self) -> int:
-        """Given to a consumer and not settled."""
-        return self.state.unsettled
-
-    @property
-    def waiting(self) -> int:
-        """Not given yet."""
-        return max(0, self.end - self.state.position)
+    def events_max(self) -> int:
+        """EIDs, gaps included, that have not ended: at most so many events."""
+        return self.state.unsettled + max(0, self.end - self.state.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +64,64 @@ def observe(log: Log, prefix: str, metadata: Metadata, node: Node | None = None)
     """The durables of a node, or of all nodes, by node, name and partition."""
     states = _states(log, prefix, metadata)
     found = []
-    for of, durable in metadata.each_durable():
-        if node is not None and of.name != node.name:
-            continue
+    durables = [pair for pair in metadata.each_durable() if node is None or pair[0].name == node.name]
+    nodes = {of.name: of.part(0) for of, _ in durables}
+    broken = broken_nodes.find(log, nodes.values(), CONTROL_S)[1]
+    for of, durable in durables:
         recovered = states.get((durable.store, durable.name))
         state = recovered.state if recovered is not None else Acknowledgement(durable.start)
-        found.append(Observed(of, durable, state, *log.bounds(of.topic, of.partition)))
+        wrong = broken.get(of.name)
+        begin = end = state.position
+        if wrong is None:
+            begin, end = log.control.bounds(of.topic, of.partition)
+        found.append(Observed(of, durable, state, begin, end, wrong))
     return sorted(found, key=lambda one: (one.node.name, one.durable.name, one.node.partition))
+
+
+def count_stored(log: Log, prefix: str, metadata: Metadata, nodes: Sequence[Node]) -> Counted:
+    """The messages of these nodes, read from where something of them may be. For a realm that is not open: what a
+    consumer had is to be given again."""
+    now_ms, counted, left = SystemClock().epoch_us() // 1000, Counted(), COUNTED_MAX
+    observed = [
+        one for one in observe(log, prefix, metadata, nodes[0] if len(nodes) == 1 else None) if one.broken is None
+    ]
+    for node in nodes:
+        for part in node.parts:
+            its = [one for one in observed if one.node.store == part.store]
+            if not its and node.kind == "queue":
+                continue
+            lows = [one.state.low for one in its] if node.kind == "queue" else [0]
+            try:
+                events = _events(log, part, min(lows), left, now_ms)
+            except LogError as error:
+                if error.failure.cause != "not-found":
+                    raise
+                continue
+            if events is None:
+                continue
+            left -= events.counted_to - max(events.first, min(lows))
+            for one in its:
+                found = [step for step in tally(events, one.state, (), 0, now_ms) if step is not None]
+                counted[part.store, one.durable.name] = found[0].counts
+            if node.kind == "channel":
+                kept = events.messages(now_ms)
+                counted[part.store, ""] = MessageCounts(kept, kept, 0, 0)
+    return counted
+
+
+def _events(log: Log, node: Node, low: int, eids_max: int, now_ms: int) -> StoreEvents | None:
+    """None where there are more."""
+    events = StoreEvents(node)
+    first, end = log.control.bounds(node.topic, node.partition)
+    events.begin(first, low)
+    if end - events.counted_to > eids_max:
+        return None
+    while events.counted_to < end:
+        before = events.counted_to
+        events.learn(log.control.read_range(node.topic, node.partition, before, _COUNTED), now_ms)
+        if events.counted_to <= before:
+            break
+    return events
 
 
 def unsettled_events(log: Log, observed: Observed, start: int, count: int) -> Iterator[Event]:
@@ -74,7 +131,7 @@ def unsettled_events(log: Log, observed: Observed, start: int, count: int) -> It
     for first, last in state.acked.holes(low, observed.end):
         at = first
         while at <= last and count > 0:
-            records = log.read_range(node.topic, node.partition, at, min(_BATCH, last - at + 1))
+            records = log.control.read_range(node.topic, node.partition, at, min(_BATCH, last - at + 1))
             columns = zip(records.offsets, records.timestamps_ms, records.keys, records.values, strict=True)
             for eid, at_ms, key, value in columns:
                 if eid > last or count <= 0:
@@ -89,9 +146,9 @@ def unsettled_events(log: Log, observed: Observed, start: int, count: int) -> It
 
 
 def _states(log: Log, prefix: str, metadata: Metadata) -> States:
-    """Empty for a realm that nobody has opened."""
+    """Empty for a realm that was never opened."""
     try:
-        end = log.bounds(journal_topic(prefix), 0)[1]
+        end = log.control.bounds(journal_topic(prefix), 0)[1]
         return recover(log, prefix, metadata, end, RealmLimits().recovery_records).states
     except LogError as error:
         if error.failure.cause != "not-found":

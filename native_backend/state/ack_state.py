@@ -7,40 +7,24 @@
 before it begins; an acknowledgement takes that gap along, so gaps never hold `low` back.
 
 The same `apply` serves live settlement and recovery. A run is [first EID, last EID, first seq, cover] (docs/records.md
-"Journal"). May import: the standard library, `native_backend.answers`, `delays`, `intervals`.
+"Journal").
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from native_backend.answers import Operation
-from native_backend.delays import Delays
-from native_backend.intervals import Intervals, dense_runs
+from native_backend.nodes.words import Operation
+from native_backend.state.delayed import Delays
+from native_backend.state.intervals import Intervals, dense_runs
 
 Run = tuple[int, int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How far a durable is, in numbers. `unsettled`: EIDs below `position`, gaps included, that are not terminal;
-    `ranges`: of terminal ones above `low`, what the state costs in memory; `returned`: ranges to be given again."""
-
-    node: str
-    durable: str
-    low: int
-    position: int
-    unsettled: int
-    ranges: int
-    returned: int
-    links: int
 
 
 class Acknowledgement:
     """See the module's docstring."""
 
-    __slots__ = ("acked", "covers", "delayed", "failed", "low", "on_returned", "position", "returned")
+    __slots__ = ("acked", "changes", "covers", "delayed", "failed", "low", "on_returned", "position", "returned")
 
     def __init__(self, low: int, position: int | None = None) -> None:
         self.low = low
@@ -50,6 +34,7 @@ class Acknowledgement:
         self.delayed = Delays()
         self.failed: dict[int, int] = {}
         self.covers: dict[int, int] = {}
+        self.changes = 0  # grows with what is terminal
         self.on_returned: Callable[[], None] | None = None  # told of events to be given again, now or later
 
     def copy(self) -> Acknowledgement:
@@ -79,12 +64,15 @@ class Acknowledgement:
         return runs
 
     def apply(self, operation: Operation, failed: bool, runs: list[Run], not_before_ms: int = 0) -> None:
-        """What the journal holds becomes true. A deletion is seen to by whoever keeps the durable."""
+        """What the journal holds becomes true. The keeper of the durable handles a deletion."""
         if operation == "seek":
             self.seek(runs[0][0])
             return
+        if operation == "truncated":
+            self.cut(runs[0][0])
+            return
         if operation == "lost":
-            return  # a note: nobody acknowledged it
+            return  # a note: no consumer acknowledged it
         for first, last, _, cover in runs:
             if last >= self.position:
                 self.position = last + 1
@@ -103,10 +91,25 @@ class Acknowledgement:
 
     def seek(self, place: int) -> None:
         """Everything below `place` is terminal, everything from it on as if it had never been given."""
+        self.changes += 1
         self.low = self.position = place
         self.acked, self.returned, self.delayed = Intervals(), Intervals(), Delays()
         self.failed.clear()
         self.covers.clear()
+
+    def cut(self, end: int) -> None:
+        """The log lost what it held at or above `end`, and gives those EIDs to other events."""
+        self.changes += 1
+        self.low, self.position = min(self.low, end), min(self.position, end)
+        self.acked.remove_from(end)
+        self.returned.remove_from(end)
+        self.delayed.cut(end)
+        cover = min((cover for eid, cover in self.covers.items() if eid >= end), default=end)
+        if cover < end:  # a gap before an event that is gone: whatever is read there next takes it along
+            self.returned.add(cover, end - 1)
+        for counts in (self.failed, self.covers):
+            for eid in [eid for eid in counts if eid >= end]:
+                del counts[eid]
 
     def again(self, first: int, last: int) -> None:
         """These are to be given again, unless they were evicted meanwhile."""
@@ -116,7 +119,7 @@ class Acknowledgement:
                 self.on_returned()
 
     def evict(self, bound: int) -> None:
-        """Everything below `bound` has ended, whoever has it now."""
+        """Everything below `bound` has ended, also what links have now."""
         if bound > self.low:
             self.cover(self.low, bound - 1)
         self.returned.remove_below(self.low)
@@ -133,7 +136,8 @@ class Acknowledgement:
             self._terminal(first, last, first)
 
     def cover(self, first: int, last: int) -> None:
-        """There is no event in [first, last]: nobody will ever settle it."""
+        """There is no event in [first, last]: no link will ever settle it."""
+        self.changes += 1
         if first <= self.low:
             self.low = max(self.low, last + 1)
         else:
@@ -183,6 +187,18 @@ class Acknowledgement:
             if last >= below:
                 self.delayed.add(max(first, below), last, not_before_ms)
 
+    def give_back(self, held: Intervals, delays: Delays) -> None:
+        """What was withdrawn and did not end is to be given again, after its delay."""
+        for first, last in held:
+            self.again(first, min(last, self.position - 1))
+        for not_before_ms, first, last in delays:
+            while (found := self.returned.at_or_above(first)) is not None and found[0] <= last:
+                begin, first = found[0], min(found[1], last) + 1
+                self.returned.remove(begin, first - 1)
+                self.delayed.add(begin, first - 1, not_before_ms)
+        if self.on_returned is not None:
+            self.on_returned()
+
     def reopen(self) -> None:
         """After recovery: whatever was given and is neither terminal nor delayed is to be given again. Its ranges may
         hold gaps."""
@@ -191,8 +207,8 @@ class Acknowledgement:
             self.returned.discard(first, last)
 
     def lose_below(self, kept: int) -> int:
-        """The store's first record is `kept`: nothing below can be given. `low` stays, for nobody acknowledged what
-        was lost (reconciliation names it, S1). Returns how many EIDs are not terminal and gone."""
+        """The store's first record is `kept`: nothing below can be given. `low` stays, because no consumer acknowledged
+        the lost events (reconciliation names them, S1). Returns how many EIDs are not terminal and gone."""
         lost = self.returned.remove_below(kept) + max(0, kept - self.position)
         self.position = max(self.position, kept)
         return lost

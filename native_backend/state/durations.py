@@ -1,6 +1,6 @@
 """How long something took, counted in classes: what a histogram shows, at two additions and a bisection each.
 
-Seconds. One thread adds. May import: the standard library only.
+Seconds. One thread adds.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""What a link sent elsewhere: events of its durable that are not offered to it again while it lives.
-
-May import: the standard library, `native_backend.intervals`.
-"""
+"""What a link sent elsewhere: events of its durable that are not offered to it again while it lives."""
 
 from __future__ import annotations
 
-from native_backend.intervals import Intervals
+from native_backend.state.intervals import Intervals
 
 
-class Barred:
+class Excluded:
     """`eids`, and where the link's next look at the returned events begins."""
 
     __slots__ = ("eids", "resume")

@@ -2,7 +2,7 @@
 
 Adding or removing a range costs a bisection over the blocks, one within a block, and one shift within it; so a million
 ranges cost hardly more than ten. The first block is a pair of lists, which are quick; what is split off is a pair of
-arrays, in which a range takes 16 bytes instead of 80. May import: the standard library only.
+arrays, in which a range takes 16 bytes instead of 80.
 """
 
 from __future__ import annotations
@@ -154,6 +154,18 @@ class Intervals:
                 firsts[whole] = bound
             self._drop(0, 0, whole)
         return removed
+
+    def remove_from(self, bound: int) -> None:
+        """Take every integer at or above `bound` out."""
+        while self._tops and self._firsts[-1][0] >= bound:
+            del self._firsts[-1], self._lasts[-1], self._tops[-1]
+        if self._tops and self._tops[-1] >= bound:
+            firsts, lasts = self._firsts[-1], self._lasts[-1]
+            at = bisect_left(lasts, bound)
+            if firsts[at] < bound:
+                lasts[at], at = bound - 1, at + 1
+            del firsts[at:], lasts[at:]
+            self._tops[-1] = lasts[-1]
 
     def absorb(self, low: int) -> int:
         """The lowest integer from `low` up that is not in the set; what lies below it is taken out."""

@@ -4,15 +4,14 @@ A group goes to the link that meets its first event, unless another link of the 
 fewer groups. Digests of group-ids are counted modulo `limits.groups`, so the table has a bound; groups that share a
 place share a link. What a link meets of another's groups is *kept* for that one, in its place.
 Source: AMQP 1.0, 3.2.4 (group-id); JMS 2.0 section 3.5.11 (JMSXGroupID).
-May import: the standard library, `native_backend.intervals`, `link`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from native_backend.intervals import Intervals
-from native_backend.link import Link
+from native_backend.state.consumer import Link
+from native_backend.state.intervals import Intervals
 
 _NOTHING = Intervals()
 
@@ -27,7 +26,7 @@ class Groups:
         self._kept: dict[Link, Intervals] = {}
 
     def keeper(self, group: int, link: Link, links: Sequence[Link]) -> Link:
-        """Whoever has it; if nobody, somebody has it from now on."""
+        """The link that has the group; a group without one gets one now."""
         place = link.selecting, group % self._places
         keeper = self._keepers.get(place)
         if keeper is None:
@@ -39,12 +38,12 @@ class Groups:
         counts = self._counts
         best, fewest = link, counts.get(link, 0)
         for other in links:
-            if other.hungry and other.selecting == link.selecting and counts.get(other, 0) < fewest:
+            if other.wants_more and other.selecting == link.selecting and counts.get(other, 0) < fewest:
                 best, fewest = other, counts.get(other, 0)
         return best
 
     def kept(self, link: Link) -> Intervals:
-        """Events that wait for that link: nobody has them, and nobody else gets them."""
+        """Events that wait for that link: no link has them, and no other link gets them."""
         return self._kept.setdefault(link, Intervals())
 
     def has_kept(self, link: Link) -> bool:
@@ -55,14 +54,14 @@ class Groups:
         return self._kept.pop(link, Intervals())
 
     def leave(self, link: Link) -> Intervals:
-        """Its groups are nobody's any more; what was kept for it."""
+        """Free its groups; returns what was kept for it."""
         if self._counts.pop(link, 0):
             for place in [place for place, keeper in self._keepers.items() if keeper is link]:
                 del self._keepers[place]
         return self.give_up(link)
 
     def all_kept(self) -> list[Intervals]:
-        """What was kept for anybody; it is not any more. Groups stay where they are."""
+        """Returns all that was kept, for any link, and keeps it no more. Groups stay with their links."""
         kept, self._kept = [*self._kept.values()], {}
         return kept
 

@@ -3,7 +3,7 @@
 A *lot* is a range of EIDs, each one an event. Events that ended are subtracted by their settlements' ranges, so
 no event costs anything by itself; neighbouring lots are joined, so memory is bounded by what is kept. A queue's events
 end; a channel's do not, they go with the oldest lots. Octets count from the oldest event that has not ended: that is
-what the log still has to keep. May import: the standard library, `native_backend.answers`, `intervals`.
+what the log still has to keep.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from native_backend.answers import Operation
-from native_backend.intervals import Intervals, dense_runs
+from native_backend.nodes.words import Operation
+from native_backend.state.intervals import Intervals, dense_runs
 
 _LOT = 1024
 
@@ -24,6 +24,10 @@ class Counted(Protocol):
 
     def ended(self, operation: Operation, runs: Iterable[tuple[int, ...]]) -> None:
         """The journal holds this of one of its durables."""
+        ...
+
+    def recount(self) -> None:
+        """What was counted may not be there any more."""
         ...
 
 

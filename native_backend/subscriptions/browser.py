@@ -1,23 +1,28 @@
 """Browsing a queue: a link sees what is there, without taking it, and goes on with what comes.
 
 It sees every event that has not ended, also what consumers have just now, from the oldest on; what it is given it need
-not settle, and whatever it says of it changes nothing. `looking` until it has seen what was there when it attached, so
-that a drain is answered when that has been given and not before.
-Source: semantics.md 2.V, 2.K-4; JMS 2.0 section 6.8. May import: the standard library, `native_backend` below it.
+not settle, and whatever it says of it changes nothing. At an event that is about to end (its consumer has said so, and
+the journal does not hold it yet) it waits for what becomes of that. `looking` until it has seen what was there when it
+attached, so that a drain is answered when that has been given and not before.
+Source: semantics.md 2.V, 2.K-4; JMS 2.0 section 6.8.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from native_backend.acknowledgement import Acknowledgement
-from native_backend.delivery import Delivered, Gathering
-from native_backend.expiry import stretch
-from native_backend.feed import Chunk
-from native_backend.lobby import Wake
-from native_backend.log import Failure
-from native_backend.services import Services
-from native_backend.subscription import PlainSubscription, Subscribe, Subscription
+from native_backend.dispatch.context import RealmContext
+from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.events.batch import Delivered, Gathering
+from native_backend.events.chunk import Chunk
+from native_backend.events.expiry import stretch
+from native_backend.events.wait_list import Wake
+from native_backend.journal.settlement import Settling
+from native_backend.log.port import Failure
+from native_backend.nodes.answers import Settled
+from native_backend.state.intervals import Intervals
+from native_backend.subscriptions.plain_subscription import PlainSubscription
+from native_backend.subscriptions.subscription import Subscribe, Subscription
 
 
 class Browsing(PlainSubscription):
@@ -25,15 +30,15 @@ class Browsing(PlainSubscription):
 
     def __init__(
         self,
-        services: Services,
+        services: RealmContext,
         request: Subscribe,
         owner: object,
         closed: Callable[[Subscription], None],
-        state: Acknowledgement,
+        dispatch: Dispatch,
         last: int,
     ) -> None:
-        super().__init__(services, request, owner, closed, state.low)
-        self._state, self._last = state, last
+        super().__init__(services, request, owner, closed, dispatch.state.low)
+        self._dispatch, self._state, self._last = dispatch, dispatch.state, last
 
     def take(self, count_max: int, bytes_max: int) -> Delivered | None:
         gathering = Gathering(count_max, bytes_max)
@@ -41,26 +46,38 @@ class Browsing(PlainSubscription):
         if self._services.journal.fenced and self._lost is None and self._open:
             self.lose("in-use", "fenced")
         cursor = self._cursor
+        ending = self._dispatch.ending() if cursor.position < self._state.position else Intervals()
         while gathering.room > 0 and self._open and self._lost is None:
             cursor.position = max(cursor.position, self._state.low)
-            chunk = self._feed.next(cursor)
+            chunk = self._window.next(cursor)
             if isinstance(chunk, Failure):
                 self._unreadable(chunk)
                 break
             if chunk is None:
                 self.looking = cursor.position <= self._last
                 break
-            if not self._look(chunk, gathering):
+            if not self._look(chunk, gathering, ending):
                 break
         return gathering.delivered(self._state.failed, 0)
 
     def is_searched(self) -> bool:
         return not self.looking
 
+    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
+        """A disposition of a copy changes nothing."""
+        self._services.answer(Settled(owner, "not-found", "not-outstanding"))
+
+    def last_attempts(self, eids: list[int]) -> list[bool] | None:
+        return None
+
+    def _cut(self, end: int) -> None:
+        super()._cut(end)
+        self._last = min(self._last, end - 1)
+
     def park(self, wake: Wake) -> bool:
         return not self.looking and super().park(wake)
 
-    def _look(self, chunk: Chunk, gathering: Gathering) -> bool:
+    def _look(self, chunk: Chunk, gathering: Gathering, ending: Intervals) -> bool:
         """At the first part of it that has one fate; False: not now."""
         cursor = self._cursor
         begin = chunk.index(cursor.position)
@@ -70,14 +87,21 @@ class Browsing(PlainSubscription):
         if there is None:
             cursor.position = chunk.end
             return True
-        begin, end, lives = chunk.index(there[0]), chunk.index(there[1] + 1), True
+        first, last = there
+        soon = ending.at_or_above(first)
+        if soon is not None and soon[0] <= last:
+            if chunk.index(soon[0]) == chunk.index(first):
+                self.looking = True  # the next one may be gone in a moment
+                return False
+            last = soon[0] - 1
+        begin, end, lives = chunk.index(first), chunk.index(last + 1), True
         if begin == end:
-            cursor.position = there[1] + 1
+            cursor.position = last + 1
             return True
         if chunk.expiries_ms is not None:
             end, lives = stretch(chunk.expiries_ms, begin, end, self._services.clock.epoch_us() // 1000)
-        if lives and self._sieve is not None:
-            found = self._sieve.stretch(chunk, begin, end)
+        if lives and self._selection_cursor is not None:
+            found = self._selection_cursor.stretch(chunk, begin, end)
             if found is None:
                 self.looking = True
                 return False

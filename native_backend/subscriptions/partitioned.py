@@ -1,10 +1,11 @@
 """A subscription to a node of several stores: one subscription for each store, taken from by turns.
 
-By turns where the stores are plain partitions; the highest level first where they are levels of priority, but of every
-`level_turns` takes one begins at the lowest (nothing waits for ever), and lower levels wait a moment at the beginning
-until the readers of higher ones have begun. What is given out says which store it comes from; what is settled is named
-by its *place*: partition and EID in one number. All places of one call are of one store.
-Source: AMQP 1.0, 3.2.1 (C-1 to C-4). May import: the standard library, `native_backend` below it.
+By turns where the stores are plain partitions; the highest level first where they are levels of priority, but of
+every `level_turns` takes one begins at the lowest (nothing waits for ever), and at the beginning a lower level waits
+until the readers of higher ones have brought what is stored there, at most `level_start_s`. What is given out says
+which store it comes from; what is settled is named by its packed EID: partition and EID in one number. All of one
+call are of one store.
+Source: AMQP 1.0, 3.2.1 (C-1 to C-4).
 """
 
 from __future__ import annotations
@@ -13,118 +14,177 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from native_backend.answers import Answer, SettleAnswer, Settled, SubscribeAnswer, SubscriptionLost
-from native_backend.browsing import Browsing
-from native_backend.delivery import Delivered
-from native_backend.dispatch import Dispatch
-from native_backend.lobby import Wake
-from native_backend.log import Failure, LogError
-from native_backend.log_end import last_event
-from native_backend.nodes import Node
-from native_backend.services import Services, store_bounds
-from native_backend.settlement import Settlement, Settling
-from native_backend.shard import Shard
-from native_backend.starting import place_of
-from native_backend.subscription import DurableSubscription, PlainSubscription, Subscribe, Subscription
-from native_backend.terms import Terms
+from native_backend.dispatch.context import RealmContext, store_bounds
+from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.events.batch import Delivered
+from native_backend.events.log_end import last_event
+from native_backend.events.wait_list import Wake
+from native_backend.journal.settlement import Settlement, Settling
+from native_backend.log.port import Failure, LogError
+from native_backend.nodes.answers import Answer
+from native_backend.nodes.durable_terms import EXCLUSIVE
+from native_backend.nodes.node import Node
+from native_backend.nodes.start_position import start_of
+from native_backend.nodes.words import SubscribeAnswer
+from native_backend.shard.shard import Shard
+from native_backend.subscriptions.browser import Browsing
+from native_backend.subscriptions.durable_subscription import DurableSubscription
+from native_backend.subscriptions.plain_subscription import PlainSubscription
+from native_backend.subscriptions.subscription import Subscribe, Subscription, SubscriptionLost, unsettled
 
 _SHIFT = 48
 _MASK = (1 << _SHIFT) - 1
 
 
-def place(partition: int, eid: int) -> int:
+def packed_eid(partition: int, eid: int) -> int:
     """EIDs are below 2^48: a million events a second for nine years."""
     return partition << _SHIFT | eid
 
 
-def partition_of(place: int) -> int:
-    return place >> _SHIFT
+def partition_of(packed_eid: int) -> int:
+    return packed_eid >> _SHIFT
 
 
-def eids_of(places: list[int]) -> list[int]:
-    return [place & _MASK for place in places]
+def packed_eids(partition: int, eids: list[int]) -> list[int]:
+    """Those of the first store, of a node of one store all, are their EIDs."""
+    return [partition << _SHIFT | eid for eid in eids] if partition else eids
 
 
-def by_partition(places: list[int]) -> dict[int, list[int]]:
+def eids_of(packed: list[int]) -> list[int]:
+    """All of one store."""
+    return [packed_eid & _MASK for packed_eid in packed] if packed and packed[0] > _MASK else packed
+
+
+def by_partition(packed: list[int]) -> dict[int, list[int]]:
     """Which elements are of which store."""
     found: dict[int, list[int]] = {}
-    for at, one in enumerate(places):
+    for at, one in enumerate(packed):
         found.setdefault(one >> _SHIFT, []).append(at)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """One store of the node, ready to be subscribed to. `dispatch`: None for a plain subscription."""
+    """One store of the node, ready to be subscribed to. `dispatch`: None for a plain subscription. Both
+    EIDs are only found where `_looks`."""
 
     node: Node
-    place: int  # where a subscription without a state begins
-    end: int
-    last: int  # the last event, for one that browses
+    start_eid: int  # where a subscription without a state begins
+    last: int  # the last event, for one that browses or has levels
     dispatch: Dispatch | None = None
 
 
 Done = Callable[[list[Opened] | LogError], None]
-_Places = tuple[int, int, int]  # of `Opened`: place, end, last
+_Ends = tuple[int, int]  # of `Opened`: start_eid, last
+_NOT_LOOKED = 0, -1
 
 
-def open_stores(
-    services: Services, shard: Shard, request: Subscribe, durable: str | None, terms: Terms, done: Done
-) -> None:
-    """All stores of the node, one after another; of the durable where one is named."""
-    node, parts = request.node, request.node.parts
-    dispatches: list[Dispatch] = []
-    deadline_s = services.limits.control_deadline_s
+def open_stores(services: RealmContext, shard: Shard, request: Subscribe, durable: str | None, done: Done) -> None:
+    """All stores of the node, one after another; of the durable where one is named. From now on until it is `done`
+    only an operator can end that durable or begin it anew."""
+    _Opening(services, shard, request, durable, done).begin()
 
-    def look(part: Node) -> _Places:
-        bounds = store_bounds(services.log, part, deadline_s)
-        place = place_of(request.start, services.log, part, bounds, deadline_s)
-        last = last_event(services.log, part, bounds, deadline_s) if request.mode == "browse" else -1
-        return place, bounds[1], last
 
-    def looked(seen: list[_Places] | LogError) -> None:
-        if isinstance(seen, LogError):
-            done(seen)
-        elif not services.metadata.alive(node):
-            done(LogError(Failure("not-found", f"node {node.name!r} was deleted")))
-        elif dispatches and services.journal.fenced:
-            done(LogError(Failure("fenced", "it is in use")))  # meanwhile
+class _Opening:
+    """Of one node. Nothing in it refers back to it: who asked is not kept by a cycle once that has gone."""
+
+    def __init__(
+        self, services: RealmContext, shard: Shard, request: Subscribe, durable: str | None, done: Done
+    ) -> None:
+        self._services, self._shard, self._request = services, shard, request
+        self._durable, self._done = durable, done
+        self._parts = request.node.parts
+        self._terms = request.terms if request.mode == "durable" else EXCLUSIVE
+        self._dispatches: list[Dispatch] = []
+
+    def begin(self) -> None:
+        if self._durable is not None:
+            self._shard.expect(self._request.node, self._durable)
+        self._more()
+
+    def _more(self) -> None:
+        durable, at = self._durable, len(self._dispatches)
+        if durable is not None and at < len(self._parts):
+            self._shard.open(self._parts[at], durable, self._found, self._terms, self._request.start)
+        elif _looks(self._request):
+            self._services.worker.submit(lambda: [self._look(part) for part in self._parts], self._looked)
         else:
-            columns = zip_longest(zip(parts, seen, strict=True), dispatches)
-            done([Opened(part, place, end, last, of) for (part, (place, end, last)), of in columns])
+            self._looked([_NOT_LOOKED] * len(self._parts))
 
-    def opened(found: Dispatch | LogError) -> None:
+    def _found(self, found: Dispatch | LogError) -> None:
         if isinstance(found, LogError):
-            done(found)
+            self._looked(found)
             return
-        dispatches.append(found)
-        more()
+        self._dispatches.append(found)
+        self._more()
 
-    def more() -> None:
-        if durable is not None and len(dispatches) < len(parts):
-            shard.open(parts[len(dispatches)], durable, opened, terms, request.start)
-        else:
-            services.control.submit(lambda: [look(part) for part in parts], looked)
+    def _look(self, part: Node) -> _Ends:
+        """Blocks."""
+        log, start, deadline_s = self._services.log, self._request.start, self._services.limits.control_deadline_s
+        bounds = store_bounds(log, part, deadline_s)
+        start_eid = start_of(start, log, part, bounds, deadline_s)
+        last = last_event(log, part, bounds, deadline_s) if _wants_last(self._request) else -1
+        return start_eid, last
 
-    more()
+    def _looked(self, seen: list[_Ends] | LogError) -> None:
+        if self._durable is not None:
+            self._shard.arrived(self._request.node, self._durable)
+        self._done(self._opened(seen))
+
+    def _opened(self, seen: list[_Ends] | LogError) -> list[Opened] | LogError:
+        """What came of it, unless something has changed meanwhile."""
+        parts, name = self._parts, self._durable
+        if isinstance(seen, LogError):
+            return seen
+        if not self._services.metadata.alive(parts[0]):
+            return LogError(Failure("not-found", f"node {parts[0].name!r} was deleted"))
+        if name is not None and self._services.journal.fenced:
+            return LogError(Failure("fenced", "it is in use"))
+        found = zip(parts, self._dispatches, strict=False)
+        if any(self._shard.opened(part, str(name)) is not dispatch for part, dispatch in found):
+            return LogError(Failure("not-found", f"durable {name!r} was deleted"))
+        columns = zip_longest(zip(parts, seen, strict=True), self._dispatches)
+        return [Opened(part, start, last, of) for (part, (start, last)), of in columns]
 
 
-class SpreadSubscription(Subscription):
+def _looks(request: Subscribe) -> bool:
+    """What has a state knows where it begins; but of levels it matters which have something, and a browser tells what
+    was there from what comes."""
+    return request.mode == "plain" or _wants_last(request)
+
+
+def _wants_last(request: Subscribe) -> bool:
+    return request.mode == "browse" or request.node.properties.priority_levels > 1
+
+
+Closed = Callable[[Subscription], None]
+
+
+def subscribed(
+    services: RealmContext, request: Subscribe, owner: object, closed: Closed, stores: list[Opened]
+) -> Subscription:
+    """To all of them: of a node with one store, the subscription to that."""
+    if len(stores) == 1:
+        return _one(services, request, owner, closed, stores[0])
+    return PartitionedSubscription(services, request, owner, closed, stores)
+
+
+class PartitionedSubscription(Subscription):
     """See the module's docstring."""
 
     def __init__(
         self,
-        services: Services,
+        services: RealmContext,
         request: Subscribe,
         owner: object,
-        closed: Callable[[Subscription], None],
+        closed: Closed,
         stores: list[Opened],
     ) -> None:
         super().__init__(services, request, owner, closed)
         heard = replace(services, answer=self._heard)
-        self._stores = [_one(heard, request, owner, store) for store in stores]
-        self._ends = [store.end for store in stores]
-        self._levels = request.node.properties.priority_levels > 0
+        self._stores = [_one(heard, request, owner, _nobody, store) for store in stores]
+        self._lasts = [store.last for store in stores]
+        self._levels = request.node.properties.priority_levels > 1
         self._order = range(len(stores))
         self._turn = 0
         until_s = services.clock.monotonic_s() + services.limits.level_start_s
@@ -144,6 +204,7 @@ class SpreadSubscription(Subscription):
             if self._start_until_s and self._is_starting(at):
                 self.looking = True
                 return None
+        self._start_until_s = 0.0  # every level was asked, and none has more of what was there at the beginning
         self.looking = any(store.looking for store in self._stores)
         return None
 
@@ -173,7 +234,8 @@ class SpreadSubscription(Subscription):
         if self._services.clock.monotonic_s() >= self._start_until_s:
             self._start_until_s = 0.0
             return False
-        return self._stores[at].position < self._ends[at]
+        store = self._stores[at]
+        return store.looking or store.reached <= self._lasts[at]
 
     @property
     def position(self) -> int:
@@ -184,27 +246,29 @@ class SpreadSubscription(Subscription):
 
     def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
         if self._lost is not None:
-            answer: SettleAnswer = self._lost if self._lost in ("not-found", "access-denied") else "unexpected"
-            self._services.answer(Settled(owner, answer, self._lost))
-            return
-        self._of(eids).settle(settling, eids_of(eids), seqs, owner)
+            self._services.answer(unsettled(self._lost, owner))
+        else:
+            self._of(eids).settle(settling, eids_of(eids), seqs, owner)
+
+    def forget(self, eids: list[int]) -> None:
+        self._of(eids).forget(eids_of(eids))
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
         return self._of(eids).last_attempts(eids_of(eids))
 
-    def hold(self, eids: list[int]) -> bool:
-        return self._of(eids).hold(eids_of(eids))
+    def reserve(self, eids: list[int]) -> bool:
+        return self._of(eids).reserve(eids_of(eids))
 
-    def unhold(self, eids: list[int]) -> None:
-        self._of(eids).unhold(eids_of(eids))
+    def unreserve(self, eids: list[int]) -> None:
+        self._of(eids).unreserve(eids_of(eids))
 
-    def enlist(self, settling: Settling, eids: list[int], seqs: list[int]) -> Settlement | None:
+    def retire(self, settling: Settling, eids: list[int], seqs: list[int]) -> Settlement | None:
         if self._lost is not None:
             return None
-        return self._of(eids).enlist(settling, eids_of(eids), seqs)
+        return self._of(eids).retire(settling, eids_of(eids), seqs)
 
-    def _of(self, places: list[int]) -> Subscription:
-        return self._stores[partition_of(places[0])]
+    def _of(self, packed: list[int]) -> Subscription:
+        return self._stores[partition_of(packed[0]) if packed else 0]
 
     # -- the end
 
@@ -225,13 +289,13 @@ class SpreadSubscription(Subscription):
             store.close()
 
 
-def _one(services: Services, request: Subscribe, owner: object, store: Opened) -> Subscription:
+def _one(services: RealmContext, request: Subscribe, owner: object, closed: Closed, store: Opened) -> Subscription:
     request = replace(request, node=store.node)
     if store.dispatch is None:
-        return PlainSubscription(services, request, owner, _nobody, store.place)
+        return PlainSubscription(services, request, owner, closed, store.start_eid)
     if request.mode == "browse":
-        return Browsing(services, request, owner, _nobody, store.dispatch.state, store.last)
-    return DurableSubscription(services, request, owner, _nobody, store.dispatch)
+        return Browsing(services, request, owner, closed, store.dispatch, store.last)
+    return DurableSubscription(services, request, owner, closed, store.dispatch)
 
 
 def _nobody(_: Subscription) -> None:

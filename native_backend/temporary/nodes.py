@@ -1,26 +1,26 @@
 """Temporary nodes: queues and channels of the realm like any other, but that they are made and deleted for one peer.
 
 Each is a record of the metadata on a topic of its own, `PREFIX.temporary.RANDOM`; so whatever goes for events goes for
-theirs, and every process of the realm finds them. Their topics come from `temporary_topics.py`. Only who made a node
-consumes from it, and everybody may publish to it. What a process that was killed has left is deleted by the next one
-that opens the realm. Source: semantics.md 2.M; ADR 0059.
-May import: the standard library, `native_backend` below it.
+theirs, and every process of the realm finds them. Their topics come from `temporary_topics.py`. Only the peer that
+created a node consumes from it, and every user may publish to it. The next process that opens the realm deletes the
+nodes of a killed one. Source: semantics.md 2.M; ADR 0059.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from native_backend.access import Subject
-from native_backend.answers import NodeFound, NodeKind
-from native_backend.durables import durable_key, encode_durable, queue_durable
-from native_backend.log import LogError, Topic
-from native_backend.metadata import Metadata, read_tail, realm_topic
-from native_backend.nodes import Node, encode_node, node_key, store_id
-from native_backend.properties import Grant, Properties
-from native_backend.services import Services, subscribe_answer
-from native_backend.shard import Shard
-from native_backend.temporary_topics import TemporaryTopics
+from native_backend.dispatch.context import RealmContext, subscribe_answer
+from native_backend.log.port import LogError, Topic
+from native_backend.nodes.answers import NodeFound
+from native_backend.nodes.durable import durable_key, encode_durable, queue_durable
+from native_backend.nodes.grants import Subject
+from native_backend.nodes.metadata import Metadata, read_tail, realm_topic
+from native_backend.nodes.node import Node, encode_node, node_key, store_id
+from native_backend.nodes.properties import Grant, Properties
+from native_backend.nodes.words import NodeKind
+from native_backend.shard.shard import Shard
+from native_backend.temporary.topics import TemporaryTopics
 
 _OWN = frozenset({"publish", "subscribe", "peek", "durable"})
 Then = Callable[[LogError | None], None]
@@ -29,7 +29,9 @@ Then = Callable[[LogError | None], None]
 class TemporaryNodes:
     """See the module's docstring."""
 
-    def __init__(self, services: Services, metadata: Metadata, shard: Shard, follow: Callable[[Then], None]) -> None:
+    def __init__(
+        self, services: RealmContext, metadata: Metadata, shard: Shard, follow: Callable[[Then], None]
+    ) -> None:
         """`follow` reads metadata to its end."""
         self._services = services
         self._metadata = metadata
@@ -55,9 +57,9 @@ class TemporaryNodes:
         keys = [durable_key(*key) for key in self._metadata.durables if key[0] in names]
         if nodes:
             keys += [node_key(name) for name in names]
-            log.put_all(topic, keys, [None] * len(keys), deadline_s)
+            log.control.put_all(topic, keys, [None] * len(keys), deadline_s)
             self._metadata.fold(read_tail(log, topic, self._metadata.position))
-        self._left = [*log.topics(self._prefix, deadline_s)]
+        self._left = [*log.control.topics(self._prefix, deadline_s)]
 
     def begin(self) -> None:
         """The realm is open: their topics go."""
@@ -70,13 +72,13 @@ class TemporaryNodes:
         self._topics.advance()
 
     def close(self) -> None:
-        """No more turns come: topics that nobody needs go."""
+        """No more turns come: delete the topics that are not in use."""
         self._topics.close()
 
     # -- making
 
     def create(self, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
-        """Answered by `NodeFound`. A name that nobody else has thought of."""
+        """Answered by `NodeFound`. The name must be unique."""
         self._topics.take(lambda topic: self._made(topic, name, kind, subject, owner))
 
     def _made(self, topic: Topic | LogError, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
@@ -127,7 +129,7 @@ class TemporaryNodes:
             self._write()
 
         deadline_s = services.limits.control_deadline_s
-        services.control.submit(lambda: services.log.put_all(topic, keys, values, deadline_s), written)
+        services.worker.submit(lambda: services.log.control.put_all(topic, keys, values, deadline_s), written)
 
     def _follow_to(self, offset: int, done: Then) -> None:
         """What is stored may be seen a little later."""
@@ -152,7 +154,7 @@ class TemporaryNodes:
     # -- ending
 
     def delete(self, node: Node, owner: object) -> None:
-        """Answered by `NodeFound` without a node once nobody finds it any more; its links have been told."""
+        """Answered by `NodeFound` without a node once no process finds it any more; its links have been closed."""
         names = [durable.name for durable in self._metadata.durables.values() if durable.node == node.name]
         keys = [*(durable_key(node.name, name) for name in names), node_key(node.name)]
 
@@ -182,7 +184,7 @@ class TemporaryNodes:
             else:
                 self.delete(node, owner)
 
-        services.control.submit(lambda: self._has_any(node, unread), looked)
+        services.worker.submit(lambda: self._has_any(node, unread), looked)
 
     def _unread(self, node: Node) -> int | None:
         """The lowest EID that some durable of it has not looked at; -1: there are no durables. None: one of them has
@@ -201,6 +203,6 @@ class TemporaryNodes:
         """Whether there are events from that EID on: where the log ends says nothing, there are gaps. Blocks; raises
         LogError."""
         log, deadline_s = self._services.log, self._services.limits.control_deadline_s
-        first, end = log.bounds(node.topic, node.partition, deadline_s)
+        first, end = log.control.bounds(node.topic, node.partition, deadline_s)
         start = max(start, first) if start >= 0 else end
-        return start < end and bool(log.read_range(node.topic, node.partition, start, 1, deadline_s).offsets)
+        return start < end and bool(log.control.read_range(node.topic, node.partition, start, 1, deadline_s).offsets)

@@ -2,9 +2,8 @@
 
 A call that makes one topic takes Kafka a tenth of a second, one for sixteen little longer, and whatever else is asked
 of the log waits meanwhile. So there is one such call at a time, for everything that has come up since the last one; the
-more often somebody has to wait for a topic, the more are made ahead. What is not deleted at the end, the next start
+more often a node has to wait for a topic, the more are made ahead. What is not deleted at the end, the next start
 deletes (`TemporaryNodes.sweep`). Source: ADR 0059.
-May import: the standard library, `native_backend` below it.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import secrets
 from collections import deque
 from collections.abc import Callable
 
-from native_backend.log import LogError, Topic, TopicSpec
-from native_backend.services import Services
+from native_backend.dispatch.context import RealmContext
+from native_backend.log.port import LogError, Topic, TopicSpec
 
 _LOG = logging.getLogger(__name__)
 CALL_MAX = 64  # topics of one call, which has a deadline
@@ -25,7 +24,7 @@ Done = Callable[[Topic | LogError], None]
 class TemporaryTopics:
     """See the module's docstring."""
 
-    def __init__(self, services: Services, prefix: str) -> None:
+    def __init__(self, services: RealmContext, prefix: str) -> None:
         """`prefix`: of their names, and of no other topic's."""
         self._services = services
         self._prefix = prefix
@@ -41,7 +40,7 @@ class TemporaryTopics:
     # -- making
 
     def take(self, done: Done) -> None:
-        """One that nobody else has; called at once where there is one ahead."""
+        """A topic that is not in use; `done` is called at once where there is one ahead."""
         if self._ahead:
             done(self._ahead.popleft())
         else:
@@ -66,7 +65,7 @@ class TemporaryTopics:
                 self._hand_out(topics)
 
         self._making = True
-        self._services.control.submit(lambda: log.create_topics(specs, deadline_s), made)
+        self._services.worker.submit(lambda: log.control.create_topics(specs, deadline_s), made)
 
     def _hand_out(self, topics: list[Topic]) -> None:
         self._ahead += topics
@@ -78,7 +77,7 @@ class TemporaryTopics:
             self._make()
 
     def _failed(self, error: LogError, count: int) -> None:
-        """Who waited when they were asked for is told; who came since is served by another call."""
+        """Answer the callers that waited when the topics were requested; another call serves later ones."""
         _LOG.info("cannot make the topics of temporary nodes: %s", error)
         for done in [self._waiting.popleft() for _ in range(count)]:
             done(error)
@@ -88,7 +87,7 @@ class TemporaryTopics:
     # -- ending
 
     def drop(self, topic: str) -> None:
-        """Nobody finds it any more: it is deleted within `temporary_drop_s`."""
+        """No process finds it any more: it is deleted within `temporary_drop_s`."""
         if not self._unwanted:
             self._drop_s = self._services.clock.monotonic_s() + self._services.limits.temporary_drop_s
         self._unwanted.append(topic)
@@ -114,7 +113,7 @@ class TemporaryTopics:
                 self.advance()
 
         self._dropping = True
-        self._services.control.submit(lambda: log.delete_topics(names, deadline_s), dropped)
+        self._services.worker.submit(lambda: log.control.delete_topics(names, deadline_s), dropped)
 
     def close(self) -> None:
         """No more turns come, and no more nodes: all topics go."""

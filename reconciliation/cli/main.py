@@ -1,8 +1,7 @@
 """`realmgate reconcile --config FILE --out DIR [--from ISO --to ISO]`: the judgement over everything that happened.
 
-Exit code: 0 clean, 1 at least one anomaly of severity m or worse (or the books do not close), 2 could not run.
-Progress goes to standard error, the summary to `out`. Runs beside a live gateway. May import: `reconciliation`, the
-standard library.
+Exit code: 0 clean, 1 not clean or incomplete (`reconciliation.report.verdict`), 2 could not run.
+Progress goes to standard error, the summary to `out`. Runs beside a live gateway.
 """
 
 from __future__ import annotations
@@ -20,12 +19,15 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from reconciliation import balance, landing, page, report, spark, summary
-from reconciliation.errors import SetupError, SourceError
 from reconciliation.jobs.reconcile import judge
-from reconciliation.ranges import Extent
-from reconciliation.settings import Realm, SettingsError, load_realm
-from reconciliation.window import BEGINNING, END, Window, parse
+from reconciliation.model import spark
+from reconciliation.model.errors import SetupError, SourceError
+from reconciliation.model.ranges import Extent
+from reconciliation.model.settings import Realm, SettingsError, load_realm
+from reconciliation.model.window import BEGINNING, END, Window, parse
+from reconciliation.read import landing
+from reconciliation.report import balance, page, report, summary
+from reconciliation.report.verdict import verdict_of
 
 CLEAN, ANOMALIES, COULD_NOT_RUN = 0, 1, 2
 
@@ -74,11 +76,12 @@ def run(session: SparkSession, realm: Realm, extent: Extent, window: Window, dir
     text = summary.write(realm, window, landed, judgement, findings, sheet)
     (directory / "summary.txt").write_text(text)
     (directory / "index.html").write_text(page.render(realm, window, landed, judgement, findings, sheet))
-    report.write_manifest(directory, window, landed, judgement, findings, sheet, versions())
+    verdict = verdict_of(findings, sheet)
+    report.write_manifest(directory, window, landed, judgement, findings, sheet, verdict, versions())
     out.write(text)
     out.write(f"\nPage: {directory / 'index.html'}\n")
     tell("done")
-    return CLEAN if findings.anomalies == 0 and sheet.difference == 0 else ANOMALIES
+    return CLEAN if verdict.clean else ANOMALIES
 
 
 def versions() -> dict[str, str]:

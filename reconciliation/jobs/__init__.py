@@ -1,1 +1,1 @@
-"""Jobs: read, transform, write. May import: pyspark, `reconciliation`."""
+"""Jobs: read, transform, write."""

@@ -1,11 +1,8 @@
-"""The job: read, transform, write. Four questions to Spark: the runs, the tallies, the durables' counts, the findings.
-
-May import: pyspark, `reconciliation`.
-"""
+"""The job: read, transform, write. Four questions to Spark: runs, tallies, counts of durables, findings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -14,16 +11,19 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reconciliation import frames, schemas
-from reconciliation.catalog import Catalog, read_catalog
-from reconciliation.landing import Landed
-from reconciliation.runs import Numbering, Run, hole_finding, numbering_findings, runs_of, told_since
-from reconciliation.settings import Realm
-from reconciliation.tally import Tally, tally_findings
-from reconciliation.transforms import blocks, decode, durables, tallies, verdicts
+from reconciliation.model import schemas
+from reconciliation.model.ranges import GONE, Extent
+from reconciliation.model.runs import Numbering, Run, hole_finding, runs_of, told_since
+from reconciliation.model.settings import Realm
+from reconciliation.model.tally import Tally, tally_findings
+from reconciliation.model.window import Window
+from reconciliation.model.withdrawn import Ordered, withdrawn
+from reconciliation.read.catalog import Catalog, read_catalog
+from reconciliation.read.evidence_gaps import gaps_of, no_outcomes
+from reconciliation.read.landing import Landed
+from reconciliation.read.standing import Mention, Place, places, unseen_findings
+from reconciliation.transforms import blocks, claims, decode, durables, frames, tallies, verdicts
 from reconciliation.transforms import runs as run_transforms
-from reconciliation.window import Window
-from reconciliation.withdrawn import Ordered, withdrawn
 
 Counts = dict[tuple[int, str | None], dict[str, int]]
 """By (store, durable or None): fate -> events."""
@@ -35,7 +35,7 @@ Copies = dict[int, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Old outcome records were trimmed: those that are kept were told from `since` on. `older`: by store, how many
+    """Old outcome records were trimmed: those that are kept were sent from `since` on. `older`: by store, how many
     events are there of whose publishing nothing is kept."""
 
     since: int
@@ -44,14 +44,18 @@ class Base:
 
 @dataclass(slots=True)
 class Judgement:
-    """What the job found, but for the findings that Spark wrote below `written`."""
+    """What the job found, but for the findings that Spark wrote below `written`. `unseen`: by store, publishes that
+    were answered stored and that could be compared with nothing. `native`: by store, events of plain producers."""
 
     catalog: Catalog
+    places: dict[int, Place]
     runs: list[Run]
     tallies: list[Tally]
     counts: Counts
     trimmed: Trimmed
     copies: Copies
+    unseen: dict[int, int]
+    native: dict[int, int]
     findings: list[dict[str, Any]]
     written: Path
     records: dict[str, int] = field(default_factory=dict)
@@ -62,39 +66,77 @@ def judge(
     spark: SparkSession, landed: Landed, realm: Realm, window: Window, target: Path, tell: Callable[[str], None]
 ) -> Judgement:
     """Everything about the landed range. Findings per delivery are written as Parquet below `target`, by class."""
-    catalog = read_catalog(landed, realm)
+    catalog, extent, prefix = read_catalog(landed, realm), landed.extent, realm.prefix
     records = frames.records(spark, landed)
     tell("reading outcome records and the journal")
-    numberings = [Numbering.of(row) for row in run_transforms.numbering(records.outcomes, records.journal).collect()]
+    numbered = run_transforms.numbering(records.outcomes, records.journal, extent.journal_before).collect()
+    numberings = [Numbering.of(row) for row in numbered]
     since = told_since(numberings, catalog.outcomes_first)
-    runs = runs_of(numberings, since)
-    found = numbering_findings(numberings, catalog.digests) + _holes(records, numberings, since)
-    found += [{"class": "Q1", "count": 1, "detail": text} for text in catalog.unreadable]
-    evicted = {row["store"]: row["below"] for row in decode.evicted(records.journal).collect()}
-    orders = [Ordered(**row.asDict()) for row in decode.ordered(records.journal).collect()]
-    commanded = withdrawn(orders, (state.durable for state in catalog.durables))
-    tables = frames.small(spark, catalog, runs, evicted, commanded)
+    runs = runs_of(numberings, since, ended=catalog.ended, growing=extent.growing)
+    gaps = gaps_of(numberings, catalog, extent, prefix, since)
+    found = gaps.findings + _holes(records, numberings, since)
+    journal = extent.unread_of(f"{prefix}.journal")
+    hidden = journal is not None and journal.why != GONE  # what a journal held that is gone, it holds no more
+    doubts = frames.doubts(numberings, frozenset(gaps.torn), hidden)
+    tables = _small(spark, records, catalog, runs, doubts, numberings)
     tell("checking outcomes against the rules")
     tallied = [catalog.node_classes.checked(one) for one in _tallies(records, tables, window, since)]
     found += tally_findings(tallied)
+    mentioned = [Mention(**row.asDict()) for row in decode.mentions(records.journal).collect()]
+    stores = places(catalog, extent, prefix, tallied, mentioned)
     tell("comparing publishes with events, and acknowledgements with the journal")
-    accounts = frames.accounts(spark, landed, records, tables, since)
-    event_blocks = durables.event_blocks(accounts.events).persist()
+    nodes = frames.stores(spark, stores, catalog, extent)
+    accounts = frames.accounts(spark, landed, records, tables, nodes, catalog.has_adopted, since)
+    named, reused = _deliveries(spark, accounts, tables, stores)
+    event_blocks = durables.event_blocks(accounts.events, tables.beginnings).persist()
     ends = _ends(accounts, tables)
-    states = durables.durable_blocks(event_blocks, ends, tables.durables).persist()
-    folded = durables.fold(states, accounts.events, ends, tables.durables).persist()
+    states = durables.durable_blocks(event_blocks, ends, tables.durables, reused).persist()
+    folded = durables.fold(states, accounts.events, ends, tables.durables, tables.beginnings).persist()
     counts = _counts(durables.counts(event_blocks, states, folded))
     trimmed = _trimmed(accounts, tables, catalog)
     tell("naming what does not agree")
-    per_delivery = _findings(spark, accounts, tables, folded, counts, bool(trimmed))
     target.mkdir(parents=True)
+    per_delivery = _findings(named, accounts, tables, folded, counts, bool(trimmed))
     if per_delivery is not None:
         per_delivery.coalesce(1).write.partitionBy("class").parquet(str(target), mode="append")
-    totals = {f"{one.source} records": one.records for one in numberings if one.run is not None}
-    copies = _copies(accounts)
-    base = Base(since, _older(accounts)) if since is not None else None
-    full = [_full(one) for one in found]
-    return Judgement(catalog, runs, tallied, counts, trimmed, copies, full, target, totals, base)
+    unseen = _unseen(accounts, stores, extent)
+    found += unseen_findings(stores.values(), extent, catalog, unseen)
+    if named is not None and not any(one.source == "outcomes" for one in numberings):
+        found.append(no_outcomes(prefix))
+    return Judgement(
+        catalog,
+        stores,
+        runs,
+        tallied,
+        counts,
+        trimmed,
+        _copies(accounts),
+        unseen,
+        _by_store(accounts.events.where("native").groupBy("store").count()) if catalog.has_adopted else {},
+        [_full(one) for one in found],
+        target,
+        {f"{one.source} records": one.records for one in numberings if one.run is not None},
+        Base(since, _older(accounts)) if since is not None else None,
+    )
+
+
+def _small(
+    spark: SparkSession,
+    records: frames.Records,
+    catalog: Catalog,
+    runs: list[Run],
+    doubts: list[frames.Doubt],
+    numberings: list[Numbering],
+) -> frames.Small:
+    evicted = {row["store"]: row["below"] for row in decode.evicted(records.journal).collect()}
+    orders = [Ordered(**row.asDict()) for row in decode.ordered(records.journal).collect()]
+    commanded = withdrawn(orders, (state.durable for state in catalog.durables))
+    beginnings = [
+        (one.run, one.offset_first)
+        for one in numberings
+        if one.source == "journal" and one.run is not None and one.n_first == 1
+    ]
+    return frames.small(spark, catalog, runs, doubts, beginnings, evicted, commanded)
 
 
 def _holes(records: frames.Records, numberings: Iterable[Numbering], since: int | None) -> list[dict[str, Any]]:
@@ -111,9 +153,17 @@ def _holes(records: frames.Records, numberings: Iterable[Numbering], since: int 
 
 
 def _older(accounts: frames.Accounts) -> dict[int, int]:
-    if accounts.older is None:
+    return {} if accounts.older is None else _by_store(accounts.older.groupBy("store").count())
+
+
+def _by_store(counted: DataFrame) -> dict[int, int]:
+    return {row["store"]: row["count"] for row in counted.collect()}
+
+
+def _unseen(accounts: frames.Accounts, stores: Mapping[int, Place], extent: Extent) -> dict[int, int]:
+    if not extent.unread and all(place.standing != "unseen" for place in stores.values()):
         return {}
-    return {row["store"]: row["count"] for row in accounts.older.groupBy("store").count().collect()}
+    return _by_store(claims.unseen(accounts.claims))
 
 
 def _tallies(records: frames.Records, tables: frames.Small, window: Window, since: int | None) -> list[Tally]:
@@ -144,9 +194,9 @@ def _ends(accounts: frames.Accounts, tables: frames.Small) -> durables.Ends:
 
 
 def _copies(accounts: frames.Accounts) -> Copies:
-    said = {row["store"]: row["count"] for row in accounts.copied.collect()}
-    held = {row["store"]: row["count"] for row in accounts.events.where("copy").groupBy("store").count().collect()}
-    return {store: (said.get(store, 0), held.get(store, 0)) for store in said.keys() | held.keys()}
+    recorded = _by_store(accounts.copied)
+    held = _by_store(accounts.events.where("copy").groupBy("store").count())
+    return {store: (recorded.get(store, 0), held.get(store, 0)) for store in recorded.keys() | held.keys()}
 
 
 def _suspects(spark: SparkSession, everything: DataFrame, tables: frames.Small) -> DataFrame | None:
@@ -160,20 +210,44 @@ def _suspects(spark: SparkSession, everything: DataFrame, tables: frames.Small) 
     return F.broadcast(frames.local_table(spark, [(row["run"], row["block"]) for row in some], schemas.BLOCKS))
 
 
-def _findings(
-    spark: SparkSession, accounts: frames.Accounts, tables: frames.Small, folded: DataFrame, counts: Counts, lossy: bool
-) -> DataFrame | None:
-    """Everything that is wrong with a delivery; None when it is known already that nothing is."""
-    parts = []
+def _deliveries(
+    spark: SparkSession, accounts: frames.Accounts, tables: frames.Small, stores: Mapping[int, Place]
+) -> tuple[DataFrame | None, DataFrame | None]:
+    """What is wrong with deliveries, and the blocks of EIDs of which an answer named one that holds another event now;
+    None when all deliveries agree."""
     everything = accounts.all.unionByName(blocks.expected(tables.runs), allowMissingColumns=True)
     suspects = _suspects(spark, everything, tables)
-    if suspects is not None:
-        suspicious = blocks.within(everything, suspects).persist()
-        found = verdicts.verdicts(verdicts.fold(suspicious, tables.runs))
-        parts.append(verdicts.overwritten(found, suspicious.where(F.col("what") == "event")))
-        parts.append(verdicts.missing_records(suspicious, tables.runs))
+    if suspects is None:
+        return None, None
+    suspicious = blocks.within(everything, suspects).persist()
+    found = verdicts.overwritten(verdicts.verdicts(verdicts.fold(suspicious, tables.runs, tables.doubts)))
+    lost = [(place.store, place.why) for place in stores.values() if place.standing == "lost"]
+    if lost:
+        found = verdicts.explained(found, frames.local_table(spark, lost, schemas.LOST))
+    summed = verdicts.summed(found).unionByName(verdicts.missing_records(suspicious, tables.runs)).persist()
+    places = summed.where((F.col("class") == "P1") & F.col("eid").isNotNull())
+    some = durables.blocks_of(places).take(frames.LITERAL_ROWS_MAX + 1)
+    if not some:
+        return summed, None
+    if len(some) > frames.LITERAL_ROWS_MAX:
+        return summed, durables.blocks_of(places)
+    return summed, frames.local_table(spark, [(row["store"], row["block"]) for row in some], schemas.PLACES)
+
+
+def _findings(
+    named: DataFrame | None,
+    accounts: frames.Accounts,
+    tables: frames.Small,
+    folded: DataFrame,
+    counts: Counts,
+    lossy: bool,
+) -> DataFrame | None:
+    """Everything that is wrong with a delivery or an event; None when it is known already that nothing is."""
+    parts = [] if named is None else [named]
     if any(fates.get("skipped") for fates in counts.values()):
         parts.append(durables.skipped(folded, accounts.claims))
+    if any(fates.get(durables.EARLY) for fates in counts.values()):
+        parts.append(durables.early(folded))
     if lossy:
         parts.append(durables.lost(accounts.claims, _ends(accounts, tables), tables.durables))
     selected = [part.select(*schemas.FINDING_COLUMNS) for part in parts]

@@ -1,7 +1,7 @@
 """The classes of anomalies: what each means in plain words, how bad it is, and what to do about it.
 
 Severity: C critical, M major, m minor, i informational (not an anomaly; never changes the exit code).
-Source: issue 3, reconciliation. May import: the standard library only.
+Source: issue 3, reconciliation.
 """
 
 from __future__ import annotations
@@ -89,6 +89,15 @@ _ALL = (
         "Look for a foreign commit on the consumer group; only the gateway may have READ on it.",
     ),
     AnomalyClass(
+        "A13",
+        "acknowledged before stored",
+        "C",
+        "has its end in the journal from before it was stored: the store became shorter and grew again, and the "
+        "durable takes the event for an earlier one of its EID. Nobody will get it",
+        "Move the durable back (`realmgate durable seek`), or copy these events from the topic to their consumers. "
+        "Find out why the topic became shorter: an unclean leader election, or a restored copy.",
+    ),
+    AnomalyClass(
         "A12",
         "expected loss",
         "i",
@@ -99,8 +108,9 @@ _ALL = (
         "Q1",
         "evidence incomplete",
         "M",
-        "cannot be judged, because records of the evidence are missing, doubled or unreadable",
-        "Check retention (it must be off) and deletions on the outcomes, journal and tables topics.",
+        "cannot be judged, because records are missing, doubled, unreadable or not readable yet",
+        "Make readable what is named, or restore it from a backup, and run again. What this hides is not known: look "
+        "for who deleted or cut the topic. The realm itself trims outcomes and journal after limits.evidence_s only.",
     ),
     AnomalyClass(
         "S1",
@@ -113,14 +123,8 @@ _ALL = (
 
 CLASSES: dict[str, AnomalyClass] = {one.code: one for one in _ALL}
 ORDER: tuple[str, ...] = tuple(CLASSES)
-_RANK: tuple[Severity, ...] = ("i", "m", "M", "C")
 
 
 def is_anomaly(code: str) -> bool:
     """Does a finding of this class make the verdict anything but clean?"""
     return CLASSES[code].severity != "i"
-
-
-def worst(codes: list[str]) -> Severity | None:
-    """The highest severity among the classes named, None when there are none."""
-    return max((CLASSES[code].severity for code in codes), key=_RANK.index, default=None)

@@ -1,7 +1,4 @@
-"""What keeps a reconciliation from running at all: exit code 2, with a text that says what to do.
-
-May import: nothing.
-"""
+"""What keeps a reconciliation from running at all: exit code 2, with a text that says what to do."""
 
 
 class SourceError(Exception):

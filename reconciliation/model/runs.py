@@ -1,9 +1,8 @@
 """The gateway's runs, on the driver: which are closed, killed or live, and what is wrong with their numbering (Q1).
 
-A run that has not closed is live when it is the latest, else killed. Neither is judged above its last `low`. Where old
-evidence was trimmed, a run that began before is judged from its *base* on: what was given a seq after the first outcome
-record of it that is kept was told later, too.
-May import: pyspark rows, `reconciliation`.
+A run that has not closed is live when it is the latest and its process is not known to have ended, else killed. Neither
+is judged above its last `low`. Where old evidence was trimmed, a run that began before is judged from its *base* on:
+what was given a seq after the first outcome record of it that is kept was sent later, too.
 """
 
 from __future__ import annotations
@@ -35,6 +34,8 @@ class Numbering:
     next: int | None  # the seq that was given next, as of the first record; earlier releases did not say
     closed: int | None
     digests: tuple[str, ...]
+    recorded: int | None = None  # of the journal: so many outcome records were stored, as its notes say
+    offset_last: int = -1
 
     @classmethod
     def of(cls, row: Any) -> Numbering:
@@ -42,8 +43,12 @@ class Numbering:
         return cls(**{**values, "digests": tuple(sorted(values["digests"]))})
 
     def is_cut(self, since: int | None) -> bool:
-        """Whether its beginning may have been trimmed with all that was told before `since`."""
-        return since is not None and self.run is not None and self.n_first != 1 and began_ms(self.run) * 1000 <= since
+        """Whether its beginning may have been trimmed with all outcomes before `since`."""
+        return self.n_first != 1 and self.is_older(since)
+
+    def is_older(self, since: int | None) -> bool:
+        """Whether it began before the first outcome record that is kept."""
+        return since is not None and self.run is not None and began_ms(self.run) * 1000 <= since
 
     def has_holes(self, since: int | None) -> bool:
         if self.n_first is None or self.n_last is None:
@@ -74,23 +79,49 @@ def began_ms(run: str) -> int:
 
 
 def told_since(numberings: Iterable[Numbering], first_kept: int) -> int | None:
-    """When the first outcome record was told that is kept; None: none was trimmed, the topic begins at 0."""
-    told = [one for one in numberings if one.source == "outcomes" and one.at_offset_first is not None]
-    if not first_kept or not told:
+    """When the first outcome record that is kept was written; None: none was trimmed, the topic begins at 0."""
+    recorded = [one for one in numberings if one.source == "outcomes" and one.at_offset_first is not None]
+    if not first_kept or not recorded:
         return None
-    return min(told, key=lambda one: one.offset_first).at_offset_first
+    return min(recorded, key=lambda one: one.offset_first).at_offset_first
 
 
-def runs_of(numberings: Iterable[Numbering], since: int | None = None) -> list[Run]:
+def runs_of(
+    numberings: Iterable[Numbering],
+    since: int | None = None,
+    *,
+    ended: frozenset[str] = frozenset(),
+    growing: bool = False,
+) -> list[Run]:
+    """`ended`: runs whose process is known to be no more. `growing`: outcome records were stored while it was asked
+    how far everything goes, so the latest run may have its first one behind what was read."""
     known = [one for one in numberings if one.run is not None]
     latest = max((began_ms(one.run) for one in known if one.run), default=0)
+    recorded = {one.run for one in known if one.source == "outcomes"}
     found = []
     for one in known:
+        is_latest = one.run is not None and began_ms(one.run) == latest and one.run not in ended
         if one.source == "outcomes" and one.run is not None:
-            open_state: State = "live" if began_ms(one.run) == latest else "killed"
+            open_state: State = "live" if is_latest else "killed"
             state: State = "closed" if one.closed else open_state
             found.append(Run(one.run, one.low or 1, state, one.at_first or 0, one.at_last or 0, one.base(since)))
+        elif growing and is_latest and one.run is not None and one.run not in recorded:
+            found.append(Run(one.run, 1, "live", one.at_first or 0, one.at_last or 0))
     return sorted(found, key=lambda run: (began_ms(run.name), run.name))
+
+
+def tail_findings(numberings: Iterable[Numbering], since: int | None) -> list[dict[str, Any]]:
+    """The journal notes how many outcome records of its run were stored: those behind the last one that is there are
+    missing. A run that began before the first record that is kept may have lost all of them to its age."""
+    known = list(numberings)
+    lasts = {one.run: one.n_last or 0 for one in known if one.source == "outcomes"}
+    found = []
+    for one in known:
+        last, recorded = lasts.get(one.run, 0), one.recorded or 0
+        if one.source == "journal" and one.run is not None and recorded > last and (last or not one.is_older(since)):
+            text = f"the journal notes that {recorded} were stored"
+            found.append(hole_finding("outcomes", one.run, last + 1, recorded, one.at_last, f"; {text}"))
+    return found
 
 
 def numbering_findings(numberings: Iterable[Numbering], digests: frozenset[str]) -> list[dict[str, Any]]:
@@ -98,22 +129,22 @@ def numbering_findings(numberings: Iterable[Numbering], digests: frozenset[str])
     found = []
     for one in numberings:
         if one.run is None:
-            found.append(_q1(None, one.records, None, f"{one.records} {one.source} records cannot be read"))
+            found.append(q1(None, one.records, None, f"{one.records} {one.source} records cannot be read"))
             continue
         doubled = one.records - one.n_distinct
         if doubled:
             text = f"{doubled} {one.source} records are there twice (same run, same n)"
-            found.append(_q1(one.run, doubled, one.at_last, text))
+            found.append(q1(one.run, doubled, one.at_last, text))
         missing = [digest for digest in one.digests if digest not in digests]
-        found += [_q1(one.run, 1, one.at_first, f"no expanded tables under digest {digest}") for digest in missing]
+        found += [q1(one.run, 1, one.at_first, f"no expanded tables under digest {digest}") for digest in missing]
     return found
 
 
-def hole_finding(source: str, run: str, first: int, last: int, at: int | None) -> dict[str, Any]:
+def hole_finding(source: str, run: str, first: int, last: int, at: int | None, more: str = "") -> dict[str, Any]:
     count = last - first + 1
     numbers = f"n {first}" if count == 1 else f"n {first} to {last}"
-    return _q1(run, count, at, f"{count} {source} record{'s' if count > 1 else ''} missing: {numbers}")
+    return q1(run, count, at, f"{count} {source} record{'s' if count > 1 else ''} missing: {numbers}{more}")
 
 
-def _q1(run: str | None, count: int, at: int | None, detail: str) -> dict[str, Any]:
+def q1(run: str | None, count: int, at: int | None, detail: str) -> dict[str, Any]:
     return {"class": "Q1", "run": run, "count": count, "at": at, "detail": detail}

@@ -1,7 +1,7 @@
 """The shapes of what is read, as Spark DDL and as Arrow schemas.
 
 Times: `at` and `*_us` are microseconds since 1970, `timestamp` of a record is milliseconds since 1970.
-Source: docs/records.md. May import: pyarrow, the standard library.
+Source: docs/records.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ entries array<struct<
 """
 
 RECORD_DDL = "topic string, partition int, offset bigint, timestamp bigint, key binary, value binary"
-NODES = "store bigint, node string, topic string, partition int, first_kept bigint"
+NODES = (
+    "store bigint, node string, topic string, partition int, standing string, first_kept bigint, readable_to bigint, "
+    "adopted_at bigint"
+)
 DURABLES = (
     "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint, evicted_below bigint"
 )
@@ -45,6 +48,10 @@ RANGES = "store bigint, durable string, first bigint, last bigint"
 VOIDS = "store bigint, durable string, before bigint, eid bigint"
 BLOCKS = "run string, block bigint"
 RUNS = "run string, low bigint, state string, base bigint"
+DOUBTS = "run string, torn bigint, in_journal bigint, journal_until bigint"
+BEGINNINGS = "run string, began bigint"
+PLACES = "store bigint, block bigint"
+LOST = "store bigint, why string"
 CELLS = """
 digest string, `table` string, cell int, expected_rule string, then_operation string, then_outcome string,
 then_condition string, then_class string

@@ -1,7 +1,7 @@
 """Where the realm is: the `realm` part of the gateway's configuration file, and nothing else of it.
 
 `path` is relative to the file. Errors: `SettingsError` with every problem as FILE:LINE: text.
-Source: issue 3, docs/configuration.md. May import: the standard library, `mappings`, `native_backend.client_settings`.
+Source: issue 3, docs/configuration.md.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mappings.yaml_lines import Node, Problem, load_document
-from native_backend.client_settings import read_client
+from mappings.language.yaml_lines import Node, Problem, load_document
+from native_backend.log.client_settings import read_client
 
 PREFIX_DEFAULT = "um"
 _KINDS = ("embedded", "kafka")

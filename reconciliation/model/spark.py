@@ -2,7 +2,7 @@
 
 The Kafka connector is resolved by Ivy through `spark.jars.packages` (about 10 s the first time on a machine, 0.5 s
 and no network afterwards), and only for a realm on Kafka. pyspark 4.0.5 goes with connector 4.0.0: newer connectors
-lack their token provider in public registries. Errors: `SetupError`. May import: pyspark, the standard library.
+lack their token provider in public registries. Errors: `SetupError`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from reconciliation.errors import SetupError
+from reconciliation.model.errors import SetupError
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 _IN_THE_WHEEL = "org.apache.hadoop:hadoop-client-runtime,org.apache.hadoop:hadoop-client-api"  # 60 MB not fetched twice
@@ -47,8 +47,8 @@ def check_java() -> None:
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not Path(java).exists():
         raise SetupError(f"Spark needs Java {JAVA_MIN}: {JAVA_INSTALL}")
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
-    version = re.search(r'version "(\d+)', told)
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
+    version = re.search(r'version "(\d+)', printed)
     if version is None or int(version[1]) < JAVA_MIN:
         raise SetupError(
             f"Spark needs Java {JAVA_MIN}, {java} is {version[1] if version else 'unknown'}: {JAVA_INSTALL}"

@@ -1,7 +1,4 @@
-"""Counted combinations of what deliveries met, on the driver, and what is wrong with them (A3, A12).
-
-May import: the standard library.
-"""
+"""Counted combinations of what deliveries met, on the driver, and what is wrong with them (A3, A12)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The window of time that a reconciliation reports on. Everything is read; findings outside the window are left out.
 
-Microseconds since 1970, `since` inclusive, `until` exclusive. May import: the standard library.
+Microseconds since 1970, `since` inclusive, `until` exclusive.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""What operators did to durables by command: purged, or moved their place. Few records, so it is worked out on the
-driver.
+"""What was done to durables as a whole: operators purged them or moved their place, or their store became shorter. Few
+records, so it is worked out on the driver.
 
 A purge makes everything in its runs terminal, gaps included. A seek does so with everything below its place, and takes
-back whatever the journal said before of what lies above it. What it says below a durable's `journal` offset speaks of
-an earlier durable of that name. Source: docs/records.md "Journal". May import: the standard library, `native_backend`.
+back whatever the journal said before of what lies above it. A truncation takes back what lies at or above the end that
+the store had then. What the journal says below a durable's `journal` offset speaks of
+an earlier durable of that name. Source: docs/records.md "Journal".
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from native_backend.durables import Durable
-from native_backend.intervals import Intervals
+from native_backend.nodes.durable import Durable
+from native_backend.state.intervals import Intervals
 
 Place = tuple[int, str]
 """Store, durable."""
@@ -20,7 +21,7 @@ Place = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """One run of a purge or a seek, and where in the journal it stands."""
+    """One run of a purge, a seek or a truncation, and where in the journal it stands."""
 
     store: int
     durable: str
@@ -33,11 +34,16 @@ class Ordered:
 @dataclass(slots=True)
 class Withdrawn:
     """`ranges` are terminal, disjoint; ends of `voids` (journal offset below the first, EID from the second on) do not
-    count; `seeks` has the last one of a durable: its journal offset and its place."""
+    count; `seeks` has the last one of a durable: its journal offset and its place; `cuts` all truncations alike."""
 
     ranges: list[tuple[int, str, int, int]] = field(default_factory=list)
     voids: list[tuple[int, str, int, int]] = field(default_factory=list)
     seeks: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    cuts: dict[Place, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def standing(self, place: Place, eid: int, journal: int) -> int:
+        """Of what lies below `eid`, as it was known at that journal offset: up to where it still counts."""
+        return min([eid, *(end for offset, end in self.cuts.get(place, ()) if offset >= journal)])
 
 
 def withdrawn(orders: Iterable[Ordered], durables: Iterable[Durable]) -> Withdrawn:
@@ -54,10 +60,14 @@ def withdrawn(orders: Iterable[Ordered], durables: Iterable[Durable]) -> Withdra
         for each in sorted(by_place.get(place, []), key=lambda one: one.offset):
             if each.offset < durable.journal:
                 continue
-            if each.operation != "seek":
+            if each.operation == "purge":
                 taken.add(each.first, each.last)
                 continue
             taken = Intervals((first, min(last, each.first - 1)) for first, last in taken if first < each.first)
+            if each.operation == "truncated":
+                found.voids.append((*place, each.offset, each.first))
+                found.cuts.setdefault(place, []).append((each.offset, each.first))
+                continue
             if each.first > durable.start:
                 taken.add(durable.start, each.first - 1)
             found.voids.append((*place, each.offset, each.first))

@@ -1,8 +1,8 @@
 """What the realm is made of: nodes, durables with their marks, expanded tables. Small, so it is read on the driver.
 
-The metadata fold is the realm's own (the first record of a node wins until its tombstone); the rest are compacted
-topics, of which the newest record of a key counts. A node counts only if its topic is within the ranges that were
-read. Source: docs/records.md. May import: pyarrow, orjson, `native_backend.metadata`, `snapshot`.
+Metadata is folded by `known_nodes`; the rest are compacted topics, of which the newest record of a key counts. A node
+whose topic was not read stays in the catalog: `absent` says why (`reconciliation.read.standing`). Source:
+docs/records.md.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from typing import Any
 import orjson
 import pyarrow.parquet as pq
 
-from native_backend.durables import Durable
-from native_backend.log import Records
-from native_backend.metadata import Metadata
-from native_backend.nodes import Node
-from native_backend.snapshot import UnknownVersion, newest_sets
-from reconciliation.landing import Landed
-from reconciliation.node_classes import NodeClasses
-from reconciliation.ranges import Kind
-from reconciliation.settings import Realm
+from native_backend.journal.process_liveness import SystemLiveness
+from native_backend.journal.snapshot import UnknownVersion, newest_sets
+from native_backend.nodes.durable import Durable
+from native_backend.nodes.group_offset import Position, low_of, parse_projection
+from native_backend.nodes.node import Node
+from reconciliation.model.ranges import GONE, Extent, Kind
+from reconciliation.model.settings import Realm
+from reconciliation.read.known_nodes import KnownNodes
+from reconciliation.read.landing import Landed
+from reconciliation.read.node_classes import NodeClasses
 
+NEVER = 1 << 62
 Cell = tuple[str, str, int, str | None, str | None, str | None, str | None, str | None]
 """digest, table, cell, expected rule, and what it says: operation, outcome, condition, class."""
 
@@ -44,22 +46,22 @@ class DurableState:
     durable: Durable
     snapshot: Snapshot | None
     position: int | None  # of the consumer group that shows it
+    projected: int = NEVER  # the journal offset as of which that is; of a foreign commit nothing is known
 
     @property
     def low(self) -> int:
         return self.snapshot.low if self.snapshot else self.durable.start
 
-    @property
-    def mark(self) -> int:
-        return max(self.low, self.position if self.position is not None else 0)
-
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """`first_kept` is by store; `journal_first` above 0 means that the journal's beginning is gone, `outcomes_first`
-    that the outcomes' is."""
+    """`nodes`: the stores that were read; `absent`: those of existing nodes that were not, and why. `first_kept` is by
+    store; `journal_first` above 0 means that the journal's beginning is gone, `outcomes_first` that the outcomes' is.
+    `ended`: runs whose process has ended, as the lease and this machine tell."""
 
     nodes: dict[int, Node]
+    absent: dict[int, tuple[Node, str]]
+    known: KnownNodes
     durables: list[DurableState]
     cells: list[Cell]
     digests: frozenset[str]
@@ -67,37 +69,85 @@ class Catalog:
     first_kept: dict[int, int]
     journal_first: int
     outcomes_first: int
+    ended: frozenset[str]
     unreadable: list[str] = field(default_factory=list)
+
+    @property
+    def has_adopted(self) -> bool:
+        """Some nodes have topics that were there before."""
+        return any(node.adopted for node in self.nodes.values())
 
 
 def read_catalog(landed: Landed, realm: Realm) -> Catalog:
-    unreadable: list[str] = []
-    metadata = _metadata(landed)
-    topics = {one.topic for one in landed.extent.ranges}
-    nodes = {store: node for store, node in metadata.stores.items() if node.topic in topics}
+    known = KnownNodes()
+    known.fold((row["offset"], row["timestamp"], row["key"], row["value"]) for row in _rows(landed, "realm"))
+    unreadable = list(known.unreadable)
+    absences = {store: absence(landed.extent, node) for store, node in known.metadata.stores.items()}
+    nodes = {store: node for store, node in known.metadata.stores.items() if not absences[store]}
     snapshots = dict(_snapshots(landed, unreadable))
-    positions = {(one.group, one.topic, one.partition): one.position for one in landed.extent.positions}
+    positions = {
+        (one.group, one.topic, one.partition): _projected((one.position, one.metadata))
+        for one in landed.extent.positions
+    }
     durables = [
         DurableState(
             durable,
             snapshots.get((durable.store, durable.name)),
-            positions.get((durable.group, node.topic, node.partition)),
+            *positions.get((durable.group, node.topic, node.partition), (None, NEVER)),
         )
-        for node, durable in metadata.each_durable()
+        for node, durable in known.metadata.each_durable()
         if node.store in nodes
     ]
     tables = [record for _, record in _newest(landed, "tables", unreadable)]
+    firsts = {(one.topic, one.partition): one.first for one in landed.extent.ranges}
     return Catalog(
         nodes,
+        {store: (node, absences[store]) for store, node in known.metadata.stores.items() if absences[store]},
+        known,
         sorted(durables, key=lambda state: (state.durable.node, state.durable.name, state.durable.store)),
         [cell for table in tables for cell in _cells(table)],
         frozenset(table["digest"] for table in tables),
         NodeClasses(tables),
-        {store: landed.extent.first_kept(node.topic, node.partition) for store, node in nodes.items()},
-        landed.extent.first_kept(f"{realm.prefix}.journal"),
-        landed.extent.first_kept(f"{realm.prefix}.outcomes"),
+        {store: firsts[node.topic, node.partition] for store, node in nodes.items()},
+        firsts.get((f"{realm.prefix}.journal", 0), 0),
+        firsts.get((f"{realm.prefix}.outcomes", 0), 0),
+        frozenset(_ended(landed)),
         unreadable,
     )
+
+
+def _projected(position: Position) -> tuple[int, int]:
+    """The mark that a group offset tells of, and the journal offset that it was computed at."""
+    journal = parse_projection(position)
+    return low_of(position), NEVER if journal is None else journal
+
+
+def absence(extent: Extent, node: Node) -> str:
+    """Why a store was not read; empty: it was, as far as it can be. That the topic is another one comes before what
+    keeps us from reading it."""
+    found, unread = extent.topics.get(node.topic), extent.unread_of(node.topic, node.partition)
+    if found and found != node.topic_id.hex():
+        return "the topic was deleted, and another one made of its name: restore the first one from a backup"
+    if found is not None and extent.range_of(node.topic, node.partition) is not None:
+        return ""
+    if unread is not None:
+        return unread.why
+    return GONE if found is None else f"the topic has no partition {node.partition}: restore it from a backup"
+
+
+def _ended(landed: Landed) -> Iterator[str]:
+    """Runs that have let go of the lease, or whose process is gone from this machine."""
+    presence, last = SystemLiveness(), dict[str, dict[str, Any]]()
+    for row in _rows(landed, "lease"):
+        try:
+            record = orjson.loads(row["value"])
+        except orjson.JSONDecodeError:
+            continue  # the lease decides nothing here but whether a run is called live
+        if record.get("what") != "ask":
+            last[record["run"]] = record
+    for run, record in last.items():
+        if record["what"] == "release" or presence.gone(record.get("process", {})):
+            yield run
 
 
 def _rows(landed: Landed, kind: Kind) -> list[dict[str, Any]]:
@@ -106,15 +156,6 @@ def _rows(landed: Landed, kind: Kind) -> list[dict[str, Any]]:
         return []
     rows: list[dict[str, Any]] = pq.read_table(files, columns=["offset", "timestamp", "key", "value"]).to_pylist()
     return sorted(rows, key=lambda row: row["offset"])
-
-
-def _metadata(landed: Landed) -> Metadata:
-    rows = _rows(landed, "realm")
-    metadata = Metadata()
-    if rows:
-        offsets, times, keys, values = ([row[name] for row in rows] for name in ("offset", "timestamp", "key", "value"))
-        metadata.fold([Records(offsets, times, keys, values, rows[-1]["offset"] + 1)])
-    return metadata
 
 
 def _newest(landed: Landed, kind: Kind, unreadable: list[str]) -> Iterator[tuple[bytes, dict[str, Any]]]:

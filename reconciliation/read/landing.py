@@ -1,8 +1,7 @@
 """Landing: the records of a range, once, as Parquet in a directory named by the range.
 
 A landing is complete when its `extent.json` is there: it is written last. A range that is landed is not read again;
-older landings are removed. Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json. May import:
-`reconciliation`, the standard library.
+older landings are removed. Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from reconciliation import export, sources
-from reconciliation.errors import SourceError
-from reconciliation.ranges import Extent, Kind, name_of
-from reconciliation.settings import Realm
+from reconciliation.model.errors import SourceError
+from reconciliation.model.ranges import Extent, Kind, name_of
+from reconciliation.model.settings import Realm
+from reconciliation.read import export, sources
 
 COMPLETE = "extent.json"
 TRIES = 3
@@ -29,7 +28,6 @@ class Landed:
 
     directory: Path
     extent: Extent
-    reused: bool
 
     def files(self, kind: Kind) -> Path | None:
         """The Parquet directory of a kind; None when it has no records."""
@@ -42,11 +40,11 @@ def land(realm: Realm, extent: Extent, spark: SparkSession, directory: Path) -> 
     for attempt in range(1, TRIES + 1):
         target = directory / name_of(extent)
         if (target / COMPLETE).exists():
-            return Landed(target, extent, True)
+            return Landed(target, extent)
         try:
             return _fill(realm, spark, extent, directory)
         except SourceError:
-            # A trim may have overtaken the offsets: ask again. What fails the same way twice is told.
+            # A trim may have overtaken the offsets: ask again. What fails the same way twice is reported.
             previous, extent = extent, extent_of(realm)
             if attempt == TRIES or extent.ranges == previous.ranges:
                 raise
@@ -57,7 +55,7 @@ def extent_of(realm: Realm) -> Extent:
     """The ranges as they are now. Raises SourceError when the realm cannot be reached."""
     if realm.path is not None:
         return export.extent_of(realm.path, realm.prefix)
-    from reconciliation import offsets  # only a realm on Kafka pays for its client
+    from reconciliation.read import offsets  # only a realm on Kafka pays for its client
 
     return offsets.extent_of(realm.bootstrap, realm.prefix, realm.client)
 
@@ -67,7 +65,7 @@ def _fill(realm: Realm, spark: SparkSession, extent: Extent, directory: Path) ->
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True)
     if realm.path is not None:
-        extent = export.export(realm.path, realm.prefix, extent, making)
+        extent = export.export(realm.path, realm.prefix, making)
     else:
         sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, extent, making)
     target = directory / name_of(extent)
@@ -76,4 +74,4 @@ def _fill(realm: Realm, spark: SparkSession, extent: Extent, directory: Path) ->
             shutil.rmtree(old)
     making.rename(target)
     (target / COMPLETE).write_text(json.dumps(extent.as_json(), indent=1))
-    return Landed(target, extent, False)
+    return Landed(target, extent)

@@ -1,7 +1,7 @@
 """Was each delivery decided for the class that its node is of? A cell of a table with the axis `node_class` says which
 class it was taken for; the tables' own classification, stored under the same digest, says which one it is of (A3).
 
-Once for each combination, on the driver, by the function that the gateway asks. May import: `mappings`.
+Once for each combination, on the driver, by the function that the gateway asks.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mappings.classification import Classification
-from mappings.compile import strides_of
-from mappings.vocabulary import NODE_CLASS
-from reconciliation.tally import Tally
+from mappings.compiler.compile import strides_of
+from mappings.language.classification import Classification
+from mappings.language.vocabulary import NODE_CLASS
+from reconciliation.model.tally import Tally
 
 
 class NodeClasses:
@@ -34,8 +34,8 @@ class NodeClasses:
         if not self._axes:
             return one
         sides = ((one.table, one.cell), (one.answer_table, one.answer_cell))
-        said = [text for table, cell in sides if (text := self._differs(one, table, cell))]
-        return replace(one, mismatch="; ".join(filter(None, [one.mismatch, *said]))) if said else one
+        mismatches = [text for table, cell in sides if (text := self._differs(one, table, cell))]
+        return replace(one, mismatch="; ".join(filter(None, [one.mismatch, *mismatches]))) if mismatches else one
 
     def _differs(self, one: Tally, table: str | None, cell: int | None) -> str | None:
         axis = self._axes.get((one.digest, table or ""))

@@ -1,7 +1,7 @@
 """Where records come from: a realm on Kafka through the Spark connector, or the snapshot of an embedded one.
 
 Both ways give the same landed Parquet, one directory `kind=...` for each kind of topic.
-Errors: `SourceError`. May import: pyspark, `native_backend.headers`, `reconciliation`.
+Errors: `SourceError`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from native_backend.headers import IDENTITY
-from reconciliation.errors import SourceError
-from reconciliation.ranges import SINGLE, Extent, Range
+from native_backend.log.record_headers import IDENTITY
+from reconciliation.model.errors import SourceError
+from reconciliation.model.ranges import SINGLE, Extent, Range
 
 _SAME_NAME = {"security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm"}
 
@@ -46,7 +46,8 @@ def land_kafka(
 
 def _landed(records: DataFrame, prefix: str) -> DataFrame:
     kind = _kind(prefix)
-    return records.select(
+    kept = records.where((kind != "events") | F.col("value").isNotNull())  # a tombstone is no event
+    return kept.select(
         "topic",
         "partition",
         "offset",

@@ -1,43 +1,48 @@
 """The balance sheet: what was published is somewhere, to the last event. Two accounts that must agree, for every node
 and durable.
 
-A node: what publishers were told, plus what nobody was told, must be what the store holds plus what it no longer keeps.
-A durable: the events since its start must be ended, available, skipped or lost.
-Both sides come from different topics. May import: `reconciliation`.
+A node: events of which publishers have an answer, plus those without one, must be what the store holds plus what it no
+longer keeps. A durable: the events since its start must be ended, available, skipped or lost. Both sides come from
+different topics. The nodes are those that ever accepted a message, whether their topics are there or not; what was
+accepted in a node that was deleted is a number of its own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from native_backend.durables import Durable
+from native_backend.nodes.durable import Durable
 from reconciliation.jobs.reconcile import Judgement
-from reconciliation.tally import Tally
-from reconciliation.transforms.verdicts import DOUBLED, IN_FLIGHT, OVERWRITTEN
+from reconciliation.read.standing import Place
+from reconciliation.transforms.durables import EARLY
+from reconciliation.transforms.verdicts import DOUBLED, IN_FLIGHT, OVERWRITTEN, UNPROVEN
 
 
 @dataclass(frozen=True, slots=True)
 class NodeBalance:
-    """Events of one node. Left: accepted + untold + copied + anomalies (signed) + older. Right: stored + retained
-    out."""
+    """Events of one store of a node. Left: accepted + untold + copied + anomalies (signed) + older + native + unproven.
+    Right: stored + retained out + unread."""
 
     node: str
     kind: str
     accepted: int
-    indeterminate: int  # found in the store, though the publisher was told nothing, or that it is unknown
+    indeterminate: int  # found in the store; the publisher had no answer, or *unknown*
     in_flight: int
     copied: int  # by the realm itself: dead letters, as the journal tells them
     anomalies: int  # P2 + P3 + P4 - P1, and doubled records
     older: int  # of whose publishing the evidence was trimmed
+    native: int  # of plain producers, in a topic that the node adopted
+    unproven: int  # of whose publishing the evidence is missing
     stored: int
     retained_out: int
+    unread: int  # answered stored where it could not be looked
 
     @property
     def difference(self) -> int:
-        told = self.accepted + self.indeterminate + self.in_flight + self.copied + self.anomalies + self.older
-        return told - self.stored - self.retained_out
+        recorded = self.accepted + self.indeterminate + self.in_flight + self.copied + self.anomalies + self.older
+        return recorded + self.native + self.unproven - self.stored - self.retained_out - self.unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +62,22 @@ class DurableBalance:
     purged: int  # or passed over by a seek, by command
     available: int  # or in flight to a consumer
     skipped: int
+    early: int  # ended, says the journal, before they were stored
     retained_out: int  # lost by retention before they were ended
 
     @property
     def difference(self) -> int:
         ended = self.acknowledged + self.discarded + self.dead_lettered + self.expired + self.evicted
         ended += self.filtered + self.moved + self.purged
-        return self.entitled - ended - self.available - self.skipped - self.retained_out
+        return self.entitled - ended - self.available - self.skipped - self.early - self.retained_out
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
     nodes: list[NodeBalance]
     durables: list[DurableBalance]
-    deleted: int  # publishes accepted in nodes that exist no more
+    deleted: int  # publishes accepted in nodes that were deleted by command, as the journal says
+    temporary: int  # publishes accepted in temporary nodes that have ended
 
     @property
     def difference(self) -> int:
@@ -81,48 +88,50 @@ class Balance:
 Key = tuple[str, int | None, str | None]
 """Class, store, durable."""
 _SIGNS = {"P2": 1, "P3": 1, "P4": 1, "P1": -1, DOUBLED: -1, OVERWRITTEN: -1}
+_IN_THE_BOOKS = ("read", "lost", "unseen")
 
 
 def balance(judgement: Judgement, totals: Mapping[Key, int]) -> Balance:
     """`totals`: findings of all time, counted; P5 only where the log holds the delivery."""
     by_store: Counter[tuple[str, int | None]] = Counter()
     for (code, store, durable), count in totals.items():
-        if not (code == "P5" and durable):  # a settlement is not an event
+        if not (code in ("P5", UNPROVEN) and durable):  # a settlement is not an event
             by_store[code, store] += count
-    accepted = _accepted(judgement.tallies)
     nodes = [
-        NodeBalance(
-            node.name,
-            node.kind,
-            accepted[store],
-            by_store["P5", store],
-            by_store[IN_FLIGHT, store],
-            _copied(judgement, store),
-            sum(sign * by_store[code, store] for code, sign in _SIGNS.items()),
-            judgement.base.older.get(store, 0) if judgement.base is not None else 0,
-            judgement.counts.get((store, None), {}).get("events", 0),
-            judgement.trimmed.get((store, None), {}).get("publishes", 0),
-        )
-        for store, node in judgement.catalog.nodes.items()
+        _node(judgement, by_store, place) for place in judgement.places.values() if place.standing in _IN_THE_BOOKS
     ]
     durables = [_durable(judgement, totals, state.durable) for state in judgement.catalog.durables]
-    deleted = sum(count for store, count in accepted.items() if store not in judgement.catalog.nodes)
-    return Balance(sorted(nodes, key=lambda one: one.node), durables, deleted)
+    deleted, temporary = (
+        sum(place.accepted for place in judgement.places.values() if place.standing == standing)
+        for standing in ("deleted", "ended")
+    )
+    return Balance(sorted(nodes, key=lambda one: one.node), durables, deleted, temporary)
 
 
-def _accepted(tallies: Iterable[Tally]) -> Counter[int]:
-    accepted: Counter[int] = Counter()
-    for one in tallies:
-        if one.direction == "publish" and one.answer == "stored" and one.store is not None:
-            accepted[one.store] += one.count
-    return accepted
+def _node(judgement: Judgement, by_store: Mapping[tuple[str, int | None], int], place: Place) -> NodeBalance:
+    store = place.store
+    return NodeBalance(
+        place.node,
+        place.kind,
+        place.accepted,
+        by_store["P5", store],
+        by_store[IN_FLIGHT, store],
+        _copied(judgement, store),
+        sum(sign * by_store[code, store] for code, sign in _SIGNS.items()),
+        judgement.base.older.get(store, 0) if judgement.base is not None else 0,
+        judgement.native.get(store, 0),
+        by_store[UNPROVEN, store],
+        judgement.counts.get((store, None), {}).get("events", 0),
+        judgement.trimmed.get((store, None), {}).get("publishes", 0),
+        judgement.unseen.get(store, 0),
+    )
 
 
 def _copied(judgement: Judgement, store: int) -> int:
-    """Where a store or the journal has been trimmed, which copies are gone (or were told of) cannot be told: then those
-    that are there count."""
-    said, held = judgement.copies.get(store, (0, 0))
-    return held if judgement.catalog.first_kept.get(store) or judgement.catalog.journal_first else said
+    """Where a store or the journal has been trimmed, which copies are gone (or have an outcome) is not known: then
+    those that are there count."""
+    recorded, held = judgement.copies.get(store, (0, 0))
+    return held if judgement.catalog.first_kept.get(store) or judgement.catalog.journal_first else recorded
 
 
 def _durable(judgement: Judgement, totals: Mapping[Key, int], durable: Durable) -> DurableBalance:
@@ -142,5 +151,6 @@ def _durable(judgement: Judgement, totals: Mapping[Key, int], durable: Durable) 
         fates.get("purge", 0) + gone.get("purge", 0),
         fates.get("available", 0),
         fates.get("skipped", 0),
+        fates.get(EARLY, 0),
         totals.get(("S1", *place), 0),
     )

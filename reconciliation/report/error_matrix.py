@@ -1,14 +1,11 @@
-"""Errors by AMQP condition and native code: which answer of the realm became which condition, how often.
-
-May import: `reconciliation.tally`.
-"""
+"""Errors by AMQP condition and native code: which answer of the realm became which condition, how often."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from reconciliation.tally import Tally
+from reconciliation.model.tally import Tally
 
 _NO_ERROR = ("stored", "done", None)
 

@@ -1,6 +1,6 @@
 """The result as one HTML page: no script, no outside resource; light and dark, wide and narrow.
 
-All text from the realm is escaped. May import: `reconciliation`, the standard library.
+All text from the realm is escaped.
 """
 
 from __future__ import annotations
@@ -10,24 +10,28 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from reconciliation import summary
-from reconciliation.balance import Balance
-from reconciliation.classes import CLASSES, SEVERITY_WORDS, is_anomaly
-from reconciliation.error_matrix import Cell, error_cells
 from reconciliation.jobs.reconcile import Judgement
-from reconciliation.landing import Landed
-from reconciliation.report import ClassReport, Findings
-from reconciliation.settings import Realm
-from reconciliation.window import Window, readable
+from reconciliation.model.classes import CLASSES, SEVERITY_WORDS, is_anomaly
+from reconciliation.model.settings import Realm
+from reconciliation.model.window import Window, readable
+from reconciliation.read.landing import Landed
+from reconciliation.report import summary
+from reconciliation.report.balance import Balance
+from reconciliation.report.error_matrix import Cell, error_cells
+from reconciliation.report.findings import ClassReport, Findings
+from reconciliation.report.verdict import Verdict, verdict_of
 
 _STYLE = Path(__file__).with_name("page.css")
 _TEXT_COLUMNS = ("node", "kind", "durable")
-_BAD_COLUMNS = ("+skipped", "+lost by retention", "+anomalies")
+_BAD_COLUMNS = ("+skipped", "+ended before stored", "+lost by retention", "+anomalies", "+unproven", "+unread")
 _SUM_COLUMNS = ("accepted", "entitled", "=stored")
 _BALANCE_WORDS = {
     "=stored": "= in store",
     "+retained out": "+ no longer kept",
     "+older": "+ older than the evidence",
+    "+native": "+ of plain producers",
+    "+unproven": "+ without evidence",
+    "+unread": "+ not readable",
     "+lost by retention": "+ lost by retention",
 }
 
@@ -35,16 +39,17 @@ _BALANCE_WORDS = {
 def render(
     realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, sheet: Balance
 ) -> str:
-    clean = not findings.anomalies and not sheet.difference
+    verdict = verdict_of(findings, sheet)
+    clean = verdict.clean
     body = [
-        *_header(realm, window, landed, judgement, findings, sheet, clean),
+        *_header(realm, window, landed, judgement, findings, sheet, verdict),
         *(() if clean else _classes(findings)),  # what is wrong comes first
         *_sheet(sheet),
         *_matrix(error_cells(judgement.tallies)),
         *(_classes(findings) if clean else ()),
         *_inputs(judgement, landed),
     ]
-    title = f"{'Clean' if clean else 'Not clean'} - realmgate reconciliation"
+    title = f"{verdict.word.capitalize()} - realmgate reconciliation"
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -57,15 +62,20 @@ def render(
 
 
 def _header(
-    realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, sheet: Balance, clean: bool
+    realm: Realm,
+    window: Window,
+    landed: Landed,
+    judgement: Judgement,
+    findings: Findings,
+    sheet: Balance,
+    verdict: Verdict,
 ) -> Iterator[str]:
-    head, _, rest = summary.verdict(findings, sheet).partition(". ")
-    state = "good" if clean else "bad"
+    state = "good" if verdict.clean else "bad"
     yield "<header>\n<h1>realmgate reconciliation</h1>"
-    words = escape(rest)
+    words = escape(verdict.sentence)
     for one in findings.classes:
         words = words.replace(f"({one.code})", f'(<a href="#{one.code}">{one.code}</a>)')
-    yield f'<div class="strip {state}" role="status"><strong>{escape(head.capitalize())}</strong>{words}</div>'
+    yield f'<div class="strip {state}" role="status"><strong>{verdict.word.capitalize()}</strong>{words}</div>'
     yield f"<p>Realm: {escape(summary.place(realm))}. Window: {escape(summary.window_words(window))}.</p>"
     if judgement.base is not None:
         yield f"<p>{escape(summary.base_words(judgement, landed))}</p>"
@@ -76,7 +86,7 @@ def _header(
 
 
 def _tiles(judgement: Judgement, findings: Findings, sheet: Balance) -> Iterator[tuple[str, str, str]]:
-    told = sum(one.count for one in judgement.tallies)
+    judged = sum(one.count for one in judgement.tallies)
     stored = sum(counts.get("events", 0) for (_, durable), counts in judgement.counts.items() if durable is None)
     states = [run.state for run in judgement.runs]
     words = ", ".join(f"{states.count(state)} {state}" for state in ("closed", "killed", "live") if state in states)
@@ -84,7 +94,7 @@ def _tiles(judgement: Judgement, findings: Findings, sheet: Balance) -> Iterator
     informational = sum(one.count for one in findings.classes if not is_anomaly(one.code))
     yield "Anomalies", f"{findings.anomalies:,}", f"{informational:,} informational"
     yield "Difference in the books", f"{sheet.difference:,}", "closes" if not sheet.difference else "does not close"
-    yield "Outcomes judged", f"{told:,}", f"until {readable(last)}" if last else "none yet"
+    yield "Outcomes judged", f"{judged:,}", f"until {readable(last)}" if last else "none yet"
     yield "Events in the stores", f"{stored:,}", f"{len(sheet.nodes):,} nodes"
     yield "Gateway runs", f"{len(states):,}", words or "none"
 
@@ -93,12 +103,11 @@ def _sheet(sheet: Balance) -> Iterator[str]:
     yield "<h2>Balance sheet</h2>"
     yield "<p>What publishers were told, against what the stores hold. Both sides come from different topics.</p>"
     yield from _table([summary.node_row(one) for one in sheet.nodes], "No nodes.")
-    if sheet.deleted:
-        yield f"<p>{sheet.deleted:,} more publishes were accepted in nodes that have been deleted since.</p>"
+    yield from (f"<p>{words}</p>" for words in summary.gone_words(sheet))
     yield "<h2>Queues and durable subscriptions</h2>"
     yield "<p>Every event each of them is entitled to, and what became of it.</p>"
     yield from _table([summary.durable_row(one) for one in sheet.durables], "None.")
-    words = "every event is accounted for" if not sheet.difference else "events are unaccounted for"
+    words = summary.difference_words(sheet)
     yield f"<p>Difference in all: <strong>{sheet.difference:,}</strong> - {words}.</p>"
 
 

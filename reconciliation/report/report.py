@@ -1,7 +1,7 @@
 """The report: findings as Parquet by class, and a manifest that is written last.
 
 `report/window=NAME/class=CODE/*.parquet` is replaced as a whole, so that the same inputs give the same report. What
-the manifest names is complete; a reader that finds no manifest waits. May import: pyarrow, orjson, `reconciliation`.
+the manifest names is complete; a reader that finds no manifest waits.
 """
 
 from __future__ import annotations
@@ -9,66 +9,30 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from reconciliation.balance import Balance, Key
-from reconciliation.classes import CLASSES, ORDER, is_anomaly
 from reconciliation.jobs.reconcile import Judgement
-from reconciliation.landing import Landed
-from reconciliation.schemas import FINDING
+from reconciliation.model.classes import CLASSES, ORDER
+from reconciliation.model.schemas import FINDING
+from reconciliation.model.window import Window
+from reconciliation.read.landing import Landed
+from reconciliation.report.balance import Balance, Key
+from reconciliation.report.findings import ClassReport, Findings
+from reconciliation.report.verdict import Verdict
 from reconciliation.transforms.verdicts import INTERNAL
-from reconciliation.window import Window
 
-EXAMPLES = 10
+_ORDER = [("at", "ascending"), ("store", "ascending"), ("eid", "ascending")]  # first what has no time: whole sources
 VERSION = 1
 MANIFEST = "manifest.json"
-
-
-@dataclass(slots=True)
-class ClassReport:
-    """One class that occurs: how often, where, and its first examples."""
-
-    code: str
-    count: int = 0
-    nodes: set[str] = field(default_factory=set)
-    first_eid: int | None = None
-    last_eid: int | None = None
-    examples: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, row: dict[str, Any]) -> None:
-        self.count += row["count"]
-        if row["node"] is not None:
-            self.nodes.add(row["node"])
-        if row["eid"] is not None:
-            self.first_eid = min(row["eid"], self.first_eid) if self.first_eid is not None else row["eid"]
-            self.last_eid = max(row["eid"], self.last_eid or 0)
-        if len(self.examples) < EXAMPLES:
-            self.examples.append({**row, "tag": tag(row)})
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """Everything found, condensed: classes in their order (within the window), totals of all time for the balance."""
-
-    classes: list[ClassReport]
-    totals: Counter[Key]
-
-    @property
-    def anomalies(self) -> int:
-        return sum(one.count for one in self.classes if is_anomaly(one.code))
-
-
-def tag(row: dict[str, Any]) -> str | None:
-    """The delivery tag under which the peer knows it."""
-    return f"{row['store']}:{row['eid']}" if row["store"] is not None and row["eid"] is not None else None
 
 
 def add_findings(target: Path, findings: list[dict[str, Any]]) -> None:
@@ -100,7 +64,8 @@ def _rows(target: Path) -> Iterator[dict[str, Any]]:
         dataset = ds.dataset(
             directory, schema=FINDING, partitioning=partitioning, partition_base_dir=str(target), format="parquet"
         )
-        table = dataset.to_table().sort_by([("at", "ascending"), ("store", "ascending"), ("eid", "ascending")])
+        rows = dataset.to_table()
+        table = rows.take(pc.sort_indices(rows, sort_keys=_ORDER, null_placement="at_start"))
         for batch in table.to_batches(max_chunksize=10_000):
             yield from batch.to_pylist()
 
@@ -121,10 +86,10 @@ def write_manifest(
     judgement: Judgement,
     findings: Findings,
     sheet: Balance,
+    verdict: Verdict,
     versions: dict[str, str],
 ) -> Path:
     """Last of all: what was read, by which versions, and what came of it."""
-    found = {one.code: one.count for one in findings.classes}
     content = {
         "v": VERSION,
         "window": {"name": window.name, "since_us": window.since, "until_us": window.until},
@@ -132,8 +97,10 @@ def write_manifest(
         "inputs": landed.extent.as_json(),
         "runs": [asdict(run) for run in judgement.runs],
         "digests": sorted(judgement.catalog.digests),
-        "complete": "Q1" not in found,
-        "clean": findings.anomalies == 0 and sheet.difference == 0,
+        "verdict": verdict.word,
+        "sentence": verdict.sentence,
+        "complete": verdict.complete,
+        "clean": verdict.clean,
         "classes": [
             {
                 "class": one.code,

@@ -1,16 +1,17 @@
-"""The result in plain words, for a terminal. May import: `reconciliation`."""
+"""The result in plain words, for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciliation.balance import Balance, DurableBalance, NodeBalance
-from reconciliation.classes import CLASSES, SEVERITY_WORDS, is_anomaly
 from reconciliation.jobs.reconcile import Judgement
-from reconciliation.landing import Landed
-from reconciliation.report import ClassReport, Findings
-from reconciliation.settings import Realm
-from reconciliation.window import BEGINNING, END, Window, readable
+from reconciliation.model.classes import CLASSES, SEVERITY_WORDS, is_anomaly
+from reconciliation.model.settings import Realm
+from reconciliation.model.window import BEGINNING, END, Window, readable
+from reconciliation.read.landing import Landed
+from reconciliation.report.balance import Balance, DurableBalance, NodeBalance
+from reconciliation.report.findings import ClassReport, Findings
+from reconciliation.report.verdict import verdict_of
 
 _SHOWN = 3
 
@@ -19,7 +20,7 @@ def write(
     realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, sheet: Balance
 ) -> str:
     lines = [
-        f"Verdict: {verdict(findings, sheet)}",
+        f"Verdict: {verdict_of(findings, sheet).words}",
         "",
         f"Realm: {place(realm)}. Window: {window_words(window)}. {evidence_words(judgement, landed)}",
         *([base_words(judgement, landed)] if judgement.base is not None else []),
@@ -29,16 +30,6 @@ def write(
         *_classes(findings),
     ]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def verdict(findings: Findings, sheet: Balance) -> str:
-    bad = [one for one in findings.classes if is_anomaly(one.code)]
-    if not bad and sheet.difference:
-        return f"NOT CLEAN. The balance does not close: {sheet.difference:,} events are unaccounted for."
-    if not bad:
-        return "CLEAN. Everything that was told agrees with what the log holds, and the balance closes."
-    named = ", ".join(f"{one.count:,} \u00d7 {CLASSES[one.code].name} ({one.code})" for one in bad)
-    return f"NOT CLEAN. {named}."
 
 
 def place(realm: Realm) -> str:
@@ -53,11 +44,11 @@ def window_words(window: Window) -> str:
 
 
 def evidence_words(judgement: Judgement, landed: Landed) -> str:
-    told = sum(one.count for one in judgement.tallies)
+    judged = sum(one.count for one in judgement.tallies)
     states = [run.state for run in judgement.runs]
     runs = ", ".join(f"{states.count(state)} {state}" for state in ("closed", "killed", "live") if state in states)
     stored = sum(count.get("events", 0) for (_, durable), count in judgement.counts.items() if durable is None)
-    of_runs = f"{told:,} outcomes of {len(states)} gateway runs ({runs or 'none'})"
+    of_runs = f"{judged:,} outcomes of {len(states)} gateway runs ({runs or 'none'})"
     return f"Evidence: {of_runs}, {stored:,} events in the stores."
 
 
@@ -80,10 +71,26 @@ def _balance(sheet: Balance) -> Iterator[str]:
         yield ""
         yield "Balance by queue and durable (entitled = what became of it)"
         yield from _table(durable_row(one) for one in sheet.durables)
-    if sheet.deleted:
-        yield f"  {sheet.deleted:,} more publishes were accepted in nodes that have been deleted since."
+    yield from (f"  {words}" for words in gone_words(sheet))
     yield ""
-    yield f"Difference: {sheet.difference:,}{'' if sheet.difference else ' - every event is accounted for.'}"
+    yield f"Difference: {sheet.difference:,} - {difference_words(sheet)}."
+
+
+def gone_words(sheet: Balance) -> Iterator[str]:
+    """What was accepted in nodes that are meant to be no more."""
+    if sheet.deleted:
+        yield f"{sheet.deleted:,} more publishes were accepted in nodes that the journal says were deleted since."
+    if sheet.temporary:
+        yield f"{sheet.temporary:,} more publishes were accepted in temporary nodes that have ended."
+
+
+def difference_words(sheet: Balance) -> str:
+    if sheet.difference:
+        return "events are unaccounted for"
+    unread = sum(one.unread + one.unproven for one in sheet.nodes)
+    if unread:
+        return f"every event is accounted for, but {unread:,} could not be compared with anything"
+    return "every event is accounted for"
 
 
 def node_row(one: NodeBalance) -> dict[str, str | int]:
@@ -96,8 +103,11 @@ def node_row(one: NodeBalance) -> dict[str, str | int]:
         "+copied": one.copied,
         "+anomalies": one.anomalies,
         "+older": one.older,
+        "+native": one.native,
+        "+unproven": one.unproven,
         "=stored": one.stored,
         "+retained out": one.retained_out,
+        "+unread": one.unread,
         "difference": one.difference,
     }
 
@@ -117,6 +127,7 @@ def durable_row(one: DurableBalance) -> dict[str, str | int]:
         "+purged": one.purged,
         "+available": one.available,
         "+skipped": one.skipped,
+        "+ended before stored": one.early,
         "+lost by retention": one.retained_out,
         "difference": one.difference,
     }

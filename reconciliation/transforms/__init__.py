@@ -1,4 +1,1 @@
-"""Pure transforms: DataFrames in, a DataFrame out; nothing is read, written or counted here.
-
-May import: pyspark, `reconciliation.schemas`, this package.
-"""
+"""Pure transforms: DataFrames in, a DataFrame out; nothing is read, written or counted here."""

@@ -1,7 +1,6 @@
 """Where old outcome records were trimmed: only deliveries from their run's base on are judged, in every account alike.
 
 What a run without outcome records left counts as older when the run began before the first record that is kept.
-May import: pyspark, `reconciliation.transforms`.
 """
 
 from __future__ import annotations
@@ -19,11 +18,22 @@ def judged_groups(groups: DataFrame, runs: DataFrame) -> DataFrame:
     return cut.withColumns(columns).select(*groups.columns)
 
 
-def with_judged(rows: DataFrame, runs: DataFrame, since: int) -> DataFrame:
-    """Adds `judged` to events or ends. What names no run is always judged."""
+def first_judged(events: DataFrame, runs: DataFrame) -> DataFrame:
+    """(store, from_eid): the lowest event of a run that outcome records name, published after its base."""
+    based = events.join(F.broadcast(runs.select("run", "base")), "run", "inner").where(F.col("seq") >= F.col("base"))
+    return based.groupBy("store").agg(F.min("eid").alias("from_eid"))
+
+
+def with_judged(rows: DataFrame, runs: DataFrame, firsts: DataFrame | None, since: int) -> DataFrame:
+    """Adds `judged` to events or ends. What names no run is always judged. `firsts`: what a run stored that had ended
+    before the evidence begins lies below these events, whatever its name says of its time."""
     based = rows.join(F.broadcast(runs.select("run", "base")), "run", "left")
-    judged = F.when(F.col("base").isNotNull(), F.col("seq") >= F.col("base")).otherwise(~_is_older(since))
-    return based.withColumn("judged", F.coalesce(judged, F.lit(True))).drop("base")
+    older = _is_older(since)
+    if firsts is not None:
+        based = based.join(F.broadcast(firsts), "store", "left")
+        older = older & F.coalesce(F.col("eid") < F.col("from_eid"), F.lit(True))
+    judged = F.when(F.col("base").isNotNull(), F.col("seq") >= F.col("base")).otherwise(~older)
+    return based.withColumn("judged", F.coalesce(judged, F.lit(True))).select(*rows.columns, "judged")
 
 
 def _is_older(since: int) -> Column:

@@ -3,7 +3,7 @@
 Rows arrive nearly sorted, so partial aggregation collapses them before anything is shuffled. A block is *suspect*
 when the counts or the xor of row hashes differ between claim and fact, when outcome records are missing or doubled
 below the run's `low`, or when it holds something that only a row can answer (an unknown answer). Only suspect blocks
-are folded row by row. May import: pyspark.
+are folded row by row.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from reconciliation.transforms.claims import TERMINAL
+from reconciliation.transforms.claims import STORED, TERMINAL
 
 BITS = 12
 SIZE = 1 << BITS
@@ -38,7 +38,7 @@ def _digests(accounts: DataFrame) -> DataFrame:
     claimed = ~(what.startswith("journal") | what.isin("event", EXPECTED))
     place = F.col("seq").bitwiseAND(SIZE - 1)
     return accounts.groupBy("run", block_of("seq")).agg(
-        *_pair("stored", what == "stored", _PLACE),
+        *_pair("stored", what.isin(*STORED), _PLACE),
         *_pair("event", what == "event", _PLACE),
         *_pair("told", what.isin(*TERMINAL), _END, F.concat_ws(" ", F.lit("journal"), "what")),
         *_pair("ended", what.startswith("journal"), _END, what),

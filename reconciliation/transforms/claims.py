@@ -2,8 +2,8 @@
 (*claims*), what is in the stores (*events*), what the journal ended (*terminals*).
 
 `what` of a claim: `stored`, `trimmed` (stored, and below the store's first kept EID by now), `gone` (stored in a node
-that was deleted), `refused`, `publish-unknown`; `acknowledge`, `discard`, `dead-letter`,
-`settle-unknown`; `other` for the rest. May import: pyspark.
+that was deleted), `lost` (stored in a node that was not, and whose store is gone), `unseen` (stored in what could not
+be read), `refused`, `publish-unknown`; `acknowledge`, `discard`, `dead-letter`, `settle-unknown`; `other` for the rest.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ UNKNOWN_PUBLISH = ("indeterminate", "unavailable")
 UNKNOWN_SETTLE = ("indeterminate", "unexpected", "unavailable")
 TERMINAL = ("acknowledge", "discard", "dead-letter")
 """What ends an event because its consumer said so: the outcome record and the journal both have it."""
+STORED = ("stored", "lost")
+"""The store must hold it."""
 QUEUE = "queue"
 FOREIGN = "foreign"
 """Stands for the run of an event whose key no gateway wrote; followed by its store, so that EIDs do not meet."""
@@ -23,8 +25,10 @@ COLUMNS = ("run", "seq", "what", "node", "durable", "store", "eid", "at", "link"
 
 
 def claims(deliveries: DataFrame, nodes: DataFrame) -> DataFrame:
-    """`nodes`: the stores that exist, with their first kept EID."""
-    placed = deliveries.join(F.broadcast(nodes.select("store", "first_kept")), "store", "left")
+    """`nodes`: the stores that something was accepted in; their first kept EID, and the EID below which all could be
+    read."""
+    known = nodes.select("store", "standing", "first_kept", "readable_to")
+    placed = deliveries.join(F.broadcast(known), "store", "left")
     return placed.select(
         "run",
         "seq",
@@ -45,7 +49,9 @@ def _claim() -> Column:
     stored = publish & (F.col("answer") == "stored")
     ends = F.col("operation").isin(*TERMINAL)
     return (
-        F.when(stored & F.col("first_kept").isNull(), F.lit("gone"))
+        F.when(stored & F.col("standing").isin("lost", "unseen"), F.col("standing"))
+        .when(stored & ~F.coalesce(F.col("standing") == "read", F.lit(False)), F.lit("gone"))
+        .when(stored & (F.col("eid") >= F.col("readable_to")), F.lit("unseen"))
         .when(stored & (F.col("eid") < F.col("first_kept")), F.lit("trimmed"))
         .when(stored, F.lit("stored"))
         .when(publish & F.col("answer").isin(*UNKNOWN_PUBLISH), F.lit("publish-unknown"))
@@ -62,17 +68,24 @@ def _durable() -> Column:
     return F.when(settles, F.coalesce("durable", F.lit(QUEUE))).otherwise(F.col("durable"))
 
 
+def unseen(claims: DataFrame) -> DataFrame:
+    """(store, count): publishes that were answered stored where it could not be looked."""
+    return claims.where(F.col("what") == "unseen").groupBy("store").count()
+
+
 def stored_events(events: DataFrame) -> DataFrame:
     """Published ones: a copy has no publisher, and is counted against the journal instead."""
     foreign = F.concat_ws(" ", F.lit(FOREIGN), "store")
     run = F.coalesce("run", foreign)
     seq = F.when(F.col("run").isNull(), F.col("eid")).otherwise(F.col("seq"))
-    return _account(events.where(~F.col("copy")), run, seq, F.lit("event"), F.lit(None))
+    return _account(events.where(~F.col("copy") & ~F.col("native")), run, seq, F.lit("event"), F.lit(None))
 
 
 def ended(terminals: DataFrame) -> DataFrame:
-    told = terminals.where(F.col("seq").isNotNull())
-    return _account(told, F.col("run"), F.col("seq"), F.concat_ws(" ", F.lit("journal"), "operation"), F.col("durable"))
+    journalled = terminals.where(F.col("seq").isNotNull())
+    return _account(
+        journalled, F.col("run"), F.col("seq"), F.concat_ws(" ", F.lit("journal"), "operation"), F.col("durable")
+    )
 
 
 def _account(rows: DataFrame, run: Column, seq: Column, what: Column, durable: Column) -> DataFrame:

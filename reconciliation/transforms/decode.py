@@ -1,7 +1,6 @@
 """Landed records to typed rows: outcome records, journal records, events.
 
 A record that is no JSON of its shape keeps null for `run`; an event whose key is not a gateway's has null for `run`.
-May import: pyspark, `reconciliation.schemas`.
 """
 
 from __future__ import annotations
@@ -9,12 +8,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from reconciliation.schemas import JOURNAL, OUTCOMES
+from reconciliation.model.schemas import JOURNAL, OUTCOMES
 from reconciliation.transforms.claims import TERMINAL
+from reconciliation.transforms.runs import RECORDED
 
 GATEWAY_KEY = "^[13];[a-z][a-z0-9-]*;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
 COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,19};"
-"""Of a copy that the realm itself made of an event (docs/records.md, *Event key*): nobody published it."""
+"""Of a copy that the realm itself made of an event (docs/records.md, *Event key*): no peer published it."""
 ENDS = (*TERMINAL, "expired", "filtered", "move")
 
 
@@ -72,8 +72,9 @@ def evicted(records: DataFrame) -> DataFrame:
 
 
 def ordered(records: DataFrame) -> DataFrame:
-    """(store, durable, offset, operation, first, last): what was purged by command, and where places were moved."""
-    runs = _ranges(records).where(F.col("operation").isin("purge", "seek"))
+    """(store, durable, offset, operation, first, last): what was purged by command, where places were moved, and what a
+    store that had become shorter took from its durables."""
+    runs = _ranges(records).where(F.col("operation").isin("purge", "seek", "truncated"))
     first, last = (F.element_at("range", place) for place in (1, 2))
     return runs.select("store", "durable", "offset", "operation", first.alias("first"), last.alias("last"))
 
@@ -94,11 +95,13 @@ def copied(settled: DataFrame) -> DataFrame:
 
 
 def events(records: DataFrame, nodes: DataFrame) -> DataFrame:
-    """One row per event of a node that exists. `nodes`: store, node, topic, partition (small)."""
+    """One row per event of a store that was read. `nodes`: store, node, topic, partition, adopted_at (small). `native`:
+    a plain producer's, in a topic that was there before its node: such producers may write there."""
     key = F.col("key").cast("string")
     fields = F.when(key.rlike(GATEWAY_KEY), F.split(key, ";", 5))
-    stores = nodes.select("topic", "partition", "store", "node")
+    stores = nodes.where(F.col("standing") == "read").select("topic", "partition", "store", "node", "adopted_at")
     placed = records.join(F.broadcast(stores), ["topic", "partition"], "inner")
+    copy = F.coalesce(key.rlike(COPY_KEY), F.lit(False))
     return placed.select(
         "store",
         "node",
@@ -106,5 +109,31 @@ def events(records: DataFrame, nodes: DataFrame) -> DataFrame:
         (F.col("timestamp") * 1000).alias("at"),
         fields[2].alias("run"),
         fields[3].cast("bigint").alias("seq"),
-        F.coalesce(key.rlike(COPY_KEY), F.lit(False)).alias("copy"),
+        copy.alias("copy"),
+        (F.col("adopted_at").isNotNull() & fields.isNull() & ~copy).alias("native"),
+        "adopted_at",
     )
+
+
+def of_earlier_life(events: DataFrame, runs: DataFrame) -> DataFrame:
+    """The same, with `native` also for events of runs that are not known, from before their node adopted the topic: it
+    may have been a node of another realm. `runs`: those that outcome records or the journal name."""
+    known = events.join(F.broadcast(runs.select("run", F.lit(True).alias("known"))), "run", "left")
+    earlier = (F.col("at") < F.col("adopted_at")) & F.col("run").isNotNull() & F.col("known").isNull()
+    native = F.col("native") | F.coalesce(earlier, F.lit(False))
+    return known.withColumn("native", native).select(*events.columns)
+
+
+def mentions(records: DataFrame) -> DataFrame:
+    """(store, node, deleted): the stores that the journal speaks of; `node` is null where it only says that something
+    was copied there."""
+    entries = (
+        records.select(F.explode("entries").alias("entry")).select("entry.*").where(F.col("operation") != RECORDED)
+    )
+    deleted = (F.col("operation") == "delete") & (F.col("durable") == "")
+    spoken_of = entries.select("store", "node", deleted.alias("deleted"))
+    copied_to = entries.where(F.col("to").isNotNull()).select(
+        F.col("to").alias("store"), F.lit(None).cast("string").alias("node"), F.lit(False).alias("deleted")
+    )
+    whole = spoken_of.unionByName(copied_to).groupBy("store")
+    return whole.agg(F.max("node").alias("node"), F.max("deleted").alias("deleted"))

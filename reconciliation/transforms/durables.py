@@ -1,8 +1,10 @@
 """How far every durable is: each event it is entitled to is ended in one of several ways, available, skipped or lost.
 
 Per (store, block of 4,096 EIDs) events and journal ends are compared by count and xor; a block that is all ended or
-not touched at all above the mark is settled by its counts, any other is folded event by event. Classes A5 and S1. May
-import: pyspark, `reconciliation.transforms`.
+not touched at all above the mark is settled by its counts, any other is folded event by event. Classes A5, A13 and S1.
+
+A13 is found by what is in order without a clock: runs follow each other in the journal, where none is written any more
+once the next has begun; within a run, an event has its seq before the delivery of it has one. Times are not compared.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ _WAYS = {
     "move": "moved",
 }
 """Operation -> column of its count in a block; what remains of `ends` is discarded."""
+EARLY = "early"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +42,40 @@ def _block() -> Column:
     return F.shiftright("eid", BITS).alias("block")
 
 
-def event_blocks(events: DataFrame) -> DataFrame:
-    return events.groupBy("store", _block()).agg(
-        F.count("*").alias("events"), F.bit_xor(F.xxhash64("eid")).alias("events_xor")
+def blocks_of(rows: DataFrame) -> DataFrame:
+    """(store, block) of the EIDs that rows name."""
+    return rows.select("store", _block()).distinct()
+
+
+def event_blocks(events: DataFrame, beginnings: DataFrame) -> DataFrame:
+    """`beginnings`: where in the journal each run began; of a block `began` is that of the run that stored last."""
+    return (
+        events.join(F.broadcast(beginnings), "run", "left")
+        .groupBy("store", _block())
+        .agg(
+            F.count("*").alias("events"),
+            F.bit_xor(F.xxhash64("eid")).alias("events_xor"),
+            F.max("began").alias("began"),
+        )
     )
 
 
-def durable_blocks(event_blocks: DataFrame, ended: Ends, durables: DataFrame) -> DataFrame:
-    """One row per (store, durable, block) with a `kind`: ended, untouched or suspect."""
+def durable_blocks(
+    event_blocks: DataFrame, ended: Ends, durables: DataFrame, reused: DataFrame | None = None
+) -> DataFrame:
+    """One row per (store, durable, block) with a `kind`: ended, untouched or suspect. `reused`: blocks with an
+    EID that an answer named for another event."""
     entitled = event_blocks.join(F.broadcast(durables), "store", "inner").where(
         F.shiftleft(F.col("block") + 1, BITS) > F.col("start")
     )
     ends = ended.each.groupBy("store", "durable", _block()).agg(
         F.count("*").alias("ends"),
         F.bit_xor(F.xxhash64("eid")).alias("ends_xor"),
+        F.min("offset").alias("first_end"),
         *(F.count_if(F.col("operation") == operation).alias(name) for operation, name in _WAYS.items()),
     )
     known = ends.join(F.broadcast(durables.select("store", "durable", "start", "mark")), ["store", "durable"], "inner")
-    both = entitled.select(*_PLACE, "start", "mark", "events", "events_xor").join(
+    both = entitled.select(*_PLACE, "start", "mark", "events", "events_xor", "began").join(
         known.withColumnRenamed("start", "s").withColumnRenamed("mark", "m"), [*_PLACE], "full_outer"
     )
     whole = both.withColumns({"start": F.coalesce("start", "s"), "mark": F.coalesce("mark", "m")}).drop("s", "m")
@@ -68,6 +87,11 @@ def durable_blocks(event_blocks: DataFrame, ended: Ends, durables: DataFrame) ->
         overlaps = (F.col("first") < first + (1 << BITS)) & (F.col("last") >= first)
         touched = whole.select(*_PLACE).join(F.broadcast(ranges), _same_durable() & overlaps, "left_semi")
         whole = whole.join(touched.distinct().withColumn("commanded", F.lit(True)), [*_PLACE], "left")
+    if reused is None:
+        whole = whole.withColumn("reused", F.lit(False))
+    else:
+        given_twice = F.broadcast(reused.withColumn("reused", F.lit(True)))
+        whole = whole.join(given_twice, ["store", "block"], "left")
     return whole.withColumn("kind", _kind()).na.fill(0, ["events", "ends", *_WAYS.values()])
 
 
@@ -75,16 +99,18 @@ def _kind() -> Column:
     first = F.shiftleft("block", BITS)
     from_start = first >= F.col("start")
     ended = (F.col("events") == F.col("ends")) & (F.col("events_xor") == F.col("ends_xor"))
+    early = F.coalesce(F.col("first_end") < F.col("began"), F.lit(False)) | F.coalesce("reused", F.lit(False))
     untouched = F.col("ends").isNull() & (first >= F.col("mark")) & ~F.coalesce("commanded", F.lit(False))
     return (
-        F.when(from_start & ended, F.lit("ended"))
+        F.when(from_start & ended & ~early, F.lit("ended"))
         .when(from_start & untouched, F.lit("untouched"))
         .otherwise(F.lit("suspect"))
     )
 
 
-def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFrame) -> DataFrame:
+def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFrame, beginnings: DataFrame) -> DataFrame:
     """One row per (store, durable, EID) of suspect blocks with its `fate`."""
+    nothing = F.lit(None).cast("bigint")
     suspect = blocks.where(F.col("kind") == "suspect").select("store", "durable", "block")
     stored = events.select("store", "node", "eid", "at", "run", "seq").withColumn("block", _block())
     entitled = stored.join(suspect, ["store", "block"], "inner").select(
@@ -97,10 +123,20 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
         "seq",
         F.lit(1).alias("event"),
         F.lit(None).cast("string").alias("op"),
+        nothing.alias("offset"),
     )
     ends = ended_by.each.withColumn("block", _block()).join(suspect, [*_PLACE], "left_semi")
     ended = ends.select(
-        "store", "durable", "eid", "node", "at", "run", "seq", F.lit(0).alias("event"), F.col("operation").alias("op")
+        "store",
+        "durable",
+        "eid",
+        "node",
+        "at",
+        "run",
+        "seq",
+        F.lit(0).alias("event"),
+        F.col("operation").alias("op"),
+        "offset",
     )
     merged = (
         entitled.unionByName(ended)
@@ -109,10 +145,12 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
             F.max("event").alias("event"),
             F.min("op").alias("op"),
             F.min(F.when(F.col("event") == 1, F.struct("node", "at", "run", "seq"))).alias("of"),
+            F.max(F.when(F.col("event") == 0, F.struct("offset", "run", "seq"))).alias("end"),
         )
     )
     placed = merged.join(F.broadcast(durables.drop("node")), ["store", "durable"], "inner")
-    return _with_ranges(placed, ended_by).withColumn("fate", _fate())
+    begun = placed.join(F.broadcast(beginnings), F.col("of.run") == beginnings["run"], "left").drop(beginnings["run"])
+    return _with_ranges(begun, ended_by).withColumn("fate", _fate())
 
 
 def _ranges_of(ranges: DataFrame) -> DataFrame:
@@ -141,6 +179,7 @@ def _fate() -> Column:
     return (
         F.when(F.col("eid") < F.col("start"), F.lit("before"))
         .when(~present & (F.col("eid") >= F.col("first_kept")), F.lit("absent"))  # ended, and no longer there
+        .when(_is_early(), F.lit(EARLY))
         .when(F.col("op").isNotNull(), F.col("op"))
         .when(F.col("purged"), F.lit("purge"))
         .when(F.col("first").isNotNull(), F.lit("acknowledge"))  # the snapshot alone says so
@@ -148,6 +187,13 @@ def _fate() -> Column:
         .when(F.col("eid") < F.col("mark"), F.lit("skipped"))
         .otherwise(F.lit("available"))
     )
+
+
+def _is_early() -> Column:
+    """Its end in the journal is older than itself: it ended what had this EID before."""
+    before_its_run = F.col("end.offset") < F.col("began")
+    before_its_seq = (F.col("end.run") == F.col("of.run")) & (F.col("end.seq") < F.col("of.seq"))
+    return F.coalesce(before_its_run, F.lit(False)) | F.coalesce(before_its_seq, F.lit(False))
 
 
 def counts(event_blocks: DataFrame, blocks: DataFrame, folded: DataFrame) -> DataFrame:
@@ -177,11 +223,22 @@ def _fate_count(fate: str, count: Column) -> Column:
 
 
 def skipped(folded: DataFrame, claims: DataFrame) -> DataFrame:
-    """A5. What a consumer was told is acknowledged is A1, not A5."""
-    told = claims.where(F.col("what").isin(*TERMINAL)).select("store", "durable", "eid")
-    open_below = folded.where(F.col("fate") == "skipped").join(told, ["store", "durable", "eid"], "left_anti")
+    """A5. An acknowledgement that a consumer was answered is A1, not A5."""
+    ended = claims.where(F.col("what").isin(*TERMINAL)).select("store", "durable", "eid")
+    open_below = folded.where(F.col("fate") == "skipped").join(ended, ["store", "durable", "eid"], "left_anti")
     detail = F.concat(F.lit("below the mark "), F.col("mark").cast("string"), F.lit(", and never ended in the journal"))
     return _findings(open_below, "A5", detail, "of.node", "of.at", "of.run", "of.seq")
+
+
+def early(folded: DataFrame) -> DataFrame:
+    """A13. The journal ends it and no consumer had it: its consumers never get it."""
+    same_run = F.col("end.run") == F.col("of.run")
+    when = F.when(
+        same_run,
+        F.concat(F.lit("by seq "), F.col("end.seq").cast("string"), F.lit(" of the same run, given before its own")),
+    ).otherwise(F.concat(F.lit("by run "), F.col("end.run"), F.lit(", before the run that stored it had begun")))
+    detail = F.concat(F.lit("ended at offset "), F.col("end.offset").cast("string"), F.lit(" of the journal "), when)
+    return _findings(folded.where(F.col("fate") == EARLY), "A13", detail, "of.node", "of.at", "of.run", "of.seq")
 
 
 def _gone(claims: DataFrame, ended: Ends, durables: DataFrame) -> DataFrame:

@@ -1,24 +1,24 @@
 """The DataFrames of one reconciliation: landed Parquet and the catalog's small tables.
 
 Rows of records and groups are kept once decoded; deliveries are unfolded from them on the way.
-May import: pyspark, `reconciliation`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reconciliation import schemas
-from reconciliation.catalog import Catalog, DurableState
-from reconciliation.landing import Landed
-from reconciliation.ranges import Kind
-from reconciliation.runs import Run
+from reconciliation.model import schemas
+from reconciliation.model.ranges import Extent, Kind
+from reconciliation.model.runs import Numbering, Run
+from reconciliation.model.withdrawn import Withdrawn
+from reconciliation.read.catalog import NEVER, Catalog, DurableState
+from reconciliation.read.landing import Landed
+from reconciliation.read.standing import Place
 from reconciliation.transforms import bases, claims, decode
-from reconciliation.withdrawn import Withdrawn
 
 LITERAL_ROWS_MAX = 5_000
 
@@ -69,10 +69,11 @@ def records(spark: SparkSession, landed: Landed) -> Records:
 class Small:
     """What fits on the driver, as DataFrames to broadcast."""
 
-    nodes: DataFrame
     durables: DataFrame
     ranges: DataFrame
     runs: DataFrame
+    doubts: DataFrame
+    beginnings: DataFrame
     cells: DataFrame
     withdrawn: DataFrame | None
     """Ranges that commands ended; None when there are none."""
@@ -80,11 +81,17 @@ class Small:
 
 
 def small(
-    spark: SparkSession, catalog: Catalog, runs: list[Run], evicted: Mapping[int, int], commanded: Withdrawn
+    spark: SparkSession,
+    catalog: Catalog,
+    runs: list[Run],
+    doubts: list[Doubt],
+    beginnings: list[tuple[str, int]],
+    evicted: Mapping[int, int],
+    commanded: Withdrawn,
 ) -> Small:
-    """`evicted`: store -> the EID below which everything was given up because it was full."""
+    """`beginnings`: where in the journal each run began. `evicted`: store -> the EID below which everything was given
+    up because it was full."""
     kept = catalog.first_kept
-    nodes = [(store, node.name, node.topic, node.partition, kept[store]) for store, node in catalog.nodes.items()]
     durables = [
         (
             s.durable.store,
@@ -98,14 +105,44 @@ def small(
         for s in catalog.durables
     ]
     return Small(
-        local_table(spark, nodes, schemas.NODES),
         local_table(spark, durables, schemas.DURABLES),
         local_table(spark, _terminal_ranges(catalog, commanded), schemas.RANGES),
         local_table(spark, [(run.name, run.low, run.state, run.base) for run in runs], schemas.RUNS),
+        local_table(spark, doubts, schemas.DOUBTS),
+        local_table(spark, beginnings, schemas.BEGINNINGS),
         local_table(spark, catalog.cells, schemas.CELLS),
         local_table(spark, commanded.ranges, schemas.RANGES) if commanded.ranges else None,
         local_table(spark, commanded.voids, schemas.VOIDS) if commanded.voids else None,
     )
+
+
+def stores(spark: SparkSession, places: Mapping[int, Place], catalog: Catalog, extent: Extent) -> DataFrame:
+    """The stores that something was accepted in, with what was read of them."""
+    rows: list[tuple[str | int | None, ...]] = []
+    for place in places.values():
+        node = catalog.nodes.get(place.store)
+        if node is None:
+            rows.append((place.store, place.node, None, None, place.standing, None, None, None))
+            continue
+        unread = extent.unread_of(node.topic, node.partition)
+        pending = unread.first if unread is not None and unread.pending else None
+        adopted_us = node.created_us if node.adopted else None
+        row = (place.store, node.name, node.topic, node.partition, place.standing, catalog.first_kept[place.store])
+        rows.append((*row, pending, adopted_us))
+    return local_table(spark, rows, schemas.NODES)
+
+
+Doubt = tuple[str, int, int, "int | None"]
+"""Run, torn, in_journal, journal_until: see `transforms.verdicts.fold`."""
+
+
+def doubts(numberings: Iterable[Numbering], torn: frozenset[str], journal_unread: bool) -> list[Doubt]:
+    """`torn`: runs of which outcome records are missing."""
+    known = list(numberings)
+    in_journal = {one.run: one.at_last for one in known if one.source == "journal" and one.run is not None}
+    names = sorted({one.run for one in known if one.run is not None})
+    until = {name: (in_journal.get(name) or 0) if journal_unread else None for name in names}
+    return [(name, int(name in torn), int(name in in_journal), until[name]) for name in names]
 
 
 def _moved(state: DurableState, commanded: Withdrawn) -> int | None:
@@ -117,12 +154,16 @@ def _moved(state: DurableState, commanded: Withdrawn) -> int | None:
 
 
 def _mark(state: DurableState, commanded: Withdrawn) -> int:
-    """The consumer group may still show the place before a seek."""
+    """Below it everything is claimed to be terminal. The consumer group may still show the place before a seek, or
+    before the store became shorter."""
     place = (state.durable.store, state.durable.name)
     moved = _moved(state, commanded)
     if moved is not None:
         return moved
-    return state.low if place in commanded.seeks else state.mark
+    low = commanded.standing(place, state.low, state.snapshot.journal if state.snapshot else 0)
+    if state.position is None or place in commanded.seeks:
+        return low
+    return max(low, commanded.standing(place, state.position, state.projected))
 
 
 def _terminal_ranges(catalog: Catalog, commanded: Withdrawn) -> list[tuple[int, str, int, int]]:
@@ -131,10 +172,12 @@ def _terminal_ranges(catalog: Catalog, commanded: Withdrawn) -> list[tuple[int, 
     for state in catalog.durables:
         if state.snapshot is None or _moved(state, commanded) is not None:
             continue
-        store, name = state.durable.store, state.durable.name
-        ranges += [(store, name, first, last) for first, last in state.snapshot.acked]
+        place = store, name = state.durable.store, state.durable.name
+        below = commanded.standing(place, NEVER, state.snapshot.journal)
+        acked = [*state.snapshot.acked]
         if catalog.journal_first > 0 and state.snapshot.low > state.durable.start:
-            ranges.append((store, name, state.durable.start, state.snapshot.low - 1))
+            acked.append((state.durable.start, state.snapshot.low - 1))
+        ranges += [(store, name, first, min(last, below - 1)) for first, last in acked if first < below]
     return ranges
 
 
@@ -152,22 +195,28 @@ class Accounts:
 
 
 def groups_of(outcomes: DataFrame, tables: Small, since: int | None) -> DataFrame:
-    """Of all outcomes that are judged. `since`: when the first was told that is kept; None: all are kept."""
+    """Of all outcomes that are judged. `since`: when the first that is kept was written; None: all are kept."""
     groups = decode.outcome_groups(outcomes)
     return groups if since is None else bases.judged_groups(groups, tables.runs)
 
 
-def accounts(spark: SparkSession, landed: Landed, of: Records, tables: Small, since: int | None) -> Accounts:
-    told = claims.claims(decode.deliveries(groups_of(of.outcomes, tables, since)), tables.nodes)
-    events = decode.events(landed_records(spark, landed, "events"), tables.nodes).persist()
+def accounts(
+    spark: SparkSession, landed: Landed, of: Records, tables: Small, nodes: DataFrame, adopted: bool, since: int | None
+) -> Accounts:
+    """`nodes`: see `stores`; `adopted`: some of them have topics that were there before."""
+    outcomes = claims.claims(decode.deliveries(groups_of(of.outcomes, tables, since)), nodes)
+    events = decode.events(landed_records(spark, landed, "events"), nodes)
+    if adopted:
+        events = decode.of_earlier_life(events, tables.doubts)
+    events = events.persist()
     settled = decode.settlements(of.journal)
     ends = decode.terminals(settled)
     terminals = ends if tables.voids is None else decode.standing(ends, tables.voids)
     stored, ended, older = events, ends, None
     if since is not None:
-        stored = bases.with_judged(events, tables.runs, since)
-        older = stored.where(~F.col("judged") & ~F.col("copy"))
+        stored = bases.with_judged(events, tables.runs, bases.first_judged(events, tables.runs), since)
+        older = stored.where(~F.col("judged") & ~F.col("copy") & ~F.col("native"))
         stored = stored.where("judged")
-        ended = bases.with_judged(ends, tables.runs, since).where("judged")
-    together = told.unionByName(claims.stored_events(stored)).unionByName(claims.ended(ended))
-    return Accounts(told, events, terminals, decode.copied(settled), together, older)
+        ended = bases.with_judged(ends, tables.runs, None, since).where("judged")
+    together = outcomes.unionByName(claims.stored_events(stored)).unionByName(claims.ended(ended))
+    return Accounts(outcomes, events, terminals, decode.copied(settled), together, older)

@@ -1,18 +1,28 @@
-"""Gateway runs as the evidence shows them: record numbers without holes, the last `low`, whether a run closed in order.
-
-May import: pyspark.
-"""
+"""Gateway runs as the evidence shows them: record numbers without holes, the last `low`, and how a run closed."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+RECORDED = "recorded"
+"""Operation of the notes in the journal that speak of outcome records, and of no event."""
 
-def numbering(outcomes: DataFrame, journal: DataFrame) -> DataFrame:
-    """One row per (source, run): how its records are numbered. A null run counts unreadable records."""
+
+def numbering(outcomes: DataFrame, journal: DataFrame, before: int) -> DataFrame:
+    """One row per (source, run): how its records are numbered. A null run counts unreadable records. `before`: notes of
+    the journal at and above that offset may speak of outcome records that were not read."""
     turns = outcomes.select(
-        F.lit("outcomes").alias("source"), "offset", "run", "n", "at", "low", "next", "closed", "digest"
+        F.lit("outcomes").alias("source"),
+        "offset",
+        "run",
+        "n",
+        "at",
+        "low",
+        "next",
+        "closed",
+        "digest",
+        F.lit(None).cast("bigint").alias("recorded"),
     )
     commits = journal.select(
         F.lit("journal").alias("source"),
@@ -24,6 +34,7 @@ def numbering(outcomes: DataFrame, journal: DataFrame) -> DataFrame:
         F.lit(None).cast("bigint").alias("next"),
         F.lit(None).cast("int").alias("closed"),
         F.lit(None).cast("string").alias("digest"),
+        F.when(F.col("offset") < before, _recorded()).alias("recorded"),
     )
     return (
         turns.unionByName(commits)
@@ -41,7 +52,17 @@ def numbering(outcomes: DataFrame, journal: DataFrame) -> DataFrame:
             F.min_by("next", "n").alias("next"),
             F.max("closed").alias("closed"),
             F.collect_set("digest").alias("digests"),
+            F.max("recorded").alias("recorded"),
+            F.max("offset").alias("offset_last"),
         )
+    )
+
+
+def _recorded() -> Column:
+    """The highest `n` of an outcome record that a journal record notes as stored; null where it notes none."""
+    notes = F.filter("entries", lambda entry: entry["operation"] == RECORDED)
+    return F.array_max(
+        F.flatten(F.transform(notes, lambda entry: F.transform(entry["runs"], lambda run: F.get(run, 1))))
     )
 
 

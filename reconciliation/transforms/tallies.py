@@ -2,7 +2,7 @@
 (A3).
 
 Works on groups, not deliveries: a turn's group is one row. The check is a join with the expanded tables, which are
-data: there is no second implementation of the mapping. May import: pyspark.
+data: there is no second implementation of the mapping.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def tallies(groups: DataFrame, since: int, until: int) -> DataFrame:
 
 
 def judged(tallied: DataFrame, cells: DataFrame) -> DataFrame:
-    """Adds `mismatch`: what differs from the rules in force, null when nothing does or the table is not known."""
+    """Adds `mismatch`: what differs from the active rules, null when nothing does or the table is not known."""
     settle = cells.select(*(F.col(name).alias(name) for name in cells.columns))
     answer = cells.select(
         F.col("digest"),

@@ -1,42 +1,46 @@
 """The fold: all that is known of one delivery (run, seq) in one row, then what is wrong with it.
 
 Judged is what the run's evidence covers: seqs below its last `low`, or all of a run that closed in order. Above that,
-what a killed run left is P5, and what a live run is doing is in flight. Source: issue 3, classes P1-P5, A1, A2, Q1.
-May import: pyspark, `reconciliation.transforms`.
+what a killed run left is P5, and what a live run is doing is in flight. Where outcome records are missing, what none
+speaks of cannot be judged (UNPROVEN). Source: issue 3, classes P1-P5, A1, A2, Q1.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from reconciliation.transforms.blocks import BITS, EXPECTED, block_of
-from reconciliation.transforms.claims import FOREIGN, TERMINAL
+from reconciliation.transforms.claims import FOREIGN, STORED, TERMINAL
 
 IN_FLIGHT = "in-flight"
 DOUBLED = "doubled"
 OVERWRITTEN = "overwritten"
-INTERNAL = (IN_FLIGHT, DOUBLED, OVERWRITTEN)
-"""No findings, but needed to close the balance: events of a live gateway that nobody was told of yet; publishes that
-two outcome records speak of; events whose key was changed in place."""
+UNPROVEN = "unproven"
+INTERNAL = (IN_FLIGHT, DOUBLED, OVERWRITTEN, UNPROVEN)
+"""No findings, but needed to close the balance: events of a live gateway without an answer yet; publishes that
+two outcome records speak of; events whose key was changed in place; events of which the evidence is missing."""
 
 _CLAIM = ("what", "node", "durable", "store", "eid", "at", "link", "container", "rule")
 _FACT = ("what", "node", "durable", "store", "eid", "at")
 
 
-def fold(accounts: DataFrame, runs: DataFrame) -> DataFrame:
-    """One row per (run, seq): the claim, the events, the journal's end of it, and whether the evidence covers it."""
+def fold(accounts: DataFrame, runs: DataFrame, doubts: DataFrame) -> DataFrame:
+    """One row per (run, seq): the claim, the events, the journal's end of it, and whether the evidence covers it.
+    `doubts`: by run, whether its outcome records are `torn` (some are missing), whether it is `in_journal`, and
+    `journal_until`: what its journal holds from that time on cannot be read yet (null: all can)."""
     what = F.col("what")
     event, journal = what == "event", what.startswith("journal")
     claimed = ~(event | journal | (what == EXPECTED))
     rows = accounts.groupBy("run", "seq").agg(
         F.count_if(claimed).alias("claims"),
         F.min(F.when(claimed, F.struct(*_CLAIM))).alias("claim"),
-        F.array_sort(F.collect_set(F.when(event, F.struct("store", "eid")))).alias("places"),
+        F.array_sort(F.collect_set(F.when(event, F.struct("store", "eid", "node")))).alias("places"),
         F.min(F.when(event, F.struct(*_FACT))).alias("event"),
         F.min(F.when(journal, F.struct(*_FACT))).alias("ended"),
     )
-    return rows.join(F.broadcast(runs), "run", "left").withColumn("covered", _covered())
+    known = rows.join(F.broadcast(runs), "run", "left").join(F.broadcast(doubts), "run", "left")
+    return known.withColumn("covered", _covered())
 
 
 def _covered() -> Column:
@@ -48,8 +52,9 @@ def verdicts(folded: DataFrame) -> DataFrame:
     """A finding for everything that is wrong with a delivery, or uncertain; most have none."""
     candidates = F.array(
         _in_flight(),
+        _unproven(),
+        _unreadable_end(),
         _lost_write(),
-        _duplicate_write(),
         _phantom_write(),
         _refused_but_stored(),
         _indeterminate(),
@@ -59,12 +64,12 @@ def verdicts(folded: DataFrame) -> DataFrame:
         _doubled_record(),
         _doubled_publish(),
     )
-    present = F.filter(candidates, lambda one: one["class"].isNotNull())
+    present = F.filter(F.concat(candidates, _duplicate_writes()), lambda one: one["class"].isNotNull())
     found = folded.withColumn("found", F.explode(present))
     return found.select(
         "found.class",
-        F.coalesce("claim.node", "event.node", "ended.node").alias("node"),
-        F.coalesce("claim.durable", "ended.durable").alias("durable"),
+        "found.node",
+        "found.durable",
         "found.store",
         "found.eid",
         F.when(~F.col("run").startswith(FOREIGN), F.col("run")).alias("run"),
@@ -78,24 +83,47 @@ def verdicts(folded: DataFrame) -> DataFrame:
     )
 
 
-def _found(condition: Column, code: str, of: str, detail: Column | str, count: Column | None = None) -> Column:
-    """A struct whose class is null unless the condition holds. `of`: whose store and EID are named."""
-    text = F.lit(detail) if isinstance(detail, str) else detail
+def _finding(
+    code: Column, node: Column, durable: Column, store: Column, eid: Column, count: Column, text: Column
+) -> Column:
     return F.struct(
-        F.when(F.coalesce(condition, F.lit(False)), F.lit(code)).alias("class"),
-        F.col(f"{of}.store").alias("store"),
-        F.col(f"{of}.eid").alias("eid"),
-        (count if count is not None else F.lit(1)).cast("bigint").alias("count"),
+        code.cast("string").alias("class"),
+        node.cast("string").alias("node"),
+        durable.cast("string").alias("durable"),
+        store.cast("bigint").alias("store"),
+        eid.cast("bigint").alias("eid"),
+        count.cast("bigint").alias("count"),
         text.alias("detail"),
     )
+
+
+def _found(condition: Column, code: str, of: Column, detail: Column | str, count: Column | None = None) -> Column:
+    """A struct whose class is null unless the condition holds. `of`: whose place is named."""
+    named = F.when(F.coalesce(condition, F.lit(False)), F.lit(code))
+    text = F.lit(detail) if isinstance(detail, str) else detail
+    return _finding(
+        named, of["node"], of["durable"], of["store"], of["eid"], F.lit(1) if count is None else count, text
+    )
+
+
+def _claim() -> Column:
+    return F.col("claim")
+
+
+def _event() -> Column:
+    return F.col("event")
+
+
+def _ended() -> Column:
+    return F.col("ended")
 
 
 def _claim_is(*words: str) -> Column:
     return F.coalesce(F.col("claim.what").isin(*words), F.lit(False))
 
 
-def _here() -> Column:
-    return F.struct(F.col("claim.store").alias("store"), F.col("claim.eid").alias("eid"))
+def _is_here(place: Column) -> Column:
+    return (place["store"] == F.col("claim.store")) & (place["eid"] == F.col("claim.eid"))
 
 
 def _is_ended_as_claimed() -> Column:
@@ -104,107 +132,174 @@ def _is_ended_as_claimed() -> Column:
 
 
 def _told_stored() -> Column:
-    return _claim_is("stored", "trimmed", "gone")
+    return _claim_is(*STORED, "trimmed", "gone", "unseen")
 
 
 def _is_in_place() -> Column:
-    return F.array_contains("places", _here())
+    return F.coalesce(F.exists("places", _is_here), F.lit(False))
+
+
+def _is_doubtful() -> Column:
+    """Nothing that is missing in the evidence of its run says anything: outcome records are missing themselves."""
+    missing = F.col("state").isNull() | (F.coalesce("torn", F.lit(0)) == 1)
+    return F.col("claim").isNull() & missing & ~F.col("run").startswith(FOREIGN)
 
 
 def _left_over() -> Column:
-    """Nobody was told anything yet, and the evidence does not reach this far."""
-    return F.col("claim").isNull() & ~F.col("covered")
+    """There is no answer yet, and the evidence does not reach this far."""
+    return F.col("claim").isNull() & ~F.col("covered") & ~_is_doubtful()
 
 
 def _in_flight() -> Column:
     live = F.coalesce(F.col("state") == "live", F.lit(False))
-    return _found(F.col("event").isNotNull() & _left_over() & live, IN_FLIGHT, "event", "stored, not answered yet")
+    return _found(F.col("event").isNotNull() & _left_over() & live, IN_FLIGHT, _event(), "stored, not answered yet")
+
+
+def _unproven() -> Column:
+    of = F.coalesce(_event(), _ended())
+    why = (
+        F.when(F.coalesce("torn", F.lit(0)) == 1, F.lit("outcome records of this run are missing"))
+        .when(F.col("in_journal") == 1, F.lit("no outcome record of this run is there"))
+        .otherwise(
+            F.lit("no such run is known, neither by outcome records nor by the journal: find out who wrote this")
+        )
+    )
+    what = F.when(_event().isNotNull(), F.lit("events in the store; ")).otherwise(F.lit("ends in the journal; "))
+    return _found(_is_doubtful() & of.isNotNull(), UNPROVEN, of, F.concat(what, why))
+
+
+def _unreadable_end() -> Column:
+    detail = "told as done, and the journal could not be read so far"
+    return _found(_is_untold_end() & _is_pending_end(), UNPROVEN, _claim(), detail)
 
 
 def _lost_write() -> Column:
-    return _found(_claim_is("stored") & ~_is_in_place(), "P1", "claim", "answered stored; the store has no such event")
+    lost = _claim_is(*STORED) & ~_is_in_place()
+    return _found(lost, "P1", _claim(), "answered stored; the store has no such event")
 
 
-def _duplicate_write() -> Column:
-    eids = F.concat_ws(", ", F.transform("places", lambda place: place["eid"].cast("string")))
-    detail = F.concat(F.lit("stored at EIDs "), eids)
-    return _found(F.size("places") > 1, "P2", "event", detail, F.size("places") - 1)
+def _duplicate_writes() -> Column:
+    """One for each store that has it once too often, under the first EID that it has there."""
+    home = F.when(_is_in_place(), F.struct("claim.store", "claim.eid")).otherwise(F.struct("event.store", "event.eid"))
+    others = F.filter("places", lambda place: (place["store"] != home["store"]) | (place["eid"] != home["eid"]))
+    many = F.size(F.array_distinct(F.transform("places", lambda place: place["store"]))) > 1
+    tags = F.transform("places", lambda place: F.concat_ws(":", place["store"], place["eid"]))
+    eids = F.transform("places", lambda place: place["eid"].cast("string"))
+    detail = F.when(many, F.concat(F.lit("stored under the tags "), F.concat_ws(", ", tags))).otherwise(
+        F.concat(F.lit("stored at EIDs "), F.concat_ws(", ", eids))
+    )
+
+    def duplicate(store: Column) -> Column:
+        there = F.filter("places", lambda place: place["store"] == store)
+        first, count = there[0], F.size(F.filter(others, lambda place: place["store"] == store))
+        return _finding(F.lit("P2"), first["node"], F.lit(None), store, first["eid"], count, detail)
+
+    return F.transform(F.array_distinct(F.transform(others, lambda place: place["store"])), duplicate)
 
 
 def _phantom_write() -> Column:
     known = _told_stored() | _claim_is("refused", "publish-unknown")
-    unknown = ~known & F.col("covered")
+    unknown = ~known & F.col("covered") & ~_is_doubtful()
     elsewhere = _told_stored() & ~_is_in_place()
     detail = (
         F.when(F.col("run").startswith(FOREIGN), F.lit("its key was written by no gateway"))
         .when(elsewhere, F.concat(F.lit("its publisher was told EID "), F.col("claim.eid").cast("string")))
         .otherwise(F.lit("the evidence of its run covers its seq, but has no publish outcome for it"))
     )
-    return _found(F.col("event").isNotNull() & (unknown | elsewhere), "P3", "event", detail)
+    return _found(F.col("event").isNotNull() & (unknown | elsewhere), "P3", _event(), detail)
 
 
 def _refused_but_stored() -> Column:
     return _found(
-        _claim_is("refused") & F.col("event").isNotNull(), "P4", "event", "refused to the publisher, yet stored"
+        _claim_is("refused") & F.col("event").isNotNull(), "P4", _event(), "refused to the publisher, yet stored"
     )
 
 
 def _indeterminate() -> Column:
-    """Answers that were unknown when they were told, and what a killed run left without telling."""
+    """Answers *unknown*, and what a killed run left without an answer."""
     asked = _claim_is("publish-unknown", "settle-unknown")
     killed = _left_over() & (F.coalesce("state", F.lit("killed")) != "live")
     settled = F.col("ended").isNotNull()
     fact = F.when(_claim_is("settle-unknown"), settled).otherwise(F.col("event").isNotNull() | settled)
     origin = F.when(asked, F.lit("answer unknown")).otherwise(F.lit("left by a killed gateway"))
     detail = F.concat(origin, F.when(fact, F.lit(": found")).otherwise(F.lit(": not found")))
-    place = F.when(F.col("event").isNotNull(), F.col("event")).otherwise(F.col("ended"))
-    return F.struct(
-        F.when(asked | (killed & fact), F.lit("P5")).alias("class"),
-        F.coalesce(place["store"], "claim.store").alias("store"),
-        F.coalesce(place["eid"], "claim.eid").alias("eid"),
-        F.lit(1).cast("bigint").alias("count"),
-        detail.alias("detail"),
+    place = F.coalesce(_event(), _ended())
+    node, durable, store, eid = (
+        F.coalesce(place[name], f"claim.{name}") for name in ("node", "durable", "store", "eid")
     )
+    named = F.when(asked | (killed & fact), F.lit("P5"))
+    return _finding(named, node, durable, store, eid, F.lit(1), detail)
+
+
+def _is_untold_end() -> Column:
+    return _claim_is(*TERMINAL) & ~_is_ended_as_claimed()
+
+
+def _is_pending_end() -> Column:
+    """Its journal record was written when the outcome was sent at the latest, by the clock of the same process: if it
+    is there, it may be beyond what can be read."""
+    return F.coalesce(F.col("claim.at") >= F.col("journal_until"), F.lit(False))
 
 
 def _acknowledged_not_committed() -> Column:
-    missing = _claim_is(*TERMINAL) & ~_is_ended_as_claimed()
-    told = F.concat(
+    detail = F.concat(
         F.lit("the consumer's "), F.col("claim.what"), F.lit(" was answered done; the journal has no end of it")
     )
-    return _found(missing, "A1", "claim", told)
+    return _found(_is_untold_end() & ~_is_pending_end(), "A1", _claim(), detail)
 
 
 def _committed_not_acknowledged() -> Column:
-    untold = F.col("claim").isNull() & F.col("covered")
+    untold = F.col("claim").isNull() & F.col("covered") & ~_is_doubtful()
     otherwise = _told_stored() | _claim_is("other", "refused", "publish-unknown")
     elsewhere = _claim_is(*TERMINAL) & ~_is_ended_as_claimed()
     detail = F.when(F.col("claim").isNull(), F.lit("ended in the journal; no outcome record speaks of it")).otherwise(
         F.concat(F.lit("ended in the journal; its outcome record says: "), F.col("claim.what"))
     )
-    return _found(F.col("ended").isNotNull() & (untold | otherwise | elsewhere), "A2", "ended", detail)
+    return _found(F.col("ended").isNotNull() & (untold | otherwise | elsewhere), "A2", _ended(), detail)
 
 
 def _other_operation() -> Column:
     differs = _is_ended_as_claimed() & (F.col("ended.what") != F.concat(F.lit("journal "), "claim.what"))
     detail = F.concat(F.lit("told "), "claim.what", F.lit(", in the "), "ended.what")
-    return _found(_claim_is(*TERMINAL) & differs, "A3", "claim", detail)
+    return _found(_claim_is(*TERMINAL) & differs, "A3", _claim(), detail)
 
 
 def _doubled_record() -> Column:
     detail = F.concat(F.col("claims").cast("string"), F.lit(" outcome records speak of this delivery"))
-    return _found(F.col("claims") > 1, "Q1", "claim", detail, F.col("claims") - 1)
+    return _found(F.col("claims") > 1, "Q1", _claim(), detail, F.col("claims") - 1)
 
 
 def _doubled_publish() -> Column:
-    return _found((F.col("claims") > 1) & _claim_is("stored", "trimmed"), DOUBLED, "claim", "", F.col("claims") - 1)
+    doubled = (F.col("claims") > 1) & _claim_is(*STORED, "trimmed")
+    return _found(doubled, DOUBLED, _claim(), "", F.col("claims") - 1)
 
 
-def overwritten(found: DataFrame, events: DataFrame) -> DataFrame:
-    """A lost write whose EID is there after all, under another key, is a phantom (P3) and not lost as well."""
-    present = events.select("store", "eid", F.lit("P1").alias("class"), F.lit(OVERWRITTEN).alias("instead")).distinct()
-    joined = found.join(present, ["class", "store", "eid"], "left").withColumn("class", F.coalesce("instead", "class"))
-    return joined.select(*found.columns)
+def overwritten(found: DataFrame) -> DataFrame:
+    """A lost write whose EID is there after all, under a key that no peer published (P3), is not lost as well: the key
+    was changed in place. Where the EID has an event that was published it is lost: the EID was given twice."""
+    same_place = Window.partitionBy("store", "eid")
+    phantom = F.max(F.col("class") == "P3").over(same_place)
+    instead = F.when((F.col("class") == "P1") & phantom, F.lit(OVERWRITTEN)).otherwise(F.col("class"))
+    return found.withColumn("class", instead)
+
+
+def explained(found: DataFrame, lost: DataFrame) -> DataFrame:
+    """Lost writes say what became of their store, where it is gone. `lost`: store, why."""
+    whys = found.join(F.broadcast(lost), "store", "left")
+    detail = F.when(F.col("class") == "P1", F.concat(F.lit("answered stored; "), "why"))
+    return whys.withColumn("detail", F.coalesce(detail, "detail")).select(*found.columns)
+
+
+def summed(found: DataFrame) -> DataFrame:
+    """What could not be judged, by run and store: as a finding (Q1), and for the balance."""
+    unproven = F.col("class") == UNPROVEN
+    groups = found.where(unproven).groupBy("run", "store", "node", "durable", "detail")
+    counted = groups.agg(
+        F.count("*").alias("count"), F.min("seq").alias("seq"), F.min("eid").alias("eid"), F.min("at").alias("at")
+    )
+    both = counted.withColumn("class", F.explode(F.array(F.lit("Q1"), F.lit(UNPROVEN))))
+    worded = both.withColumn("detail", F.concat_ws(" ", "count", "detail"))
+    return found.where(~unproven).unionByName(worded, allowMissingColumns=True)
 
 
 def missing_records(accounts: DataFrame, runs: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""The grounds on which the contract of the log port is tested: every driver, the simulated one twice: faultless and
+"""The worlds in which the contract of the log port is tested: every driver, the simulated one twice: faultless and
 with every fault that does not lose an answer."""
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from native_backend.logs.simulated.faults import Faults
-from tests.native_backend.logs.worlds import Ground, KafkaWorld, SimulatedWorld, SqliteWorld, World
+from native_backend.log.simulated.faults import Faults
+from tests.kit.realm.worlds import KafkaWorld, OpenLog, SimulatedWorld, SqliteWorld, World
 
 UNEVEN = Faults(gap=0.5, split=0.5, delay=0.8, lag=0.5, stall=0.3)
 KAFKA = pytest.param(  # kafka-python 3.0.12 reads its schemas by a deprecated call
@@ -31,5 +31,5 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def ground(world: World) -> Ground:
-    return Ground(world)
+def opened(world: World) -> OpenLog:
+    return OpenLog(world)

@@ -1,9 +1,7 @@
 """A real Kafka node that lets nobody in without proof, started by `deploy/kafka/secured.sh`, and rights on it.
 
-    kafka = start_secured(tmp_path / "kafka")
-    kafka.grant(RIGHTS, "um.")
-
-May import: confluent-kafka, `tests.broker`.
+kafka = start_secured(tmp_path / "kafka")
+kafka.grant(RIGHTS, "um.")
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import Any
 
 import confluent_kafka.admin
 
-from tests.broker import SCRIPTS, START_TIMEOUT_S
+from tests.kit.processes.broker import SCRIPTS, START_TIMEOUT_S
 from tests.patience import HANG_S
 
 Right = tuple[str, str]  # resource, operation

@@ -4,6 +4,7 @@ and no others; and nowhere a password."""
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import subprocess
 import time
@@ -14,11 +15,14 @@ from typing import Any
 import pytest
 import yaml
 
+from native_backend.publish.event_sizes import UNKNOWN_BYTES
+from reconciliation.model.settings import load_realm
+from reconciliation.read import offsets
 from tests.deploy.secured import Right, Secured, certificate, start_secured
-from tests.gateway_process import REALMGATE, GatewayProcess, start_gateway
+from tests.kit.processes.gateway import REALMGATE, GatewayProcess, start_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 from tests.patience import HANG_S
-from tests.wire import frames
-from tests.wire.peer import Peer
 
 pytestmark = pytest.mark.timeout(600)  # a node with keys takes its time on a busy machine
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "security.md"
@@ -97,6 +101,21 @@ def test_the_main_path_with_the_rights_of_the_how_to(kafka: Secured, tmp_path: P
     gateway.command("node", "set", "prices", "partitions=2")
     gateway.command("node", "delete", "prices", "--yes")
     no_secret_told(kafka, gateway)
+
+
+def test_without_the_right_to_read_settings_a_message_may_be_as_large_as_every_topic_takes(
+    kafka: Secured, tmp_path: Path
+) -> None:
+    prefix = "um-unread"
+    rights = [right for right in rights_of_the_how_to() if right != ("TOPIC", "DESCRIBE_CONFIGS")]
+    assert len(rights) < len(rights_of_the_how_to())
+    kafka.grant(rights, f"{prefix}.")
+    gateway = start_gateway(tmp_path, realm(kafka, "mTLS", prefix))
+    flow(gateway)
+    with Peer(gateway.port) as peer:
+        peer.send(frames.attach_sender("orders", 5))
+        assert peer.expect("attach").field(10) == UNKNOWN_BYTES
+    no_secret_told(kafka, gateway, told=False)
 
 
 @pytest.mark.parametrize("way", ["PLAIN", "mTLS"])
@@ -198,3 +217,34 @@ def test_an_authority_that_nobody_knows(kafka: Secured, tmp_path: Path) -> None:
     done = command(tmp_path, settings, "node", "list")
     assert done.returncode == 2
     assert "certificate" in done.stderr.splitlines()[-1]
+
+
+def test_what_the_reconciliation_may_not_read_makes_it_incomplete(kafka: Secured, tmp_path: Path) -> None:
+    prefix = "um-unseen"
+    kafka.grant(rights_of_the_how_to(), f"{prefix}.")
+    gateway = start_gateway(tmp_path, realm(kafka, "SCRAM-SHA-512", prefix))
+    with Peer(gateway.port) as peer:
+        peer.stored("orders", frames.message(b"seen"))
+        peer.stored("secret", frames.message(b"1"), frames.message(b"2"))
+    assert gateway.stop() == 0, gateway.log()
+    kafka.deny(("TOPIC", "READ"), f"{prefix}.node.secret")
+    told = load_realm(gateway.config_path)
+    until_s = time.monotonic() + HANG_S
+    while not offsets.extent_of(told.bootstrap, told.prefix, told.client).unread:
+        assert time.monotonic() < until_s, "Kafka tells its parts of a new right in its own time"
+        time.sleep(0.1)
+    out = tmp_path / "report"
+    done = subprocess.run(
+        [REALMGATE, "reconcile", "--config", gateway.config_path, "--out", out],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert (manifest["verdict"], manifest["complete"]) == ("incomplete", False)
+    why = "we may not read this topic: grant Read on it; 2 publishes could be compared with nothing"
+    assert f"{prefix}.node.secret: {why}" in done.stdout
+    books = {one["node"]: (one["accepted"], one["stored"], one["unread"]) for one in manifest["balance"]["nodes"]}
+    assert books == {"orders": (1, 1, 0), "secret": (2, 0, 2)}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gateway.settings import EmbeddedRealm, KafkaRealm, load_settings
+from gateway.config.settings import EmbeddedRealm, KafkaRealm, load_settings
 
 ROOT = Path(__file__).parent.parent.parent
 PREREQUISITES = ROOT / "deploy" / "prerequisites.sh"
@@ -24,6 +24,7 @@ TARGETS = {
     "check",
     "simulate",
     "mappings-check",
+    "wheels",
     "help",
 }
 

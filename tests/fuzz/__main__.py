@@ -4,7 +4,6 @@ gateway down, hang it, make it leak, or keep it from serving others.
 Three quarters of the time bred cases are done to gateways in a worker's process (`worker.py`), one quarter to a real
 gateway over sockets (`sockets.py`). What is found is written to `.cache/fuzz/`, smaller where it can be: put the case
 into `tests/fuzz/regressions/` under the next number when it is mended. Exit code 1 where anything was found.
-May import: `tests.fuzz`.
 """
 
 from __future__ import annotations

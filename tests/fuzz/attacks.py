@@ -1,8 +1,8 @@
 """What a random change seldom makes: a peer that knows the protocol and means harm.
 
 Maps that nest too deep or are a megabyte large in every field that carries one; messages in pieces whose fields change
-on the way; transactions with something missing; frames that say they have four gigabytes; one link's name on two
-connections; octets that come one by one, or not at all. May import: `tests.fuzz`, `tests.wire`.
+on the way; transactions with something missing; frames behind extended headers that look like others; frames that say
+they have four gigabytes; one link's name on two connections; octets that come one by one, or not at all.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from tests.fuzz import shapes
 from tests.fuzz.cutting import Frames, build, code_of, read
 from tests.fuzz.steps import Step
-from tests.wire import frames
-from tests.wire.scripted_realm import ScriptedRealm
-from transformers.amqp_types import DecodeError, Described, UInt, decode, encode
+from tests.kit.wire import frames
+from tests.kit.wire.scripted_realm import ScriptedRealm
+from transformers.codec import DecodeError, Described, UInt, decode, encode
 
 if TYPE_CHECKING:
     from tests.fuzz.breeding import Breeder
@@ -202,6 +202,25 @@ def _request(random: Random, number: int, channel: int, declare: bool, transacti
     return frames.transfer(number, payload[:7], 9, more=True, channel=channel) + frames.transfer(
         number, payload[7:], 9, channel=channel
     )
+
+
+def disguised(random: Random, cutted: Frames, _: Breeder) -> None:
+    """Behind an honest posted transfer, anything behind extended headers that look like it."""
+    doff, handle, number = random.choice((3, 4, 5, 5, 6)), random.choice((0, 0, 7)), random.choice((0, 0, 1, 5))
+    posted = frames.transfer(number, frames.message(), handle, state=frames.in_transaction(_transaction(random)))
+    said = [frames.attach_sender("q", handle, "posts")] if random.random() < 0.6 else []
+    said.append(_extended(posted, doff if random.random() < 0.7 else 2, posted[8:]))
+    for _hidden in range(random.choice((1, 2, 6))):
+        hidden = random.choice((*cutted, *_between(handle), posted, frames.attach_sender("q", 5, "hidden")))
+        said.append(_extended(hidden, doff, posted[8:] if random.random() < 0.8 else hidden[8:]))
+    cutted.insert(random.randrange(len(cutted) + 1), b"".join(said))
+
+
+def _extended(frame: bytes, doff: int, header: bytes) -> bytes:
+    """The frame with so much of that between its header and its body."""
+    octets = 4 * (doff - 2)
+    size = struct.pack(">IB", len(frame) + octets, doff)
+    return size + frame[5:8] + header[:octets].ljust(octets, b"\0") + frame[8:]
 
 
 def giant(random: Random, cutted: Frames, _: Breeder) -> None:

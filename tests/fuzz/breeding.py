@@ -3,7 +3,6 @@
 Frames are known as such: they are dropped, doubled, swapped, spliced from another session, sent on another channel or
 handle; their fields get other values, of other types; sizes lie; streams are cut anywhere, peers stall, go away, and
 come in between each other. Some octets are changed whatever they mean. One `Random`, so one seed is one case.
-May import: `tests.fuzz`, `tests.wire`.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ import struct
 from collections.abc import Callable
 from random import Random
 
-from gateway.sasl import SASL_HEADER
+from gateway.auth.sasl import SASL_HEADER
 from tests.fuzz import attacks, shapes
+from tests.fuzz.case_gateway import GATEWAYS
 from tests.fuzz.cutting import Frames, build, cut, read
-from tests.fuzz.ground import HOUSES
 from tests.fuzz.steps import Case, Step
 from tests.fuzz.web import framed
-from tests.wire import frames
-from transformers.amqp_types import DecodeError, Described, UInt, UShort, decode
+from tests.kit.wire import frames
+from transformers.codec import DecodeError, Described, UInt, UShort, decode
 
 CHANGES_MAX = 6
 STEP_OCTETS_MAX = 200_000
@@ -35,7 +34,7 @@ class Breeder:
         self.pool = [each for case in corpus for step in case.steps for each in cut(step.data) if len(each) > 8]
 
     def breed(self, random: Random) -> Case:
-        case = Case(random.choice(tuple(HOUSES)))
+        case = Case(random.choice(tuple(GATEWAYS)))
         for number in range(random.choice((1, 1, 1, 2, 3))):
             other = random.choice(self._corpus)
             case.steps += [Step(number * 4 + step.connection, *_rest(step)) for step in other.steps]
@@ -45,7 +44,7 @@ class Breeder:
             self._change(random, case)
         if random.random() < 0.08:
             case.steps = random.choice((attacks.twin, attacks.starve))(random, case.steps)
-        if case.house == "web":
+        if case.gateway == "web":
             case.steps = framed(random, case.steps)
         if random.random() < 0.3:
             case.steps = [piece for step in case.steps for piece in _split(random, step)]
@@ -305,6 +304,6 @@ def small_peer(random: Random, cutted: Frames, _: Breeder) -> None:
 CHANGES: list[Change] = [
     drop, double, swap, splice, another_channel, lie_about_size, extend_header, change_field, made_up, publish,
     consume, login, small_peer, attacks.great_field, attacks.great_message, attacks.in_pieces, attacks.transact,
-    attacks.giant,
+    attacks.disguised, attacks.giant,
 ]  # fmt: skip
-WEIGHTS = [2, 3, 2, 5, 3, 2, 1, 14, 4, 5, 5, 1, 3, 2, 1, 4, 4, 1]
+WEIGHTS = [2, 3, 2, 5, 3, 2, 1, 14, 4, 5, 5, 1, 3, 2, 1, 4, 4, 2, 1]

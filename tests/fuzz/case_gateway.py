@@ -1,9 +1,9 @@
-"""The ground of a case: a gateway of its own on a realm of its own, in this process and without sockets, and a witness
-that is served all the while.
+"""The gateway of a case: one of its own on a realm of its own, in this process and without sockets, and a witness that
+is served all the while.
 
-A turn is what `server.py` makes of one. `Ground(case.house).carry_out(case)` raises `Wrong` with what was found: an
-exception, something logged as an error, an output that is no AMQP or larger than the peer can read, a witness that is
-not served, or anything that is left over when every peer has gone. It is built in a millisecond.
+A turn is what `server.py` makes of one. `CaseGateway(case.gateway).carry_out(case)` raises `Wrong` with what was found:
+an exception, something logged as an error, an output that is no AMQP or larger than the peer can read, a witness that
+is not served, or anything that is left over when every peer has gone. It is built in a millisecond.
 """
 
 from __future__ import annotations
@@ -14,28 +14,32 @@ import traceback
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cproton import lib
 
-from gateway.gateway import Gateway
-from gateway.limits import Limits
-from gateway.sasl import SaslServer
-from gateway.settings import EmbeddedRealm, MappingSettings, NodeSettings, Security, Settings
+from gateway.auth.sasl import SaslServer
+from gateway.config.limits import Limits
+from gateway.config.settings import EmbeddedRealm, MappingSettings, NodeSettings, Security, Settings
+from gateway.session.gateway import Gateway
 from mappings import TableSet, load_tables
-from native_backend.answers import Answer, NodeFound
-from native_backend.control import InlineControl
-from native_backend.nodes import Node
+from mappings.language.vocabulary import CONDITIONS
+from native_backend.log.simulated.worker import InlineWorker
+from native_backend.log.worker import Workers
+from native_backend.nodes.answers import Answer, NodeFound
+from native_backend.nodes.node import Node
 from native_backend.realm import Realm
+from native_backend.state.mistakes import ALARM
 from tests.fuzz.steps import Case, Step
 from tests.fuzz.web import Web
-from tests.native_backend.gateway import Life, WorldClock
-from tests.native_backend.logs.worlds import SimulatedWorld
-from tests.wire import frames
-from tests.wire.scripted_realm import ScriptedRealm
-from transformers.amqp_types import DecodeError, decode
+from tests.kit.realm.realm_process import Life, WorldClock
+from tests.kit.realm.worlds import SimulatedWorld
+from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen
+from tests.kit.wire.scripted_realm import ScriptedRealm
+from transformers.codec import DecodeError, decode
 
-NODES = {"q": "queue", "c": "channel", "ground.witness": "queue"}
+NODES = {"q": "queue", "c": "channel", "case.witness": "queue"}
 STORED = 8  # events in the queue, from the beginning
 LEAST_FRAME = 512
 QUIET_TURNS = 3
@@ -54,7 +58,7 @@ _SMALL = {
     "selector_characters": 60,
     "write_buffer_bytes": 1024,
 }
-HOUSES: dict[str, tuple[dict[str, int], str, str]] = {  # limits, profile, transformer
+GATEWAYS: dict[str, tuple[dict[str, int], str, str]] = {  # limits, profile, transformer
     "plain": ({}, "extended", "basic"),
     "small": (_SMALL, "extended", "basic"),
     "complete": ({}, "um-9.10", "complete"),
@@ -123,9 +127,9 @@ class Wire:
             return
         _, rest, state = self.sasl.receive(data)
         while state == "held":
-            hold = self.sasl.hold
-            assert hold is not None
-            _, rest, state = self.sasl.proceed(hold.job() if hold.job is not None else None)
+            pending = self.sasl.pending
+            assert pending is not None
+            _, rest, state = self.sasl.proceed(pending.job() if pending.job is not None else None)
         if state == "refused":
             self.lose()
         elif state == "authenticated":
@@ -140,7 +144,7 @@ class Wire:
             if self._web is not None:
                 self._web.write(bytes(piece))
         if self.stalled:
-            connection.unread.congest(self.unread > self.gateway.limits.write_buffer_bytes)
+            connection.unread.set_congested(self.unread > self.gateway.limits.write_buffer_bytes)
         if connection.closing and connection.engine.finished:
             self.lose()
 
@@ -169,6 +173,10 @@ class Wire:
             raise Wrong(f"said a frame that cannot be decoded: {error}\n{body[:200].hex()}") from error
         if value.descriptor not in frames.NAMES:
             raise Wrong(f"said a performative 0x{value.descriptor:x}")
+        seen = Seen(0, frames.NAMES[value.descriptor], value.value, b"")
+        condition = seen.condition if seen.name in ("detach", "end", "close") else None
+        if condition is not None and condition not in CONDITIONS:
+            raise Wrong(f"said the condition {condition!r}, which AMQP does not define")
 
     def _their_max(self) -> int:
         return int(lib.pn_transport_get_remote_max_frame(self.connection.engine._transport)) or 0xFFFFFFFF
@@ -186,19 +194,19 @@ class Wire:
         return len(self.connection.engine._tap._rest)
 
 
-class Ground:
+class CaseGateway:
     """See the module's docstring."""
 
-    def __init__(self, house: str) -> None:
-        limits, profile, transformer = HOUSES[house]
-        self._web = house == "web"
+    def __init__(self, gateway: str) -> None:
+        limits, profile, transformer = GATEWAYS[gateway]
+        self._web = gateway == "web"
         COMPLAINTS.said.clear()
         self.world = SimulatedWorld("simulated")
         tables, clock = tables_of(profile), WorldClock(self.world)
-        control = InlineControl(lambda _: self.world.pass_time())
+        control = InlineWorker(lambda _: self.world.pass_time())
         run = ScriptedRealm.run  # the run in which the corpus was recorded: its transactions are known here
         self.log = self.world.open()
-        self.realm = Realm(self.log, "fuzz", run, clock, control, presence=Life(run))
+        self.realm = Realm(self.log, "fuzz", run, clock, Workers(control, control, control), liveness=Life(run))
         self.realm.open()
         finder = Finder()
         for name, kind in NODES.items():
@@ -259,7 +267,7 @@ class Ground:
             wire.stalled = True
         elif step.verb == "read":
             wire.stalled = False
-            wire.connection.unread.congest(False)
+            wire.connection.unread.set_congested(False)
             wire.unread = 0
         elif step.verb == "pass":
             self._pass(step.seconds)
@@ -303,7 +311,7 @@ class Ground:
     def _look(self) -> None:
         if COMPLAINTS.said:
             raise Wrong(COMPLAINTS.said[0])
-        if self.gateway.faults["assertion"]:
+        if self.realm.figures.alarms[ALARM]:
             raise Wrong("an assertion was counted and not logged")
         kept = max((wire.kept for wire in self.wires.values() if wire.open), default=0)
         if kept > self.gateway.limits.frame_size_bytes:
@@ -321,7 +329,9 @@ class Ground:
             "octets in transactions": gateway.transaction_bytes,
             "deliveries without an outcome": gateway.outcomes.open,
             "credit accounts": len(gateway.credit._accounts) - 1,
-            "ready links": sum(link.connection is not self.witness.wire.connection for link in gateway.ready),
+            "ready links": sum(
+                link.connection is not self.witness.wire.connection for link in cast(Any, gateway.ready)
+            ),
         }
         if any(left.values()):
             raise Wrong(f"left over: { ({what: count for what, count in left.items() if count}) }")
@@ -343,16 +353,16 @@ class Witness:
 
     links = 2
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, subject: CaseGateway) -> None:
+        self._subject = subject
         self._seen: list[frames.Seen] = []
         self._sent = 0
-        self.wire = ground.connect()
+        self.wire = subject.connect()
         self.wire._heard = self._heard  # type: ignore[method-assign]
-        attach = frames.attach_receiver("ground.witness") + frames.flow(1, 1_000)
-        hello = frames.AMQP_HEADER + frames.open_("ground.witness") + frames.begin()
-        self.wire.receive(hello + frames.attach_sender("ground.witness", handle=0) + attach)
-        if not ground.turns(2, lambda: sum(seen.name == "attach" for seen in self._seen) == self.links):
+        attach = frames.attach_receiver("case.witness") + frames.flow(1, 1_000)
+        hello = frames.AMQP_HEADER + frames.open_("case.witness") + frames.begin()
+        self.wire.receive(hello + frames.attach_sender("case.witness", handle=0) + attach)
+        if not subject.turns(2, lambda: sum(seen.name == "attach" for seen in self._seen) == self.links):
             raise Wrong(f"the witness could not attach: {self._seen}")
 
     def _heard(self, piece: bytes) -> None:
@@ -368,7 +378,7 @@ class Witness:
             names = [seen.name for seen in self._seen]
             return "disposition" in names and any(body in seen.payload for seen in self._seen)
 
-        if not self._ground.turns(1, served):
+        if not self._subject.turns(1, served):
             raise Wrong(f"the witness was not served {when}: {self._seen}")
         number = next(seen.field(1) for seen in self._seen if seen.name == "transfer")
         self.wire.receive(frames.disposition(number, number, frames.state("accepted")))

@@ -1,14 +1,11 @@
-"""A stream as frames, a frame as its fields, and back: what is bred is changed there.
-
-May import: `tests.fuzz.shapes`, `transformers`.
-"""
+"""A stream as frames, a frame as its fields, and back: what is bred is changed there."""
 
 from __future__ import annotations
 
 import struct
 
 from tests.fuzz import shapes
-from transformers.amqp_types import DecodeError, Described, decode
+from transformers.codec import DecodeError, Described, decode
 
 Frames = list[bytes]
 

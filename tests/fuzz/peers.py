@@ -1,6 +1,6 @@
 """Peers over sockets: one that does what a case says, the same by TLS, and one that opens slowly.
 
-Errors: `AssertionError` where the gateway keeps a slow one. May import: `tests.gateway_process`, `tests.wire`.
+Errors: `AssertionError` where the gateway keeps a slow one.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import time
 from contextlib import suppress
 from random import Random
 
-from gateway.sasl import SASL_HEADER
-from tests.gateway_process import GatewayProcess
+from gateway.auth.sasl import SASL_HEADER
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
 from tests.patience import HANG_S
-from tests.wire import frames
 
 OPEN_TIMEOUT_MS = 2_000
 LATE_S = HANG_S  # beyond the time-out; the machine may be busy

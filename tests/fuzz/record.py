@@ -1,7 +1,7 @@
-"""`python -m tests.fuzz.record`: makes the corpus anew, from what the wire client says in its plays.
+"""`python -m tests.fuzz.record`: makes the corpus anew, from what the wire client says in the scenarios of the tables.
 
 Of every rule of every table one combination, so that each kind of frame, state and terminus is in it; what several
-plays say alike is kept once. May import: `tests.wire`, `mappings`.
+scenarios say alike is kept once.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from mappings import TableSet, load_tables
 from tests.fuzz.steps import Case, Step
-from tests.wire.conversation import Conversation
-from tests.wire.plays import PLAYS
+from tests.kit.scenarios.table_scenarios import SCENARIOS
+from tests.kit.wire.conversation import Conversation
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -20,13 +20,13 @@ CORPUS = Path(__file__).parent / "corpus"
 def main() -> None:
     tables = load_tables()
     said: dict[str, Case] = {}
-    for table in PLAYS:
+    for table in SCENARIOS:
         for case in sessions(table, tables):
             said.setdefault("".join(map(str, case.steps)), case)
-    for path in CORPUS.glob("play-*.case"):
+    for path in CORPUS.glob("scenario-*.case"):
         path.unlink()
     for number, case in enumerate(said.values()):
-        (CORPUS / f"play-{number:03}.case").write_text(str(case))
+        (CORPUS / f"scenario-{number:03}.case").write_text(str(case))
     print(f"{len(said)} cases")
 
 
@@ -35,12 +35,12 @@ def sessions(table: str, tables: TableSet) -> Iterator[Case]:
     for rule in sorted(decided):
         facts = tables[table].facts(decided[rule])
         with Recording() as recording:
-            PLAYS[table](facts, tables)
+            SCENARIOS[table](facts, tables)
         yield Case("plain", recording.steps, f"table {table}, rule {rule}")
 
 
 class Recording:
-    """Everything that the wire clients of a play say, while it lasts."""
+    """Everything that the wire clients of a scenario say, while it lasts."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []

@@ -1,6 +1,6 @@
 """Octets that AMQP's types can be made of, and such that they cannot: what a bred case puts where a value was.
 
-Everything is drawn from one `Random`. May import: the standard library, `transformers.amqp_types`.
+Everything is drawn from one `Random`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from random import Random
 
-from transformers.amqp_types import Described, Symbol, UInt, ULong, encode
+from transformers.codec import Described, Symbol, UInt, ULong, encode
 
 NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 31, 63, 64, 127, 128, 255, 256, 511, 512, 65_535, 65_536, 2**31 - 1, 2**31,
            2**32 - 2, 2**32 - 1)  # fmt: skip

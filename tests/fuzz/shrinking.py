@@ -1,6 +1,6 @@
 """Makes a case that fails smaller, as long as it fails: fewer steps, then fewer frames in each.
 
-`fails` runs a case. May import: `tests.fuzz`.
+`fails` runs a case.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 A witness publishes and consumes all the while; a connection is sent what a case says and reads what comes, or does not:
 on the bare listener, by TLS, by WebSocket, by both. Some open slowly, an octet at a time, and must be closed in time.
 At the end the process is there, has logged no traceback, and its memory and descriptors are where they were.
-May import: `tests.fuzz`, `tests.certificates`, `tests.gateway_process`, `tests.wire`.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from typing import Any
 
 import psutil
 
-from tests.certificates import Authority
 from tests.fuzz.breeding import Breeder
 from tests.fuzz.peers import OPEN_TIMEOUT_MS, Fuzzed, Secured, Slow
 from tests.fuzz.steps import Case, cases_in
 from tests.fuzz.worker import CORPUS, REGRESSIONS
-from tests.gateway_process import GatewayProcess, embedded_realm, make_gateway
+from tests.kit.processes.certificates import Authority
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, make_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 from tests.patience import HANG_S
-from tests.wire import frames
-from tests.wire.peer import Peer
 
 SERVED_S = HANG_S  # eight processes on two cores are no fault of ours
 AT_ONCE = 20  # connections that are open beside each other
@@ -121,17 +120,17 @@ def _carry_out(case: Case, gateway: GatewayProcess, random: Random, connections:
 
 def _connect(case: Case, gateway: GatewayProcess, random: Random, secured: bool) -> Fuzzed:
     if secured:
-        return Secured(gateway.ports["wss" if case.house == "web" else "amqps"], random)
-    return Fuzzed(gateway.ports["ws"] if case.house == "web" else gateway.port)
+        return Secured(gateway.ports["wss" if case.gateway == "web" else "amqps"], random)
+    return Fuzzed(gateway.ports["ws"] if case.gateway == "web" else gateway.port)
 
 
 class Witness:
     """Served all the while."""
 
     def __init__(self, port: int) -> None:
-        self._peer = Peer(port, "ground.witness")
-        self._peer.publisher("ground.witness")
-        self._peer.consumer("ground.witness", credit=5)
+        self._peer = Peer(port, "case.witness")
+        self._peer.publisher("case.witness")
+        self._peer.consumer("case.witness", credit=5)
 
     def is_served(self) -> None:
         [number] = self._peer.publish(frames.message(b"witness"))

@@ -1,13 +1,11 @@
 """What is done to a gateway in one case, as text: a line a step. Cases are recorded, bred, replayed and kept so.
 
-    house plain                    which gateway it is done to (`ground.HOUSES`)
-    0 send 414d515000010000        connection 0 sends octets
-    0 stall                        it reads no more
-    0 read                         it does again
-    0 pass 61                      seconds go by
-    0 lose                         its socket is gone
-
-May import: the standard library only.
+gateway plain                  which gateway it is done to (`subject.GATEWAYS`)
+0 send 414d515000010000        connection 0 sends octets
+0 stall                        it reads no more
+0 read                         it does again
+0 pass 61                      seconds go by
+0 lose                         its socket is gone
 """
 
 from __future__ import annotations
@@ -36,17 +34,17 @@ class Step:
 class Case:
     """Everything that one gateway is done to."""
 
-    house: str = "plain"
+    gateway: str = "plain"
     steps: list[Step] = field(default_factory=list)
     about: str = ""
 
     def __str__(self) -> str:
         about = "".join(f"# {line}\n" for line in self.about.splitlines())
-        return about + f"house {self.house}\n" + "".join(f"{step}\n" for step in self.steps)
+        return about + f"gateway {self.gateway}\n" + "".join(f"{step}\n" for step in self.steps)
 
     def then(self, *steps: Step) -> Case:
         """The same gateway, and these steps instead."""
-        return Case(self.house, list(steps), self.about)
+        return Case(self.gateway, list(steps), self.about)
 
 
 def read_case(path: Path) -> Case:
@@ -56,8 +54,8 @@ def read_case(path: Path) -> Case:
         words = line.split()
         if line.startswith("#"):
             case.about += line.removeprefix("#").strip() + "\n"
-        elif words[:1] == ["house"]:
-            case.house = words[1]
+        elif words[:1] == ["gateway"]:
+            case.gateway = words[1]
         elif words:
             case.steps.append(_step(words))
     return case

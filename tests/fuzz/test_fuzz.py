@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from gateway import connection as connection_room
-from gateway.facts import Detached
+from gateway.amqp.facts import Detached
+from gateway.session import connection as connection_room
 from tests.fuzz.__main__ import fuzz_engine
-from tests.fuzz.ground import Ground, Wrong, listen_to_logs
+from tests.fuzz.case_gateway import CaseGateway, Wrong, listen_to_logs
 from tests.fuzz.shrinking import smaller
 from tests.fuzz.sockets import fuzz_sockets
 from tests.fuzz.steps import Case, Step, cases_in, read_case
 from tests.fuzz.worker import CORPUS, REGRESSIONS
-from tests.wire import frames
+from tests.kit.wire import frames
 
 SECONDS = 6.0
 SOCKETS_SECONDS = 3.0
@@ -25,13 +25,13 @@ HELLO = frames.AMQP_HEADER + frames.open_() + frames.begin()
 def test_regression(path: Path) -> None:
     listen_to_logs()
     case = read_case(path)
-    Ground(case.house).carry_out(case)
+    CaseGateway(case.gateway).carry_out(case)
 
 
 def test_the_corpus_is_harmless_as_it_is() -> None:
     listen_to_logs()
     for case in cases_in(CORPUS):
-        Ground(case.house).carry_out(case)
+        CaseGateway(case.gateway).carry_out(case)
 
 
 def test_a_case_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_what_is_wrong_is_seen_and_made_smaller(monkeypatch: pytest.MonkeyPatch)
 
     def fails(other: Case) -> bool:
         try:
-            Ground(other.house).carry_out(other)
+            CaseGateway(other.gateway).carry_out(other)
         except Wrong as wrong:
             return "planted" in str(wrong)
         return False

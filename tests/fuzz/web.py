@@ -1,7 +1,7 @@
 """WebSocket about a case: its octets as a browser sends them, and the layer that undoes it, in this process.
 
 `framed` cuts and masks what connections send, behind a handshake, and breaks some of it. `Web` is to a `Wire` what the
-gateway's own stack is to its port, with nothing below. May import: `gateway.websocket_layer`, `tests.fuzz.steps`.
+gateway's own stack is to its port, with nothing below.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from gateway.websocket_layer import WebSocketLayer
+from gateway.server.websocket import WebSocketLayer
 from tests.fuzz.steps import Step
 
 _LINES = (

@@ -3,7 +3,7 @@ its own: C can bring it down, and a case can run for ever.
 
 Every case is written to `DIR/current.case` before it begins, so whoever started this one knows what it died of; a case
 that takes `HANG_S` of processor ends it by SIGVTALRM. What is found is made smaller, written to `DIR/NNN.case`, and the
-work goes on. A line of JSON a second says how far it is. May import: `tests.fuzz`.
+work goes on. A line of JSON a second says how far it is.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any
 
 import psutil
 
-from gateway.connection import Connection
-from gateway.engine_links import Link
-from gateway.gateway import Gateway
+from gateway.amqp.link_ends import Link
+from gateway.session.connection import Connection
+from gateway.session.gateway import Gateway
 from native_backend.realm import Realm
 from tests.fuzz.breeding import Breeder
-from tests.fuzz.ground import Ground, Wrong, listen_to_logs
+from tests.fuzz.case_gateway import CaseGateway, Wrong, listen_to_logs
 from tests.fuzz.shrinking import smaller
 from tests.fuzz.steps import Case, cases_in
 
@@ -61,7 +61,7 @@ def what_is_wrong(case: Case) -> str:
     """Empty where nothing is."""
     signal.setitimer(signal.ITIMER_VIRTUAL, HANG_S)
     try:
-        Ground(case.house).carry_out(case)
+        CaseGateway(case.gateway).carry_out(case)
     except Wrong as wrong:
         return str(wrong)
     finally:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway_process import GatewayProcess, embedded_realm, start_gateway
-from tests.wire import frames
-from tests.wire.peer import Peer
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 
 ACCEPTED = frames.state("accepted")
 DURABLE = frames.source("news", durable=2, capability="topic")

@@ -1,39 +1,36 @@
-"""The foreign clients: built once into `.cache/`, run as processes. As a program: builds the one that is named, before
-it is asked for (`tests/ready.py`).
+"""The foreign clients: built once into `.cache/`, run as processes. As a program: builds them all, before they are
+asked for (`conftest.py` starts it beside the first tests).
 
 * Qpid JMS (`jms/`), and Spring JMS on it (`spring/`): class path by Maven, compiled by javac;
 * rhea (`rhea/`): by npm from its lock file;
-* the C load client (`tests/load/`): by make, on Debian's libqpid-proton11-dev;
+* the C load client (`tests/kit/load/`): by make, on Debian's libqpid-proton11-dev;
 * python-qpid-proton's `Container` (`python/`) and cli-proton-python: installed with the locked dependencies;
 * go-amqp (`go/`) by go, fe2o3-amqp (`rust/`) by cargo, from their lock files, where those are installed.
 
 Where bodies are compared, that of message i is the text `message i` and three characters beyond ASCII when i is even;
 `i % 257` bytes rising from i when odd (from Python: `message i` alone). Each client knows this and compares.
-Errors: `RuntimeError` with the client's own words. May import: `tests.gateway_process`.
+Errors: `RuntimeError` with the client's own words.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.gateway_process import GatewayProcess
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.processes.load_client import CACHE, ROOT, call, load_client, lock
+from tests.kit.processes.toolchains import NEEDS_GO, NEEDS_RUST
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
-CACHE = ROOT / ".cache"
 RUN_TIMEOUT_S = 200.0
-BUILD_TIMEOUT_S = 600.0
 
 
 def jms(*arguments: str, program: str = "Client") -> str:
@@ -54,6 +51,16 @@ def spring_beside(*arguments: object) -> subprocess.Popen[str]:
 def _java(built: Path, program: str, arguments: Iterable[object]) -> list[str]:
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]  # it lives for seconds
     return ["java", *quick, "-cp", f"{built / 'classes'}:{built / 'libs'}/*", program, *map(str, arguments)]
+
+
+def lines_of_java(source: Path) -> str:
+    """A file of Java with Qpid JMS on its class path. Returns what it prints."""
+    return _run(["java", "-cp", f"{_jms() / 'libs'}/*", str(source)])
+
+
+def lines_of_javascript(source: Path) -> str:
+    """A file of JavaScript that may require rhea. Returns what it prints."""
+    return _run(["node", str(source)], NODE_PATH=_rhea() / "node_modules")
 
 
 def rhea(
@@ -87,6 +94,13 @@ def rhea_asks(port: int, node: str, count: int) -> dict[str, Any]:
     return _report(_run(command, NODE_PATH=_rhea() / "node_modules"))
 
 
+def rhea_sessions(mode: str, port: int, node: str, count: int) -> dict[str, Any]:
+    """rhea's sessions, sizes and time-outs; see `sessions.js` for the modes. Returns its report."""
+    script = HERE / "rhea" / "sessions.js"
+    command = ["node", str(script), mode, "127.0.0.1", str(port), node, str(count)]
+    return _report(_run(command, NODE_PATH=_rhea() / "node_modules"))
+
+
 def load(mode: str, address: str, node: str, *options: str) -> dict[str, Any]:
     """The C load client; `mode` is send or receive. Returns its report."""
     return _report(_run([str(load_client()), mode, "--address", address, "--node", node, *options]))
@@ -108,14 +122,6 @@ def waiting(gateway: GatewayProcess, queue: str) -> int:
 
 
 @cache
-def load_client() -> Path:
-    """The C load client's path, built if need be."""
-    with _lock("load"):
-        _call(["make", "-s", "-C", str(ROOT / "tests" / "load")])
-    return CACHE / "load" / "load"
-
-
-@cache
 def _jms() -> Path:
     return _built_by_maven("jms")
 
@@ -130,9 +136,9 @@ def _built_by_maven(name: str) -> Path:
     programs = sorted((HERE / name / "src" / "main" / "java").glob("*.java"))
 
     def build(into: Path) -> None:
-        _call([str(ROOT / "deploy" / "maven" / "class-path.sh"), str(pom), str(into / "libs")])
+        call([str(ROOT / "deploy" / "maven" / "class-path.sh"), str(pom), str(into / "libs")])
         compile_ = ["javac", "-encoding", "UTF-8", "-cp", f"{into / 'libs'}/*", "-d", str(into / "classes")]
-        _call([*compile_, *map(str, programs)])
+        call([*compile_, *map(str, programs)])
 
     return _built(name, [pom, artifacts, *programs], build)
 
@@ -144,7 +150,7 @@ def _rhea() -> Path:
     def build(into: Path) -> None:
         for source in sources:
             shutil.copy(source, into)
-        _call(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(into)], cwd=into)
+        call(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(into)], cwd=into)
 
     return _built("rhea", sources, build)
 
@@ -154,7 +160,7 @@ def _go() -> Path:
     sources = [HERE / "go" / name for name in ("go.mod", "go.sum", "client.go")]
 
     def build(into: Path) -> None:
-        _call(["go", "build", "-trimpath", "-o", str(into / "client"), "."], cwd=HERE / "go", GOTOOLCHAIN="local")
+        call(["go", "build", "-trimpath", "-o", str(into / "client"), "."], cwd=HERE / "go", GOTOOLCHAIN="local")
 
     return _built("go", sources, build)
 
@@ -165,7 +171,7 @@ def _rust() -> Path:
     target = CACHE / "interop" / "rust-target"  # some eighty crates, built once
 
     def build(_: Path) -> None:
-        _call(["cargo", "build", "-q", "--locked", "--manifest-path", str(sources[0]), "--target-dir", str(target)])
+        call(["cargo", "build", "-q", "--locked", "--manifest-path", str(sources[0]), "--target-dir", str(target)])
 
     _built("rust", sources, build)
     return target / "debug" / "interop-fe2o3"
@@ -176,31 +182,13 @@ def _built(name: str, sources: list[Path], build: Callable[[Path], None]) -> Pat
     directory = CACHE / "interop" / name
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     stamp = directory / "sources.sha256"
-    with _lock(f"interop-{name}"):
+    with lock(f"interop-{name}"):
         if not stamp.exists() or stamp.read_text() != digest:
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True)
             build(directory)
             stamp.write_text(digest)
     return directory
-
-
-@contextmanager
-def _lock(name: str) -> Iterator[None]:
-    """Two test runs may want to build the same."""
-    CACHE.mkdir(exist_ok=True)
-    with (CACHE / f"{name}.lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-
-
-def _call(command: list[str], cwd: Path | None = None, **environment: str) -> None:
-    environ = {**os.environ, **environment}
-    done = subprocess.run(
-        command, cwd=cwd, env=environ, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
 
 
 def _run(command: list[str], **environment: Path) -> str:
@@ -220,6 +208,6 @@ def _report(line: str) -> dict[str, Any]:
 CLIENTS = {"load": load_client, "jms": _jms, "rhea": _rhea, "go": _go, "rust": _rust, "spring": _spring}
 
 if __name__ == "__main__":
-    program = {"go": "go", "rust": "cargo"}.get(sys.argv[1])
-    if program is None or shutil.which(program) is not None:  # a machine without it leaves out the tests of that client
+    lacking = {"go": NEEDS_GO, "rust": NEEDS_RUST}.get(sys.argv[1])
+    if lacking is None or not lacking.args[0]:  # a machine that lacks it leaves out the tests of that client
         CLIENTS[sys.argv[1]]()

@@ -6,22 +6,29 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, start_gateway
+from tests.kit.processes.artemis import Artemis, start_artemis
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, start_gateway
 
-LARGEST = 8_000_000
+LARGEST = 16 << 20  # octets of a message, by default
 
 
 @pytest.fixture(scope="session", params=["embedded", "kafka"])
-def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    """A real gateway process with every default but for the size of messages; nodes are made on attach. It must end in
-    order: exit code 0."""
-    directory = tmp_path_factory.mktemp(f"house-{request.param}")
+def gateway(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """A real gateway process with every default; nodes are made on attach. It must end in order: exit code 0."""
+    directory = tmp_path_factory.mktemp(f"gateway-{request.param}")
     if request.param == "kafka":
-        realm = kafka_realm(request.getfixturevalue("kafka_bootstrap"), "house")
-        realm["client"] = {"message.max.bytes": str(LARGEST + 1000)}
+        realm = kafka_realm(request.getfixturevalue("kafka_bootstrap"), "gateway")
     else:
         realm = embedded_realm(directory)
-    gateway = start_gateway(directory, realm, limits={"message_size_bytes": LARGEST})
+    gateway = start_gateway(directory, realm)
     yield gateway
     code = gateway.stop()
     assert code == 0, f"the gateway ended with {code}:\n{gateway.log()}"
+
+
+@pytest.fixture(scope="module")
+def artemis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Artemis]:
+    """The broker that applications leave."""
+    broker = start_artemis(tmp_path_factory.mktemp("artemis") / "broker")
+    yield broker
+    broker.stop()

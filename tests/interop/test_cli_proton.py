@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.gateway_process import GatewayProcess
 from tests.interop.clients import cli_proton, waiting
+from tests.kit.processes.gateway import GatewayProcess
 
 
 def contents(messages: list[dict[str, Any]]) -> list[str]:
     return [message["content"] for message in messages]
 
 
-def test_cli_proton_sends_browses_selects_and_receives(house: GatewayProcess) -> None:
-    url = ["--broker-url", f"{house.address}/cli"]
+def test_cli_proton_sends_browses_selects_and_receives(gateway: GatewayProcess) -> None:
+    url = ["--broker-url", f"{gateway.address}/cli"]
     for colour in ("red", "blue"):
         headers = ["--msg-durable", "yes", "--msg-priority", "7", "--msg-correlation-id", colour]
         cli_proton("sender", *url, "--count", "3", "--msg-content", f"{colour}-%d", "-P", f"colour={colour}", *headers)
@@ -33,10 +33,10 @@ def test_cli_proton_sends_browses_selects_and_receives(house: GatewayProcess) ->
     assert sorted(contents(cli_proton("receiver", *url, "--count", "4"))) == ["blue-2", "red-0", "red-1", "red-2"]
 
 
-def test_cli_proton_sends_and_receives_under_transactions(house: GatewayProcess) -> None:
+def test_cli_proton_sends_and_receives_under_transactions(gateway: GatewayProcess) -> None:
     """Two habits of the receiver's: it asks for --count at once, so that a transaction must be as large; and it accepts
     outside of the transaction what it has just accepted inside, unless it is told not to (noack)."""
-    url = ["--broker-url", f"{house.address}/cli-transactions", "--count", "10"]
+    url = ["--broker-url", f"{gateway.address}/cli-transactions", "--count", "10"]
     send = ["sender", *url, "--tx-size", "5", "--msg-content", "message %d"]
     receive = ["receiver", *url, "--tx-size", "10", "--action", "noack"]
     cli_proton(*send, "--tx-action", "rollback")
@@ -44,4 +44,4 @@ def test_cli_proton_sends_and_receives_under_transactions(house: GatewayProcess)
     sent = [f"message {number}" for number in range(10)]
     assert sorted(contents(cli_proton(*receive, "--tx-action", "rollback"))) == sent
     assert sorted(contents(cli_proton(*receive))) == sent, "what was rolled back came again"
-    assert waiting(house, "cli-transactions") == 0
+    assert waiting(gateway, "cli-transactions") == 0

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
 from tests.interop.clients import cli_proton
-from tests.interop.rabbitmq import PROGRAMS, RabbitMQ
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.processes.rabbitmq import RabbitMQ
+from tests.kit.processes.toolchains import NEEDS_RABBITMQ
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 from tests.patience import HANG_S
-from tests.wire import frames
-from tests.wire.peer import Peer
 
 COUNT = 500
 
@@ -26,14 +27,14 @@ def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMQ]:
     node.stop()
 
 
-@pytest.mark.skipif(not PROGRAMS.exists(), reason="no RabbitMQ here: apt-get install rabbitmq-server")
-def test_a_shovel_moves_a_queue_into_the_gateway(house: GatewayProcess, rabbitmq: RabbitMQ) -> None:
-    queue = f"letters-{house.realm_kind}"
+@NEEDS_RABBITMQ
+def test_a_shovel_moves_a_queue_into_the_gateway(gateway: GatewayProcess, rabbitmq: RabbitMQ) -> None:
+    queue = f"letters-{gateway.realm_kind}"
     rabbit = f"guest:guest@127.0.0.1:{rabbitmq.port}//queue/{queue}"
     content = ["--msg-content", "letter %d.", "--msg-durable", "yes"]
     assert len(cli_proton("sender", "--broker-url", rabbit, "--count", str(COUNT), *content)) == COUNT
-    rabbitmq.shovel(queue, house.address, "shoveled")
-    with Peer(house.port) as peer:
+    rabbitmq.shovel(queue, gateway.address, "shoveled")
+    with Peer(gateway.port) as peer:
         peer.consumer("shoveled", credit=COUNT + 10)
         came = peer.receive(COUNT, deadline_s=HANG_S)
         letters = [int(found[1]) for each in came if (found := re.search(rb"letter (\d+)\.", each.payload))]

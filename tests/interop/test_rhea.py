@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from tests.gateway_process import GatewayProcess
 from tests.interop.clients import jms, rhea, rhea_asks
+from tests.kit.processes.gateway import GatewayProcess
 
 COUNT = 1000
 QUESTIONS = 50
 
 
-def test_rhea_sends_and_qpid_jms_receives(house: GatewayProcess) -> None:
-    assert rhea("send", house.port, "from-rhea", COUNT)["accepted"] == COUNT
-    assert jms("receive", f"amqp://{house.address}", "from-rhea", "0", str(COUNT)) == f"received {COUNT}"
+def test_rhea_sends_and_qpid_jms_receives(gateway: GatewayProcess) -> None:
+    assert rhea("send", gateway.port, "from-rhea", COUNT)["accepted"] == COUNT
+    assert jms("receive", f"amqp://{gateway.address}", "from-rhea", "0", str(COUNT)) == f"received {COUNT}"
 
 
-def test_rhea_asks_from_a_dynamic_receiver_and_answers_on_an_anonymous_sender(house: GatewayProcess) -> None:
-    report = rhea_asks(house.port, "questions-of-rhea", QUESTIONS)
+def test_rhea_asks_from_a_dynamic_receiver_and_answers_on_an_anonymous_sender(gateway: GatewayProcess) -> None:
+    report = rhea_asks(gateway.port, "questions-of-rhea", QUESTIONS)
     assert (report["answered"], report["wrong"]) == (QUESTIONS, [])
     assert report["address"].startswith("temporary:client-")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.certificates import Authority, openssl
-from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, make_gateway
 from tests.interop.clients import jms, rhea
+from tests.kit.processes.certificates import Authority, openssl
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway
 from tests.patience import HANG_S
 
 COUNT = 40
@@ -35,14 +35,14 @@ class World:
         subprocess.run(keytool, check=True, capture_output=True, timeout=HANG_S)
         (directory / "users.yaml").write_text('users: {feed: {certificates: ["subject:CN=feed"]}}\n')
         files = {"certificate": server.certificate, "key": server.key, "client_ca": self.authority.certificate}
-        self.house: GatewayProcess = make_gateway(
+        self.gateway: GatewayProcess = make_gateway(
             directory,
             realm,
             tls={name: str(path) for name, path in files.items()},
             security={"sasl": ["EXTERNAL", "ANONYMOUS"], "users": "users.yaml"},
         )
-        self.house.more = ["amqps", "ws", "wss"]
-        self.house.start()
+        self.gateway.more = ["amqps", "ws", "wss"]
+        self.gateway.start()
 
 
 @pytest.fixture(scope="module", params=["embedded", "kafka"])
@@ -54,8 +54,8 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         realm = embedded_realm(directory)
     world = World(directory, realm)
     yield world
-    assert world.house.stop() == 0, world.house.log()
-    assert "Traceback" not in world.house.log(), world.house.log()
+    assert world.gateway.stop() == 0, world.gateway.log()
+    assert "Traceback" not in world.gateway.log(), world.gateway.log()
 
 
 def test_rhea(world: World) -> None:
@@ -63,18 +63,18 @@ def test_rhea(world: World) -> None:
     schemes = ("ws", "wss", "amqps")
     for sending, receiving in zip(schemes, schemes[1:] + schemes[:1], strict=True):
         for mode, scheme in (("send", sending), ("receive", receiving)):
-            port = world.house.ports[scheme]
+            port = world.gateway.ports[scheme]
             trusted = world.authority.certificate
             report = rhea(mode, port, f"by-{sending}", COUNT, f"{scheme}://127.0.0.1", trusted)
             assert report["accepted" if mode == "send" else "distinct"] == COUNT, report
 
 
 def test_qpid_jms_by_certificate(world: World) -> None:
-    world.house.command("node", "create", "of-feed", "--kind", "queue")
-    world.house.command("acl", "grant", "user:feed", "publish", "--node", "of-feed")
+    world.gateway.command("node", "create", "of-feed", "--kind", "queue")
+    world.gateway.command("acl", "grant", "user:feed", "publish", "--node", "of-feed")
     stores = (
         f"transport.trustStoreLocation={world.trusted}&transport.trustStorePassword=secret"
         f"&transport.keyStoreLocation={world.store}&transport.keyStorePassword=secret"
     )
-    url = f"amqps://127.0.0.1:{world.house.ports['amqps']}?{stores}&amqp.saslMechanisms=EXTERNAL"
+    url = f"amqps://127.0.0.1:{world.gateway.ports['amqps']}?{stores}&amqp.saslMechanisms=EXTERNAL"
     assert jms("send", url, "of-feed", "0", "10") == "accepted 10"

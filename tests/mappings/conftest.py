@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mappings.table_set import SHIPPED
+from mappings.compiler.table_set import SHIPPED
 
 
 @pytest.fixture

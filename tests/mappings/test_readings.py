@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mappings.table_set import load_rules
-from tests.wire.um_expectations import SEED
+from mappings.compiler.table_set import load_rules
+from tests.kit.tables.um_rows import SEED
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "conformance" / "readings.md"
@@ -23,7 +23,7 @@ RULES = {
     for profile in table.profiles.values()
     for rule in profile.rules
 }
-TESTS = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests" / "wire").glob("test_*.py")))
+TESTS = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests" / "wire").rglob("test_*.py")))
 
 
 def test_every_reading_has_a_line() -> None:

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from mappings import Decision, ImpossibleFacts, Table, TableSet, load_tables
-from mappings.table_set import load_rules
-from mappings.vocabulary import PROFILES
+from mappings.compiler.table_set import load_rules
+from mappings.language.vocabulary import PROFILES
 
 SEED: dict[str, dict[str, Any]] = {
-    row["id"]: row for row in json.loads((Path(__file__).parent / "um_rows.json").read_text(encoding="utf-8"))
+    row["id"]: row
+    for row in json.loads((Path(__file__).parents[1] / "kit" / "tables" / "um_rows.json").read_text(encoding="utf-8"))
 }
 Facts = dict[str, tuple[str, ...]]
 
@@ -44,7 +45,9 @@ CONDITIONS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
 }
 
 # row -> the tables that carry it out, with the facts that the row's text (not its columns) states
-_UNSETTLED: dict[str, tuple[str, ...]] = {"presettled": ("no",)}
+# A row speaks of outcomes that the publisher's source lists, or names none.
+_LISTED: Facts = {"rejected": ("agreed",), "released": ("agreed",)}
+_UNSETTLED: Facts = {"presettled": ("no",), **_LISTED}
 ROWS: dict[str, list[tuple[str, Facts]]] = {
     "S-A1": [("default", {"cause": ("unstated",), "default_outcome": ("unset", "accepted")})],
     "S-A2": [("settle", {"state": ("accepted",)})],
@@ -72,10 +75,10 @@ ROWS: dict[str, list[tuple[str, Facts]]] = {
     "P-A4": [("publish", {}), ("published", {"answer": ("stored",)})],
     "P-A5": [("publish", {}), ("published", {"answer": ("stored",)})],
     "P-R1": [("publish", _UNSETTLED)],
-    "P-R2a": [("published", {"answer": ("access-denied",)})],
-    "P-R2b": [("published", {"answer": ("capacity-reached",)})],
-    "P-R2c": [("published", {"answer": ("unexpected",)})],
-    "P-R2d": [("published", {"answer": ("not-found",)})],
+    "P-R2a": [("published", {"answer": ("access-denied",), **_LISTED})],
+    "P-R2b": [("published", {"answer": ("capacity-reached",), **_LISTED})],
+    "P-R2c": [("published", {"answer": ("unexpected",), **_LISTED})],
+    "P-R2d": [("published", {"answer": ("not-found",), **_LISTED})],
     "S-REL": [("settle", {"state": ("released",), "already_settled": ("no",)})],
     "S-MOD": [
         ("settle", {"state": ("modified", "modified-failed", "modified-undeliverable"), "already_settled": ("no",)})

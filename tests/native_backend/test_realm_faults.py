@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from native_backend.answers import NodeFound, Published, Settled, SubscriptionLost
-from native_backend.journal import tail
-from native_backend.logs.simulated.driver import SimulatedLog
-from native_backend.logs.simulated.faults import Faults
-from native_backend.terms import EXCLUSIVE
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import SimulatedWorld
-from tests.native_backend.realm_world import bodies
+from native_backend.journal.journal import tail
+from native_backend.log.simulated.driver import SimulatedLog
+from native_backend.log.simulated.faults import Faults
+from native_backend.nodes.answers import NodeFound, Published, Settled
+from native_backend.nodes.durable_terms import EXCLUSIVE
+from native_backend.subscriptions.subscription import SubscriptionLost
+from tests.kit.realm.fixtures import bodies
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import SimulatedWorld
 
 # -- only where the log can be told to fail
 
@@ -27,12 +28,12 @@ def simulated() -> Iterator[SimulatedWorld]:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_transaction_of_unknown_result_is_resolved_before_anybody_is_told(seed: int) -> None:
     world = SimulatedWorld("simulated", seed=seed)
-    gateway = Gateway(world, "u").open()
-    log = gateway.log
+    realm = RealmProcess(world, "u").open()
+    log = realm.log
     assert isinstance(log, SimulatedLog)
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(200))
-    consumer = gateway.consumer(node)
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(200))
+    consumer = realm.consumer(node)
     consumer.receive(200)
     log.faults = replace(log.faults, unknown_commit=0.6, control=0.2, lag=0.5)
     for at in range(0, 100, 5):
@@ -42,55 +43,55 @@ def test_a_transaction_of_unknown_result_is_resolved_before_anybody_is_told(seed
     log.faults = replace(log.faults, unknown_commit=0.0, control=0.0, lag=0.0)
     records = [record for _, record in tail(log, "u.journal", 0)]
     assert sorted({record["n"] for record in records}) == [*range(1, records[-1]["n"] + 1)]
-    gateway.kill()
-    later = Gateway(world, "u").open()
+    realm.kill()
+    later = RealmProcess(world, "u").open()
     again = later.consumer(node)
     assert again.receive(100) == eids[100:]
     assert [again.failed[eid] for eid in eids[100:111]] == [1] * 10 + [0]
 
 
 def test_a_refused_transaction_is_answered_and_its_events_stay_outstanding(simulated: SimulatedWorld) -> None:
-    gateway = Gateway(simulated, "u").open()
-    log = gateway.log
+    realm = RealmProcess(simulated, "u").open()
+    log = realm.log
     assert isinstance(log, SimulatedLog)
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(4))
-    one = gateway.consumer(node)
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(4))
+    one = realm.consumer(node)
     one.receive(4)
     for refusal, answer in (("refused", "access-denied"), ("unexpected", "unexpected"), ("not-found", "not-found")):
         log.faults = Faults(refuse=1.0, refusals=(refusal,))  # type: ignore[arg-type]
         assert one.settle("acknowledge", eids[:2]) == answer
     owner = one.start("acknowledge", eids[:2])
     log.faults = Faults()
-    assert gateway.settled(owner) == "done"
+    assert realm.settled(owner) == "done"
     log.faults = Faults(refuse=1.0, refusals=("unavailable",))
     owner = one.start("acknowledge", eids[2:3])
     for _ in range(1000):
-        gateway.turn()
-    assert not [answer for answer in gateway.answers if isinstance(answer, Settled)]
+        realm.turn()
+    assert not [answer for answer in realm.answers if isinstance(answer, Settled)]
     log.faults = Faults()
-    assert gateway.settled(owner) == "done"
+    assert realm.settled(owner) == "done"
     assert [record["n"] for _, record in tail(log, "u.journal", 0)] == [1, 2, 3]
     one.subscription.close()
-    assert gateway.consumer(node).receive(1) == eids[3:]
+    assert realm.consumer(node).receive(1) == eids[3:]
 
 
 def test_a_rival_that_took_over_during_an_unknown_result_is_not_robbed(simulated: SimulatedWorld) -> None:
-    gateway = Gateway(simulated, "u").open()
-    log = gateway.log
+    realm = RealmProcess(simulated, "u").open()
+    log = realm.log
     assert isinstance(log, SimulatedLog)
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(4))
-    consumer = gateway.consumer(node)
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(4))
+    consumer = realm.consumer(node)
     consumer.receive(4)
     log.faults = Faults(unknown_commit=1.0, control=1.0)  # unknown, and cannot be asked
     owner = consumer.start("acknowledge", eids[:1])
     for _ in range(300):
-        gateway.turn()
-    Gateway(simulated, "u").open()
+        realm.turn()
+    RealmProcess(simulated, "u").open()
     log.faults = Faults()
-    assert gateway.settled(owner) == "unexpected"
-    assert gateway.answer(SubscriptionLost).answer == "in-use"
+    assert realm.settled(owner) == "unexpected"
+    assert realm.answer(SubscriptionLost).answer == "in-use"
 
 
 @pytest.mark.parametrize(
@@ -106,35 +107,35 @@ def test_a_rival_that_took_over_during_an_unknown_result_is_not_robbed(simulated
     ],
 )
 def test_a_publish_that_fails_is_answered_by_its_cause(simulated: SimulatedWorld, cause: str, answer: str) -> None:
-    gateway = Gateway(simulated, "u").open()
-    log = gateway.log
+    realm = RealmProcess(simulated, "u").open()
+    log = realm.log
     assert isinstance(log, SimulatedLog)
-    node = gateway.create("orders")
+    node = realm.create("orders")
     log.faults = Faults(refuse=1.0, refusals=(cause,))  # type: ignore[arg-type]
-    gateway.realm.publish(node, [b"k"] * 3, bodies(3), "mine")
-    published = gateway.answer(Published)
+    realm.realm.publish(node, [b"k"] * 3, bodies(3), "mine")
+    published = realm.answer(Published)
     assert (published.owner, published.first, published.eids) == ("mine", 0, [-1, -1, -1])
     assert published.answer == answer
-    gateway.realm.append_evidence("outcomes", b"run", b"{}")
+    realm.realm.append_evidence("outcomes", b"run", b"{}")
     if cause == "unavailable":  # certainly not stored, and not for ever
         log.faults = Faults()
-        gateway.until(lambda: not gateway.realm.busy, "evidence that is tried again")
-        assert gateway.realm.evidence_failed == 0
+        realm.until(lambda: not realm.realm.busy, "evidence that is tried again")
+        assert realm.realm.evidence_failed == 0
     else:
-        gateway.until(lambda: gateway.realm.evidence_failed == 1, "the failure of evidence")
+        realm.until(lambda: realm.realm.evidence_failed == 1, "the failure of evidence")
 
 
 def test_a_log_that_cannot_be_asked_at_an_attach_is_unavailable_and_then_is_there(simulated: SimulatedWorld) -> None:
-    gateway = Gateway(simulated, "u").open()
-    log = gateway.log
+    realm = RealmProcess(simulated, "u").open()
+    log = realm.log
     assert isinstance(log, SimulatedLog)
-    node = gateway.create("news", "channel")
+    node = realm.create("news", "channel")
     log.faults = Faults(control=1.0)
     found, durable = object(), object()
-    gateway.realm.find_node("news", found)
-    assert gateway.answer(NodeFound, lambda answer: answer.owner is found).answer == "unavailable"
-    gateway.ask(node, "durable", "me:inbox", durable, EXCLUSIVE, None, None)
-    assert gateway.subscribed_to(durable).answer == "unavailable"
+    realm.realm.find_node("news", found)
+    assert realm.answer(NodeFound, lambda answer: answer.owner is found).answer == "unavailable"
+    realm.ask(node, "durable", "me:inbox", durable, EXCLUSIVE, None, None)
+    assert realm.subscribed_to(durable).answer == "unavailable"
     log.faults = Faults()
-    assert gateway.find("news") == node
-    assert gateway.subscribed(node, "durable", "me:inbox").answer == "ready"
+    assert realm.find("news") == node
+    assert realm.subscribed(node, "durable", "me:inbox").answer == "ready"

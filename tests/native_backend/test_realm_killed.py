@@ -11,33 +11,34 @@ from pathlib import Path
 
 import pytest
 
-from native_backend.logs import open_embedded
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import SqliteWorld
+from native_backend.log.open import open_embedded
+from native_backend.nodes.group_offset import low_of
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import SqliteWorld
 from tests.patience import HANG_S
 
 # Publishes and settles without end; says on stdout what was answered, after it was answered.
 CHILD = """
 import sys
 from pathlib import Path
-from native_backend.answers import Published, Settled
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import SqliteWorld
+from native_backend.nodes.answers import Published, Settled
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import SqliteWorld
 
-gateway = Gateway(SqliteWorld(Path(sys.argv[1])), "k").open()
-node = gateway.create("orders")
-consumer = gateway.consumer(node)
+realm = RealmProcess(SqliteWorld(Path(sys.argv[1])), "k").open()
+node = realm.create("orders")
+consumer = realm.consumer(node)
 waiting = {}
 number = 0
 while True:
     for _ in range(2):
-        gateway.realm.publish(node, [b"k"] * 100, [b"%d" % (number + at) for at in range(100)], "publish")
+        realm.realm.publish(node, [b"k"] * 100, [b"%d" % (number + at) for at in range(100)], "publish")
         number += 100
     eids = consumer.take(400)
     if eids:
         settled = eids[1::2] + eids[::4]
         waiting[consumer.start("acknowledge", settled)] = settled
-    for answer in gateway.realm.poll():
+    for answer in realm.realm.poll():
         if isinstance(answer, Published):
             assert answer.answer == "stored", answer
             print("stored", *answer.eids, flush=True)
@@ -68,7 +69,7 @@ def test_what_was_answered_before_a_kill_is_true_after_it(tmp_path: Path, after_
     assert len(stored) >= 500
     assert done
 
-    later = Gateway(SqliteWorld(tmp_path / "realm"), "k").open()
+    later = RealmProcess(SqliteWorld(tmp_path / "realm"), "k").open()
     node = later.find("orders")
     assert node is not None
     consumer = later.consumer(node)
@@ -84,5 +85,7 @@ def test_what_was_answered_before_a_kill_is_true_after_it(tmp_path: Path, after_
     assert not state.acked
     later.close()
     log = open_embedded(tmp_path / "realm")
-    assert log.projected("k.queue.orders")[node.topic, 0][0] == state.low
+    position = log.control.projected("k.queue.orders")[node.topic, 0]
+    assert low_of(position) == state.low
+    assert position[0] == log.control.bounds(node.topic, 0)[1], "no message is left"
     log.close()

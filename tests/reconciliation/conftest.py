@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from reconciliation import commands, landing, spark
-from reconciliation.settings import Realm
-from reconciliation.window import Window
+from reconciliation.cli import main as commands
+from reconciliation.model import spark
+from reconciliation.model.settings import Realm
+from reconciliation.model.window import Window
+from reconciliation.read import landing
 
 
 @pytest.fixture(scope="session")

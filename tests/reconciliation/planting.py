@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from native_backend.logs.sqlite.columns import decode, encode
-from native_backend.logs.sqlite.schema import connect
+from native_backend.log.sqlite.columns import decode, encode
+from native_backend.log.sqlite.schema import connect
 
 Record = tuple[int, bytes | None, bytes | None]
 """Offset, key, value."""
@@ -41,7 +41,7 @@ def delete(realm: Path, topic: str, offset: int) -> None:
     edit(realm, topic, lambda records: [record for record in records if record[0] != offset])
 
 
-def add(realm: Path, topic: str, key: bytes, value: bytes) -> int:
+def add(realm: Path, topic: str, key: bytes, value: bytes | None) -> int:
     """Append a record at the end; returns its offset."""
     placed: list[int] = []
 

@@ -18,15 +18,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mappings import Decision, load_tables
-from native_backend.admin import create_node
-from native_backend.durables import Durable, channel_durable, durable_key, encode_durable, queue_durable
-from native_backend.letter import copy_key
-from native_backend.log import Append, Appended, Log, TopicSpec, Transacted, Write
-from native_backend.nodes import Node
-from native_backend.projection import projection
+from native_backend.events.copy_key import copy_key
+from native_backend.log.port import Append, Appended, Log, TopicSpec, Transacted, Write
+from native_backend.nodes.admin import create_node, delete_node
+from native_backend.nodes.durable import Durable, channel_durable, durable_key, encode_durable, queue_durable
+from native_backend.nodes.group_offset import projection
+from native_backend.nodes.node import Node
 
 START_US = 1_790_000_000_000_000
 TABLES = load_tables(profile="extended")
+LISTED = {"rejected": "agreed", "released": "agreed"}  # by the publisher's source
 LINK = {"link": 1, "name": "sender-1", "container": "app-1"}
 
 
@@ -64,11 +65,11 @@ class World:
         single = [f"{self.prefix}.{name}" for name in ("journal", "outcomes")]
         compacted = [f"{self.prefix}.{name}" for name in ("realm", "state", "tables")]
         specs = [TopicSpec(name) for name in single] + [TopicSpec(name, compacted=True) for name in compacted]
-        self.log.create_topics(specs)
+        self.log.control.create_topics(specs)
         self.shard = f"{self.prefix}.shard.0"
-        self.log.claim(self.shard)
+        self.log.control.claim(self.shard)
         document = {**TABLES.expanded(), "stored_us": self.clock.epoch_us()}
-        self.log.put(f"{self.prefix}.tables", TABLES.digest.encode(), json.dumps(document).encode())
+        self.log.control.put(f"{self.prefix}.tables", TABLES.digest.encode(), json.dumps(document).encode())
 
     def queue(self, name: str) -> Node:
         return create_node(self.log, self.prefix, name, "queue", self.clock)
@@ -78,23 +79,27 @@ class World:
 
     def durable(self, node: Node, name: str, start: int) -> Durable:
         durable = channel_durable(self.prefix, node, name, [start])
-        self.log.put(
+        self.log.control.put(
             f"{self.prefix}.realm", durable_key(node.name, name), encode_durable(durable, self.clock.epoch_us())
         )
         return durable
 
     def project(self, node: Node, durable: Durable | None, low: int) -> None:
         of = durable or queue_durable(self.prefix, node, [0])
-        self.log.project(of.group, {(node.topic, 0): projection(low, 1)})
+        self.log.control.project(of.group, {(node.topic, 0): projection(low, low, 1)})
 
     def snapshot(self, node: Node, durable: str, low: int, acked: list[list[int]], journal: int) -> None:
         value = {"v": 1, "node": node.name, "durable": durable, "store": node.store, "journal": journal, "low": low,
                  "acked": acked, "failed": [], "position": low}  # fmt: skip
-        self.log.put(f"{self.prefix}.state", json.dumps([node.store, durable]).encode(), json.dumps(value).encode())
+        self.log.control.put(
+            f"{self.prefix}.state", json.dumps([node.store, durable]).encode(), json.dumps(value).encode()
+        )
 
     def run(self) -> GatewayRun:
         self.runs += 1
-        return GatewayRun(self, f"{START_US // 1000 + self.runs:x}-{self.runs:04x}")
+        run = GatewayRun(self, f"{START_US // 1000 + self.runs:x}-{self.runs:04x}")
+        run.begin()
+        return run
 
     def append(self, topic: str, keys: list[bytes], values: list[bytes]) -> list[int]:
         """Blocks until stored."""
@@ -130,6 +135,39 @@ class GatewayRun:
         first, self.next_seq = self.next_seq, self.next_seq + count
         return list(range(first, first + count))
 
+    def begin(self) -> None:
+        """Claimed, and the first outcome record."""
+        self._commit([])
+        self.turn()
+
+    def _commit(self, entries: list[dict[str, Any]], copies: Sequence[Write] = ()) -> None:
+        self.commits += 1
+        at = self.world.clock.epoch_us()
+        value = {"v": 1, "run": self.name, "n": self.commits, "at": at, "entries": entries}
+        self.world.commit(self.name, value, copies)
+
+    def _entry(self, node: Node, durable: str, operation: str, cause: str, runs: list[list[int]]) -> dict[str, Any]:
+        return {"node": node.name, "durable": durable, "store": node.store, "operation": operation, "failed": 0,
+                "cause": cause, "runs": runs}  # fmt: skip
+
+    def attest(self) -> None:
+        """The journal notes how many outcome records there are."""
+        note = {"node": "", "durable": "", "store": 0, "operation": "recorded", "failed": 0, "cause": "outcomes"}
+        self._commit([{**note, "runs": [[1, self.records, 0, 1]]}])
+
+    def truncated(self, node: Node, durable: str, first: int, last: int) -> None:
+        """The store is known to have become shorter: it ends at `first`."""
+        self.note(node, durable, "truncated", first, last, "truncation")
+
+    def note(self, node: Node, durable: str, operation: str, first: int, last: int, cause: str = "command 1") -> None:
+        """By the realm itself, for no delivery."""
+        self._commit([self._entry(node, durable, operation, cause, [[first, last, 0, first]])])
+
+    def delete(self, node: Node) -> None:
+        """By command: noted, then gone."""
+        self._commit([self._entry(node, "", "delete", "command 1", [[0, 0, 0, 0]])])
+        delete_node(self.world.log, self.world.prefix, node.name)
+
     # -- publishing
 
     def store(self, node: Node, seqs: Sequence[int]) -> list[int]:
@@ -149,9 +187,14 @@ class GatewayRun:
         mode = "mixed" if presettled else "unsettled"
         settled = "yes" if presettled else "no"
         rule = TABLES["publish"].decide(
-            framing="whole", transformed="event", transactional="no", sender_settle_mode=mode, presettled=settled
+            framing="whole",
+            transformed="event",
+            transactional="no",
+            sender_settle_mode=mode,
+            presettled=settled,
+            **LISTED,
         )
-        answered = TABLES["published"].decide(answer=answer, sender_settle_mode=mode, presettled=settled)
+        answered = TABLES["published"].decide(answer=answer, sender_settle_mode=mode, presettled=settled, **LISTED)
         return self._tell(
             node,
             None,
@@ -199,26 +242,19 @@ class GatewayRun:
         to: Node | None = None,
     ) -> None:  # fmt: skip
         """`to`: where the events are copied in the same transaction. Seqs are 0 for what the realm does by itself."""
-        self.commits += 1
         runs = [[eid, eid, seq, eid] for eid, seq in zip(eids, seqs, strict=True)]
         copies = []
-        entry = {"node": node.name, "durable": durable, "store": node.store, "operation": operation,
-                 "failed": int(failed), "cause": cause, "runs": runs}  # fmt: skip
+        entry = {**self._entry(node, durable, operation, cause, runs), "failed": int(failed)}
         if to is not None:
             entry["to"] = to.store
             key = f"1;basic;{self.name};1;1;4;;0;;0".encode()  # of the original: whoever published it
             copies = [Write(to.topic, 0, copy_key(node.store, eid, "rejected", key), b"a letter") for eid in eids]
-        value = {"v": 1, "run": self.name, "n": self.commits, "at": self.world.clock.epoch_us(), "entries": [entry]}
-        self.world.commit(self.name, value, copies)
+        self._commit([entry], copies)
 
     def sweep(self, node: Node, operation: str, first: int, last: int) -> None:
         """The realm by itself, for all durables of a store: evicted or trimmed."""
-        self.commits += 1
-        entry = {"node": node.name, "durable": "", "store": node.store, "operation": operation, "failed": 0,
-                 "cause": "capacity", "runs": [[first, last, 0, first]]}  # fmt: skip
-        value = {"v": 1, "run": self.name, "n": self.commits, "at": self.world.clock.epoch_us(), "entries": [entry]}
-        self.world.commit(self.name, value)
-        self.world.log.trim(node.topic, 0, last + 1)
+        self._commit([self._entry(node, "", operation, "capacity", [[first, last, 0, first]])])
+        self.world.log.control.trim(node.topic, 0, last + 1)
 
     # -- evidence
 

@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 
-from tests.simulation.checker import Violation
+from tests.simulation.observation.checker import Violation
 from tests.simulation.world import World
 
 
@@ -37,7 +37,7 @@ def _live(seed: int) -> bool:
 
 
 def _summary(world: World, seconds: float) -> str:
-    shape, counts = world.shape, world.sight.counts
+    shape, counts = world.shape, world.observers.counts
     did = ", ".join(f"{name} {count}" for name, count in sorted(world.walk.did.items()))
     seen = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
     ends = list(world.runs.values())

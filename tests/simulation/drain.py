@@ -1,25 +1,25 @@
-"""How a world comes to rest: faults end, what is under way is finished, then consumers take everything that is left."""
+"""How a world is drained: faults end, what is under way is finished, then consumers take everything that is left."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.simulation.client import Client
+from tests.simulation.peers.client import Client
 from tests.simulation.walk import QUEUES
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-_QUIET_MS, _IDLE_MS, _REST_MS = 600, 80, 6000
+_QUIET_MS, _IDLE_MS, _DRAIN_MS = 600, 80, 6000
 _CREDIT = 10
 
 
-def come_to_rest(world: World) -> None:
+def drain(world: World) -> None:
     """Leaves every receiver drained, and nothing anywhere under way."""
     for wire in world.network.wires:
         wire.deaf = False
     world.until(lambda: False, _QUIET_MS)
-    if world.house.fenced:  # perhaps by a transaction that was on its way when the faults ended
+    if world.process.fenced:  # perhaps by a transaction that was on its way when the faults ended
         world.restart(in_order=False)
         world.until(lambda: False, _QUIET_MS)
     for checker in world.checkers:
@@ -43,7 +43,7 @@ def come_to_rest(world: World) -> None:
 def _take_all(world: World) -> None:
     """Accept whatever comes, until nothing has come for a while."""
     idle = 0
-    for _ in range(_REST_MS):
+    for _ in range(_DRAIN_MS):
         taken = sum(_accept(client) for client in world.clients)
         idle = 0 if taken else idle + 1
         if idle > _IDLE_MS:

@@ -1,17 +1,17 @@
 """Two gateways and one realm: who owns it lives on, ends, is killed, or is stopped for longer than its lease; the other
 waits its turn. One seed decides. Events go to consumers of both, by turns; at the end all of them have ended.
 
-`live` gives the breaches in words. Times are milliseconds of the world.
+`live` gives the violations in words. Times are milliseconds of the world.
 """
 
 from __future__ import annotations
 
 from random import Random
 
-from native_backend.lease import Owner
+from native_backend.journal.lease import Owner
 from native_backend.limits import RealmLimits
-from tests.native_backend.gateway import Consumer, Gateway
-from tests.native_backend.logs.worlds import SimulatedWorld
+from tests.kit.realm.realm_process import Consumer, RealmProcess
+from tests.kit.realm.worlds import SimulatedWorld
 
 ROUNDS = 6
 LEASE_MS = 300
@@ -30,13 +30,13 @@ class Duel:
     def __init__(self, seed: int) -> None:
         self.random = Random(f"{seed} duel")
         self.world = SimulatedWorld("simulated", seed=seed)
-        self.breaches: list[str] = []
+        self.violations: list[str] = []
         self.takeovers = 0
         self._ended: set[int] = set()
         self._number = 0
 
     def live(self) -> list[str]:
-        owner = Gateway(self.world, "d", LIMITS).open()
+        owner = RealmProcess(self.world, "d", LIMITS).open()
         queue = owner.create("orders")
         for _ in range(ROUNDS):
             consumer = owner.consumer(queue)
@@ -45,36 +45,36 @@ class Duel:
             try:
                 owner = self._challenge(owner, consumer, self.random.choice(FATES))
             except Waits:
-                return self.breaches
+                return self.violations
         owner.kill()
-        last = Gateway(self.world, "d", LIMITS).open()
+        last = RealmProcess(self.world, "d", LIMITS).open()
         left = last.consumer(queue).drain()
-        stored = last.log.read_range("d.node.orders", 0, 0, 100_000).offsets
-        self.breaches += [f"event {eid} has ended and comes again" for eid in left if eid in self._ended]
+        stored = last.log.control.read_range("d.node.orders", 0, 0, 100_000).offsets
+        self.violations += [f"event {eid} has ended and comes again" for eid in left if eid in self._ended]
         missing = {*stored} - self._ended - {*left}
-        self.breaches += [f"event {eid} is with nobody" for eid in sorted(missing)]
+        self.violations += [f"event {eid} is with nobody" for eid in sorted(missing)]
         last.close()
-        return self.breaches
+        return self.violations
 
-    def _publish(self, owner: Gateway) -> None:
+    def _publish(self, owner: RealmProcess) -> None:
         bodies = [b"%d" % (self._number + at) for at in range(self.random.randint(8, 12))]
         self._number += len(bodies)
         node = owner.realm.node("orders")
         assert node is not None
         owner.publish(node, bodies)
 
-    def _take(self, owner: Gateway, consumer: Consumer) -> None:
+    def _take(self, owner: RealmProcess, consumer: Consumer) -> None:
         """Some of what is there; some of that is settled."""
         eids = consumer.receive(self.random.randint(1, 4))
-        self.breaches += [f"event {eid} has ended and comes again" for eid in eids if eid in self._ended]
+        self.violations += [f"event {eid} has ended and comes again" for eid in eids if eid in self._ended]
         ended = self.random.sample(eids, self.random.randint(0, len(eids)))
         if ended:
             consumer.acknowledge(ended)
             self._ended.update(ended)
 
-    def _challenge(self, owner: Gateway, consumer: Consumer, fate: str) -> Gateway:
+    def _challenge(self, owner: RealmProcess, consumer: Consumer, fate: str) -> RealmProcess:
         """Who owns the realm afterwards."""
-        rival = Gateway(self.world, "d", LIMITS)
+        rival = RealmProcess(self.world, "d", LIMITS)
         asked_ms = self.world.now_ms()
         after_ms = self.random.randint(0, LEASE_MS)
 
@@ -92,15 +92,15 @@ class Duel:
             else:
                 owner.kill()
 
-        own = rival.control.pause
-        setattr(rival.control, "pause", pause)  # noqa: B010
+        own = rival.workers.control.pause
+        setattr(rival.workers.control, "pause", pause)  # noqa: B010
         try:
             rival.realm.open(_nobody)
-            setattr(rival.control, "pause", own)  # noqa: B010
+            setattr(rival.workers.control, "pause", own)  # noqa: B010
         except Waits:
             rival.kill()
             if fate != "lives":
-                self.breaches.append(f"one that {fate} is waited for for ever")
+                self.violations.append(f"one that {fate} is waited for for ever")
                 raise
             self._take(owner, consumer)
             return owner
@@ -108,24 +108,26 @@ class Duel:
         self._taken_over(owner, consumer, rival, fate, self.world.now_ms() - asked_ms - after_ms)
         return rival
 
-    def _taken_over(self, owner: Gateway, consumer: Consumer, rival: Gateway, fate: str, took_ms: int) -> None:
+    def _taken_over(
+        self, owner: RealmProcess, consumer: Consumer, rival: RealmProcess, fate: str, took_ms: int
+    ) -> None:
         if fate == "lives":
-            self.breaches.append("the realm was taken from one that lives")
+            self.violations.append("the realm was taken from one that lives")
         if fate in ("ends", "is killed") and took_ms > AT_ONCE_MS:
-            self.breaches.append(f"one that {fate} was followed after {took_ms} ms")
+            self.violations.append(f"one that {fate} was followed after {took_ms} ms")
         node = rival.realm.node("orders")
         assert node is not None
         given = rival.consumer(node).drain()
-        self.breaches += [f"event {eid} has ended and comes again" for eid in given if eid in self._ended]
+        self.violations += [f"event {eid} has ended and comes again" for eid in given if eid in self._ended]
         if fate != "is stopped":
             return
         had = {*consumer.seqs}
         owner.answers += owner.realm.poll()  # it wakes
         twice = {*consumer.take()} & {*given}
-        self.breaches += [f"event {eid} is given by two" for eid in sorted(twice)]
+        self.violations += [f"event {eid} is given by two" for eid in sorted(twice)]
         mine = sorted(had - self._ended)[:1]
         if mine and consumer.settle("acknowledge", mine) == "done":
-            self.breaches.append(f"event {mine[0]} is ended by one that was fenced")
+            self.violations.append(f"event {mine[0]} is ended by one that was fenced")
         owner.kill()
 
 

@@ -9,19 +9,21 @@ import json
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from gateway.connection import Connection
-from gateway.gateway import Gateway
-from gateway.settings import EmbeddedRealm, MappingSettings, NodeSettings, Security, Settings
+from gateway.config.settings import EmbeddedRealm, MappingSettings, NodeSettings, Security, Settings
+from gateway.session.connection import Connection
+from gateway.session.gateway import Gateway
 from mappings import load_tables
-from native_backend.control import InlineControl
-from native_backend.log import LogError
-from native_backend.presence import Process
+from native_backend.journal.process_liveness import Process
+from native_backend.log.port import LogError
+from native_backend.log.simulated.worker import InlineWorker
+from native_backend.log.worker import Workers
 from native_backend.realm import Realm
-from tests.simulation.facts import WireLink
-from tests.simulation.ledger import PREFIX
-from tests.simulation.network import Wire
-from tests.simulation.watched_log import WatchedLog
-from tests.simulation.witness import Witness
+from tests.kit.realm.raised_mistakes import raise_mistakes
+from tests.simulation.observation.facts import WireLink
+from tests.simulation.observation.ledger import PREFIX
+from tests.simulation.observation.watched_log import WatchedLog
+from tests.simulation.observation.witness import Witness
+from tests.simulation.peers.network import Wire
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -30,7 +32,7 @@ TABLES = load_tables(profile="extended")
 _DRAIN_MS, _CLOSE_MS = 2000, 1000
 
 
-class LateControl(InlineControl):
+class LateControl(InlineWorker):
     """Jobs run at once; what they found is told later, at random."""
 
     def __init__(self, world: World, random: Random) -> None:
@@ -41,20 +43,20 @@ class LateControl(InlineControl):
         return 0 if self._random.random() < 0.4 else super().completed()
 
 
-class Presence:
+class ProcessLiveness:
     """A process of the world."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, process: SimulatedProcess) -> None:
+        self._process = process
 
     def here(self) -> Process:
-        return {"life": self._house.run}
+        return {"life": self._process.run}
 
     def gone(self, process: Process) -> bool:
-        return process["life"] in self._house.world.ended
+        return process["life"] in self._process.world.ended
 
 
-class House:
+class SimulatedProcess:
     """A gateway, its realm, and the sockets between them and the network."""
 
     def __init__(self, world: World) -> None:
@@ -67,7 +69,16 @@ class House:
         self.log.answers = world.answers
         control = LateControl(world, world.disk_random)
         shape = world.shape
-        self.realm = Realm(self.log, PREFIX, self.run, world.clock, control, shape.realm, presence=Presence(self))
+        self.realm = Realm(
+            self.log,
+            PREFIX,
+            self.run,
+            world.clock,
+            Workers(control, control, control),
+            shape.realm,
+            liveness=ProcessLiveness(self),
+        )
+        raise_mistakes(self.realm)
         try:
             self.realm.open()
         except LogError:
@@ -101,7 +112,7 @@ class House:
     def _of(self, wire: Wire) -> tuple[Connection, Witness]:
         known = self._connections.get(wire)
         if known is None:
-            witness = Witness(self.world.sight, self.run, self.world.places)
+            witness = Witness(self.world.observers, self.run, self.world.places)
             known = self._connections[wire] = (self.gateway.connect(), witness)
             self.world.witnesses.append(known[1])
         return known
@@ -119,9 +130,9 @@ class House:
             self.world.note("out", data)
             self._connections[wire][1].outbound(data)
             wire.to_client += data
-            connection.unread.congest(len(wire.to_client) > self.congestion_bytes)
+            connection.unread.set_congested(len(wire.to_client) > self.congestion_bytes)
             wire.ending = connection.closing and connection.engine.finished
-        self.world.sight.flushed()
+        self.world.observers.flushed()
 
     def live_links(self) -> list[WireLink]:
         """The links that the peers of this run have now."""
@@ -131,7 +142,7 @@ class House:
 
     def turn(self) -> None:
         for wire, (connection, _) in self._connections.items():
-            connection.unread.congest(len(wire.to_client) > self.congestion_bytes)
+            connection.unread.set_congested(len(wire.to_client) > self.congestion_bytes)
             if connection.transactions:
                 connection.tick(self.world.clock.monotonic_s())
         self.gateway.poll()
@@ -176,11 +187,11 @@ class House:
         self.dead = True
 
 
-def open_house(world: World, attempts: int = 1000) -> House:
+def start_process(world: World, attempts: int = 1000) -> SimulatedProcess:
     """A process that cannot open its realm ends, and is started again. It asks a lot, and each may fail."""
     for _ in range(attempts):
         try:
-            return House(world)
+            return SimulatedProcess(world)
         except LogError:
             world.clock.advance(10)
     raise AssertionError(f"no gateway could be opened in {attempts} attempts")

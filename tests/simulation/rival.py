@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from native_backend.logs.simulated.driver import SimulatedLog
-from native_backend.tenure import Tenure, encode_lease, lease_topic
-from tests.simulation.ledger import PREFIX
+from native_backend.journal.lease_records import LeaseRecords, encode_lease, lease_topic
+from native_backend.log.simulated.driver import SimulatedLog
+from tests.simulation.observation.ledger import PREFIX
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 def take_over(world: World) -> None:
     run = f"rival-{world.clock.now_ms():x}"
     log = SimulatedLog(world.disk, Random(run), world.clock.now_ms)
-    tenure = Tenure()
+    tenure = LeaseRecords()
     tenure.read(log, PREFIX, 1.0)
     record = encode_lease("take", tenure, run, {"life": run}, world.clock.epoch_us(), 1.0)
-    log.put(lease_topic(PREFIX), run.encode(), record)
-    log.claim(f"{PREFIX}.shard.0")
+    log.control.put(lease_topic(PREFIX), run.encode(), record)
+    log.control.claim(f"{PREFIX}.shard.0")
     world.ended.add(run)
     world.remember(f"{run} took over")

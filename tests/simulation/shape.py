@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from gateway.limits import Limits
+from gateway.config.limits import Limits
 from native_backend.limits import RealmLimits
-from native_backend.log import Cause
-from native_backend.logs.simulated.faults import NONE, Faults
+from native_backend.log.port import Cause
+from native_backend.log.simulated.faults import NONE, Faults
 
 _WHOLE_REFUSALS: tuple[Cause, ...] = ("unavailable",)
 

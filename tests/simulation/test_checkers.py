@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.checker import Violation
+from tests.kit.wire import frames
 from tests.simulation.checkers import NeverMoreThanCreditSent
+from tests.simulation.observation.checker import Violation
+from tests.simulation.observation.observers import Observers
+from tests.simulation.observation.witness import Witness
 from tests.simulation.shape import PLAIN
-from tests.simulation.sight import Chorus
-from tests.simulation.witness import Witness
 from tests.simulation.world import World
-from tests.wire import frames
-from transformers.amqp_types import UInt
+from transformers.codec import UInt
 
 
 def _transfer(delivery: int) -> bytes:
@@ -21,7 +21,7 @@ def _transfer(delivery: int) -> bytes:
 
 def test_an_event_beyond_the_credit_is_noticed() -> None:
     world = World(0, PLAIN, checkers=())
-    witness = Witness(Chorus([NeverMoreThanCreditSent(world)], world.remember), "run")
+    witness = Witness(Observers([NeverMoreThanCreditSent(world)], world.remember), "run")
     witness.inbound(frames.AMQP_HEADER + frames.open_() + frames.begin())
     witness.inbound(frames.attach_receiver("orders", handle=1) + frames.flow(1, 2))
     witness.outbound(frames.AMQP_HEADER + frames.open_("gateway"))

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from native_backend.lease import Lease
-from native_backend.tenure import Tenure
+from native_backend.journal.lease import Lease
+from native_backend.journal.lease_records import LeaseRecords
 from tests.simulation.duel import Duel
-from tests.simulation.planted import Bug, Original, breaches
+from tests.simulation.planted.bugs import Bug, Original, violations
 
 SEEDS = range(1, 13)
 BUGS: dict[str, Bug] = {}
-WORDS: dict[str, str] = {}  # of the breach that each leads to
+WORDS: dict[str, str] = {}  # of the violation that each leads to
 
 
 def _bug(place: Any, attribute: str, sentence: str, words: str) -> Callable[[Callable[[Original], Original]], None]:
@@ -57,9 +57,9 @@ def all_are_dead(_: Original) -> Original:
     return lambda _: True
 
 
-@_bug(Tenure, "_record", "What the owner holds is not noted.", "taken from one that lives")
+@_bug(LeaseRecords, "_record", "What the owner holds is not noted.", "taken from one that lives")
 def holds_unheard(original: Original) -> Original:
-    return lambda tenure, offset, record: record["what"] == "hold" or original(tenure, offset, record)
+    return lambda records, offset, record: record["what"] == "hold" or original(records, offset, record)
 
 
 @_bug(Lease, "release", "Who ends in order does not say so.", "was followed after")
@@ -69,7 +69,7 @@ def no_release(_: Original) -> Original:
 
 @_bug(Lease, "_take", "Who waits never takes what has lapsed.", "for ever")
 def never_taken(original: Original) -> Original:
-    return lambda lease: original(lease) if lease._tenure.free else None
+    return lambda lease: original(lease) if lease._records.free else None
 
 
 def test_one_gives_out_events_at_a_time() -> None:
@@ -80,5 +80,5 @@ def test_one_gives_out_events_at_a_time() -> None:
 
 @pytest.mark.parametrize("name", BUGS)
 def test_a_planted_bug_is_seen(name: str) -> None:
-    seen = breaches(BUGS[name], WORDS[name], SEEDS, lambda seed: Duel(seed).live())
+    seen = violations(BUGS[name], WORDS[name], SEEDS, lambda seed: Duel(seed).live())
     assert any(WORDS[name] in words for words in seen), f"{BUGS[name].sentence} Nobody noticed; seen was {seen[:3]}"

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.simulation.checker import Checker, Violation
 from tests.simulation.checkers import (
     CHECKERS,
     BareMessageUntouched,
@@ -28,7 +27,8 @@ from tests.simulation.checkers import (
     OrderPerPublisher,
     RuleMatchesExplain,
 )
-from tests.simulation.planted import BUGS, Bug, planted
+from tests.simulation.observation.checker import Checker, Violation
+from tests.simulation.planted.bugs import BUGS, Bug, planted
 from tests.simulation.seeds import SEEDS
 from tests.simulation.world import World
 
@@ -41,6 +41,7 @@ CAUGHT_BY: dict[str, type[Checker]] = {
     "rules recorded in each others place": RuleMatchesExplain,
     "presettled taken for unsettled": EveryDeliveryHasOneOutcome,
     "group identity mixed": EveryDeliveryHasOneOutcome,
+    "flags of modified left out": EveryDeliveryHasOneOutcome,
     "conflicting outcome ignored": FaultsCloseTheirScope,
     "drain not answered": NothingInFlightAtEnd,
     "answer to the consumer forgotten": EveryDeliveryHasOneOutcome,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.simulation.planted import breaches
-from tests.simulation.planted_trade import BUGS, WORDS
+from tests.simulation.planted.bugs import violations
+from tests.simulation.planted.units import BUGS, WORDS
 from tests.simulation.trade import Trade
 
 SEEDS = range(1, 25)
@@ -36,5 +36,5 @@ def test_units_are_whole() -> None:
 
 @pytest.mark.parametrize("name", BUGS)
 def test_a_planted_bug_is_seen(name: str) -> None:
-    seen = breaches(BUGS[name], WORDS[name], SEEDS, lambda seed: Trade(seed).live())
+    seen = violations(BUGS[name], WORDS[name], SEEDS, lambda seed: Trade(seed).live())
     assert any(WORDS[name] in words for words in seen), f"{BUGS[name].sentence} Nobody noticed; seen was {seen[:3]}"

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.simulation.checker import Violation
 from tests.simulation.checkers import TransactionsAreWhole
-from tests.simulation.planted import planted
-from tests.simulation.planted_transactions import BUGS, WORDS
+from tests.simulation.observation.checker import Violation
+from tests.simulation.planted.bugs import planted
+from tests.simulation.planted.transactions import BUGS, WORDS
 from tests.simulation.seeds import TRANSACTING
 from tests.simulation.world import World
 

@@ -31,7 +31,7 @@ def test_the_same_seed_gives_the_same_world() -> None:
     for seed in SEEDS[:6]:
         first, second = World(seed).live(), World(seed).live()
         assert first.trace == second.trace
-        assert first.sight.counts == second.sight.counts
+        assert first.observers.counts == second.observers.counts
     assert World(SEEDS[0]).live().trace != World(SEEDS[1]).live().trace
 
 
@@ -41,6 +41,6 @@ def test_the_worlds_are_not_idle() -> None:
     worlds = [World(seed).live() for seed in SEEDS[:16]]
     did = {name for world in worlds for name in world.walk.did}
     assert {"publish", "state", "credit", "attach", "detach", "drain", "drop", "kill", "stop", "end_session"} <= did
-    assert sum(world.sight.counts.get("published", 0) for world in worlds) > 25 * len(worlds)
-    assert sum(world.sight.counts.get("given", 0) for world in worlds) > 45 * len(worlds)
+    assert sum(world.observers.counts.get("published", 0) for world in worlds) > 25 * len(worlds)
+    assert sum(world.observers.counts.get("given", 0) for world in worlds) > 45 * len(worlds)
     assert {"killed", "stopped"} <= {end for world in worlds for end in world.runs.values()}

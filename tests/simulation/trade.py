@@ -2,7 +2,7 @@
 
 Events are taken from a queue of one store or of several (partitions, or levels of priority), and in units with new
 events for two other nodes acknowledged, or let go. At the end the disk says what became of each unit. `live` gives the
-breaches in words. Events of the queue are named by their places. Times are milliseconds of the world.
+violations in words. Events of the queue are named by their places. Times are milliseconds of the world.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from native_backend.admin import create_node
-from native_backend.answers import Committed
-from native_backend.journal import tail
+from native_backend.journal.journal import tail
+from native_backend.journal.settlement import Settlement, Settling
 from native_backend.limits import RealmLimits
-from native_backend.logs.simulated.driver import SimulatedLog
-from native_backend.logs.simulated.faults import NONE
-from native_backend.properties import Properties
+from native_backend.log.simulated.driver import SimulatedLog
+from native_backend.log.simulated.faults import NONE
+from native_backend.nodes.admin import create_node
+from native_backend.nodes.answers import Committed
+from native_backend.nodes.properties import Properties
 from native_backend.realm import Posting
-from native_backend.settlement import Settlement, Settling
-from native_backend.spread import partition_of, place
-from tests.native_backend.gateway import Consumer, Gateway
-from tests.native_backend.logs.worlds import SimulatedWorld
+from native_backend.subscriptions.partitioned import packed_eid, partition_of
+from tests.kit.realm.realm_process import Consumer, RealmProcess
+from tests.kit.realm.worlds import SimulatedWorld
 from tests.simulation.shape import WEATHERS
 
 STEPS = 50
@@ -68,7 +68,7 @@ class Trade:
         self.units: list[Unit] = []
         self.shape = self.random.choice(SHAPES)
         self.stored: set[int] = set()  # places of the queue
-        self.breaches: list[str] = []
+        self.violations: list[str] = []
         self.kills = 0
         self.trimmed = 0  # where the journal began at last
         self._under_way: dict[object, Unit] = {}
@@ -78,21 +78,21 @@ class Trade:
         self._open()
 
     def _open(self) -> None:
-        self.gateway = Gateway(self.world, "u", LIMITS).open()
+        self.realm = RealmProcess(self.world, "u", LIMITS).open()
         if not self.kills:
-            create_node(self._log, "u", "orders", "queue", self.gateway.clock, self.shape)
-        found = self.gateway.find("orders")
+            create_node(self._log, "u", "orders", "queue", self.realm.clock, self.shape)
+        found = self.realm.find("orders")
         assert found is not None
         self.queue = found
         for name in OUTPUTS:
-            self.gateway.create(name)
-        self.consumer: Consumer = self.gateway.consumer(self.queue)
+            self.realm.create(name)
+        self.consumer: Consumer = self.realm.consumer(self.queue)
         self._outstanding: list[int] = []
 
     @property
     def _log(self) -> SimulatedLog:
-        assert isinstance(self.gateway.log, SimulatedLog)
-        return self.gateway.log
+        assert isinstance(self.realm.log, SimulatedLog)
+        return self.realm.log
 
     def live(self) -> list[str]:
         for _ in range(STEPS):
@@ -110,18 +110,18 @@ class Trade:
             self._turn()
             self._follow()
         for unit in self._under_way.values():
-            self.breaches.append(f"unit {self.units.index(unit)} was never answered")
+            self.violations.append(f"unit {self.units.index(unit)} was never answered")
         self._kill()
-        return self.breaches + self._judge(self._look())
+        return self.violations + self._check(self._look())
 
     def _turn(self) -> None:
-        self.gateway.turn()
+        self.realm.turn()
         for eid in self.consumer.take(self.random.randint(1, 9)):
             self._outstanding.append(eid)
             if any(eid in unit.taken for unit in self.units if unit.answer == "done"):
-                self.breaches.append(f"event {eid} came again after its commit")
-        for answer in [each for each in self.gateway.answers if isinstance(each, Committed)]:
-            self.gateway.answers.remove(answer)
+                self.violations.append(f"event {eid} came again after its commit")
+        for answer in [each for each in self.realm.answers if isinstance(each, Committed)]:
+            self.realm.answers.remove(answer)
             unit = self._under_way.pop(answer.owner)
             unit.answer = answer.answer
             if answer.answer not in ("done", "indeterminate"):
@@ -131,8 +131,8 @@ class Trade:
         count = self.random.randint(0, 6)
         if count:
             part = self.random.choice(self.queue.parts)
-            eids = self.gateway.publish(part, [self._body() for _ in range(count)])
-            self.stored.update(place(part.partition, eid) for eid in eids)
+            eids = self.realm.publish(part, [self._body() for _ in range(count)])
+            self.stored.update(packed_eid(part.partition, eid) for eid in eids)
 
     def _body(self) -> bytes:
         self._number += 1
@@ -147,8 +147,8 @@ class Trade:
             return
         unit = Unit(posted, taken)
         self.units.append(unit)
-        if not all(self.consumer.subscription.hold(places) for places in _by_store(taken)):
-            self.breaches.append(f"{taken} could not be held")
+        if not all(self.consumer.subscription.reserve(places) for places in _by_store(taken)):
+            self.violations.append(f"{taken} could not be held")
             return
         if self.random.random() < 0.25:
             unit.answer = "let go"
@@ -157,20 +157,20 @@ class Trade:
         settlements: list[Settlement] = []
         for places in _by_store(taken):
             seqs = [self.consumer.seqs[each] for each in places]
-            enlisted = self.consumer.subscription.enlist(Settling("acknowledge", held=True), places, seqs)
-            if enlisted is None:
-                self.breaches.append(f"{places} could not be enlisted")
+            retirements = self.consumer.subscription.retire(Settling("acknowledge", reserved=True), places, seqs)
+            if retirements is None:
+                self.violations.append(f"{places} could not be enlisted")
                 return
-            settlements.append(enlisted)
+            settlements.append(retirements)
         owner = object()
         self._under_way[owner] = unit
-        self.gateway.realm.commit(settlements, self._postings(posted), owner)
+        self.realm.realm.commit(settlements, self._postings(posted), owner)
 
     def _postings(self, posted: list[tuple[str, bytes]]) -> list[Posting]:
         postings = []
         for name in OUTPUTS:
             bodies = [body for node, body in posted if node == name]
-            node = self.gateway.realm.node(name)
+            node = self.realm.realm.node(name)
             assert node is not None
             if bodies:
                 postings.append(Posting(node, [b"key"] * len(bodies), bodies))
@@ -178,16 +178,16 @@ class Trade:
 
     def _let_go(self, unit: Unit) -> None:
         for places in _by_store(unit.taken):
-            self.consumer.subscription.unhold(places)
+            self.consumer.subscription.unreserve(places)
             self._outstanding += places
 
     def _kill(self) -> None:
         """What was under way is done or not, as a whole."""
         self._log.faults = NONE
         self._follow()
-        self.gateway.kill()
+        self.realm.kill()
         self.kills += 1
-        self.trimmed = max(self.trimmed, self._log.bounds("u.journal", 0)[0])
+        self.trimmed = max(self.trimmed, self._log.control.bounds("u.journal", 0)[0])
         self._under_way.clear()
         self._open()
 
@@ -199,9 +199,9 @@ class Trade:
         self._follow()
         found.acknowledged = self._acknowledged
         for name in OUTPUTS:
-            for value in self._log.read_range(f"u.node.{name}", 0, 0, 100_000).values:
+            for value in self._log.control.read_range(f"u.node.{name}", 0, 0, 100_000).values:
                 found.stored[name, bytes(value or b"")] += 1
-        found.first = {at: self._log.bounds("u.node.orders", at)[0] for at in range(self.queue.partitions)}
+        found.first = {at: self._log.control.bounds("u.node.orders", at)[0] for at in range(self.queue.partitions)}
         return found
 
     def _follow(self) -> None:
@@ -213,10 +213,10 @@ class Trade:
                 if (entry["node"], entry["operation"]) == ("orders", "acknowledge"):
                     at = partitions[entry["store"]]
                     for first, last, *_ in entry["runs"]:
-                        self._acknowledged.update(place(at, eid) for eid in range(first, last + 1))
+                        self._acknowledged.update(packed_eid(at, eid) for eid in range(first, last + 1))
 
-    def _judge(self, found: Found) -> list[str]:
-        breaches = []
+    def _check(self, found: Found) -> list[str]:
+        violations = []
         for number, unit in enumerate(self.units):
             times = [found.stored[each] for each in unit.posted]
             others = {eid for other in self.units if other is not unit for eid in other.taken}
@@ -224,21 +224,21 @@ class Trade:
             whole += [eid in found.acknowledged for eid in unit.taken if eid not in others]
             said = f"unit {number}, answered {unit.answer!r}, is there as {whole}"
             if any(count > 1 for count in times):
-                breaches.append(f"doubled: {said}")
+                violations.append(f"doubled: {said}")
             if unit.answer == "done" and not all([*whole, *(eid in found.acknowledged for eid in unit.taken)]):
-                breaches.append(f"lost: {said}")
+                violations.append(f"lost: {said}")
             elif unit.answer in ("", "indeterminate") and any(whole) and not all(whole):
-                breaches.append(f"torn: {said}")
+                violations.append(f"torn: {said}")
             elif unit.answer not in ("done", "", "indeterminate") and any(whole):
-                breaches.append(f"aborted seen: {said}")
+                violations.append(f"aborted seen: {said}")
         ended = found.acknowledged & self.stored
-        firsts = {at: place(at, first) for at, first in found.first.items()}
+        firsts = {at: packed_eid(at, first) for at, first in found.first.items()}
         gone = [each for each in sorted(self.stored - ended) if each < firsts[partition_of(each)]]
-        breaches += [f"event {each} went before its end" for each in gone]
+        violations += [f"event {each} went before its end" for each in gone]
         missing = self.stored - ended - found.left
-        breaches += [f"event {eid} is with nobody" for eid in sorted(missing)]
-        breaches += [f"event {eid} has ended and comes again" for eid in sorted(ended & found.left)]
-        return breaches
+        violations += [f"event {eid} is with nobody" for eid in sorted(missing)]
+        violations += [f"event {eid} has ended and comes again" for eid in sorted(ended & found.left)]
+        return violations
 
 
 def _by_store(places: list[int]) -> list[list[int]]:

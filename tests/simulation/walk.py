@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from proton import Link
 
-from tests.simulation import bodies
-from tests.simulation.client import Client
-from tests.simulation.control import Control
+from tests.simulation.peers import bodies
+from tests.simulation.peers.client import Client
+from tests.simulation.peers.control import Control
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

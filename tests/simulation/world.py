@@ -12,27 +12,27 @@ from hashlib import blake2b
 from itertools import count
 from random import Random
 
-from native_backend.admin import create_node
-from native_backend.logs.simulated.disk import Disk
-from native_backend.logs.simulated.driver import SimulatedLog
-from native_backend.logs.simulated.faults import NONE
-from tests.simulation.checker import Checker
+from native_backend.log.simulated.disk import Disk
+from native_backend.log.simulated.driver import SimulatedLog
+from native_backend.log.simulated.faults import NONE
+from native_backend.nodes.admin import create_node
+from tests.kit.realm.virtual_clock import START_MS, VirtualClock
 from tests.simulation.checkers import CHECKERS
-from tests.simulation.client import Client
-from tests.simulation.clock import START_MS, VirtualClock
-from tests.simulation.evidence import Evidence
-from tests.simulation.facts import Transaction, WireLink
-from tests.simulation.house import House, open_house
-from tests.simulation.ledger import PREFIX, Ledger
-from tests.simulation.network import Network, Wire
-from tests.simulation.rest import come_to_rest
+from tests.simulation.drain import drain
+from tests.simulation.observation.checker import Checker
+from tests.simulation.observation.evidence import Evidence
+from tests.simulation.observation.facts import Transaction, WireLink
+from tests.simulation.observation.ledger import PREFIX, Ledger
+from tests.simulation.observation.observers import Observers
+from tests.simulation.observation.watched_log import Answers
+from tests.simulation.observation.witness import Witness
+from tests.simulation.peers.client import Client
+from tests.simulation.peers.network import Network, Wire
+from tests.simulation.process import SimulatedProcess, start_process
 from tests.simulation.rival import take_over
 from tests.simulation.seeds import TRANSACTING
 from tests.simulation.shape import WEATHERS, Shape, shape_of, transacting
-from tests.simulation.sight import Chorus
 from tests.simulation.walk import CHANNELS, QUEUES, Walk
-from tests.simulation.watched_log import Answers
-from tests.simulation.witness import Witness
 
 _RIVAL = 0.005  # of a step, where the weather fences
 
@@ -64,7 +64,7 @@ class World:
         self.last: deque[str] = deque(maxlen=40)
         self._trace = blake2b(digest_size=8)
         self.checkers: list[Checker] = [checker(self) for checker in checkers]
-        self.sight = Chorus(self.checkers, self.remember)
+        self.observers = Observers(self.checkers, self.remember)
         self._found_nodes()
         frame_bytes = self.shape.frame_bytes
         self.clients = [
@@ -72,7 +72,7 @@ class World:
         ]
         self._rivals = Random(f"{seed} rivals")
         self.walk = Walk(self, Random(f"{seed} walk"))
-        self.house: House
+        self.process: SimulatedProcess
         self.evidence: Evidence  # when all is over
         self._open()
 
@@ -90,7 +90,7 @@ class World:
         try:
             self._live()
         finally:
-            self.house.let_go()
+            self.process.let_go()
             for client in self.clients:
                 client.let_go()
         return self
@@ -101,14 +101,14 @@ class World:
             self.tick()
             if self.faults.fence and self._rivals.random() < _RIVAL:
                 take_over(self)
-            if self.house.fenced and self.random.random() < 0.1:
+            if self.process.fenced and self.random.random() < 0.1:
                 self.restart(in_order=False)
-        self.faults = self.house.log.faults = NONE
-        come_to_rest(self)
+        self.faults = self.process.log.faults = NONE
+        drain(self)
         for checker in self.checkers:
             checker.at_rest()
-        self.house.stop()
-        self.runs[self.house.run] = "stopped"
+        self.process.stop()
+        self.runs[self.process.run] = "stopped"
         self.evidence = Evidence(self.ledger.evidence(), self.answers.refused_evidence)
         for checker in self.checkers:
             checker.at_end()
@@ -119,7 +119,7 @@ class World:
         for _ in range(self.random.randint(0, 2)):
             self.network.move()
             if self.random.random() < 0.8:
-                self.house.turn()
+                self.process.turn()
 
     def pause(self, seconds: float) -> None:
         """The gateway's process waits for its disk."""
@@ -133,30 +133,30 @@ class World:
                 return False
             self.clock.advance(1)
             self.network.move(everything=True)
-            self.house.turn()
+            self.process.turn()
         return True
 
     def restart(self, *, in_order: bool) -> None:
         """One life of the gateway ends, the next begins on the same disk."""
         if in_order:
-            self.house.stop()
+            self.process.stop()
         else:
-            self.house.kill()
-        self.runs[self.house.run] = "stopped" if in_order else "killed"
-        self.remember(f"the gateway {self.runs[self.house.run]}")
+            self.process.kill()
+        self.runs[self.process.run] = "stopped" if in_order else "killed"
+        self.remember(f"the gateway {self.runs[self.process.run]}")
         self._open()
 
     def _open(self) -> None:
-        self.house = open_house(self)
-        self.runs[self.house.run] = ""
+        self.process = start_process(self)
+        self.runs[self.process.run] = ""
 
     # -- the gateway's address
 
     def receive(self, wire: Wire, data: bytes) -> None:
-        self.house.receive(wire, data)
+        self.process.receive(wire, data)
 
     def closed(self, wire: Wire) -> None:
-        self.house.closed(wire)
+        self.process.closed(wire)
 
     # -- what happens
 

@@ -1,6 +1,6 @@
 """`python -m tests.torture --seed N`: one run (with --runs, that many from there on), closed by one line of figures.
 
-Exit 1 when a promise was broken; the histories and the gateways' words stay in --dir. May import: `tests`.
+Exit 1 when a guarantee was broken; the histories and the gateways' words stay in --dir.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 from random import Random
 from subprocess import SubprocessError
 
-from tests.broker import Broker, start_cluster
-from tests.torture.checks import Breach
+from tests.kit.processes.broker import Broker, start_cluster
+from tests.torture.checks.guarantees import Violation
 from tests.torture.crash_points import Point
 from tests.torture.ledger import Ledger
-from tests.torture.nemesis import acts_of, points_of
-from tests.torture.play import Figures, Play, scratch
-from tests.torture.proxy import Proxy, broker_behind_proxy
-from tests.torture.stage import Stage
+from tests.torture.run import Figures, Run, scratch
+from tests.torture.system.deployment import Deployment
+from tests.torture.system.nemesis import faults_of, points_of
+from tests.torture.system.proxy import Proxy, broker_behind_proxy
 
 RETAIN_S = 10  # where gateways die while they trim
 DEATHS = 18  # in one run, at most
@@ -36,14 +36,14 @@ def main() -> int:
     until = time.monotonic() + arguments.seconds
     try:
         for seed in itertools.count(arguments.seed):
-            acts = _acts(arguments, seed, ledger.deaths(arguments.realm))
-            if not acts or time.monotonic() > until:
+            faults = _faults(arguments, seed, ledger.deaths(arguments.realm))
+            if not faults or time.monotonic() > until:
                 break
-            stage = scratch(directory / f"seed-{seed}", seed, brokers, proxy, RETAIN_S if _dies(arguments) else 0)
-            figures = _run(stage, seed, acts, ask_spark=arguments.spark)
+            deployment = scratch(directory / f"seed-{seed}", seed, brokers, proxy, RETAIN_S if _dies(arguments) else 0)
+            figures = _run(deployment, seed, faults, ask_spark=arguments.spark)
             print(f"seed {seed}, {arguments.realm}: {figures.line()}", flush=True)
-            for breach in figures.breaches[:5]:
-                print(breach, file=sys.stderr, flush=True)
+            for violation in figures.violations[:5]:
+                print(violation, file=sys.stderr, flush=True)
             ledger.add({"realm": arguments.realm, "seed": seed, **figures.entry()})
             total += figures
     except KeyboardInterrupt:
@@ -57,9 +57,9 @@ def main() -> int:
         print(f"all {total.runs} runs on {arguments.realm}: {total.line()}")
     if _dies(arguments):
         print(_deaths(_places(arguments), ledger.deaths(arguments.realm)))
-    if total.breaches:
+    if total.violations:
         print(f"everything is in {directory}", file=sys.stderr)
-    return 1 if total.breaches else 0
+    return 1 if total.violations else 0
 
 
 def _deaths(places: list[Point], deaths: Counter[str]) -> str:
@@ -73,9 +73,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.torture")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--acts", type=int, default=8, help="things that go wrong in one run")
+    parser.add_argument("--faults", "--acts", type=int, default=8, help="things that go wrong in one run")
     parser.add_argument("--realm", choices=("embedded", "kafka", "cluster"), default="embedded")
-    parser.add_argument("--only", help="this act, each time")
+    parser.add_argument("--only", help="this fault, each time")
     parser.add_argument("--points", action="store_true", help="also die once at every named place of the realm")
     parser.add_argument("--crash-points", type=int, default=0, help="nothing else but die so often at each of them")
     parser.add_argument("--ledger", type=Path, help="deaths of earlier runs, which count; these are added")
@@ -104,7 +104,7 @@ def _places(arguments: argparse.Namespace) -> list[Point]:
     return points_of(arguments.realm, only_own=arguments.own)
 
 
-def _acts(arguments: argparse.Namespace, seed: int, deaths: Counter[str]) -> list[str | Point]:
+def _faults(arguments: argparse.Namespace, seed: int, deaths: Counter[str]) -> list[str | Point]:
     """Of the run with that seed; nothing when all is done."""
     random = Random(f"{seed} acts")
     if arguments.crash_points:
@@ -112,21 +112,21 @@ def _acts(arguments: argparse.Namespace, seed: int, deaths: Counter[str]) -> lis
         return [*random.sample(due, min(len(due), DEATHS))]
     if seed >= arguments.seed + arguments.runs:
         return []
-    names = [arguments.only] if arguments.only else acts_of(arguments.realm)
-    acts: list[str | Point] = [*random.choices(names, k=arguments.acts)]
+    names = [arguments.only] if arguments.only else faults_of(arguments.realm)
+    faults: list[str | Point] = [*random.choices(names, k=arguments.faults)]
     if arguments.points:
-        acts += _places(arguments)
-        random.shuffle(acts)
-    return acts
+        faults += _places(arguments)
+        random.shuffle(faults)
+    return faults
 
 
-def _run(stage: Stage, seed: int, acts: list[str | Point], *, ask_spark: bool) -> Figures:
+def _run(deployment: Deployment, seed: int, faults: list[str | Point], *, ask_spark: bool) -> Figures:
     try:
-        return Play(stage, seed).run(acts, ask_spark=ask_spark)
+        return Run(deployment, seed).run(faults, ask_spark=ask_spark)
     except (AssertionError, RuntimeError, SubprocessError) as fault:  # the others are worth having
-        return Figures(runs=1, breaches=[Breach("comes through", f"seed {seed}: {fault}")])
+        return Figures(runs=1, violations=[Violation("comes through", f"seed {seed}: {fault}")])
     finally:
-        stage.close()
+        deployment.close()
 
 
 if __name__ == "__main__":

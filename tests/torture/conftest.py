@@ -1,12 +1,12 @@
-"""What the torture's own tests share."""
+"""A good history, for the tests of the checks."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.torture.scene import Scene, good_scene
+from tests.torture.checks.good_history import GoodHistory, good_history
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return good_scene()
+def history() -> GoodHistory:
+    return good_history()

@@ -2,7 +2,7 @@
 
 The gateway's own code knows nothing of it: before it starts, one function at each place is replaced by one that looks
 whether the file named by `TORTURE_CRASH` holds the place's name, and if so ends the process with SIGKILL. `before`:
-when the function is called; `after`: when it has returned. May import: the standard library, and what is replaced.
+when the function is called; `after`: when it has returned.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from gateway.cli import main
-from native_backend.services import Services
-from native_backend.shard import Shard
+from gateway.cli.main import main
+from native_backend.dispatch.context import RealmContext
+from native_backend.shard.shard import Shard
 
 MARK = "TORTURE_CRASH"
 SNAPSHOT_RECORDS = 12  # journal records between two rounds of snapshots, so that a short run has many
@@ -49,39 +49,39 @@ class Point:
 
 
 POINTS = (
-    Point("transfer, append", "native_backend.publisher", "Publisher.publish", "before"),
-    Point("append, stored", "native_backend.publisher", "Publisher.publish", "after"),
-    Point("stored, accept", "native_backend.publisher", "Publisher.completed", "before"),
-    Point("accept, evidence", "gateway.outcomes", "Outcomes.flush", "before"),
-    Point("evidence, socket", "gateway.outcomes", "Outcomes.flush", "after"),
-    Point("settle, journal", "native_backend.journal", "Journal.add", "before"),
-    Point("journal begun", "native_backend.journal", "Journal._transact", "after"),
-    Point("journal, settle", "native_backend.journal", "Journal._stored", "before"),
-    Point("settled, told", "native_backend.journal", "Journal._stored", "after"),
-    Point("snapshot taken, put", "native_backend.snapshots", "Snapshots._batch", "after"),
-    Point("snapshot put, told", "native_backend.snapshots", "Snapshots._written", "before"),
-    Point("discharge, unit", "gateway.transaction", "Transaction.commit", "before"),
-    Point("unit, answer", "gateway.coordinator", "CoordinatorLink._done", "before"),
-    Point("answer, told", "gateway.transaction", "Transaction.conclude", "before"),
-    Point("rolled back, given back", "gateway.transaction", "Transaction.roll_back", "before"),
-    Point("trim noted, trimmed", "native_backend.trimming", "Trimmer.settled", "before"),
-    Point("trimmed, next", "native_backend.logs.kafka.driver", "KafkaLog.trim", "after", "kafka"),
-    Point("trimmed, next", "native_backend.logs.sqlite.driver", "SqliteLog.trim", "after", "embedded"),
-    Point("old evidence, trimmed", "native_backend.bygones", "trim", "before"),
-    Point("old evidence trimmed, next", "native_backend.bygones", "trim", "after"),
-    Point("put, next", "native_backend.logs.kafka.driver", "KafkaLog.put", "after", "kafka", is_start=True),
-    Point("put, next", "native_backend.logs.sqlite.driver", "SqliteLog.put", "after", "embedded", is_start=True),
-    Point("projection, next", "native_backend.projection", "Projector.commit", "after"),
-    Point("taken, sent", "native_backend.dispatch", "Dispatch.take", "after"),
-    Point("returned, given", "native_backend.giving", "Giving.take_returned", "after"),
-    Point("records, commit", "native_backend.logs.kafka.slot", "Slot._commit", "before", "kafka"),
-    Point("commit, answer", "native_backend.logs.kafka.slot", "Slot._commit", "after", "kafka"),
-    Point("rows, commit", "native_backend.logs.sqlite.commit", "Committer._store", "after", "embedded"),
-    Point("commit, completion", "native_backend.logs.sqlite.commit", "Committer.commit", "after", "embedded"),
-    Point("claim, first record", "native_backend.journal", "Journal.begin", "before", is_start=True),
-    Point("first record, recovery", "native_backend.journal", "Journal.begin", "after", is_start=True),
-    Point("recovered, ready", "native_backend.shard", "Shard.claim", "after", is_start=True),
-    Point("snapshot, given", "native_backend.shard", "Shard._found", "before", is_start=True),
+    Point("transfer, append", "native_backend.publish.publisher", "Publisher.publish", "before"),
+    Point("append, stored", "native_backend.publish.publisher", "Publisher.publish", "after"),
+    Point("stored, accept", "native_backend.publish.publisher", "Publisher.completed", "before"),
+    Point("accept, evidence", "gateway.evidence.outcomes", "Outcomes.flush", "before"),
+    Point("evidence, socket", "gateway.evidence.outcomes", "Outcomes.flush", "after"),
+    Point("settle, journal", "native_backend.journal.journal", "Journal.add", "before"),
+    Point("journal begun", "native_backend.journal.journal", "Journal._transact", "after"),
+    Point("journal, settle", "native_backend.journal.journal", "Journal._stored", "before"),
+    Point("settled, told", "native_backend.journal.journal", "Journal._stored", "after"),
+    Point("snapshot taken, put", "native_backend.shard.snapshot_writer", "Snapshots._batch", "after"),
+    Point("snapshot put, told", "native_backend.shard.snapshot_writer", "Snapshots._written", "before"),
+    Point("discharge, unit", "gateway.transactions.transaction", "Transaction.commit", "before"),
+    Point("unit, answer", "gateway.transactions.coordinator", "CoordinatorLink._done", "before"),
+    Point("answer, told", "gateway.transactions.transaction", "Transaction.conclude", "before"),
+    Point("rolled back, given back", "gateway.transactions.transaction", "Transaction.roll_back", "before"),
+    Point("trim noted, trimmed", "native_backend.shard.queue_trimmer", "Trimmer._noted", "before"),
+    Point("trimmed, next", "native_backend.log.kafka.admin", "AdminCalls.trim", "after", "kafka"),
+    Point("trimmed, next", "native_backend.log.sqlite.control", "SqliteControl.trim", "after", "embedded"),
+    Point("old evidence, trimmed", "native_backend.shard.evidence_trimmer", "trim", "before"),
+    Point("old evidence trimmed, next", "native_backend.shard.evidence_trimmer", "trim", "after"),
+    Point("put, next", "native_backend.log.kafka.control", "KafkaControl.put", "after", "kafka", is_start=True),
+    Point("put, next", "native_backend.log.sqlite.control", "SqliteControl.put", "after", "embedded", is_start=True),
+    Point("projection, next", "native_backend.shard.group_offset_writer", "Projector.commit", "after"),
+    Point("taken, sent", "native_backend.dispatch.dispatcher", "Dispatch.take", "after"),
+    Point("returned, given", "native_backend.dispatch.next_events", "EventPicker.take_returned", "after"),
+    Point("records, commit", "native_backend.log.kafka.transactions", "Transactions._commit", "before", "kafka"),
+    Point("commit, answer", "native_backend.log.kafka.transactions", "Transactions._commit", "after", "kafka"),
+    Point("rows, commit", "native_backend.log.sqlite.commit", "Committer._store", "after", "embedded"),
+    Point("commit, completion", "native_backend.log.sqlite.commit", "Committer.commit", "after", "embedded"),
+    Point("claim, first record", "native_backend.journal.journal", "Journal.begin", "before", is_start=True),
+    Point("first record, recovery", "native_backend.journal.journal", "Journal.begin", "after", is_start=True),
+    Point("recovered, ready", "native_backend.shard.shard", "Shard.claim", "after", is_start=True),
+    Point("snapshot, given", "native_backend.shard.shard", "Shard._found", "before", is_start=True),
 )
 
 
@@ -89,7 +89,7 @@ def arm(mark: Path) -> None:
     """Replace the function at every place; and let snapshots and trims come often."""
     init = Shard.__init__
 
-    def often(self: Shard, services: Services, *rest: Any) -> None:
+    def often(self: Shard, services: RealmContext, *rest: Any) -> None:
         object.__setattr__(services.limits, "snapshot_records", SNAPSHOT_RECORDS)
         object.__setattr__(services.limits, "trim_interval_s", TRIM_INTERVAL_S)
         init(self, services, *rest)

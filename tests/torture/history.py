@@ -15,8 +15,6 @@ A row is `[kind, milliseconds, ...]`; `link` numbers one attach of one peer, `nu
     discharge   transaction, 1 to commit, 0 to roll back
     discharged  transaction, outcome
     nemesis     what, deliveries in flight
-
-May import: the standard library.
 """
 
 from __future__ import annotations

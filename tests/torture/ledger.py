@@ -1,9 +1,9 @@
 """Deaths at named places, added up over runs and days: a file of JSON, one line a run.
 
-    {"commit":"9c849fc","realm":"embedded","seed":7,"deaths":{PLACE:COUNT},"broken":{PROMISE:COUNT},...}
+    {"commit":"9c849fc","realm":"embedded","seed":7,"deaths":{PLACE:COUNT},"broken":{GUARANTEE:COUNT},...}
 
-A run in which a promise was broken counts for nothing, and stands there. `python -m tests.torture.ledger FILE` shows
-all of it as Markdown. May import: the standard library, `tests.torture`.
+A run in which a guarantee was broken counts for nothing, and stands there. `python -m tests.torture.ledger FILE` shows
+all of it as Markdown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.torture.nemesis import points_of
+from tests.torture.system.nemesis import points_of
 
 Line = dict[str, Any]
 REALMS = ("embedded", "kafka", "cluster")
@@ -36,7 +36,7 @@ class Ledger:
                 out.write(json.dumps({"commit": _commit(), **line}, separators=(",", ":")) + "\n")
 
     def deaths(self, realm: str) -> Counter[str]:
-        """By place, in runs that broke no promise."""
+        """By place, in runs that broke no guarantee."""
         found: Counter[str] = Counter()
         for line in self.lines:
             if line["realm"] == realm and not line["broken"]:

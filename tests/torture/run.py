@@ -1,8 +1,8 @@
-"""One run: a stage, a crowd, a nemesis; then rest, and judgement.
+"""One run: a deployment, clients, a nemesis. Then all faults end, clients finish their work, and the history is
+checked.
 
 The clients work while things go wrong; in the end everything is up, every number is said until it is accepted, every
 event is consumed, the gateway stops in order, and the history is compared with what the realm keeps.
-May import: the standard library, `tests`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Any
 
 from kafka.errors import KafkaTimeoutError
 
-from tests.broker import Broker
-from tests.torture.cast import crowd_of
-from tests.torture.checks import CHECKS, Breach, breaches, doubled
+from tests.kit.processes.broker import Broker
+from tests.torture.checks.follower import Follower
+from tests.torture.checks.guarantees import CHECKS, Violation, doubled, violations
+from tests.torture.checks.observed import Observed
+from tests.torture.checks.realm_reader import KafkaLog, Kept, Log, Reading, SqliteLog
+from tests.torture.checks.spark import anomalies
 from tests.torture.crash_points import Point
-from tests.torture.follower import Follower
 from tests.torture.history import History
-from tests.torture.nemesis import Nemesis
-from tests.torture.proxy import Proxy
-from tests.torture.realm_reader import KafkaLog, Kept, Log, Reading, SqliteLog
-from tests.torture.spark import judge
-from tests.torture.stage import Stage
-from tests.torture.story import Story
+from tests.torture.peers.workload import clients_of
+from tests.torture.system.deployment import Deployment
+from tests.torture.system.nemesis import Nemesis
+from tests.torture.system.proxy import Proxy
 
-REST_S = 90.0  # without an answer, when everything is to be said and consumed
-REST_MAX_S = 900.0
+DRAIN_S = 90.0  # without an answer, when everything is to be said and consumed
+DRAIN_MAX_S = 900.0
 PATIENCE = 4  # attempts at reading, of half a minute each
 ANSWERS = ("told", "settled", "discharged")
 
@@ -42,7 +42,7 @@ class Figures:
 
     runs: int = 0
     kills: int = 0
-    acts: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
     points: Counter[str] = field(default_factory=Counter)
     least_in_flight: int = 10**9
     sent: int = 0
@@ -54,13 +54,13 @@ class Figures:
     doubled: int = 0
     stores: int = 0  # with events, in one run
     seconds: float = 0.0
-    breaches: list[Breach] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
 
     def __add__(self, other: Figures) -> Figures:
         return Figures(
             self.runs + other.runs,
             self.kills + other.kills,
-            self.acts + other.acts,
+            self.faults + other.faults,
             self.points + other.points,
             min(self.least_in_flight, other.least_in_flight),
             self.sent + other.sent,
@@ -72,12 +72,12 @@ class Figures:
             self.doubled + other.doubled,
             max(self.stores, other.stores),
             self.seconds + other.seconds,
-            self.breaches + other.breaches,
+            self.violations + other.violations,
         )
 
     @property
     def broken(self) -> Counter[str]:
-        return Counter(each.promise for each in self.breaches)
+        return Counter(each.guarantee for each in self.violations)
 
     def entry(self) -> dict[str, Any]:
         """For the ledger of deaths."""
@@ -87,67 +87,67 @@ class Figures:
         return {"deaths": dict(self.points), "broken": dict(self.broken), **found, "seconds": seconds}
 
     def line(self) -> str:
-        acts = ", ".join(f"{name} {count}" for name, count in sorted(self.acts.items()))
-        broken = ", ".join(f"{name} {count}" for name, count in self.broken.items()) or "no promise broken"
+        faults = ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items()))
+        broken = ", ".join(f"{name} {count}" for name, count in self.broken.items()) or "no guarantee broken"
         return (
-            f"{self.kills} kills ({acts}), at least {self.least_in_flight:,} in flight at each; {self.sent:,} sent, "
+            f"{self.kills} kills ({faults}), at least {self.least_in_flight:,} in flight at each; {self.sent:,} sent, "
             f"{self.accepted:,} accepted, {self.given:,} given, {self.ended:,} ended, {self.transactions:,} "
             f"transactions, {self.stores} stores, {self.trimmed:,} trimmed, {self.doubled} doubled in doubt, "
             f"{self.seconds:.0f} s: {broken} of {len(CHECKS)}"
         )
 
 
-class Play:
-    """See the module's docstring; `acts` are names of the nemesis, or places to die at."""
+class Run:
+    """See the module's docstring; `faults` are names of the nemesis, or places to die at."""
 
-    def __init__(self, stage: Stage, seed: int) -> None:
-        self.stage = stage
+    def __init__(self, deployment: Deployment, seed: int) -> None:
+        self.deployment = deployment
         self.seed = seed
         self.random = Random(f"{seed} nemesis")
         self.history = History()
-        self.crowd = crowd_of(stage.front.port, self.history, seed)
-        self.nemesis = Nemesis(stage, self.crowd, self.history, self.random)
-        self.reading = Reading(stage.prefix)
+        self.clients = clients_of(deployment.front.port, self.history, seed)
+        self.nemesis = Nemesis(deployment, self.clients, self.history, self.random)
+        self.reading = Reading(deployment.prefix)
         self.follower: Follower | None = None
 
-    def run(self, acts: list[str | Point], *, ask_spark: bool = False) -> Figures:
+    def run(self, faults: list[str | Point], *, ask_spark: bool = False) -> Figures:
         begin = time.monotonic()
-        self.stage.open()
-        self.crowd.start()
-        if self.stage.retain_s:
+        self.deployment.open()
+        self.clients.start()
+        if self.deployment.retain_s:
             self.follower = Follower(self.read)
         try:
             self._begin()
-            for act in acts:
+            for fault in faults:
                 self.nemesis.live(self.random.uniform(0.2, 0.8))
-                if isinstance(act, Point):
-                    self.nemesis.do("kill at point", act)
+                if isinstance(fault, Point):
+                    self.nemesis.do("kill at point", fault)
                 else:
-                    self.nemesis.do(act)
-            self._rest()
-            self.crowd.stop()
-            found = [] if self.stage.stop() == 0 else [Breach("ends in order", self.stage.log())]
+                    self.nemesis.do(fault)
+            self._drain()
+            self.clients.stop()
+            found = [] if self.deployment.stop() == 0 else [Violation("ends in order", self.deployment.log())]
             kept = self.read()  # nothing moves any more
         finally:
-            self.crowd.stop()
+            self.clients.stop()
             if self.follower is not None:
                 self.follower.stop()
-        self.history.save(self.stage.directory / "history.jsonl")
-        story = Story(self.history.rows)
-        found += breaches(story, kept) + self._faults()
+        self.history.save(self.deployment.directory / "history.jsonl")
+        observed = Observed(self.history.rows)
+        found += violations(observed, kept) + self._tracebacks()
         if ask_spark:
-            found += judge(self.stage, is_doubled=doubled(story, kept) > 0)
+            found += anomalies(self.deployment, is_doubled=doubled(observed, kept) > 0)
         if found and self.reading.was_outrun:
-            found = [Breach("comes through", "this machine was too slow to see events before they were trimmed")]
-        return self._figures(story, kept, found, time.monotonic() - begin)
+            found = [Violation("comes through", "this machine was too slow to see events before they were trimmed")]
+        return self._figures(observed, kept, found, time.monotonic() - begin)
 
     def _begin(self) -> None:
         """Everybody has a link: nodes have been made."""
-        until = time.monotonic() + REST_S
-        while not all(peer.links for peer in self.crowd.peers):
-            self.crowd.check()
-            self.stage.check()
-            assert time.monotonic() < until, f"not everybody could attach in {REST_S:.0f} s\n{self.stage.log()}"
+        until = time.monotonic() + DRAIN_S
+        while not all(peer.links for peer in self.clients.peers):
+            self.clients.check()
+            self.deployment.check()
+            assert time.monotonic() < until, f"not everybody could attach in {DRAIN_S:.0f} s\n{self.deployment.log()}"
             time.sleep(0.05)
 
     def read(self) -> Kept:
@@ -161,64 +161,64 @@ class Play:
         raise AssertionError
 
     def _log(self) -> Log:
-        return KafkaLog(self.stage.bootstrap) if self.stage.brokers else SqliteLog(self.stage.realm_path)
+        return KafkaLog(self.deployment.bootstrap) if self.deployment.brokers else SqliteLog(self.deployment.realm_path)
 
-    def _rest(self) -> None:
-        """Until everything is said and consumed, or nobody is answered any more; what is left then is a breach."""
-        for peer in self.crowd.peers:
+    def _drain(self) -> None:
+        """Until everything is said and consumed, or nobody is answered any more; what is left then is a violation."""
+        for peer in self.clients.peers:
             peer.is_ending = True
         at, begin = len(self.history.rows), time.monotonic()
-        until = begin + REST_S
+        until = begin + DRAIN_S
         while not self._is_over():
-            self.crowd.check()
-            self.stage.check()
+            self.clients.check()
+            self.deployment.check()
             now, end = time.monotonic(), len(self.history.rows)
             if any(self.history.rows[row][0] in ANSWERS for row in range(at, end)):
-                until = min(now + REST_S, begin + REST_MAX_S)
+                until = min(now + DRAIN_S, begin + DRAIN_MAX_S)
             at = end
             if now > until:
                 break
             time.sleep(0.1)
-        assert all(peer.is_done for peer in self.crowd.peers), f"not everything is accepted\n{self.stage.log()}"
+        assert all(peer.is_done for peer in self.clients.peers), f"not everything is accepted\n{self.deployment.log()}"
 
     def _is_over(self) -> bool:
-        done = all(peer.is_done for peer in self.crowd.peers) and not self.crowd.in_flight
+        done = all(peer.is_done for peer in self.clients.peers) and not self.clients.in_flight
         return done and not self.read().left()
 
-    def _faults(self) -> list[Breach]:
+    def _tracebacks(self) -> list[Violation]:
         """An exception is a fault of ours, whatever it was caught by; but kafka-python shows its stack when a broker
         goes away."""
-        lines = self.stage.log_path.read_text().splitlines()
+        lines = self.deployment.log_path.read_text().splitlines()
         found = [
             at
             for at, line in enumerate(lines)
             if line.startswith("Traceback") and not (at and " ERROR kafka." in lines[at - 1])
         ]
-        return [Breach("no exception", "\n".join(lines[at : at + 25])) for at in found[:1]]
+        return [Violation("no exception", "\n".join(lines[at : at + 25])) for at in found[:1]]
 
-    def _figures(self, story: Story, kept: Kept, found: list[Breach], seconds: float) -> Figures:
+    def _figures(self, observed: Observed, kept: Kept, found: list[Violation], seconds: float) -> Figures:
         nemesis = self.nemesis
         return Figures(
             runs=1,
             kills=nemesis.kills,
-            acts=nemesis.done,
+            faults=nemesis.done,
             points=nemesis.points,
             least_in_flight=nemesis.least_in_flight,
-            sent=len(story.attempts),
-            accepted=sum(attempt.outcome == "accepted" for attempt in story.attempts.values()),
-            given=sum(map(len, story.given.values())),
-            ended=sum(map(len, story.answered.values())),
-            transactions=len(story.txns),
+            sent=len(observed.attempts),
+            accepted=sum(attempt.outcome == "accepted" for attempt in observed.attempts.values()),
+            given=sum(map(len, observed.given.values())),
+            ended=sum(map(len, observed.answered.values())),
+            transactions=len(observed.txns),
             trimmed=sum(map(len, kept.trimmed.values())),
-            doubled=doubled(story, kept),
+            doubled=doubled(observed, kept),
             stores=sum(map(bool, kept.events.values())),
             seconds=seconds,
-            breaches=found,
+            violations=found,
         )
 
 
 def scratch(
     directory: Path, seed: int, brokers: Sequence[Broker] = (), kafka_proxy: Proxy | None = None, retain_s: int = 0
-) -> Stage:
-    """A stage of its own in `directory`. The prefix of an embedded realm is always `um`."""
-    return Stage(directory, f"t{seed}" if brokers else "um", [*brokers], kafka_proxy, retain_s=retain_s)
+) -> Deployment:
+    """A deployment of its own in `directory`. The prefix of an embedded realm is always `um`."""
+    return Deployment(directory, f"t{seed}" if brokers else "um", [*brokers], kafka_proxy, retain_s=retain_s)

@@ -1,4 +1,4 @@
-"""The checker sees each thing that it is there to see: a good history, and one planted breach at a time."""
+"""The checker sees each thing that it is there to see: a good history, and one planted violation at a time."""
 
 from __future__ import annotations
 
@@ -6,164 +6,164 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.torture.checks import CHECKS
+from tests.torture.checks.good_history import DURABLE, LANE, QUEUE, GoodHistory, Q
+from tests.torture.checks.guarantees import CHECKS
+from tests.torture.checks.planted_in_stores import PLANTED as SPREAD
 from tests.torture.history import Said
-from tests.torture.scene import DURABLE, LANE, QUEUE, Q, Scene
-from tests.torture.test_spread_checks import PLANTED as SPREAD
 
 
-def test_a_good_history_breaks_no_promise(scene: Scene) -> None:
-    assert scene.found() == set()
+def test_a_good_history_breaks_no_guarantee(history: GoodHistory) -> None:
+    assert history.found() == set()
 
 
-def _lost(scene: Scene) -> None:
-    scene.rows = [row for row in scene.rows if not (row[0] in ("received", "settle", "settled") and row[4] == 4)]
-    del scene.kept.events[Q][4]
+def _lost(history: GoodHistory) -> None:
+    history.rows = [row for row in history.rows if not (row[0] in ("received", "settle", "settled") and row[4] == 4)]
+    del history.kept.events[Q][4]
 
 
-def _duplicated(scene: Scene) -> None:
-    scene.kept.events[Q][20] = scene.kept.events[Q][4]
-    scene.kept.terminal[QUEUE].add(20)
-    scene.receive("C1", 20, scene.kept.events[Q][4] or Said(0, 0, 0, 0))
-    scene.end("C1", 20)
+def _duplicated(history: GoodHistory) -> None:
+    history.kept.events[Q][20] = history.kept.events[Q][4]
+    history.kept.terminal[QUEUE].add(20)
+    history.receive("C1", 20, history.kept.events[Q][4] or Said(0, 0, 0, 0))
+    history.end("C1", 20)
 
 
-def _refused(scene: Scene) -> None:
-    scene.replace("told", 1, 2, by=(1, 2, "rejected", "amqp:resource-limit-exceeded"))
+def _refused(history: GoodHistory) -> None:
+    history.replace("told", 1, 2, by=(1, 2, "rejected", "amqp:resource-limit-exceeded"))
 
 
-def _stranger(scene: Scene) -> None:
-    scene.kept.events[Q][20] = None
-    scene.kept.terminal[QUEUE].add(20)
-    scene.note("settle", 2, 71, 20, "accepted", 0)
+def _stranger(history: GoodHistory) -> None:
+    history.kept.events[Q][20] = None
+    history.kept.terminal[QUEUE].add(20)
+    history.note("settle", 2, 71, 20, "accepted", 0)
 
 
-def _swapped(scene: Scene) -> None:
-    events = scene.kept.events[Q]
+def _swapped(history: GoodHistory) -> None:
+    events = history.kept.events[Q]
     events[2], events[4] = events[4], events[2]
     for eid in (2, 4):
-        at = scene.find("received", 2, 71, eid)
+        at = history.find("received", 2, 71, eid)
         said = events[eid]
         assert said is not None
-        scene.rows[at] = (*scene.rows[at][:5], *said, 0, 0)
+        history.rows[at] = (*history.rows[at][:5], *said, 0, 0)
 
 
-def _unstored(scene: Scene) -> None:
-    scene.receive("S", 99, Said(1, 1, 6, 0))
+def _unstored(history: GoodHistory) -> None:
+    history.receive("S", 99, Said(1, 1, 6, 0))
 
 
-def _damaged(scene: Scene) -> None:
-    scene.note("damaged", 2, 71, 4)
+def _damaged(history: GoodHistory) -> None:
+    history.note("damaged", 2, 71, 4)
 
 
-def _given_again(scene: Scene) -> None:
-    scene.receive("C2", 4, Said(1, 3, 1, 2), again=1)
+def _given_again(history: GoodHistory) -> None:
+    history.receive("C2", 4, Said(1, 3, 1, 2), again=1)
 
 
-def _given_twice(scene: Scene) -> None:
-    at = scene.find("received", 2, 71, 4)
-    row = ("received", scene.rows[at][1], 3, 71, 4, *Said(1, 3, 1, 2), 0, 1)
-    scene.rows.insert(at + 1, row)
+def _given_twice(history: GoodHistory) -> None:
+    at = history.find("received", 2, 71, 4)
+    row = ("received", history.rows[at][1], 3, 71, 4, *Said(1, 3, 1, 2), 0, 1)
+    history.rows.insert(at + 1, row)
 
 
-def _uncommitted(scene: Scene) -> None:
-    scene.kept.terminal[QUEUE].discard(4)
-    scene.kept.starts[QUEUE] = 6  # not left over: only the confirmation was wrong
+def _uncommitted(history: GoodHistory) -> None:
+    history.kept.terminal[QUEUE].discard(4)
+    history.kept.starts[QUEUE] = 6  # not left over: only the confirmation was wrong
 
 
-def _unasked(scene: Scene) -> None:
-    scene.rows = [row for row in scene.rows if not (row[0] in ("settle", "settled") and row[2:5] == (2, 71, 4))]
+def _unasked(history: GoodHistory) -> None:
+    history.rows = [row for row in history.rows if not (row[0] in ("settle", "settled") and row[2:5] == (2, 71, 4))]
 
 
-def _left(scene: Scene) -> None:
-    scene.rows = [row for row in scene.rows if not (row[0] in ("received", "settle", "settled") and row[4] == 14)]
-    scene.rows = [row for row in scene.rows if not (row[0] == "received" and row[2] == 5)]
-    scene.kept.terminal[DURABLE].discard(14)
+def _left(history: GoodHistory) -> None:
+    history.rows = [row for row in history.rows if not (row[0] in ("received", "settle", "settled") and row[4] == 14)]
+    history.rows = [row for row in history.rows if not (row[0] == "received" and row[2] == 5)]
+    history.kept.terminal[DURABLE].discard(14)
 
 
-def _unentitled(scene: Scene) -> None:
+def _unentitled(history: GoodHistory) -> None:
     """Where a durable begins must be known, or nothing that it was not given would be missed."""
-    del scene.kept.starts[QUEUE]
+    del history.kept.starts[QUEUE]
 
 
-def _deleted(scene: Scene) -> None:
+def _deleted(history: GoodHistory) -> None:
     """What has ended may go, and is known from before; this one has not ended."""
-    scene.kept.trimmed[Q] = {*scene.kept.terminal[QUEUE]}
-    assert scene.found() == set()
-    ended = scene.kept.terminal[QUEUE].pop()
-    assert ended in scene.kept.trimmed[Q]
+    history.kept.trimmed[Q] = {*history.kept.terminal[QUEUE]}
+    assert history.found() == set()
+    ended = history.kept.terminal[QUEUE].pop()
+    assert ended in history.kept.trimmed[Q]
 
 
-def _count_lost(scene: Scene) -> None:
-    at = scene.find("settle", 2, 71, 4)
+def _count_lost(history: GoodHistory) -> None:
+    at = history.find("settle", 2, 71, 4)
     failed = [("settle", 0, 2, 71, 4, "modified", 0), ("settled", 0, 2, 71, 4, "modified")]
-    scene.rows[at:at] = [*failed, ("received", 0, 2, 71, 4, *Said(1, 3, 1, 2), 0, 1)]
+    history.rows[at:at] = [*failed, ("received", 0, 2, 71, 4, *Said(1, 3, 1, 2), 0, 1)]
 
 
-def _count_invented(scene: Scene) -> None:
-    at = scene.find("received", 2, 71, 4)
-    scene.rows[at] = (*scene.rows[at][:9], 1, 1)
+def _count_invented(history: GoodHistory) -> None:
+    at = history.find("received", 2, 71, 4)
+    history.rows[at] = (*history.rows[at][:9], 1, 1)
 
 
-def _count_lost_twice(scene: Scene) -> None:
+def _count_lost_twice(history: GoodHistory) -> None:
     """Two attempts, and but one link was cut off."""
-    _cut_off(scene, count=2)
+    _cut_off(history, count=2)
 
 
-def _cut_off(scene: Scene, count: int) -> None:
+def _cut_off(history: GoodHistory, count: int) -> None:
     """C1 is cut off before it has settled the last event; C2 gets it, counted."""
-    at = scene.find("settle", 2, 71, 10)
-    said = scene.kept.events[Q][10]
+    at = history.find("settle", 2, 71, 10)
+    said = history.kept.events[Q][10]
     assert said is not None
-    scene.rows[at : at + 2] = [
-        ("end", scene.rows[at][1], 2, "ended"),
-        ("received", scene.rows[at][1], 3, 71, 10, *said, count, 1),
+    history.rows[at : at + 2] = [
+        ("end", history.rows[at][1], 2, "ended"),
+        ("received", history.rows[at][1], 3, 71, 10, *said, count, 1),
     ]
-    scene.end("C2", 10)
+    history.end("C2", 10)
 
 
-def _skipped(scene: Scene) -> None:
-    del scene.rows[scene.find("received", 5, 72, 14)]
+def _skipped(history: GoodHistory) -> None:
+    del history.rows[history.find("received", 5, 72, 14)]
 
 
-def _backwards(scene: Scene) -> None:
-    first, second = scene.find("received", 4, 72, 12), scene.find("received", 4, 72, 14)
-    scene.rows[first], scene.rows[second] = scene.rows[second], scene.rows[first]
+def _backwards(history: GoodHistory) -> None:
+    first, second = history.find("received", 4, 72, 12), history.find("received", 4, 72, 14)
+    history.rows[first], history.rows[second] = history.rows[second], history.rows[first]
 
 
-def _transact(scene: Scene, *, stored: bool, wanted: bool | None, outcome: str) -> None:
+def _transact(history: GoodHistory, *, stored: bool, wanted: bool | None, outcome: str) -> None:
     """Transaction 7: two more numbers, and the retirement of EID 10 of the queue."""
     for index in (6, 7):
-        scene.note("send", 1, index, index + 1, 7, *LANE)
-        scene.kept.events[Q][8 + index * 2] = Said(1, index + 1, 1, index)
+        history.note("send", 1, index, index + 1, 7, *LANE)
+        history.kept.events[Q][8 + index * 2] = Said(1, index + 1, 1, index)
         if stored or index == 6:
-            scene.kept.terminal[QUEUE].add(8 + index * 2)
-            scene.note("settle", 2, 71, 8 + index * 2, "accepted", 0)
+            history.kept.terminal[QUEUE].add(8 + index * 2)
+            history.note("settle", 2, 71, 8 + index * 2, "accepted", 0)
         else:
-            del scene.kept.events[Q][8 + index * 2]
+            del history.kept.events[Q][8 + index * 2]
     if wanted is not None:
-        scene.note("discharge", 7, int(wanted))
+        history.note("discharge", 7, int(wanted))
     if outcome:
-        scene.note("discharged", 7, outcome)
+        history.note("discharged", 7, outcome)
 
 
-def _torn(scene: Scene) -> None:
-    _transact(scene, stored=False, wanted=True, outcome="")
+def _torn(history: GoodHistory) -> None:
+    _transact(history, stored=False, wanted=True, outcome="")
 
 
-def _committed_in_part(scene: Scene) -> None:
-    _transact(scene, stored=False, wanted=True, outcome="accepted")
+def _committed_in_part(history: GoodHistory) -> None:
+    _transact(history, stored=False, wanted=True, outcome="accepted")
 
 
-def _rolled_back(scene: Scene) -> None:
-    _transact(scene, stored=True, wanted=False, outcome="accepted")
+def _rolled_back(history: GoodHistory) -> None:
+    _transact(history, stored=True, wanted=False, outcome="accepted")
 
 
-def _never_discharged(scene: Scene) -> None:
-    _transact(scene, stored=True, wanted=None, outcome="")
+def _never_discharged(history: GoodHistory) -> None:
+    _transact(history, stored=True, wanted=None, outcome="")
 
 
-PLANTED: list[tuple[str, Callable[[Scene], None]]] = [
+PLANTED: list[tuple[str, Callable[[GoodHistory], None]]] = [
     ("accepted but lost", _lost),
     ("duplicated", _duplicated),
     ("refused but stored", _refused),
@@ -190,79 +190,81 @@ PLANTED: list[tuple[str, Callable[[Scene], None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("promise", "plant"), PLANTED, ids=lambda each: getattr(each, "__name__", "").strip("_"))
-def test_a_planted_breach_is_seen(scene: Scene, promise: str, plant: Callable[[Scene], None]) -> None:
-    plant(scene)
-    assert promise in scene.found()
+@pytest.mark.parametrize(("guarantee", "plant"), PLANTED, ids=lambda each: getattr(each, "__name__", "").strip("_"))
+def test_a_planted_violation_is_seen(
+    history: GoodHistory, guarantee: str, plant: Callable[[GoodHistory], None]
+) -> None:
+    plant(history)
+    assert guarantee in history.found()
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_what_is_cut_off_may_be_counted(scene: Scene, count: int) -> None:
+def test_what_is_cut_off_may_be_counted(history: GoodHistory, count: int) -> None:
     """It is not where the gateway was killed, and nobody knows when it did hear of the end."""
-    _cut_off(scene, count)
-    assert scene.found() == set()
+    _cut_off(history, count)
+    assert history.found() == set()
 
 
-def test_every_promise_has_a_planted_breach() -> None:
-    assert {promise for promise, _ in [*PLANTED, *SPREAD]} == set(CHECKS)
+def test_every_guarantee_has_a_planted_violation() -> None:
+    assert {guarantee for guarantee, _ in [*PLANTED, *SPREAD]} == set(CHECKS)
 
 
-def test_what_at_least_once_and_unknown_results_allow_is_no_breach(scene: Scene) -> None:
+def test_what_at_least_once_and_unknown_results_allow_is_no_violation(history: GoodHistory) -> None:
     """Said twice and stored twice; a commit without an answer that is there as a whole; a release and its return."""
-    scene.note("send", 1, 6, 6, 0, *LANE)
-    scene.kept.events[Q][20] = Said(1, 6, 1, 6)
-    scene.receive("C1", 20, Said(1, 6, 1, 6))
-    scene.end("C1", 20, "released")
-    scene.receive("C2", 20, Said(1, 6, 1, 6), again=1)
-    scene.end("C2", 20, "modified")
-    scene.receive("C1", 20, Said(1, 6, 1, 6), count=1, again=1)
-    scene.end("C1", 20)
-    scene.kept.terminal[QUEUE].add(20)
-    scene.note("send", 1, 7, 7, 9, *LANE)
-    scene.note("discharge", 9, 1)
-    scene.kept.events[Q][22] = Said(1, 7, 1, 7)
-    scene.receive("C2", 22, Said(1, 7, 1, 7))
-    scene.end("C2", 22)
-    scene.kept.terminal[QUEUE].add(22)
-    assert scene.found() == set()
+    history.note("send", 1, 6, 6, 0, *LANE)
+    history.kept.events[Q][20] = Said(1, 6, 1, 6)
+    history.receive("C1", 20, Said(1, 6, 1, 6))
+    history.end("C1", 20, "released")
+    history.receive("C2", 20, Said(1, 6, 1, 6), again=1)
+    history.end("C2", 20, "modified")
+    history.receive("C1", 20, Said(1, 6, 1, 6), count=1, again=1)
+    history.end("C1", 20)
+    history.kept.terminal[QUEUE].add(20)
+    history.note("send", 1, 7, 7, 9, *LANE)
+    history.note("discharge", 9, 1)
+    history.kept.events[Q][22] = Said(1, 7, 1, 7)
+    history.receive("C2", 22, Said(1, 7, 1, 7))
+    history.end("C2", 22)
+    history.kept.terminal[QUEUE].add(22)
+    assert history.found() == set()
 
 
-def test_a_double_is_forgiven_only_while_a_result_was_unknown(scene: Scene) -> None:
-    _duplicated(scene)
-    assert scene.found() == {"duplicated"}
-    unknown = ("told", scene.rows[scene.find("send", 1, 2)][1], 1, 1, "released", "")
-    scene.rows.insert(scene.find("told", 1, 2), unknown)
-    assert scene.found() == set()
-    scene.replace("told", 1, 1, "released", by=(6, 1, "released", ""))
-    assert scene.found() == set(), "one producer sends to both nodes"
-    scene.replace("told", 6, 1, "released", by=(6, 1, "accepted", ""))
-    assert scene.found() == {"duplicated"}
+def test_a_double_is_forgiven_only_while_a_result_was_unknown(history: GoodHistory) -> None:
+    _duplicated(history)
+    assert history.found() == {"duplicated"}
+    unknown = ("told", history.rows[history.find("send", 1, 2)][1], 1, 1, "released", "")
+    history.rows.insert(history.find("told", 1, 2), unknown)
+    assert history.found() == set()
+    history.replace("told", 1, 1, "released", by=(6, 1, "released", ""))
+    assert history.found() == set(), "one producer sends to both nodes"
+    history.replace("told", 6, 1, "released", by=(6, 1, "accepted", ""))
+    assert history.found() == {"duplicated"}
 
 
-def test_a_double_is_not_forgiven_long_after_its_link(scene: Scene) -> None:
+def test_a_double_is_not_forgiven_long_after_its_link(history: GoodHistory) -> None:
     """What nobody was told of may have been under way when a result was unknown, but not for ever."""
-    _duplicated(scene)
-    told = scene.find("told", 1, 2)
-    ended_ms = scene.rows[told][1]
-    scene.rows[told] = ("end", ended_ms, 1, "cut")
-    scene.rows.append(("told", ended_ms + 1000, 6, 1, "released", ""))
-    assert scene.found() == set()
-    scene.rows[-1] = ("told", ended_ms + 10_000, 6, 1, "released", "")
-    assert scene.found() == {"duplicated"}
+    _duplicated(history)
+    told = history.find("told", 1, 2)
+    ended_ms = history.rows[told][1]
+    history.rows[told] = ("end", ended_ms, 1, "cut")
+    history.rows.append(("told", ended_ms + 1000, 6, 1, "released", ""))
+    assert history.found() == set()
+    history.rows[-1] = ("told", ended_ms + 10_000, 6, 1, "released", "")
+    assert history.found() == {"duplicated"}
 
 
-def test_a_transaction_is_never_doubled(scene: Scene) -> None:
-    _duplicated(scene)
-    send = scene.find("send", 1, 2)
-    scene.rows[send] = (*scene.rows[send][:5], 9, *LANE)
-    scene.rows.insert(send + 1, ("told", scene.rows[send][1], 6, 1, "released", ""))
-    assert "duplicated" in scene.found()
+def test_a_transaction_is_never_doubled(history: GoodHistory) -> None:
+    _duplicated(history)
+    send = history.find("send", 1, 2)
+    history.rows[send] = (*history.rows[send][:5], 9, *LANE)
+    history.rows.insert(send + 1, ("told", history.rows[send][1], 6, 1, "released", ""))
+    assert "duplicated" in history.found()
 
 
-def test_an_aborted_retirement_that_is_kept_is_seen(scene: Scene) -> None:
-    at = scene.find("settle", 2, 71, 4)
-    scene.rows[at] = (*scene.rows[at][:6], 8)
-    del scene.rows[scene.find("settled", 2, 71, 4)]
-    scene.note("discharge", 8, 0)
-    scene.note("discharged", 8, "accepted")
-    assert scene.found() == {"committed but not acknowledged"}
+def test_an_aborted_retirement_that_is_kept_is_seen(history: GoodHistory) -> None:
+    at = history.find("settle", 2, 71, 4)
+    history.rows[at] = (*history.rows[at][:6], 8)
+    del history.rows[history.find("settled", 2, 71, 4)]
+    history.note("discharge", 8, 0)
+    history.note("discharged", 8, "accepted")
+    assert history.found() == {"committed but not acknowledged"}

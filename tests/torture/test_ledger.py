@@ -1,4 +1,4 @@
-"""Deaths are added up over runs, but for those of runs that broke a promise."""
+"""Deaths are added up over runs, but for those of runs that broke a guarantee."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
+from tests.torture.checks.realm_reader import Reading, SqliteLog
 from tests.torture.history import Said, read_body, write_body
-from tests.torture.realm_reader import Reading, SqliteLog
 
 
 @pytest.mark.parametrize("size", [0, 28, 400])

@@ -1,4 +1,4 @@
-"""Short runs with every promise kept, on each realm; long ones are recorded in bench/results/."""
+"""Short runs in which every guarantee holds, on each realm; long ones are recorded in bench/results/."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker import Broker
+from tests.kit.processes.broker import Broker
 from tests.torture.crash_points import POINTS, Point
-from tests.torture.nemesis import IN_FLIGHT
-from tests.torture.play import Figures, Play, scratch
-from tests.torture.proxy import Proxy, broker_behind_proxy
-from tests.torture.stage import NODES
+from tests.torture.run import Figures, Run, scratch
+from tests.torture.system.deployment import NODES
+from tests.torture.system.nemesis import IN_FLIGHT
+from tests.torture.system.proxy import Proxy, broker_behind_proxy
 
 STORES = 2 + sum(int(node.get("partitions", 0)) + int(node.get("priority-levels", 0)) for node in NODES)
 
@@ -27,18 +27,18 @@ def kafka(tmp_path: Path) -> Iterator[tuple[Broker, Proxy]]:
 
 def torture(
     directory: Path,
-    acts: list[str | Point],
+    faults: list[str | Point],
     seed: int,
     brokers: Sequence[Broker] = (),
     proxy: Proxy | None = None,
     ask_spark: bool = False,
 ) -> Figures:
-    stage = scratch(directory / "stage", seed, brokers, proxy)
+    deployment = scratch(directory / "deployment", seed, brokers, proxy)
     try:
-        figures = Play(stage, seed).run(acts, ask_spark=ask_spark)
+        figures = Run(deployment, seed).run(faults, ask_spark=ask_spark)
     finally:
-        stage.close()
-    assert not figures.breaches, "\n".join([figures.line(), *map(str, figures.breaches[:10])])
+        deployment.close()
+    assert not figures.violations, "\n".join([figures.line(), *map(str, figures.violations[:10])])
     assert figures.least_in_flight >= IN_FLIGHT
     assert figures.accepted >= IN_FLIGHT
     assert figures.ended >= IN_FLIGHT
@@ -54,7 +54,7 @@ def point(name: str) -> Point:
 @pytest.mark.timeout(900)
 def test_embedded(tmp_path: Path) -> None:
     """Spark finds no anomaly in it either, and no hole where the disk was full."""
-    acts: list[str | Point] = [
+    faults: list[str | Point] = [
         "kill gateway",
         point("commit, completion"),
         "fill disk",
@@ -63,7 +63,7 @@ def test_embedded(tmp_path: Path) -> None:
         point("unit, answer"),
         "cut",
     ]
-    figures = torture(tmp_path, acts, seed=11, ask_spark=True)
+    figures = torture(tmp_path, faults, seed=11, ask_spark=True)
     assert figures.kills == 4
     assert figures.points == {"commit, completion": 1, "journal, settle": 1, "unit, answer": 1}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from transformers.amqp_types import Symbol, encode
+from transformers.codec import Symbol, encode
 
 NAMES = {
     0x70: b"amqp:header:list",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gateway_process import GatewayProcess, embedded_realm, start_gateway
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
 
 NODES = {"create_on_attach": ["any.*"]}
 _NUMBERS = itertools.count()
@@ -22,7 +22,7 @@ def serve(factory: pytest.TempPathFactory, **settings: object) -> Iterator[Gatew
 
 
 @pytest.fixture(scope="package")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     """The shipped default."""
     yield from serve(tmp_path_factory)
 

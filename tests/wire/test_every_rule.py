@@ -1,5 +1,5 @@
 """No outcome is decided in Python code: change any one shipped rule, and a gateway that is started on the changed
-tables sends other frames. For every rule of every table and profile, one cell of it is played.
+tables sends other frames. For every rule of every table and profile, one cell of it is run.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import pytest
 import yaml
 
 from mappings import TableSet, load_tables
-from mappings.compile import Table
-from mappings.table_set import SHIPPED
-from mappings.vocabulary import PROFILES
-from mappings.vocabulary import TABLES as WORDS
-from tests.conftest import StartGateway
-from tests.mappings.test_mutations import FILES, compiled, mutants
-from tests.wire import frames
-from tests.wire.peer import Peer
-from tests.wire.plays import play
+from mappings.compiler.compile import Table
+from mappings.compiler.table_set import SHIPPED
+from mappings.language.vocabulary import PROFILES
+from mappings.language.vocabulary import TABLES as WORDS
+from tests.kit.processes.gateway import StartGateway
+from tests.kit.scenarios.table_scenarios import run_scenario
+from tests.kit.tables.mutants import FILES, compiled, mutants
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 
 TABLES = {profile: load_tables(profile=profile) for profile in PROFILES}
-# A version's rules that are another's too are played once; `extended` is what most run, so it plays all of its own.
+# A version's rules that are another's too are run once; `extended` is what most run, so all of its own run.
 RULES = [
     (profile, name, rule)
     for profile in PROFILES
@@ -67,12 +67,17 @@ def fatal(name: str, writer: str, at: int) -> Iterator[tuple[dict[str, Any], Any
 
 
 def refused(name: str, writer: str, at: int) -> Iterator[tuple[dict[str, Any], Any]]:
-    """The link is refused: what no other rule of the profile may happen to say."""
+    """The link is refused, or detached where it would be kept: what no other rule of the profile may happen to say."""
+    document = copy.deepcopy(FILES[name])
+    then = document["profiles"][writer]["rules"][at]["then"]
     if name == "attach":
-        document = copy.deepcopy(FILES[name])
         change = {"native": "none", "subscription": "none", "attach": "refuse", "condition": "amqp:internal-error"}
-        document["profiles"][writer]["rules"][at]["then"] = change
-        yield change, document
+    elif name == "attached" and then["attach"] == "keep":
+        change = {"attach": "detach", "in_flight": "none", "condition": "amqp:internal-error", "class": "fatal"}
+    else:
+        return
+    document["profiles"][writer]["rules"][at]["then"] = change
+    yield change, document
 
 
 def varied(mutants: Iterator[tuple[dict[str, Any], Any]]) -> Iterator[Any]:
@@ -105,33 +110,35 @@ def test_a_changed_rule_changes_the_frames(tmp_path: Path, profile: str, name: s
     changed: list[TableSet] = []
     more = islice(changed_tables(tmp_path, profile, name, rule), MUTANTS_MAX)
     for facts in cells(shipped[name], rule):
-        before = play(name, facts, shipped)
-        assert before == play(name, facts, shipped), "the same play went otherwise: a difference would prove nothing"
-        if any(play(name, facts, tables) != before for tables in changed):
+        before = run_scenario(name, facts, shipped)
+        assert before == run_scenario(name, facts, shipped), (
+            "the same scenario went otherwise: a difference would prove nothing"
+        )
+        if any(run_scenario(name, facts, tables) != before for tables in changed):
             return
         for tables in more:
             changed.append(tables)
-            if play(name, facts, tables) != before:
+            if run_scenario(name, facts, tables) != before:
                 return
     assert changed, "no law leaves this rule a choice"
     pytest.fail(f"nothing that rule {rule} says is seen on the wire")
 
 
-def test_a_fault_without_a_play_cannot_be_passed_over() -> None:
+def test_a_fault_without_a_scenario_cannot_be_passed_over() -> None:
     with pytest.raises(KeyError):
-        play("fault", {"fault": "something new"}, TABLES["extended"])
+        run_scenario("fault", {"fault": "something new"}, TABLES["extended"])
 
 
-def test_a_gateway_that_is_started_on_changed_tables_goes_by_them(gateway: StartGateway, tmp_path: Path) -> None:
-    """The same over a socket, with a process and the whole directory: what is stored is told as released."""
+def test_a_gateway_that_is_started_on_changed_tables_goes_by_them(new_gateway: StartGateway, tmp_path: Path) -> None:
+    """The same over a socket, with a process and the whole directory: what is stored is told as modified."""
     shutil.copytree(SHIPPED / "tables", tmp_path / "own" / "tables")
     path = tmp_path / "own" / "tables" / "published.yaml"
     rule = "then: {outcome: accepted, settle: true}"
     text = path.read_text(encoding="utf-8")
     assert text.count(rule) == 1
-    path.write_text(text.replace(rule, "then: {outcome: released, settle: true}"), encoding="utf-8")
-    house = gateway("embedded", mappings={"dir": str(tmp_path / "own")})
-    with Peer(house.port) as peer:
+    path.write_text(text.replace(rule, "then: {outcome: modified, settle: true}"), encoding="utf-8")
+    gateway = new_gateway("embedded", mappings={"dir": str(tmp_path / "own")})
+    with Peer(gateway.port) as peer:
         peer.publisher("q")
         peer.publish(frames.message())
-        assert peer.outcomes(1) == {0: "released"}
+        assert peer.outcomes(1) == {0: "modified"}

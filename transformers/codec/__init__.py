@@ -1,15 +1,13 @@
 """Our AMQP 1.0 codec, gathered under one name: values (`amqp_values`), `decode` and `skip`, `encode`.
 
-    value, next_offset = decode(data, offset)
-    next_offset = skip(data, offset)
-    octets = encode(Described(0x24, []))
-
-May import: `transformers.amqp_*`.
+value, next_offset = decode(data, offset)
+next_offset = skip(data, offset)
+octets = encode(Described(0x24, []))
 """
 
-from transformers.amqp_decoder import DEPTH_MAX, VALUES_MAX, DecodeError, decode, skip
-from transformers.amqp_encoder import encode
-from transformers.amqp_values import (
+from transformers.codec.decoder import DEPTH_MAX, VALUES_MAX, DecodeError, decode, skip
+from transformers.codec.encoder import encode
+from transformers.codec.values import (
     AmqpMap,
     Array,
     Byte,

@@ -1,7 +1,7 @@
 """AMQP bytes to values, and past values.
 
 Errors: `decode` and `skip` raise `DecodeError` and nothing else, whatever the bytes. Limits: DEPTH_MAX, VALUES_MAX.
-Source: AMQP 1.0 part 1 (types). May import: `transformers.amqp_values`, `amqp_formats`, the standard library.
+Source: AMQP 1.0 part 1 (types).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from transformers.amqp_formats import ARRAYS, CONSTANTS, FIXED, LIST0, LISTS, MAPS, U32, VARIABLE, WIDTHS
-from transformers.amqp_values import AmqpMap, Array, Described, Symbol, ULong
+from transformers.codec.formats import ARRAYS, CONSTANTS, FIXED, LIST0, LISTS, MAPS, U32, VARIABLE, WIDTHS
+from transformers.codec.values import AmqpMap, Array, Described, Symbol, ULong
 
 DEPTH_MAX = 32  # descriptors, lists, maps and arrays inside each other
 VALUES_MAX = 100_000  # values in one decode: an array of a billion nulls takes ten bytes

@@ -1,7 +1,7 @@
 """Values to AMQP bytes, in the shortest encoding.
 
 Errors: ValueError or TypeError: a value that cannot be encoded is our own mistake.
-Source: AMQP 1.0 part 1 (types). May import: `transformers.amqp_values`, `amqp_formats`, the standard library.
+Source: AMQP 1.0 part 1 (types).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from transformers.amqp_formats import CONSTANTS, FIXED, LIST0, U32, VARIABLE
-from transformers.amqp_values import (
+from transformers.codec.formats import CONSTANTS, FIXED, LIST0, U32, VARIABLE
+from transformers.codec.values import (
     AmqpMap,
     Array,
     Byte,

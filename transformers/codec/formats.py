@@ -1,7 +1,6 @@
 """The format codes of AMQP 1.0: how wide each is, and what Python value its octets become.
 
 Errors: what wraps octets raises ValueError. Source: AMQP 1.0 part 1, sections 1.2 and 1.6.
-May import: `transformers.amqp_values`, the standard library.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from transformers.amqp_values import (
+from transformers.codec.values import (
     Byte,
     Char,
     Decimal,

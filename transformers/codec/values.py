@@ -13,7 +13,7 @@
 Every wrapper is a subclass of its natural type, so a decoded UInt compares and counts as an int, and encodes as a uint
 again. A map stays pairs because AMQP keys may be unhashable in Python; duplicate keys are kept, `get` finds the first.
 
-No errors, no limits here. Source: AMQP 1.0 part 1 (types) section 1.6. May import: the standard library.
+No errors, no limits here. Source: AMQP 1.0 part 1 (types) section 1.6.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 Key `1;basic;RUN;SEQ;DURABLE;PRIORITY;TTL;PROPERTIES;APPLICATION;BODY` and marks; value the message without
 delivery-annotations.
 Source: semantics 3.4 (1, basic); docs/records.md, *Event key*. Errors: none, a malformed message is a null event.
-May import: `transformers`.
 """
 
 from __future__ import annotations
@@ -11,19 +10,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from transformers.amqp_types import DecodeError
-from transformers.annotation_keys import check_annotations
-from transformers.column import Column
-from transformers.header import said_fields
-from transformers.marks import marks
-from transformers.sections import (
+from transformers.codec import DecodeError
+from transformers.events.column import Column
+from transformers.events.shapes import numbered
+from transformers.message.annotation_keys import check_annotations
+from transformers.message.header import said_fields
+from transformers.message.marks import marks
+from transformers.message.sections import (
     BODY,
     DELIVERY_ANNOTATIONS,
     section_offsets,
     sole_body_content,
     without_delivery_annotations,
 )
-from transformers.shapes import numbered
 
 
 class Basic:
@@ -62,7 +61,7 @@ class Basic:
 
 
 def _said(section: bytes, places: bytes) -> bytes:
-    """See `shapes.Said`."""
+    """See `shapes.Suffix`."""
     return b";" + said_fields(section) + places
 
 
@@ -88,10 +87,10 @@ def _event(message: bytes) -> tuple[bytes, bytes, int]:
     if header == 0:
         end = properties if properties >= 0 else application if application >= 0 else body
         section = value[: annotations if annotations >= 0 else end]
-    said = _fields(section, properties, application, body)
+    fields = _fields(section, properties, application, body)
     if annotations >= 0 or properties >= 0:
-        said += marks(value, offsets)
-    return value, said, content
+        fields += marks(value, offsets)
+    return value, fields, content
 
 
 @functools.lru_cache(maxsize=4096)

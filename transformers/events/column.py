@@ -1,6 +1,6 @@
 """A column of messages, as a transformer sees it: a sequence that can say much of itself without an object a message.
 
-`native_backend.octets.Octets` is one. Sizes in octets. May import: the standard library.
+`native_backend.log.octets.Octets` is one. Sizes in octets.
 """
 
 from __future__ import annotations

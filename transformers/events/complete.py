@@ -4,15 +4,21 @@ The value is the content of the body where that is one data section, or one valu
 body's sections as they are. The named headers say what the other sections say (`named_headers.py`), `um-types` their
 types; `um-sections` and `um-footer` keep the octets before and behind the value, so that the message can be given out
 again as it came. Layout, version 1: docs/kafka-headers.md. Source: semantics 3.4 (2, complete).
-Errors: none; a message of which anything but the body cannot be decoded is a null event. May import: `transformers`.
+Errors: none; a message of which anything but the body cannot be decoded is a null event.
 """
 
 from __future__ import annotations
 
-from transformers.amqp_types import DecodeError, ULong, decode, skip
-from transformers.events import NativeEvent
-from transformers.named_headers import Sections
-from transformers.sections import BODY, DELIVERY_ANNOTATIONS, FOOTER, section_offsets, without_delivery_annotations
+from transformers.codec import DecodeError, ULong, decode, skip
+from transformers.events.named_headers import Sections
+from transformers.events.native_event import NativeEvent
+from transformers.message.sections import (
+    BODY,
+    DELIVERY_ANNOTATIONS,
+    FOOTER,
+    section_offsets,
+    without_delivery_annotations,
+)
 
 BODY_KIND, TYPES, SECTIONS, FOOTER_OCTETS = "um-body", "um-types", "um-sections", "um-footer"
 _DATA, _VALUE = 0x75, 0x77
@@ -49,7 +55,7 @@ class Complete:
 
 def _event(message: bytes) -> NativeEvent:
     offsets = section_offsets(message)
-    said = Sections(message, offsets)
+    sections = Sections(message, offsets)
     if offsets[DELIVERY_ANNOTATIONS] >= 0:
         message, offsets = without_delivery_annotations(message, offsets)
     end = offsets[FOOTER] if offsets[FOOTER] >= 0 else len(message)
@@ -57,9 +63,9 @@ def _event(message: bytes) -> NativeEvent:
     headers: list[tuple[str, bytes | None]] = [(BODY_KIND, kind), (SECTIONS, message[:start])]
     if end < len(message):
         headers.append((FOOTER_OCTETS, message[end:]))
-    headers.append((TYPES, ",".join([form for _, form, _ in said.headers]).encode()))
-    headers += [(name, octets) for name, _, octets in said.headers]
-    return NativeEvent(said.key, tuple(headers), message[start:end])
+    headers.append((TYPES, ",".join([form for _, form, _ in sections.headers]).encode()))
+    headers += [(name, octets) for name, _, octets in sections.headers]
+    return NativeEvent(sections.key, tuple(headers), message[start:end])
 
 
 def body_content(message: bytes, body: int, end: int) -> tuple[bytes, int]:

@@ -1,7 +1,7 @@
 """Event transformers by name: `complete`, and the classes of users that are installed here as entry points of GROUP.
 
 Errors: `TransformerError`, with what to do. A class of a user is loaded when its name is asked for, so that one that is
-broken harms nobody who does not use it. May import: the standard library, `transformers.events`, `complete`.
+broken harms only the nodes that use it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from transformers.complete import Complete
-from transformers.events import GROUP, EventTransformer
+from transformers.events.complete import Complete
+from transformers.events.native_event import GROUP, EventTransformer
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -92,7 +92,7 @@ def _points() -> Iterable[EntryPoint]:
 def _load(point: EntryPoint) -> Callable[[], object]:
     try:
         loaded: Callable[[], object] = point.load()
-    except Exception as error:  # whatever the module of a user raises is told, and nothing starts
+    except Exception as error:  # each exception of a user's module is reported, and nothing starts
         raise _unmade(point, error) from error
     return loaded
 
@@ -111,8 +111,8 @@ def _made(point: EntryPoint, make: Callable[[], object]) -> EventTransformer:
 
 
 def _unmade(point: EntryPoint, error: Exception) -> TransformerError:
-    said = f"{type(error).__name__}: {error}"
-    return TransformerError(f"{_where(point)} cannot be made: {said}", "mend it, or do not name it")
+    cause = f"{type(error).__name__}: {error}"
+    return TransformerError(f"{_where(point)} cannot be made: {cause}", "mend it, or do not name it")
 
 
 def _where(point: EntryPoint) -> str:

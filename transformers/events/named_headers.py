@@ -7,8 +7,7 @@
 | application-properties | the key |
 
 A key that no header can have (empty, with a NUL, beginning like our own) is not shown; the message keeps it.
-Errors: `DecodeError` for a section that is not of its form. May import: `transformers.amqp_types`, `header`,
-`plain_text`, `sections`.
+Errors: `DecodeError` for a section that is not of its form.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from transformers.amqp_types import AmqpMap, DecodeError, Described, decode
-from transformers.header import read_header
-from transformers.plain_text import shown
-from transformers.sections import (
+from transformers.codec import AmqpMap, DecodeError, Described, decode
+from transformers.message.header import read_header
+from transformers.message.plain_text import shown
+from transformers.message.sections import (
     APPLICATION_PROPERTIES,
     BODY,
     DELIVERY_ANNOTATIONS,

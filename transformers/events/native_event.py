@@ -2,7 +2,7 @@
 
 A user's class is named by an entry point of the group GROUP (docs/how-to/write-a-transformer.md). It is made once, by a
 call without arguments, and used by one thread. Whatever it raises makes the message a null event (row P-A2).
-Source: semantics 3.4 (2, complete; 3, user configurable). May import: the standard library.
+Source: semantics 3.4 (2, complete; 3, user configurable).
 """
 
 from __future__ import annotations

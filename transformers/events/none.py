@@ -1,19 +1,19 @@
 """The transformer `none`: a message is one opaque value.
 
 Source: semantics 3.4 (0, no transformation); docs/records.md, *Event key*. Errors: none, a malformed message is a null
-event. May import: `transformers`.
+event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transformers.amqp_types import DecodeError
-from transformers.annotation_keys import check_annotations
-from transformers.column import Column
-from transformers.marks import marks
-from transformers.sections import DELIVERY_ANNOTATIONS, section_offsets, without_delivery_annotations
-from transformers.shapes import numbered
+from transformers.codec import DecodeError
+from transformers.events.column import Column
+from transformers.events.shapes import numbered
+from transformers.message.annotation_keys import check_annotations
+from transformers.message.marks import marks
+from transformers.message.sections import DELIVERY_ANNOTATIONS, section_offsets, without_delivery_annotations
 
 
 class Opaque:
@@ -47,7 +47,7 @@ class Opaque:
 
 
 def _said(_section: bytes, _places: bytes) -> bytes:
-    """See `shapes.Said`."""
+    """See `shapes.Suffix`."""
     return b""
 
 

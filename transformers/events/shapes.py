@@ -1,19 +1,19 @@
 """Keys of a column of messages that are events as they are, found once for messages of one shape.
 
 Messages of one link mostly begin alike: what was found for one holds for the next of the same size whose octets up to
-the content of its body are the same. May import: `transformers`.
+the content of its body are the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from transformers import straight
-from transformers.amqp_types import DecodeError
-from transformers.column import Column
+from transformers.codec import DecodeError
+from transformers.events.column import Column
+from transformers.message import _sections
 
 _FRONT = 512  # octets; what is before the body of usual messages
-Said = Callable[[bytes, bytes], bytes]
+Suffix = Callable[[bytes, bytes], bytes]
 """What a key says behind its seq, of a simple message: of its header section (empty: none) and of the places
 `;PROPERTIES;APPLICATION;BODY`. May raise DecodeError."""
 Read = Callable[[bytes], tuple[bytes, bytes] | None]
@@ -21,16 +21,16 @@ Read = Callable[[bytes], tuple[bytes, bytes] | None]
 None where it is no event as it is. May raise DecodeError."""
 
 
-def numbered(messages: Column, key_prefix: bytes, first_seq: int, said: Said, read: Read) -> Column | None:
-    """The keys: prefix, seq, what is said. None when one of the messages is no event as it is."""
+def numbered(messages: Column, key_prefix: bytes, first_seq: int, suffix_of: Suffix, read: Read) -> Column | None:
+    """The keys: prefix, seq, suffix. None when one of the messages is no event as it is."""
     keys, at, count = messages.empty(), 0, len(messages)
     try:
         while at < count:
             size, front = messages.front(at, _FRONT)
-            simple = straight.unasking(front, size)
+            simple = _sections.unasking(front, size)
             if simple is not None:
                 section, places, head = simple
-                suffix = said(section, places)
+                suffix = suffix_of(section, places)
             else:
                 found = read(messages[at])
                 if found is None:

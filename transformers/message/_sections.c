@@ -1,4 +1,4 @@
-/* `straight`: where the sections of an AMQP message begin, for the encodings that nearly every client writes.
+/* `_sections`: where the sections of an AMQP message begin, for the encodings that nearly every client writes.
  *
  * What `sections.py` finds in general, found in a fraction of the time where each section has its numeric descriptor in
  * one octet and its size in one, and the body is one data section, binary or string that ends the message. Of anything
@@ -131,7 +131,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "straight", "Sections of usual messages; see the source.", 0,
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_sections", "Sections of usual messages, see the source", 0,
                                     methods, NULL, NULL, NULL, NULL};
 
-PyMODINIT_FUNC PyInit_straight(void) { return PyModuleDef_Init(&module); }
+PyMODINIT_FUNC PyInit__sections(void) { return PyModuleDef_Init(&module); }

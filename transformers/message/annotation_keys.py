@@ -1,20 +1,20 @@
 """What the annotations of a message may be called (001 3.2.10), and what is wrong with a message that is none.
 
-A key is a symbol or a ulong. `x-opt...` is anybody's and passes; of all other keys only `rejected` of the
+A key is a symbol or a ulong. `x-opt...` is free for all and passes; of all other keys only `rejected` of the
 delivery-annotations is known, and it holds an error. Sections of one link are mostly alike: a short one that was found
 good is not looked at again.
 
 Source: seed 001 sections 3.2.2, 3.2.3, 3.2.10 (B-3, B-5 to B-7); seed 004 2.2.1 (A-9). Errors: `DecodeError`, and
-`AnnotationError` for what can be read and may not be. May import: `transformers`, the standard library.
+`AnnotationError` for what can be read and may not be.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from transformers.amqp_types import AmqpMap, DecodeError, Described, Symbol, ULong, decode
-from transformers.header import header_fields
-from transformers.sections import Offsets, section_offsets
+from transformers.codec import AmqpMap, DecodeError, Described, Symbol, ULong, decode
+from transformers.message.header import header_fields
+from transformers.message.sections import Offsets, section_offsets
 
 _ANYBODYS = "x-opt"
 _REJECTED = "rejected"
@@ -67,10 +67,10 @@ def _check(section: bytes, of_delivery: bool) -> None:
 
 
 def _look(section: bytes, of_delivery: bool) -> None:
-    said, end = decode(section)
-    if not isinstance(said, Described) or not isinstance(said.value, AmqpMap) or end != len(section):
+    annotations, end = decode(section)
+    if not isinstance(annotations, Described) or not isinstance(annotations.value, AmqpMap) or end != len(section):
         raise DecodeError(0, "annotations are a map")
-    for key, value in said.value.pairs:
+    for key, value in annotations.value.pairs:
         if not isinstance(key, Symbol | ULong):
             raise DecodeError(0, f"an annotation called by a {type(key).__name__}")
         if isinstance(key, Symbol) and key.startswith(_ANYBODYS):

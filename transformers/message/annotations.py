@@ -1,6 +1,6 @@
-"""Message annotations that the gateway adds to a stored message: what is behind them keeps its octets.
+"""Message annotations that the gateway adds to a stored message, and reads: what is behind them keeps its octets.
 
-Errors: none; what is no message comes back as it is. Source: seed 001 section 3.2.3. May import: `transformers`.
+Errors: none; what is no message comes back as it is. Source: seed 001 section 3.2.3.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transformers.amqp_types import AmqpMap, DecodeError, Described, Symbol, ULong, decode, encode
-from transformers.sections import MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
+from transformers.codec import AmqpMap, DecodeError, Described, Symbol, ULong, decode, encode
+from transformers.message.sections import MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
 
 _CODE = 0x72
 
@@ -26,6 +26,16 @@ def annotated(value: bytes, annotations: Mapping[str, Any]) -> bytes:
     added = [(Symbol(name), each) for name, each in annotations.items()]
     section = encode(Described(ULong(_CODE), AmqpMap(kept + added)))
     return value[: begin if begin >= 0 else end] + section + value[end:]
+
+
+def annotations_of(value: bytes) -> AmqpMap:
+    """Those of a message as it is stored, in wire order; none of what cannot be read."""
+    try:
+        begin = section_offsets(value)[MESSAGE_ANNOTATIONS]
+        found = decode(value, begin)[0] if begin >= 0 else None
+    except DecodeError:
+        found = None
+    return found.value if isinstance(found, Described) and isinstance(found.value, AmqpMap) else AmqpMap([])
 
 
 def _pairs(section: bytes, replaced: Mapping[str, Any]) -> list[tuple[Any, Any]]:

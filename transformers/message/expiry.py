@@ -2,16 +2,16 @@
 
 Clients of JMS look at absolute-expiry-time, and where there is none at ttl, by themselves: what has expired the
 application never sees. Errors: none; what is no message comes back as it is. Source: seed 001 sections 3.2.1
-and 3.2.4. May import: `transformers`, the standard library.
+and 3.2.4.
 """
 
 from __future__ import annotations
 
 import struct
 
-from transformers.amqp_types import DecodeError, Timestamp, decode, skip
-from transformers.header import raw_fields
-from transformers.sections import HEADER, PROPERTIES, Offsets, section_offsets
+from transformers.codec import DecodeError, Timestamp, decode, skip
+from transformers.message.header import raw_fields
+from transformers.message.sections import HEADER, PROPERTIES, Offsets, section_offsets
 
 _TTL, _ABSOLUTE_EXPIRY_TIME = 2, 8
 _NULL = b"\x40"
@@ -24,10 +24,10 @@ def without_expiry(message: bytes) -> tuple[bytes, Timestamp | None]:
         offsets = section_offsets(message)
         cut, expiry = _without(message, offsets, PROPERTIES, _ABSOLUTE_EXPIRY_TIME)
         cut, _ = _without(cut, offsets, HEADER, _TTL)  # it comes first: its offsets still hold
-        said = decode(expiry)[0]
+        absolute = decode(expiry)[0]
     except (DecodeError, IndexError):
         return message, None
-    return cut, said if type(said) is Timestamp else None
+    return cut, absolute if type(absolute) is Timestamp else None
 
 
 def _without(message: bytes, offsets: Offsets, section: int, field: int) -> tuple[bytes, bytes]:

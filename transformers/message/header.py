@@ -2,7 +2,6 @@
 
 Errors: `read_header` raises `DecodeError`; `redelivered_header` never raises. Times in milliseconds.
 Source: seed 001 section 3.2.1; first-acquirer and delivery-count: semantics F-1, F-2.
-May import: `transformers.amqp_types`, `transformers.sections`, the standard library.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-from transformers.amqp_types import DecodeError, Described, UByte, UInt, decode, encode, skip
-from transformers.sections import Offsets, section_offsets
+from transformers.codec import DecodeError, Described, UByte, UInt, decode, encode, skip
+from transformers.message.sections import Offsets, section_offsets
 
 PRIORITY_DEFAULT = 4
 SECTION_SIZE_MAX = 64  # octets; the longest legal encoding of a header takes 47

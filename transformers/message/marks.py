@@ -2,9 +2,9 @@
 
 Said natively as *marks*, the last fields of its key (docs/records.md, *Event key*): `;D` and the time in milliseconds
 since 1970, or `;D+` and a delay in milliseconds; `;G` and a digest of the group-id. Most messages have none, and what
-they pay is a look at one octet of their properties. Annotations of other types than the convention has are nobody's
+they pay is a look at one octet of their properties. Annotations of other types than the convention has are ignored
 (B-6). Source: the annotations `x-opt-delivery-time` and `x-opt-delivery-delay` of AMQP JMS mapping; seed 001 3.2.4
-(group-id). Errors: none. May import: `transformers`, the standard library.
+(group-id). Errors: none.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 import functools
 from zlib import crc32
 
-from transformers.amqp_types import AmqpMap, DecodeError, Described, decode
-from transformers.routing import group_within
-from transformers.sections import MESSAGE_ANNOTATIONS, PROPERTIES, Offsets
+from transformers.codec import AmqpMap, DecodeError, Described, decode
+from transformers.message.routing import group_within
+from transformers.message.sections import MESSAGE_ANNOTATIONS, PROPERTIES, Offsets
 
 _TIME, _DELAY = "x-opt-delivery-time", "x-opt-delivery-delay"
 _ASKED = b"x-opt-delivery-"
@@ -25,19 +25,19 @@ _SHORT_LIST = b"\x00\x53\x73\xc0"
 
 def marks(message: bytes, offsets: Offsets) -> bytes:
     """The fields to put behind the others; empty: none."""
-    said = b""
+    suffix = b""
     begin = offsets[MESSAGE_ANNOTATIONS]
     if begin >= 0:
         end = min(offset for offset in offsets[PROPERTIES:] if offset >= 0)
         section = message[begin:end]
         if _ASKED in section:
-            said = _delay(section)
+            suffix = _delay(section)
     begin = offsets[PROPERTIES]
     if begin >= 0 and (message[begin : begin + 4] != _SHORT_LIST or message[begin + 5] > _BEFORE_GROUP):
         group = group_within(message, begin)
         if group is not None:
-            said += b";G%x" % crc32(group.encode())
-    return said
+            suffix += b";G%x" % crc32(group.encode())
+    return suffix
 
 
 @functools.lru_cache(maxsize=256)  # what is sent together often asks for the same

@@ -3,14 +3,14 @@
 UTF-8 text is an amqp-value section with a string, and has no content-type; anything else is a data section of content
 type `application/octet-stream`. Headers are application-properties: UTF-8 is a string, anything else binary, null null;
 of several with one name the last counts, as for Kafka's clients. Source: semantics A-13, A-14 (seed 001 section 3.2.4).
-Never raises. May import: `transformers.amqp_types`.
+Never raises.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from transformers.amqp_types import AmqpMap, Described, Symbol, ULong, encode
+from transformers.codec import AmqpMap, Described, Symbol, ULong, encode
 
 _PROPERTIES, _APPLICATION, _DATA, _AMQP_VALUE = ULong(0x73), ULong(0x74), ULong(0x75), ULong(0x77)
 _CONTENT_TYPE_FIELD = 6

@@ -2,7 +2,7 @@
 
 Numbers, booleans, times (milliseconds since 1970) and uuids are text; strings, symbols and chars are UTF-8; a binary is
 its octets; null is null. Decimals and what is composed stay in their AMQP encoding.
-Source: AMQP 1.0 part 1, section 1.6. Errors: none. May import: the standard library, `transformers.amqp_types`.
+Source: AMQP 1.0 part 1, section 1.6. Errors: none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from transformers.amqp_types import (
+from transformers.codec import (
     AmqpMap,
     Array,
     Byte,

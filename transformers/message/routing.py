@@ -2,16 +2,15 @@
 
 Only asked on anonymous links, and for nodes that have several stores. What is no message belongs where a message
 without a word does: never raises. Source: seed 001 sections 3.2.1, 3.2.4; semantics.md 3.7 (x-opt-jms-dest).
-May import: `transformers`, the standard library.
 """
 
 from __future__ import annotations
 
 import functools
 
-from transformers.amqp_types import AmqpMap, DecodeError, Described, decode, skip
-from transformers.header import PRIORITY_DEFAULT, read_header
-from transformers.sections import MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
+from transformers.codec import AmqpMap, DecodeError, Described, decode, skip
+from transformers.message.header import PRIORITY_DEFAULT, read_header
+from transformers.message.sections import MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
 
 _TO, _GROUP_ID = 2, 10  # their places in the properties
 _JMS_DESTINATION = "x-opt-jms-dest"
@@ -58,7 +57,7 @@ def jms_destination_of(message: bytes) -> int | None:
     except DecodeError:
         return None
     pairs = section.value.pairs if isinstance(section, Described) and isinstance(section.value, AmqpMap) else []
-    return next((said for key, said in pairs if key == _JMS_DESTINATION and isinstance(said, int)), None)
+    return next((value for key, value in pairs if key == _JMS_DESTINATION and isinstance(value, int)), None)
 
 
 def _property(message: bytes, place: int) -> str | None:

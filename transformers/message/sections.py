@@ -9,13 +9,13 @@ Accepted: every encoding of a section (numeric and symbolic descriptors, every w
 order, a body of data sections, or of sequence sections, or of one value. Anything else raises `DecodeError`: truncated,
 unknown, out of order, no section at all. What a list, map or value holds inside its announced size is not looked at.
 
-Source: seed 001 section 3.2. May import: `transformers.amqp_types`, `straight`.
+Source: seed 001 section 3.2.
 """
 
 from __future__ import annotations
 
-from transformers import straight
-from transformers.amqp_types import DecodeError, Symbol, ULong, decode, skip
+from transformers.codec import DecodeError, Symbol, ULong, decode, skip
+from transformers.message import _sections
 
 Offsets = tuple[int, int, int, int, int, int, int]
 
@@ -50,7 +50,7 @@ _SLOT = {0x70: 0, 0x71: 1, 0x72: 2, 0x73: 3, 0x74: 4, 0x75: 5, 0x76: 5, 0x77: 5,
 
 def section_offsets(message: bytes) -> Offsets:
     """Sections in the encodings that nearly every client writes, straight down; anything else goes the general way."""
-    return straight.offsets(message) or _walk(message)
+    return _sections.offsets(message) or _walk(message)
 
 
 def _walk(message: bytes) -> Offsets:
@@ -118,4 +118,4 @@ def without_delivery_annotations(message: bytes, offsets: Offsets) -> tuple[byte
 def sole_body_content(message: bytes, body: int) -> int:
     """Where the content of the body begins when the body is one data section, binary or string, and ends the
     message; 0 otherwise. Every message of equal length and equal octets up to there has the same sections."""
-    return straight.content(message, body)
+    return _sections.content(message, body)

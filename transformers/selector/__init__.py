@@ -3,18 +3,18 @@
 `selector(text)` compiles; `Selector.select(values)` says of a column of messages which ones match: those of which it is
 true, not those of which nothing is known. What is no AMQP message matches nothing.
 
-Errors: `SelectorError`, with its place in the text. Limits: TERMS_DEEP terms inside each other; how long the text is is
-for whoever takes it from a peer to bound.
-Source: JMS 2.0 section 3.8; semantics S-R1d, J-3, 3.7. May import: `transformers`, the standard library.
+Errors: `SelectorError`, with its place in the text. Limits: TERMS_DEEP terms inside each other. The caller bounds the
+length of the text.
+Source: JMS 2.0 section 3.8; semantics S-R1d, J-3, 3.7.
 """
 
 from __future__ import annotations
 
 import functools
 
-from transformers.amqp_types import DecodeError
-from transformers.selector_fields import Message
-from transformers.selector_grammar import TERMS_DEEP, SelectorError, read_selector
+from transformers.codec import DecodeError
+from transformers.selector.fields import Message
+from transformers.selector.grammar import TERMS_DEEP, SelectorError, read_selector
 
 __all__ = ["TERMS_DEEP", "Selector", "SelectorError", "selector"]
 

@@ -8,13 +8,14 @@
 | JMSTimestamp, JMSExpiration | creation-time, absolute-expiry-time, milliseconds since 1970 |
 | JMSType, JMSXGroupID, JMSXGroupSeq, JMSXUserID | subject, group-id, group-sequence, user-id |
 | `amqp.FIELD` | a field of the properties or the header, `_` for `-`, as it is |
+| `amqp.dead_letter_FIELD` | the annotation `x-opt-dead-letter-FIELD`, `_` for `-`, as it is |
 | any other | the application property of that name |
 
 A name without a value is unknown (None). What was given before changes nothing: a verdict about a message never changes
 (semantics J-3), so neither JMSRedelivered nor JMSXDeliveryCount has a value.
 
 Errors: `DecodeError` out of `Message` where the sections cannot be told apart; what is malformed inside a section is
-unknown. Source: JMS 2.0 section 3.8.1.1; semantics 3.7. May import: `transformers`, the standard library.
+unknown. Source: JMS 2.0 section 3.8.1.1; semantics 3.7.
 """
 
 from __future__ import annotations
@@ -24,10 +25,17 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from transformers.amqp_formats import WIDTHS
-from transformers.amqp_types import AmqpMap, DecodeError, Described, ULong, decode, skip
-from transformers.header import Header, read_header
-from transformers.sections import APPLICATION_PROPERTIES, HEADER, PROPERTIES, Offsets, section_offsets
+from transformers.codec import AmqpMap, DecodeError, Described, ULong, decode, skip
+from transformers.codec.formats import WIDTHS
+from transformers.message.header import Header, read_header
+from transformers.message.sections import (
+    APPLICATION_PROPERTIES,
+    HEADER,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    Offsets,
+    section_offsets,
+)
 
 _PROPERTIES: Final = (
     "message_id",
@@ -53,13 +61,14 @@ _JMS: Final = {
     "JMSXGroupSeq": "group_sequence",
     "JMSXUserID": "user_id",
 }
+_DEAD_LETTER: Final = "amqp.dead_letter_"
 _UNKNOWN: Final = ("JMSRedelivered", "JMSXDeliveryCount", "JMSDestination", "JMSReplyTo")
 
 
 class Message:
     """One message after another, as a selector reads them: `load` takes the next one."""
 
-    __slots__ = ("_application", "_header", "_offsets", "_properties", "value")
+    __slots__ = ("_annotations", "_application", "_header", "_offsets", "_properties", "value")
 
     def load(self, value: bytes) -> None:
         self.value = value
@@ -67,6 +76,7 @@ class Message:
         self._header: Header | None = None
         self._properties: list[Any] | None = None
         self._application: AmqpMap | None = None
+        self._annotations: AmqpMap | None = None
 
     def offset(self, section: int) -> int:
         if self._offsets is None:
@@ -88,6 +98,12 @@ class Message:
             found = self._section(PROPERTIES)
             fields = self._properties = found if isinstance(found, list) else []
         return fields[index] if index < len(fields) else None
+
+    def annotation(self, name: str) -> Any:
+        if self._annotations is None:
+            found = self._section(MESSAGE_ANNOTATIONS)
+            self._annotations = found if isinstance(found, AmqpMap) else AmqpMap([])
+        return self._annotations.get(name)
 
     def application(self, name: str, key: bytes) -> Any:
         """`key`: the name as nearly every client encodes it; the map is walked up to there, and no further."""
@@ -136,6 +152,9 @@ def reader(name: str) -> Reader:
         return lambda message: _shown(message.property(_MESSAGE_ID), "ID:AMQP_NO_PREFIX:")
     if name == "JMSCorrelationID":
         return lambda message: _shown(message.property(_CORRELATION_ID), "")
+    if name.startswith(_DEAD_LETTER):
+        annotation = f"x-opt-dead-letter-{name.removeprefix(_DEAD_LETTER).replace('_', '-')}"
+        return lambda message: message.annotation(annotation)
     field = _JMS.get(name, name.removeprefix("amqp.") if name.startswith("amqp.") else "")
     if field in _PROPERTIES:
         index = _PROPERTIES.index(field)

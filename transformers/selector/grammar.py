@@ -5,7 +5,7 @@ stand in double quotes (`"x-kind" = 'a'`). What a term can be (truth, number, st
 them) is checked while it is read, so that `1 AND 2` is refused with its place like any other error.
 
 Errors: `SelectorError` with the place in the text. Limits: TERMS_DEEP (terms inside each other; the operands of one
-chain of AND or OR count once). Source: JMS 2.0 section 3.8.1. May import: lark, `transformers.selector_*`.
+chain of AND or OR count once). Source: JMS 2.0 section 3.8.1.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, Literal
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, VisitError
 
-from transformers import selector_terms as terms
-from transformers.selector_fields import Reader, reader
+from transformers.selector import terms
+from transformers.selector.fields import Reader, reader
 
 TERMS_DEEP = 64
 _LONG_MAX = 2**63

@@ -5,7 +5,7 @@ is unknown makes unknown what is made of it, but for AND with false and OR with 
 number and a string, say) are neither equal nor unequal nor in any order: such a comparison is false. Exact numbers are
 Java's long: they wrap, they divide towards zero, and division by zero is unknown; approximate ones are IEEE 754.
 
-Source: JMS 2.0 section 3.8.1. May import: `transformers.selector_fields`, the standard library.
+Source: JMS 2.0 section 3.8.1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from transformers.selector_fields import Reader
+from transformers.selector.fields import Reader
 
 Operator: TypeAlias = Callable[[Any, Any], Any]
 _LONG = 2**63

@@ -1,7 +1,4 @@
-"""Kafka's access control lists, read by kafka-python.
-
-May import: the standard library, kafka-python, `native_backend.rights`.
-"""
+"""Kafka's access control lists, read by kafka-python."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from native_backend.rights import Entry, Rights
+from native_backend.log.access_lists import Entry, Rights
 
 _TOPICS = ACLFilter(
     principal=None,
@@ -28,7 +25,7 @@ _TOPICS = ACLFilter(
 
 
 def topic_rights(admin: KafkaAdminClient) -> Rights:
-    """Everything that is said of topics. Raises kafka-python's errors; SecurityDisabledError: there are no lists."""
+    """All access entries for topics. Raises kafka-python's errors; SecurityDisabledError: there are no lists."""
     found, error = admin.describe_acls(_TOPICS)
     if error is not kafka_errors.NoError:
         raise error("access lists")

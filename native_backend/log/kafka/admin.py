@@ -1,9 +1,8 @@
 """Topics, trimming and what groups have, by kafka-python: an admin connection that shares no code with the data path.
 
 One worker thread makes the calls, one after another; the caller waits for it up to its own deadline, so that a call
-that overruns its time (it happens while Kafka is away) blocks nobody for longer. A call is made again where the table
-of native errors says so. May import: the standard library, the two clients, `native_backend.log`, `retrying`, `rights`,
-this driver.
+that overruns its time (it happens while Kafka is away) blocks no caller for longer. A call is made again where the
+table of native errors says so.
 """
 
 from __future__ import annotations
@@ -21,16 +20,18 @@ from kafka import TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from native_backend.log import Failure, LogError, Topic, TopicSpec
-from native_backend.logs.kafka.acl import topic_rights
-from native_backend.logs.kafka.causes import control_code, control_failure_of, is_asked_again
-from native_backend.logs.kafka.offsets import Positions
-from native_backend.logs.kafka.settings import Config
-from native_backend.retrying import Retries
-from native_backend.rights import Rights
+from native_backend.log.access_lists import Rights
+from native_backend.log.kafka.acl import topic_rights
+from native_backend.log.kafka.causes import control_code, control_failure_of, is_asked_again
+from native_backend.log.kafka.inspecting import inspect
+from native_backend.log.kafka.offsets import Positions
+from native_backend.log.kafka.settings import Config
+from native_backend.log.port import Failure, Inspection, LogError, Topic, TopicSpec
+from native_backend.log.retry import Retries
 
 T = TypeVar("T")
 IN_SYNC = "min.insync.replicas"
+RECORD_BYTES = "max.message.bytes"
 KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 COMPACTED = {
     "cleanup.policy": "compact",
@@ -40,7 +41,7 @@ COMPACTED = {
 }
 
 
-class Control:
+class AdminCalls:
     """Connects at the first call."""
 
     def __init__(self, config: Config, retries: Retries, reach: Callable[[float], None] = lambda _: None) -> None:
@@ -49,9 +50,9 @@ class Control:
         self._retries = retries
         self._reach = reach
         self._admin: KafkaAdminClient | None = None
-        self._worker = ThreadPoolExecutor(1, "kafka-control")
+        self._worker = ThreadPoolExecutor(1, "kafka-admin")
 
-    def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float) -> list[Topic]:
+    def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
         wanted = {
             spec.name: {
                 "num_partitions": spec.partitions,
@@ -72,26 +73,25 @@ class Control:
         found = {topic.name: topic for topic in self._call(create, deadline_s)}
         return [found[spec.name] for spec in specs]
 
-    def grow_topic(self, name: str, partitions: int, deadline_s: float) -> None:
+    def grow_topic(self, name: str, partitions: int, deadline_s: float = 10.0) -> None:
         def grow(admin: KafkaAdminClient) -> None:
             found = self._await_topics(admin, [name])[0]
             if found.partitions < partitions:
-                with suppress(kafka_errors.InvalidPartitionsError):  # somebody else was faster
+                with suppress(kafka_errors.InvalidPartitionsError):  # another process was faster
                     admin.create_partitions({name: partitions})
                 if self._await_topics(admin, [name])[0].partitions < partitions:
                     raise kafka_errors.LeaderNotAvailableError("the partitions are not in the metadata yet")
 
         self._call(grow, deadline_s)
 
-    def describe(self, names: list[str], deadline_s: float) -> dict[str, Topic]:
-        """Those of the topics that exist."""
-        return self._call(lambda admin: _describe(admin, names), deadline_s)
+    def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
+        return self._call(lambda admin: _describe(admin, list(names)), deadline_s) if names else {}
 
-    def topics(self, prefix: str, deadline_s: float) -> dict[str, Topic]:
+    def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
         found = self._call(lambda admin: _describe(admin, None), deadline_s)
         return {name: found[name] for name in sorted(found) if name.startswith(prefix)}
 
-    def delete_topics(self, names: Sequence[str], deadline_s: float) -> None:
+    def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
         def delete(admin: KafkaAdminClient) -> None:
             for answer in admin.delete_topics(list(names), raise_errors=False)["topics"]:
                 if answer["error_code"] not in (0, kafka_errors.UnknownTopicOrPartitionError.errno):
@@ -99,7 +99,7 @@ class Control:
 
         self._call(delete, deadline_s)
 
-    def trim(self, topic: str, partition: int, before: int, deadline_s: float) -> None:
+    def trim(self, topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
         """Deleting beyond the end is an error to Kafka: then everything up to the end goes (-1)."""
         place = TopicPartition(topic, partition)
 
@@ -111,8 +111,8 @@ class Control:
 
         self._call(trim, deadline_s)
 
-    def projected(self, group: str, deadline_s: float) -> Positions:
-        """confluent-kafka writes a trailing NUL into the metadata, whoever commits with it: it is no part of it."""
+    def projected(self, group: str, deadline_s: float = 10.0) -> Positions:
+        """confluent-kafka ends the metadata with a NUL, in every commit: that is no part of it."""
         found = self._call(lambda admin: admin.list_group_offsets(group).get(group, {}), deadline_s)
         return {
             (place.topic, place.partition): (entry.offset, (entry.metadata or "").rstrip("\0"))
@@ -120,7 +120,7 @@ class Control:
             if entry.offset >= 0
         }
 
-    def forget(self, group: str, deadline_s: float) -> None:
+    def forget(self, group: str, deadline_s: float = 10.0) -> None:
         def delete(admin: KafkaAdminClient) -> None:
             answer = admin.delete_groups([group])[group]
             if answer not in ("OK", kafka_errors.GroupIdNotFoundError.__name__):
@@ -128,22 +128,38 @@ class Control:
 
         self._call(delete, deadline_s)
 
-    def certain_copies(self, topic: str, deadline_s: float) -> int:
+    def record_bytes_max(self, topics: Sequence[str], deadline_s: float = 10.0) -> dict[str, int]:
+        """Without the topics that are not there, or whose settings may not be read."""
+
+        def ask(admin: KafkaAdminClient) -> dict[str, int]:
+            wanted = [ConfigResource(ConfigResourceType.TOPIC, topic, {RECORD_BYTES: None}) for topic in topics]
+            found = admin.describe_configs(wanted, config_filter="all").get("topic", {})
+            read = {topic: configs[RECORD_BYTES] for topic, configs in found.items() if RECORD_BYTES in configs}
+            return {topic: int(setting["value"]) for topic, setting in read.items()}
+
+        return self._call(ask, deadline_s)
+
+    def certain_copies(self, topic: str, deadline_s: float = 10.0) -> int:
         """Replicas may be fewer than are demanded to be in sync: then nothing is stored at all."""
 
         def ask(admin: KafkaAdminClient) -> int:
             wanted = [ConfigResource(ConfigResourceType.TOPIC, topic, {IN_SYNC: None})]
-            configs = admin.describe_configs(wanted, config_filter="all")["topic"][topic]
+            configs = admin.describe_configs(wanted, config_filter="all").get("topic", {}).get(topic, {})
+            if IN_SYNC not in configs:  # the client raises nothing
+                raise kafka_errors.TopicAuthorizationFailedError(f"the settings of {topic} may not be read")
             [described] = admin.describe_topics([topic])
             return min(int(configs[IN_SYNC]["value"]), len(described["partitions"][0]["replica_nodes"]))
 
         return self._call(ask, deadline_s)
 
-    def rights(self, deadline_s: float) -> Rights:
+    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0) -> Inspection:
+        return self._call(lambda admin: inspect(admin, topics), deadline_s)
+
+    def rights(self, deadline_s: float = 10.0) -> Rights:
         """Every access list entry about topics. Needs Describe on the cluster."""
         return self._call(topic_rights, deadline_s)
 
-    def close(self, deadline_s: float) -> None:
+    def close(self, deadline_s: float = 3.0) -> None:
         def close() -> None:
             if self._admin is not None:
                 self._admin.close()
@@ -176,7 +192,7 @@ class Control:
         return self._admin
 
     def _await_topics(self, admin: KafkaAdminClient, names: list[str]) -> list[Topic]:
-        """A topic that was created is told by metadata a moment later; until then, ask again."""
+        """Metadata shows a created topic a moment later; until then, ask again."""
         found = _describe(admin, names)
         if len(found) < len(names):
             raise kafka_errors.LeaderNotAvailableError("the topics are not in the metadata yet")

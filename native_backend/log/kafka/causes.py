@@ -2,8 +2,7 @@
 
 The table of native errors decides, whichever client raised the error. Both clients number the broker's errors alike;
 librdkafka's own are negative, and kafka-python's own have no number: they get that of the same error of librdkafka.
-What a client itself holds for worth asking again is not looked at. May import: the standard library, the two clients,
-`mappings.causes`, `mappings.errors`, `native_backend.log`.
+What a client itself holds for worth asking again is not looked at.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from typing import cast
 from confluent_kafka import KafkaError, KafkaException
 from kafka import errors as kafka_python
 
-from mappings import causes
-from mappings.errors import IN_FORCE, Errors
-from native_backend.log import Cause, Failure
+from mappings.compiler.errors import IN_FORCE, Errors
+from mappings.language import causes
+from native_backend.log.port import Cause, Failure
 
 
 @lru_cache(maxsize=2)
 def _codes(errors: Errors) -> tuple[Mapping[int, Cause], frozenset[int]]:
-    """From the table of native errors: code -> cause, and what a control call asks again."""
+    """From the table of native errors: code -> cause, and what an admin call asks again."""
     found: dict[int, Cause] = {}
     again = set()
     for name, error in errors.codes["kafka"].items():
@@ -41,7 +40,7 @@ def causes_in_force() -> Mapping[int, Cause]:
 
 
 def is_asked_again(code: int) -> bool:
-    """A control call that failed so is asked again."""
+    """An admin call that failed so is asked again."""
     return code in _codes(IN_FORCE.errors)[1]
 
 

@@ -2,32 +2,48 @@
  *
  * The same librdkafka that confluent-kafka brings (its functions are looked up in the extension that Python imported,
  * so that there is one librdkafka in the process), through its event interface: what was delivered comes as events,
- * each with all messages of an answer, and becomes an int in the caller's list. confluent-kafka's own way takes a dict
+ * each with all messages of an answer, in an order of librdkafka's own (ADR 0073), and becomes ints in the caller's
+ * list, in the order of the messages. confluent-kafka's own way takes a dict
  * a message in and gives a Message with copies of key and value out, which cost more than storing them (ADR 0034).
  *
- * Used by one thread, which holds the interpreter's lock; `look_up` and `close` may block and let go of it.
+ * Used by one thread, which holds the interpreter's lock; `look_up` and `close` may block and release it.
  * Errors: ValueError for a wrong configuration.
  */
-#include "../../octets.h"
+#include "../octets.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "librdkafka.h"
 
 enum { EVENTS_MAX = 1000, TEXT_SIZE = 512 };
+#define UNREPORTED INT64_MIN
 
-/* Messages that were handed over together, and where what becomes of them is written. */
+/* What became of one message. librdkafka's opaque of that message points here, so a report finds its message whatever
+ * the order of reports: what times out in librdkafka's queue is reported before what is still in flight. */
+typedef struct {
+    struct launch *launch;
+    int64_t offset; /* UNREPORTED until it is known, then -1 where the message was not stored */
+    int err;
+} report;
+
+/* Messages that were handed over together, and the lists that say what became of them: in the order of the messages. */
 typedef struct launch {
     struct launch *before, *after;
-    PyObject *offsets, *errors; /* lists */
-    Py_ssize_t left;
+    struct launch *next_heard;  /* of the producer's launches with reports that the lists do not have */
+    PyObject *offsets, *errors; /* lists; `offsets` has an element for each of the first `told` messages */
+    Py_ssize_t count, told;
+    Py_ssize_t left; /* messages without a report */
+    bool is_heard;
+    report reports[];
 } launch;
 
 typedef struct {
     PyObject_HEAD
     void *client, *queue;
-    void *dying;     /* a client that was closed while somebody looked something up in it */
-    int looking;     /* how many do */
+    void *dying;     /* a client that was closed during a look-up in it */
+    void *unsaid;    /* an event that memory did not suffice to tell of: the next poll begins with it */
+    int looking;     /* how many look something up */
+    launch *heard;   /* the first of those with reports that the lists do not have */
     launch launches; /* the ring's own place */
 } producer;
 
@@ -59,7 +75,7 @@ static int producer_init(producer *self, PyObject *args, PyObject *words)
     if (!PyArg_ParseTuple(args, "sO!", &library, &PyDict_Type, &settings))
         return -1;
     self->launches.before = self->launches.after = &self->launches;
-    if (!client_new && find_functions(library) < 0)
+    if (!client_new && find_librdkafka(library) < 0)
         return -1;
     void *conf = configuration(settings);
     if (!conf)
@@ -84,12 +100,16 @@ static void forget(launch *one)
     PyMem_Free(one);
 }
 
-static launch *launch_of(producer *self, PyObject *offsets, PyObject *errors)
+static launch *launch_of(producer *self, PyObject *offsets, PyObject *errors, Py_ssize_t count)
 {
-    launch *one = PyMem_Malloc(sizeof *one);
+    launch *one = PyMem_Malloc(sizeof *one + (size_t)count * sizeof *one->reports);
     if (!one)
         return NULL;
-    *one = (launch){self->launches.before, &self->launches, Py_NewRef(offsets), Py_NewRef(errors), 0};
+    *one = (launch){.before = self->launches.before,
+                    .after = &self->launches,
+                    .offsets = Py_NewRef(offsets),
+                    .errors = Py_NewRef(errors),
+                    .count = count};
     one->before->after = one->after->before = one;
     return one;
 }
@@ -103,7 +123,8 @@ static int fill(message *messages, PyObject *keys, PyObject *values, Py_ssize_t 
 {
     for (Py_ssize_t i = 0; i < count; i++) {
         message *each = &messages[i];
-        *each = (message){.opaque = one};
+        one->reports[i] = (report){.launch = one, .offset = UNREPORTED};
+        *each = (message){.opaque = &one->reports[i]};
         each->key = strings_at(keys, i, &each->key_len);
         each->payload = each->key ? strings_at(values, i, &each->len) : NULL;
         if (!each->payload)
@@ -112,16 +133,18 @@ static int fill(message *messages, PyObject *keys, PyObject *values, Py_ssize_t 
     return 0;
 }
 
-static PyObject *refused_of(const message *messages, Py_ssize_t count)
+/* Those that were not taken: as (index, code, words). Nothing more is heard of them. */
+static PyObject *refused_of(const message *messages, launch *one)
 {
     PyObject *refused = PyList_New(0);
-    for (Py_ssize_t i = 0; refused && i < count; i++) {
+    for (Py_ssize_t i = 0; i < one->count; i++) {
         if (!messages[i].err)
             continue;
-        PyObject *one = Py_BuildValue("(nis)", i, messages[i].err, err2str(messages[i].err));
-        if (!one || PyList_Append(refused, one) < 0)
+        one->reports[i].offset = -1;
+        PyObject *each = refused ? Py_BuildValue("(nis)", i, messages[i].err, err2str(messages[i].err)) : NULL;
+        if (!each || PyList_Append(refused, each) < 0)
             Py_CLEAR(refused);
-        Py_XDECREF(one);
+        Py_XDECREF(each);
     }
     return refused;
 }
@@ -140,14 +163,14 @@ static PyObject *producer_produce(producer *self, PyObject *args)
         return NULL;
     if (count != others)
         return PyErr_Format(PyExc_ValueError, "%zd keys, %zd values", count, others);
-    launch *one = launch_of(self, offsets, errors);
+    launch *one = launch_of(self, offsets, errors, count);
     message *messages = PyMem_Malloc((count ? (size_t)count : 1) * sizeof *messages);
     void *topic = one && messages ? topic_new(self->client, name, NULL) : NULL;
     if (!topic)
         PyErr_NoMemory();
     else if (fill(messages, keys, values, count, one) == 0) {
         one->left = produce_batch(topic, partition, COPY, messages, (int)count);
-        refused = refused_of(messages, one->left == count ? 0 : count);
+        refused = one->left == count ? PyList_New(0) : refused_of(messages, one);
     }
     if (topic)
         topic_destroy(topic);
@@ -157,23 +180,57 @@ static PyObject *producer_produce(producer *self, PyObject *args)
     return refused;
 }
 
-/* One delivered or failed message, into its launch's columns. */
-static int land(const message *delivered)
+/* One report, kept at its message's place. It takes no memory, so that none is ever lost. */
+static void hear(producer *self, const message *delivered)
 {
-    launch *one = delivered->opaque;
-    PyObject *number = PyLong_FromLongLong(delivered->err ? -1 : delivered->offset);
-    int failed = !number;
-    if (!failed && delivered->err) {
-        PyObject *error =
-            Py_BuildValue("(nis)", PyList_GET_SIZE(one->offsets), delivered->err, err2str(delivered->err));
-        failed = !error || PyList_Append(one->errors, error) < 0;
-        Py_XDECREF(error);
+    report *one = delivered->opaque;
+    launch *its = one->launch;
+    one->err = delivered->err;
+    if (!one->err && delivered->offset < 0)
+        one->err = NO_OFFSET; /* stored at an unknown offset (librdkafka: a duplicate that the broker forgot) */
+    one->offset = one->err ? -1 : delivered->offset;
+    its->left--;
+    if (!its->is_heard) {
+        its->is_heard = true;
+        its->next_heard = self->heard;
+        self->heard = its;
     }
-    failed = failed || PyList_Append(one->offsets, number) < 0;
-    Py_XDECREF(number);
-    if (--one->left == 0)
-        forget(one);
-    return failed ? -1 : 0;
+}
+
+/* The reports of a launch into its lists, as far as they follow on what those have. */
+static int tell(launch *one)
+{
+    for (; one->told < one->count && one->reports[one->told].offset != UNREPORTED; one->told++) {
+        const report *each = &one->reports[one->told];
+        if (each->err) { /* twice, if memory ends behind it */
+            PyObject *error = Py_BuildValue("(nis)", one->told, each->err, err2str(each->err));
+            int failed = !error || PyList_Append(one->errors, error) < 0;
+            Py_XDECREF(error);
+            if (failed)
+                return -1;
+        }
+        PyObject *offset = PyLong_FromLongLong(each->offset);
+        int failed = !offset || PyList_Append(one->offsets, offset) < 0;
+        Py_XDECREF(offset);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+/* Report all answers; -1: out of memory, and the next poll reports the rest. */
+static int tell_all(producer *self)
+{
+    while (self->heard) {
+        launch *one = self->heard;
+        if (tell(one) < 0)
+            return -1;
+        self->heard = one->next_heard;
+        one->is_heard = false;
+        if (one->told == one->count)
+            forget(one);
+    }
+    return 0;
 }
 
 static PyObject *said(producer *self, void *event, int type)
@@ -193,27 +250,47 @@ static PyObject *said(producer *self, void *event, int type)
     return Py_BuildValue("(sis)", "error", event_error(event), event_error_string(event));
 }
 
+/* One event of the queue; -1: memory has ended, and the event is kept. */
+static int take(producer *self, void *event, PyObject *news)
+{
+    int type = event_type(event);
+    if (type == DELIVERED) {
+        const message *delivered;
+        while ((delivered = event_message_next(event)))
+            hear(self, delivered);
+    } else if (type == LOGGED || type == FAILED) {
+        PyObject *one = said(self, event, type);
+        int failed = !one || PyList_Append(news, one) < 0;
+        Py_XDECREF(one);
+        if (failed) {
+            self->unsaid = event;
+            return -1;
+        }
+    }
+    event_destroy(event);
+    return 0;
+}
+
 static PyObject *producer_poll(producer *self, PyObject *nothing)
 {
     if (!is_open(self))
         return NULL;
     PyObject *news = PyList_New(0);
-    void *event;
-    for (int i = 0; news && i < EVENTS_MAX && (event = queue_poll(self->queue, 0)); i++) {
-        int type = event_type(event), failed = 0;
-        if (type == DELIVERED) {
-            const message *delivered;
-            while (!failed && (delivered = event_message_next(event)))
-                failed = land(delivered) < 0;
-        } else if (type == LOGGED || type == FAILED) {
-            PyObject *one = said(self, event, type);
-            failed = !one || PyList_Append(news, one) < 0;
-            Py_XDECREF(one);
-        }
-        event_destroy(event);
-        if (failed)
-            Py_CLEAR(news);
+    int failed = !news;
+    for (int i = 0; !failed && i < EVENTS_MAX; i++) {
+        void *event = self->unsaid ? self->unsaid : queue_poll(self->queue, 0);
+        self->unsaid = NULL;
+        if (!event)
+            break;
+        failed = take(self, event, news) < 0;
     }
+    failed = failed || tell_all(self) < 0;
+    if (failed && news && PyList_GET_SIZE(news)) { /* the news would be lost; the next poll goes on */
+        PyErr_Clear();
+        failed = 0;
+    }
+    if (failed)
+        Py_CLEAR(news);
     return news;
 }
 
@@ -261,6 +338,10 @@ static PyObject *producer_close(producer *self, PyObject *nothing)
     self->client = self->queue = NULL;
     if (client) {
         queue_io_event_enable(queue, -1, NULL, 0);
+        if (self->unsaid)
+            event_destroy(self->unsaid);
+        self->unsaid = NULL;
+        self->heard = NULL;
         self->dying = looked_up ? client : NULL;
         Py_BEGIN_ALLOW_THREADS;
         purge(client, PURGE_ALL);
@@ -283,9 +364,12 @@ static void producer_dealloc(producer *self)
 
 static PyMethodDef producer_methods[] = {
     {"produce", (PyCFunction)producer_produce, METH_VARARGS,
-     "produce(topic, partition, keys, values, offsets, errors): the refused, as (index, code, words)."},
+     "produce(topic, partition, keys, values, offsets, errors): the refused, as (index, code, words). Unless all are, "
+     "later polls append to `offsets` one element for each message, in order, -1 where it was not stored, and to "
+     "`errors` why, as (index, code, words)."},
     {"poll", (PyCFunction)producer_poll, METH_NOARGS,
-     "Fill the columns of what has landed; the news, as (log|error|fatal, level or code, words)."},
+     "Fill the lists with what was reported; the news, as (log|error|fatal, level or code, words). MemoryError: the "
+     "next call goes on where this one stopped."},
     {"look_up", (PyCFunction)producer_look_up, METH_VARARGS, "look_up(topic, timeout_ms): read its metadata anew."},
     {"wake", (PyCFunction)producer_wake, METH_VARARGS, "wake(descriptor): it becomes readable with something to poll."},
     {"close", (PyCFunction)producer_close, METH_NOARGS, "Give up what is on its way; nothing comes back."},
@@ -293,7 +377,7 @@ static PyMethodDef producer_methods[] = {
 };
 
 static PyTypeObject producer_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "native_backend.logs.kafka.column_producer.ColumnProducer",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "native_backend.log.kafka.column_producer.ColumnProducer",
     .tp_basicsize = sizeof(producer),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_doc = "ColumnProducer(extension that librdkafka came with, settings); see the source.",

@@ -1,6 +1,6 @@
 """See column_producer.c."""
 
-from native_backend.strings import Strings
+from native_backend.log.columns import Strings
 
 class ColumnProducer:
     def __init__(self, extension: str, settings: dict[str, str], /) -> None: ...

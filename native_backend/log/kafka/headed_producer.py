@@ -1,21 +1,20 @@
 """The producer of records with headers, which no batch call of librdkafka takes: confluent-kafka's, a call a record.
 
 Made when the first such record comes. It answers as the producer of columns does (`producer.py`).
-May import: the standard library, confluent-kafka, `native_backend.headers`, this driver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from native_backend.headers import HeadedKey
-from native_backend.logs.kafka.producer import Errors, bury
-from native_backend.logs.kafka.settings import Config, OnError
-from native_backend.strings import Strings
+from native_backend.log.columns import Strings
+from native_backend.log.kafka.producer import Errors, discard
+from native_backend.log.kafka.settings import Config, OnError
+from native_backend.log.record_headers import HeadedKey
 
 
 class HeadedProducer:
@@ -30,12 +29,13 @@ class HeadedProducer:
     def produce(
         self, topic: str, partition: int, keys: Strings, values: Strings, offsets: list[int], errors: Errors
     ) -> Errors:
-        """Hand over; what is taken fills `offsets` (and `errors`) in later polls, what is not is returned."""
+        """As `Producer.produce`."""
         refused: Errors = []
-        landed = _landing(offsets, errors)
+        landing = _Landing(offsets, errors, len(keys))
         for index, (key, value) in enumerate(zip(keys, values, strict=True)):
             assert type(key) is HeadedKey
             try:
+                landed = partial(landing.landed, index)
                 self._producer.produce(
                     topic, value, key.record_key, partition, on_delivery=landed, headers=list(key.headers)
                 )
@@ -43,6 +43,7 @@ class HeadedProducer:
                 refused.append((index, KafkaError._QUEUE_FULL, "the producer's queue is full"))
             except KafkaException as error:
                 refused.append((index, error.args[0].code(), error.args[0].str()))
+        landing.refused(refused)
         return refused
 
     def poll(self) -> None:
@@ -57,7 +58,7 @@ class HeadedProducer:
 
     def close(self) -> None:
         """Blocks. What is on its way is given up."""
-        bury(self._producer)
+        discard(self._producer)
 
     def _hear(self, error: KafkaError) -> None:
         if error.fatal():
@@ -66,13 +67,31 @@ class HeadedProducer:
             self._on_error(error)
 
 
-def _landing(offsets: list[int], errors: Errors) -> Callable[[KafkaError | None, Message], None]:
-    def landed(error: KafkaError | None, message: Message) -> None:
+class _Landing:
+    """What becomes of records that were handed over together, into their columns in the order of the records: what
+    times out in librdkafka's queue is reported before what is still in flight."""
+
+    def __init__(self, offsets: list[int], errors: Errors, count: int) -> None:
+        self._offsets, self._errors = offsets, errors
+        self._reports: list[int | None] = [None] * count
+
+    def landed(self, index: int, error: KafkaError | None, message: Message) -> None:
         offset = message.offset()
         if error is not None or offset is None:
-            code, words = (error.code(), error.str()) if error is not None else (KafkaError._FAIL, "no offset")
-            errors.append((len(offsets), code, words))
+            code, words = (error.code(), error.str()) if error is not None else (KafkaError._NO_OFFSET, "no offset")
+            self._errors.append((index, code, words))
             offset = -1
-        offsets.append(offset)
+        self._reports[index] = offset
+        self._tell()
 
-    return landed
+    def refused(self, refused: Errors) -> None:
+        """Nothing comes back of these; the columns stay empty where that is all of them."""
+        for index, _, _ in refused:
+            self._reports[index] = -1
+        if len(refused) < len(self._reports):
+            self._tell()
+
+    def _tell(self) -> None:
+        reports, offsets = self._reports, self._offsets
+        while len(offsets) < len(reports) and (offset := reports[len(offsets)]) is not None:
+            offsets.append(offset)

@@ -4,7 +4,6 @@
 #define LIBRDKAFKA_H
 
 #include <Python.h>
-#include <dlfcn.h>
 #include <stdint.h>
 
 typedef struct {
@@ -25,9 +24,12 @@ enum {
     DELIVERED = 0x1,
     LOGGED = 0x4,
     FAILED = 0x8,
+    NO_OFFSET = -168, /* RD_KAFKA_RESP_ERR__NO_OFFSET */
+    MAJOR = 2,        /* of the version that this is written down from: rd_kafka_message_t is as it is there */
     PURGE_ALL = 0x1 | 0x2 | 0x4 /* queue, in flight, non-blocking */
 };
 
+static int (*version)(void);
 static void *(*conf_new)(void);
 static void (*conf_destroy)(void *conf);
 static int (*conf_set)(void *conf, const char *name, const char *value, char *text, size_t size);
@@ -59,6 +61,7 @@ static const struct {
     const char *name;
     void *place;
 } functions[] = {
+    {"rd_kafka_version", &version},
     {"rd_kafka_conf_new", &conf_new},
     {"rd_kafka_conf_destroy", &conf_destroy},
     {"rd_kafka_conf_set", &conf_set},
@@ -87,20 +90,16 @@ static const struct {
     {"rd_kafka_metadata_destroy", &metadata_destroy},
 };
 
-static int find_functions(const char *library)
+#include "../loaded_library.h"
+
+static int find_librdkafka(const char *extension)
 {
-    void *handle = dlopen(library, RTLD_LAZY);
-    if (!handle) {
-        PyErr_SetString(PyExc_ImportError, dlerror());
+    if (find_functions(extension) < 0)
         return -1;
-    }
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *function = dlsym(handle, functions[i].name);
-        if (!function) {
-            PyErr_Format(PyExc_ImportError, "%s has no %s", library, functions[i].name);
-            return -1;
-        }
-        *(void **)functions[i].place = function;
+    if (version() >> 24 != MAJOR) {
+        PyErr_Format(PyExc_ImportError, "%s is librdkafka %d; this is made for %d", extension, version() >> 24, MAJOR);
+        client_new = NULL; /* looked up again by who tries again */
+        return -1;
     }
     return 0;
 }

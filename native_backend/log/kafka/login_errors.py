@@ -2,7 +2,7 @@
 
 librdkafka tells of a wrong password or an unknown authority by `error_cb` only; what was asked just times out (kafka.md
 section 8). And it tells again at every attempt, so that words are counted and logged seldom. Called from any client's
-thread. May import: the standard library, confluent-kafka, `native_backend.log`, this driver.
+thread.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 
 from confluent_kafka import KafkaError
 
-from native_backend.log import Failure
+from native_backend.log.port import Failure
 
 _LOG = logging.getLogger(__name__)
 _REFUSALS = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
@@ -21,7 +21,7 @@ FRESH_S = 10.0  # a client that is refused tries again several times a second
 QUIET_S = 30.0  # between two lines about one kind of error
 
 
-class Entry:
+class LoginErrors:
     """One log's; asked when a call fails for a reason that may not be its own."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Entry:
         self._untold: Counter[str] = Counter()
 
     def on_error(self, error: KafkaError) -> None:
-        """`error_cb` of every client. What fails is told by completions; this is for the operator's log."""
+        """`error_cb` of every client. Completions report what fails; this is for the operator's log."""
         now_s = time.monotonic()
         if error.code() in _REFUSALS or (error.code() == KafkaError._SSL and "certificate" in error.str()):
             self._refusal, self._refused_s = Failure("refused", error.str(), error.name()), now_s
@@ -45,7 +45,7 @@ class Entry:
 
     @property
     def refusal(self) -> Failure | None:
-        """Why nobody gets in, if that was told a moment ago."""
+        """Why no login succeeds, if the brokers said so a moment ago."""
         return self._refusal if time.monotonic() - self._refused_s < FRESH_S else None
 
     def explained(self, failure: Failure) -> Failure:
@@ -54,7 +54,7 @@ class Entry:
 
 
 def quieten() -> None:
-    """kafka-python logs what its exceptions say, at every attempt; librdkafka what `error_cb` is told."""
+    """kafka-python logs what its exceptions say, at every attempt; librdkafka logs what `error_cb` gets."""
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     logging.getLogger("librdkafka").addFilter(_not_told_elsewhere)
 

@@ -2,7 +2,6 @@
 
 A thousand durables have theirs set over and over, beside a loop that settles for them. kafka-python takes three times
 the processor time for one, all of it with the interpreter's lock held (ADR 0014).
-May import: the standard library, confluent-kafka, `native_backend.log`, `native_backend.retrying`, this driver.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from concurrent.futures import TimeoutError as Overdue
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from native_backend.log import Failure, LogError
-from native_backend.logs.kafka.causes import failure_in, is_asked_again, unsent
-from native_backend.retrying import Retries
+from native_backend.log.kafka.causes import failure_in, is_asked_again, unsent
+from native_backend.log.port import Failure, LogError
+from native_backend.log.retry import Retries
 
 Positions = dict[tuple[str, int], tuple[int, str]]
 METADATA_CHARACTERS_MAX = 4000

@@ -1,7 +1,5 @@
 """The producers of events and of evidence: `ColumnProducer` with this driver's errors and logging; and the end of the
 other producers, which are confluent-kafka's.
-
-May import: the standard library, confluent-kafka, `native_backend.strings`, this driver.
 """
 
 from __future__ import annotations
@@ -11,13 +9,13 @@ import logging
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, cimpl
 
-from native_backend.logs.kafka.column_producer import ColumnProducer
-from native_backend.logs.kafka.settings import Config, OnError
-from native_backend.strings import Strings
+from native_backend.log.columns import Strings
+from native_backend.log.kafka.column_producer import ColumnProducer
+from native_backend.log.kafka.settings import Config, OnError
 
 _LOG = logging.getLogger("librdkafka")
 _LEVELS = (logging.CRITICAL,) * 3 + (logging.ERROR, logging.WARNING, logging.INFO, logging.INFO, logging.DEBUG)
-NOBODY = -1  # is to be told when there is something to poll
+NOBODY = -1  # no file descriptor: no loop is woken when there is something to poll
 Errors = list[tuple[int, int, str]]  # index, code, words
 
 
@@ -34,7 +32,8 @@ class Producer:
     def produce(
         self, topic: str, partition: int, keys: Strings, values: Strings, offsets: list[int], errors: Errors
     ) -> Errors:
-        """Hand over; what is taken fills `offsets` (and `errors`) in later polls, what is not is returned."""
+        """Hand over. What is not taken is returned. Unless that is all, later polls append to `offsets` an element for
+        each record, in their order (-1: not stored), and to `errors` why."""
         return self._columns.produce(topic, partition, keys, values, offsets, errors)
 
     def poll(self) -> None:
@@ -52,7 +51,7 @@ class Producer:
         self._columns.look_up(topic, int(timeout_s * 1000))
 
     def hush(self) -> None:
-        """Nobody is to be told any more when there is something to poll."""
+        """Wake no loop any more when there is something to poll."""
         self._columns.wake(NOBODY)
 
     def close(self) -> None:
@@ -64,8 +63,8 @@ def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def bury(producer: confluent_kafka.Producer) -> None:
-    """Throw away what a producer still holds, and close it. Its callbacks fill columns that nobody reads."""
+def discard(producer: confluent_kafka.Producer) -> None:
+    """Throw away what a producer still holds, and close it. Its callbacks fill columns that are not read."""
     try:
         producer.purge()
         producer.close()

@@ -7,7 +7,9 @@ against its limit of five requests), and with more to send it spins until the an
 The producer's queue never overflows: what exceeds `in_flight_max` or `in_flight_bytes_max` waits here, in order,
 partition by partition. A topic that the producer does not know is looked up once by a thread (the producer would go on
 refusing a topic that was deleted and made again), and what is appended to it meanwhile waits behind.
-May import: the standard library, confluent-kafka, `native_backend.log`, `headers`, `strings`, this driver.
+
+A broker refuses a whole request because of one record that it does not take. What it refused together is sent again in
+halves, until each record has its own answer, before anything behind it is sent.
 """
 
 from __future__ import annotations
@@ -15,17 +17,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import inf
 
 from confluent_kafka import KafkaError, KafkaException
 
-from native_backend.headers import HeadedKey, key_bytes
-from native_backend.log import Append, Appended, Failure
-from native_backend.logs.kafka.causes import failure_in, failure_of, unsent
-from native_backend.logs.kafka.flight import Flight
-from native_backend.logs.kafka.headed_producer import HeadedProducer
-from native_backend.logs.kafka.producer import Producer
-from native_backend.logs.kafka.settings import LAUNCH_MESSAGES
-from native_backend.strings import largest_of
+from native_backend.log.columns import largest_of
+from native_backend.log.kafka.batches import BatchSizes
+from native_backend.log.kafka.causes import failure_in, failure_of, unsent
+from native_backend.log.kafka.flight import Flight
+from native_backend.log.kafka.headed_producer import HeadedProducer
+from native_backend.log.kafka.producer import Producer
+from native_backend.log.kafka.settings import LAUNCH_MESSAGES
+from native_backend.log.port import Append, Appended, Failure
+from native_backend.log.record_headers import HeadedKey, key_bytes
 
 LOOK_UP_S = 5.0
 IN_FLIGHT_BYTES_MAX = 512 << 20  # half of what queue.buffering.max.kbytes is by default
@@ -34,11 +38,13 @@ UNKNOWN = {KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 
 
 class Lane:
-    """One partition: flights in the producer, flights that wait, and a look-up that holds them back."""
+    """One partition: flights in the producer, flights that wait, and a look-up that holds them back. `most`: how many
+    records may fly at once."""
 
-    __slots__ = ("flying", "look_up", "waiting")
+    __slots__ = ("flying", "look_up", "most", "waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self.most = most
         self.flying: deque[Flight] = deque()
         self.waiting: deque[Flight] = deque()
         self.look_up: Future[object] | None = None
@@ -55,6 +61,7 @@ class Publisher:
         record_bytes_max: int,
         launch_max: int = LAUNCH_MESSAGES,
         in_flight_bytes_max: int = IN_FLIGHT_BYTES_MAX,
+        batches: BatchSizes | None = None,
     ) -> None:
         self._make = make
         self._producer = make()
@@ -64,6 +71,7 @@ class Publisher:
         self._launch_max = min(launch_max, in_flight_max)
         self._in_flight_bytes_max = in_flight_bytes_max
         self._record_bytes_max = record_bytes_max - RECORD_OVERHEAD_BYTES
+        self._batches = batches or BatchSizes()
         self._lanes: dict[tuple[str, int], Lane] = {}
         self._count = 0
         self._bytes = 0
@@ -74,7 +82,7 @@ class Publisher:
         return not self._lanes
 
     def append(self, batch: Append) -> None:
-        lane = self._lanes.setdefault((batch.topic, batch.partition), Lane())
+        lane = self._lanes.setdefault((batch.topic, batch.partition), Lane(self._launch_max))
         lane.waiting.extend(self._flights(batch))
         self._launch(lane)
 
@@ -129,11 +137,19 @@ class Publisher:
             self._fill(lane)
 
     def _fill(self, lane: Lane) -> None:
-        room = self._launch_max
+        room, room_bytes = lane.most, inf
         while lane.waiting and room:
             if lane.look_up is not None and not lane.look_up.done():
                 return
             flight = lane.waiting[0]
+            if not lane.flying:
+                room_bytes = self._batches.most(flight.batch.topic)
+            if room_bytes < inf and flight.count and flight.record_bytes > room_bytes:
+                if flight.count > 1:
+                    lane.waiting.appendleft(flight.cut(flight.count // 2))
+                    continue
+                if lane.flying:
+                    return
             if lane.flying and lane.flying[-1].headed != flight.headed:
                 return  # two producers, one order
             if flight.count > room:
@@ -151,6 +167,7 @@ class Publisher:
                 self._count += flight.count
                 self._bytes += flight.weight
                 room -= flight.count
+                room_bytes -= flight.record_bytes if room_bytes < inf else 0
             lane.flying.append(lane.waiting.popleft())
 
     def _produce(self, lane: Lane, flight: Flight) -> bool:
@@ -176,17 +193,48 @@ class Publisher:
         return self._headed
 
     def _land(self, lane: Lane, landed: list[Appended]) -> None:
+        was_refused = False
         while lane.flying:
             flight = lane.flying[0]
+            if flight.errors and not was_refused and flight.refused_together:
+                if not all(each.is_down for each in lane.flying):
+                    return
+                was_refused = True
+                self._take_back(lane)
+                continue
             landed.extend(flight.land())
             if not flight.is_down:
                 return
             lane.flying.popleft()
             self._count -= flight.count
             self._bytes -= flight.weight
+            if not lane.flying and not was_refused:
+                lane.most = min(2 * lane.most, self._launch_max)
+
+    def _take_back(self, lane: Lane) -> None:
+        """All of a launch is down, and the broker refused some of it. A record that was alone has its answer. Of others
+        those wait again behind which nothing is stored: sent again, they keep their order."""
+        refused = sum(flight.refused_together for flight in lane.flying)
+        if refused == 1:
+            return
+        lane.most = max(refused // 2, 1)
+        first = 0
+        while lane.flying and not first:
+            flight = lane.flying.pop()
+            first = flight.unstored_from()
+            self._count -= flight.count
+            self._bytes -= flight.weight
+            if not first or first < flight.end - flight.start:
+                lane.waiting.appendleft(flight.unlaunched(first))
+            if first:
+                lane.flying.append(flight)
+                self._count += flight.count
+                self._bytes += flight.weight
+        for flight in lane.flying:
+            flight.lay_on_others()
 
     def _start_anew(self, error: BaseException) -> list[Appended]:
-        """A producer is dead. What was under way is stored or not, nobody knows; what waited goes to a new one."""
+        """A producer is dead. The result of what was under way is unknown; what waited goes to a new producer."""
         words = failure_in(error)
         failure = Failure("indeterminate", words.detail, words.code)
         given_up = [

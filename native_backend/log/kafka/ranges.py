@@ -1,7 +1,4 @@
-"""Bounds and ranges of a partition, and single records put into it: the blocking calls that go over librdkafka.
-
-May import: the standard library, confluent-kafka, `native_backend.log`, `native_backend.retrying`, this driver.
-"""
+"""Bounds and ranges of a partition, and single records put into it: the blocking calls that go over librdkafka."""
 
 from __future__ import annotations
 
@@ -9,16 +6,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from native_backend.log import Failure, LogError, Records
-from native_backend.logs.kafka.causes import delivery_failure_of, failure_in, failure_of, is_asked_again
-from native_backend.logs.kafka.entry import Entry
-from native_backend.logs.kafka.producer import bury
-from native_backend.logs.kafka.publisher import UNKNOWN
-from native_backend.logs.kafka.reader import key_of
-from native_backend.retrying import Retries
+from native_backend.log.kafka.causes import delivery_failure_of, failure_in, failure_of, is_asked_again
+from native_backend.log.kafka.login_errors import LoginErrors
+from native_backend.log.kafka.producer import discard
+from native_backend.log.kafka.publisher import UNKNOWN
+from native_backend.log.kafka.reader import key_of
+from native_backend.log.port import Failure, LogError, Records
+from native_backend.log.retry import Retries
 
 CONSUME_MAX = 5000
 REACH_S = 2.0  # for one question, until it is asked again
@@ -28,10 +27,10 @@ Answered = Callable[[KafkaError | None, Message], None]
 class Ranges:
     """One consumer, assigned anew for every range; one caller at a time."""
 
-    def __init__(self, make: Callable[[], Consumer], entry: Entry, retries: Retries) -> None:
+    def __init__(self, make: Callable[[], Consumer], login_errors: LoginErrors, retries: Retries) -> None:
         self._make = make
         self._retries = retries
-        self._entry = entry
+        self._login_errors = login_errors
         self._consumer: Consumer | None = None
         self._lock = threading.Lock()
 
@@ -99,10 +98,10 @@ class Ranges:
         return self._retries.call(ask, code_of, deadline - time.monotonic())
 
     def _raise_refusal(self, consumer: Consumer) -> None:
-        """Whoever is not let in need not wait for the deadline."""
+        """Where the login is refused, do not wait for the deadline."""
         consumer.poll(0)  # hears `error_cb`; nothing is assigned
-        if self._entry.refusal is not None:
-            raise LogError(self._entry.refusal)
+        if self._login_errors.refusal is not None:
+            raise LogError(self._login_errors.refusal)
 
     @contextmanager
     def _taken(self, deadline_s: float) -> Iterator[Consumer]:
@@ -113,7 +112,7 @@ class Ranges:
                 self._consumer = self._reached(self._make(), time.monotonic() + deadline_s)
             yield self._consumer
         except KafkaException as error:
-            raise LogError(self._entry.explained(_unavailable_if_overdue(failure_in(error)))) from error
+            raise LogError(self._login_errors.explained(_unavailable_if_overdue(failure_in(error)))) from error
         finally:
             self._lock.release()
 
@@ -140,25 +139,29 @@ class Putter:
     def close(self) -> None:
         with self._lock:
             if self._producer is not None:
-                bury(self._producer)
+                discard(self._producer)
                 self._producer = None
 
     def _put(self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline: float) -> list[int]:
         if self._producer is None:
             self._producer = self._make()
-        answers: list[tuple[KafkaError | None, Message]] = []
-        for key, value in zip(keys, values, strict=True):
-            self._produce(topic, key, value, deadline, lambda *answer: answers.append(answer))
+        answers: dict[int, tuple[KafkaError | None, Message]] = {}  # by record: they come in any order
+
+        def answered(index: int, *answer: Any) -> None:
+            answers[index] = answer
+
+        for index, (key, value) in enumerate(zip(keys, values, strict=True)):
+            self._produce(topic, key, value, deadline, partial(answered, index))
         while len(answers) < len(keys) and (left := deadline - time.monotonic()) > 0:
             self._producer.poll(left)
         if len(answers) < len(keys):
-            bury(self._producer)
+            discard(self._producer)
             self._producer = None
             raise LogError(Failure("indeterminate", "not acknowledged in time"))
-        for refused, _ in answers:
+        for refused, _ in answers.values():
             if refused is not None:
                 raise LogError(delivery_failure_of(refused))
-        return [_offset(message) for _, message in answers]
+        return [_offset(answers[index][1]) for index in range(len(keys))]
 
     def _produce(self, topic: str, key: bytes, value: bytes | None, deadline: float, answered: Answered) -> None:
         assert self._producer is not None
@@ -184,7 +187,7 @@ def _is_there(consumer: Consumer, topic: str, deadline: float) -> bool:
 
 
 def _read(consumer: Consumer, start: int, end: int, count_max: int, deadline: float) -> Records:
-    """Never asks for more than can come: the consumer would wait for the rest."""
+    """Never requests more than can come: the consumer would wait for the rest."""
     records = Records([], [], [], [], end)
     while (left := deadline - time.monotonic()) > 0:
         there = end - (records.offsets[-1] + 1 if records.offsets else start)

@@ -2,20 +2,20 @@
 
 The consumer notices neither that its topic was deleted nor that it was made again (it reads on in the new one), so
 every read looks at what the watch (`watch.py`) has seen.
-May import: confluent-kafka, `native_backend.log`, `headers`, this driver.
 """
 
 from __future__ import annotations
 
+from threading import Thread
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from native_backend.headers import headed
-from native_backend.log import Failure
-from native_backend.logs.kafka.causes import failure_in, failure_of, is_asked_again
-from native_backend.logs.kafka.settings import Config
-from native_backend.logs.kafka.watch import Sight, Watch
+from native_backend.log.kafka.causes import failure_in, failure_of, is_asked_again
+from native_backend.log.kafka.settings import Config
+from native_backend.log.kafka.watch import Sight, Watch
+from native_backend.log.port import Failure
+from native_backend.log.record_headers import headed
 
 Taken = tuple[list[int], list[bytes], list["bytes | None"]]
 
@@ -65,8 +65,10 @@ class KafkaReader:
         return offsets, values, keys  # type: ignore[return-value]  # no None among the values
 
     def close(self) -> None:
+        """At once: librdkafka joins its threads before it is done, and behind an offset that is out of range it may
+        wait for ever. The thread that serves every peer does not wait with it."""
         self._watch.close(self._sight)
-        self._consumer.close()
+        Thread(target=self._consumer.close, name="reader-close", daemon=True).start()
 
     def _keys(self, messages: list[Message]) -> list[bytes | None]:
         if self._headed:

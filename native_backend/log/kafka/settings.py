@@ -1,7 +1,7 @@
 """What every Kafka client of the gateway is configured with: one function a role. Times are milliseconds.
 
 Source: kafka.md section 12. `client` is what the operator wrote under `realm.client`; it overrides, but for what a role
-cannot do without, and each role takes only what concerns it. May import: the standard library.
+cannot do without, and each role takes only what concerns it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ Client = Mapping[str, Setting]
 Config = dict[str, object]
 OnError = Callable[[Any], None]  # takes the client's own error
 
-RECORD_BYTES_MAX = 1_000_000  # librdkafka's message.max.bytes; the broker's default is 48,588 more
+RECORD_BYTES_MAX = 64 << 20
+"""librdkafka's message.max.bytes: what a topic takes is the topic's own setting. A reader's answer of 100 MB
+(receive.message.max.bytes) holds a record of this size and what is fetched beside it."""
+RECORD_BYTES_EVERYWHERE = 1_000_000
+"""A broker's default (message.max.bytes) is 48,588 more."""
 IN_FLIGHT_MAX = 1_000_000
 QUEUE_KBYTES = 1 << 20
 LAUNCH_MESSAGES = 256

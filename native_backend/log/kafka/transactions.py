@@ -2,9 +2,8 @@
 the time they were given (kafka.md, surprise 5). Two transactional producers take turns: Kafka answers a commit before
 it has written the last marker, and who begins another under the same id meanwhile is made to wait.
 
-A transaction that was not asked to commit is certainly not stored. One that was, and got no answer, is in doubt: the
-slot is then broken, and only a new claim (new producers under the same ids, which ends the old transaction) makes
-another. May import: the standard library, confluent-kafka, `native_backend.log`, `headers`, this driver.
+A transaction that was not asked to commit is certainly not stored. One that was, and got no answer, is in doubt: no
+other may follow then, until a new claim (new producers under the same ids) has ended it.
 """
 
 from __future__ import annotations
@@ -19,28 +18,30 @@ from queue import SimpleQueue
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from native_backend.headers import HeadedKey, record_key
-from native_backend.log import Failure, LogError, Transacted, Write
-from native_backend.logs.kafka.causes import delivery_failure_of, failure_in, is_asked_again, unsent
-from native_backend.logs.kafka.producer import bury
-from native_backend.logs.kafka.publisher import UNKNOWN
+from native_backend.log.kafka.batches import BatchSizes, Filling
+from native_backend.log.kafka.causes import delivery_failure_of, failure_in, is_asked_again, unsent
+from native_backend.log.kafka.flight import BESIDE
+from native_backend.log.kafka.producer import discard
+from native_backend.log.kafka.publisher import UNKNOWN
+from native_backend.log.port import Failure, LogError, Transacted, Write
+from native_backend.log.record_headers import HeadedKey, record_key
 
 TRANSACTION_S = 5.0
 ABORT_S = 2.0
 REFUSED_S = 0.02
 BREATH_MIN_S, BREATH_MAX_S, BREATH_STEP_S = 0.001, 0.008, 0.001
 BREATH_PATIENCE = 200  # transactions that went well, for one that came too early
-GRACE_S = 3.0  # a call may overrun its own time; after this nobody waits for it
+GRACE_S = 3.0  # a call may overrun its own time; after this it is not waited for
 
 
 @dataclass(eq=False, slots=True)
 class Breath:
     """How long after its commit a producer's next transaction begins, in seconds.
 
-    Who comes before the last marker is written is refused, and librdkafka then waits 20 ms whatever it is told; who
-    comes later has waited for nothing. How long the markers take depends on the broker and on what else it does, so it
-    is learnt: an early one costs as much as many that went well give back. The other producer's turn is nearly always
-    as long.
+    A transaction that begins before the last marker is written is refused, and librdkafka then waits 20 ms whatever its
+    settings; one that begins later has waited for nothing. How long the markers take depends on the broker and on what
+    else it does, so it is learnt: an early one costs as much as many that went well give back. The other producer's
+    turn is nearly always as long.
     """
 
     seconds: float = 0.002
@@ -88,18 +89,19 @@ class Job:
             self.errors.append(error)
 
 
-class Slot:
-    """Made by `claim`, replaced by the next claim of the same shard."""
+class Transactions:
+    """One shard's. Made by `claim`, replaced by the next claim of the same shard."""
 
-    def __init__(self, shard: str, producers: Sequence[Producer]) -> None:
+    def __init__(self, shard: str, producers: Sequence[Producer], batches: BatchSizes | None = None) -> None:
         self._shard = shard
+        self._batches = batches or BatchSizes()
         self._lanes = deque(Lane(producer) for producer in producers)  # the first one's turn is next
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._under_way: deque[Job] = deque()
         self._answers: deque[Transacted] = deque()
         self._lock = threading.Lock()
         self._broken: Failure | None = None
-        self._thread = threading.Thread(target=self._run, name=f"kafka-slot-{shard}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"kafka-transactions-{shard}", daemon=True)
         self._thread.start()
 
     def submit(self, writes: Sequence[Write], owner: object) -> None:
@@ -135,7 +137,7 @@ class Slot:
             self._answer(job, self._broken or self._carry_out(job))
         if self._broken is None:  # a broken producer only warns that it cannot abort
             for lane in self._lanes:
-                bury(lane.producer)
+                discard(lane.producer)
 
     def _answer(self, job: Job, failure: Failure | None) -> None:
         with self._lock:
@@ -164,16 +166,19 @@ class Slot:
         self._abort(lane.producer)
         if self._broken is not None:
             return self._broken
-        # The commit was never asked for: what could not be told in time is certainly not stored.
+        # No commit was requested: what could not be sent in time is certainly not stored.
         return unsent(failure)
 
     def _send(self, producer: Producer, job: Job, deadline: float) -> Failure | None:
+        filling = Filling(self._batches)
         for index, write in enumerate(job.writes):
+            if filling.is_full(write):
+                producer.flush(max(deadline - time.monotonic(), 0.0))
             if (failure := self._produce(producer, job, index, write, deadline)) is not None:
                 return failure
         left = producer.flush(max(deadline - time.monotonic(), 0.0))
         if job.errors:
-            return delivery_failure_of(job.errors[0])
+            return delivery_failure_of(next((each for each in job.errors if each.code() != BESIDE), job.errors[0]))
         return Failure("unavailable", "the records were not stored in time") if left else None
 
     def _produce(self, producer: Producer, job: Job, index: int, write: Write, deadline: float) -> Failure | None:
@@ -226,18 +231,18 @@ class Slot:
             self._break(failure_in(error))
 
     def _break(self, failure: Failure) -> None:
-        """Nothing more goes through this slot: fenced for good, or in doubt until the shard is claimed again. Not
+        """No transaction may follow: fenced for good, or in doubt until the shard is claimed again. Not
         `unavailable`, even for what is certainly not stored: who only tries again would do so for ever."""
         doubt = Failure("indeterminate", f"shard {self._shard} has a transaction in doubt: claim it again")
         self._broken = failure if failure.cause == "fenced" else doubt
 
 
-def claim(shard: str, producers: Sequence[Producer], deadline_s: float) -> Slot:
-    """Fence whoever had the shard, and end what it left open. Raises `LogError`."""
+def claim(shard: str, producers: Sequence[Producer], batches: BatchSizes, deadline_s: float) -> Transactions:
+    """Fence the previous owner of the shard, and end the transactions that it left open. Raises `LogError`."""
     deadline = time.monotonic() + deadline_s
     with ThreadPoolExecutor(len(producers)) as pool:  # each takes its time to find its coordinator
         list(pool.map(lambda producer: _fence(producer, deadline), producers))
-    return Slot(shard, producers)
+    return Transactions(shard, producers, batches)
 
 
 def _fence(producer: Producer, deadline: float) -> None:

@@ -1,7 +1,7 @@
 """Looks once a second at the topics that readers are open on, and tells the readers when theirs is gone.
 
 Kafka's clients do not: a reader of a deleted topic waits for ever, and reads on, at the same offset, in a topic of
-the same name that is made later. Topic ids tell. May import: the standard library, `native_backend.log`.
+the same name that is made later. Topic ids tell.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from native_backend.log import Failure, LogError, Topic
+from native_backend.log.port import Failure, LogError, Topic
 
 INTERVAL_S = 1.0
 FIRST_S = 0.05  # a reader that was just opened wants to know soon

@@ -2,7 +2,7 @@
 the successor, or the rival, of the first.
 
 A record of an unfinished transaction is `open`; the stable offset never passes an open record, nor one whose time to
-become visible has not come. Times are milliseconds. May import: the standard library, `native_backend.log`.
+become visible has not come. Times are milliseconds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from native_backend.log import Failure, LogError, Topic, TopicSpec
+from native_backend.log.port import Failure, LogError, Topic, TopicSpec
 
 TRANSACTION_TIMEOUT_MS = 10_000
 
@@ -39,6 +39,13 @@ class Partition:
     stable: int = 0
     gone: bool = False
 
+    def write(
+        self, now_ms: int, key: bytes | None, value: bytes | None, visible_ms: int, is_open: bool = False
+    ) -> Stored:
+        record = Stored(self.end, now_ms, key, value, visible_ms, is_open)
+        self.store(record)
+        return record
+
     def store(self, record: Stored) -> None:
         self.records.append(record)
         self.end = record.offset + 1
@@ -53,6 +60,11 @@ class Partition:
                 return self.stable
         self.stable = self.end
         return self.end
+
+    def cut(self, end: int) -> None:
+        """It loses what it has at or above `end`."""
+        del self.records[self.index(end) :]
+        self.end, self.stable = min(self.end, end), min(self.stable, end)
 
     def index(self, offset: int) -> int:
         return bisect_left(self.records, offset, key=lambda record: record.offset)

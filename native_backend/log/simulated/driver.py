@@ -4,7 +4,6 @@ An append or a transaction becomes events on a timeline: stored at one time, ans
 partition both keep the order of the appends; between partitions they may change places. `poll` moves the timeline to
 the clock's now; `next_due_ms` says where a simulation has to move its clock for the next thing to happen. `kill` is
 what `kill -9` is to a process: what was under way is stored or lost, at random.
-May import: the standard library, `native_backend.log`, this driver.
 """
 
 from __future__ import annotations
@@ -13,34 +12,30 @@ import heapq
 from collections.abc import Callable, Sequence
 from random import Random
 
-from native_backend.headers import key_bytes
-from native_backend.log import (
+from native_backend.log.port import (
     Append,
     Appended,
     Cause,
     Completion,
     Failure,
-    LogError,
     Reader,
-    Records,
-    Topic,
-    TopicSpec,
+    TopicPartition,
     Transacted,
     Write,
 )
-from native_backend.logs.simulated.disk import TRANSACTION_TIMEOUT_MS, Disk, OpenTransaction, Partition, Stored
-from native_backend.logs.simulated.faults import NONE, Faults
-from native_backend.logs.simulated.reader import SimulatedReader
-from native_backend.rights import Rights
+from native_backend.log.record_headers import key_bytes
+from native_backend.log.simulated.control import SimulatedControl
+from native_backend.log.simulated.disk import TRANSACTION_TIMEOUT_MS, Disk, OpenTransaction, Partition, Stored
+from native_backend.log.simulated.faults import NONE, Faults, happens
+from native_backend.log.simulated.reader import SimulatedReader
 
-Place = tuple[str, int]
-Positions = dict[Place, tuple[int, str]]
+Positions = dict[TopicPartition, tuple[int, str]]
 RECORD_BYTES_MAX = 16 << 20
 METADATA_CHARACTERS_MAX = 4000
 
 
 class SimulatedLog:
-    """A driver of `native_backend.log.Log`."""
+    """A driver of `native_backend.log.port.Log`."""
 
     kind = "simulated"
     reads_lag = True  # its readers stall
@@ -60,10 +55,11 @@ class SimulatedLog:
         self._random = random
         self._now_ms = now_ms
         self._record_bytes_max = record_bytes_max
-        self._timeline: list[tuple[int, int, Place | None, Callable[[], None]]] = []
+        self._timeline: list[tuple[int, int, TopicPartition | None, Callable[[], None]]] = []
         self._count = 0
-        self._busy_until: dict[Place, int] = {}
+        self._busy_until: dict[TopicPartition, int] = {}
         self._epochs: dict[str, int] = {}
+        self.control = SimulatedControl(disk, random, now_ms, lambda: self.faults, record_bytes_max, self._epochs)
         self._completions: list[Completion] = []
         self._dead = False
 
@@ -87,7 +83,7 @@ class SimulatedLog:
         self, topic: str, partition: int, start: int, stamped: bool = False, headed: bool = False
     ) -> Reader:
         found = self._disk.partitions.get((topic, partition))
-        return SimulatedReader(found, start, self._now_ms, lambda: self._roll(self.faults.stall))
+        return SimulatedReader(found, start, self._now_ms, lambda: self._roll(self.faults.stall), stamped)
 
     def poll(self) -> list[Completion]:
         self.advance()
@@ -95,7 +91,7 @@ class SimulatedLog:
         return completions
 
     def on_ready(self, wake: Callable[[], None]) -> None:
-        """Not needed: whoever has this log polls it."""
+        """Not needed: the owner of this log polls it."""
 
     def advance(self) -> None:
         """Let happen what is due by now."""
@@ -109,8 +105,8 @@ class SimulatedLog:
         return self._timeline[0][0] if self._timeline else None
 
     def kill(self) -> None:
-        """The process dies. Of each partition a prefix of what was under way is stored; nobody is answered."""
-        lost: set[Place | None] = set()
+        """The process dies. Of each partition a prefix of what was under way is stored; no answer comes."""
+        lost: set[TopicPartition | None] = set()
         for _, _, place, event in sorted(self._timeline, key=lambda item: item[:2]):
             if place in lost or self._random.random() < 0.5:
                 lost.add(place)
@@ -119,92 +115,6 @@ class SimulatedLog:
         self._timeline.clear()
         self._completions.clear()
         self._dead = True
-
-    # -- control
-
-    def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
-        self._control()
-        return [self._disk.create(spec, self._random) for spec in specs]
-
-    def grow_topic(self, name: str, partitions: int, deadline_s: float = 10.0) -> None:
-        self._control()
-        self._disk.grow(name, partitions)
-
-    def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
-        self._control()
-        return {name: topic for name, topic in sorted(self._disk.topics.items()) if name.startswith(prefix)}
-
-    def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
-        self._control()
-        return {name: self._disk.topics[name] for name in names if name in self._disk.topics}
-
-    def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
-        self._control()
-        for name in names:
-            self._disk.delete(name)
-
-    def bounds(self, topic: str, partition: int, deadline_s: float = 10.0) -> tuple[int, int]:
-        found = self._partition(topic, partition)
-        return found.first, found.stable_end(self._now_ms())
-
-    def read_range(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float = 10.0) -> Records:
-        found = self._partition(topic, partition)
-        if start < found.first:
-            raise LogError(Failure("retention", f"{topic}/{partition} begins at {found.first}"))
-        end = found.stable_end(self._now_ms())
-        index = found.index(start)
-        taken = [record for record in found.records[index : index + count_max] if record.offset < end]
-        return Records(
-            [record.offset for record in taken],
-            [record.at_ms for record in taken],
-            [record.key for record in taken],
-            [record.value for record in taken],
-            taken[-1].offset + 1 if len(taken) == count_max else max(end, start),
-        )
-
-    def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float = 10.0) -> int:
-        partition = self._partition(topic, 0)
-        if len(key) + len(value or b"") > self._record_bytes_max:
-            raise LogError(Failure("too-large", "the record"))
-        return self._write(partition, key, value, self._now_ms()).offset
-
-    def put_all(
-        self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float = 10.0
-    ) -> list[int]:
-        return [self.put(topic, key, value, deadline_s) for key, value in zip(keys, values, strict=True)]
-
-    def claim(self, shard: str, deadline_s: float = 10.0) -> None:
-        self._control()
-        self._disk.end_transaction(shard, self._random)
-        self._disk.epochs[shard] = self._epochs[shard] = self._disk.epochs.get(shard, 0) + 1
-
-    def trim(self, topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
-        found = self._partition(topic, partition)
-        found.first = min(max(before, found.first), found.stable_end(self._now_ms()))
-        del found.records[: found.index(found.first)]
-
-    def project(self, group: str, positions: Positions, deadline_s: float = 10.0) -> None:
-        self._control()
-        if any(len(metadata) > METADATA_CHARACTERS_MAX for _, metadata in positions.values()):
-            raise LogError(Failure("too-large", "the metadata"))
-        for topic, partition in positions:
-            self._partition(topic, partition)
-        self._disk.groups.setdefault(group, {}).update(positions)
-
-    def projected(self, group: str, deadline_s: float = 10.0) -> Positions:
-        self._control()
-        return dict(self._disk.groups.get(group, {}))
-
-    def forget(self, group: str, deadline_s: float = 10.0) -> None:
-        self._control()
-        self._disk.groups.pop(group, None)
-
-    def rights(self, deadline_s: float = 10.0) -> Rights | None:
-        return None
-
-    def certain_copies(self, topic: str, deadline_s: float = 10.0) -> int | None:
-        self._control()
-        return None
 
     def close(self, deadline_s: float = 3.0) -> None:
         """What was under way is carried out; its completions are not read any more."""
@@ -215,11 +125,11 @@ class SimulatedLog:
 
     # -- the timeline
 
-    def _at(self, due_ms: int, place: Place | None, event: Callable[[], None]) -> None:
+    def _at(self, due_ms: int, place: TopicPartition | None, event: Callable[[], None]) -> None:
         self._count += 1
         heapq.heappush(self._timeline, (due_ms, self._count, place, event))
 
-    def _due(self, place: Place) -> int:
+    def _due(self, place: TopicPartition) -> int:
         """When the next thing at `place` happens: never before the one that was asked for earlier."""
         due = max(self._now_ms() + self._delay(self.faults.delay), self._busy_until.get(place, 0))
         self._busy_until[place] = due
@@ -229,9 +139,9 @@ class SimulatedLog:
         return self._random.randint(1, self.faults.delay_ms_max) if self._roll(probability) else 0
 
     def _roll(self, probability: float) -> bool:
-        return probability > 0.0 and self._random.random() < probability
+        return happens(probability, self._random)
 
-    def _answer(self, place: Place, completion: Completion) -> None:
+    def _answer(self, place: TopicPartition, completion: Completion) -> None:
         answers = (f"answers of {place[0]}", place[1])
         self._at(self._due(answers), None, lambda: self._completions.append(completion))
 
@@ -273,7 +183,7 @@ class SimulatedLog:
     def _write_run(self, partition: Partition, batch: Append, start: int, end: int) -> list[int]:
         visible = self._skip_and_lag(partition)
         return [
-            self._write(partition, batch.keys[index], batch.values[index], visible).offset
+            partition.write(self._now_ms(), batch.keys[index], batch.values[index], visible).offset
             for index in range(start, end)
         ]
 
@@ -282,13 +192,6 @@ class SimulatedLog:
             partition.end += self._random.randint(1, 5)
         lag = self._random.randint(1, self.faults.lag_ms_max) if self._roll(self.faults.lag) else 0
         return self._now_ms() + lag
-
-    def _write(
-        self, partition: Partition, key: bytes | None, value: bytes | None, visible_ms: int, is_open: bool = False
-    ) -> Stored:
-        record = Stored(partition.end, self._now_ms(), key, value, visible_ms, is_open)
-        partition.store(record)
-        return record
 
     # -- transactions
 
@@ -306,7 +209,7 @@ class SimulatedLog:
 
     def _fault(self, shard: str, writes: Sequence[Write]) -> Failure | None:
         if shard not in self._epochs or self._epochs[shard] != self._disk.epochs.get(shard):
-            return Failure("fenced", f"shard {shard} is claimed by another, or by nobody")
+            return Failure("fenced", f"shard {shard} is claimed by another process, or by none")
         if shard in self._disk.left_open:
             return Failure("indeterminate", f"shard {shard} has a transaction in doubt: claim it again")
         for write in writes:
@@ -338,18 +241,5 @@ class SimulatedLog:
         places = []
         for write in writes:
             partition = self._disk.partitions[write.topic, write.partition]
-            places.append((partition, self._write(partition, write.key, write.value, visible, is_open)))
+            places.append((partition, partition.write(self._now_ms(), write.key, write.value, visible, is_open)))
         return places
-
-    # -- control
-
-    def _control(self) -> None:
-        if self._roll(self.faults.control):
-            raise LogError(Failure("unavailable", "simulated"))
-
-    def _partition(self, topic: str, partition: int) -> Partition:
-        self._control()
-        found = self._disk.partitions.get((topic, partition))
-        if found is None:
-            raise LogError(Failure("not-found", f"no {topic}/{partition}"))
-        return found

@@ -1,14 +1,11 @@
-"""A position in one partition of the simulated disk.
-
-May import: the standard library, `native_backend.log`, this driver.
-"""
+"""A position in one partition of the simulated disk."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from native_backend.log import Failure
-from native_backend.logs.simulated.disk import Partition
+from native_backend.log.port import Failure
+from native_backend.log.simulated.disk import Partition
 
 Taken = tuple[list[int], list[bytes], list["bytes | None"]]
 
@@ -17,13 +14,19 @@ class SimulatedReader:
     """Reads up to the stable offset; `stalls` says whether this read finds nothing, whatever is there."""
 
     def __init__(
-        self, partition: Partition | None, start: int, now_ms: Callable[[], int], stalls: Callable[[], bool]
+        self,
+        partition: Partition | None,
+        start: int,
+        now_ms: Callable[[], int],
+        stalls: Callable[[], bool],
+        stamped: bool,
     ) -> None:
         self.times_ms: list[int] = []
         self._partition = partition
         self._position = start
         self._now_ms = now_ms
         self._stalls = stalls
+        self._stamped = stamped
 
     @property
     def position(self) -> int:
@@ -36,6 +39,8 @@ class SimulatedReader:
         if self._position < partition.first:
             return Failure("retention", f"the partition begins at {partition.first}")
         end = partition.stable_end(self._now_ms())
+        if self._position > partition.end:
+            return Failure("retention", f"the partition ends at {partition.end}")
         if self._position >= end or self._stalls():
             return None
         records = partition.records
@@ -52,7 +57,8 @@ class SimulatedReader:
                 offsets.append(record.offset)
                 values.append(record.value)
                 keys.append(record.key)
-                self.times_ms.append(record.at_ms)
+                if self._stamped:
+                    self.times_ms.append(record.at_ms)
         return (offsets, values, keys) if offsets else None
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """What one connection knows of topics and partitions, and how it notices that another connection has changed them.
 
 `PRAGMA data_version` moves when any other connection (of this process or another) has committed: a few microseconds,
-instead of asking the tables. May import: the standard library only.
+instead of asking the tables.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@ all keys, then all values. Columns, because one row of SQLite costs as much as e
 
 Where a record of the run has headers, they follow, record by record: how many (uint32), then for each the lengths of
 name and value (uint32, null as above), the name in UTF-8 and the value. Other runs end with the values.
-
-May import: the standard library, `native_backend.headers`.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from native_backend.headers import HeadedKey, headed
+from native_backend.log.record_headers import HeadedKey, headed
 
 NULL = 0xFFFFFFFF
 _COUNT, _LENGTHS = struct.Struct("<I"), struct.Struct("<II")

@@ -1,21 +1,20 @@
-"""Group commit: many jobs, one transaction, one fsync. The writer thread's, and for single records the control calls'.
-
-May import: the standard library, `mappings.causes`, `mappings.errors`, `native_backend.log`, this driver.
-"""
+"""Group commit: many jobs, one transaction, one fsync. For the writer thread, and for single records of control."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
-from mappings.causes import at_commit
-from mappings.errors import IN_FORCE, Errors
-from native_backend.log import Append, Appended, Cause, Completion, Failure, Transacted
-from native_backend.logs.sqlite.catalog import Catalog
-from native_backend.logs.sqlite.plan import Job, Plan
-from native_backend.logs.sqlite.schema import begin, connect
+from mappings.compiler.errors import IN_FORCE, Errors
+from mappings.language.causes import at_commit, in_transaction
+from native_backend.log.port import Append, Appended, Cause, Completion, Failure, Transacted
+from native_backend.log.sqlite.catalog import Catalog
+from native_backend.log.sqlite.plan import Job, Plan
+from native_backend.log.sqlite.schema import begin, connect
 
 INSERT = "INSERT INTO batches (partition, first, count, at_ms, key, data) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -25,7 +24,7 @@ def _codes(errors: Errors) -> frozenset[int]:
     return frozenset(
         int(getattr(sqlite3, name))
         for name, error in errors.codes["sqlite"].items()
-        if at_commit(error.cause) == "unavailable" and hasattr(sqlite3, name)
+        if at_commit(error.cause) != "indeterminate" and hasattr(sqlite3, name)
     )
 
 
@@ -61,7 +60,7 @@ class Committer:
         return plan.completions
 
     def _store(self, jobs: Sequence[Job], deadline: float) -> Plan:
-        """Plan and encode outside the lock, and again when somebody else has written meanwhile."""
+        """Plan and encode outside the lock, and again when another process has written meanwhile."""
         self._catalog.refresh()
         while True:
             plan = Plan(self._catalog, self._record_bytes_max)
@@ -93,8 +92,12 @@ def failure_of(error: sqlite3.Error, cause: Cause) -> Failure:
 
 
 def _failed(jobs: Sequence[Job], failure: Failure) -> list[Completion]:
+    error = IN_FORCE.errors.named(failure.code)
+    refused = failure
+    if failure.cause == "unavailable" and error is not None:
+        refused = replace(failure, cause=cast(Cause, in_transaction(error.cause, publishes=True)))
     return [
-        Appended(job, 0, [-1] * len(job.keys), failure)
+        Appended(job, 0, [-1] * len(job.keys), failure if job.aside else refused)
         if isinstance(job, Append)
         else Transacted(job.owner, [-1] * len(job.writes), failure)
         for job in jobs

@@ -1,7 +1,5 @@
 """The control calls on the file: topics, bounds, ranges, trimming, group offsets. Any thread, one at a time; short
 transactions, so that the command line may do the same beside a live gateway.
-
-May import: the standard library, `native_backend.log`, this driver.
 """
 
 from __future__ import annotations
@@ -14,26 +12,36 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from native_backend.log import Failure, LogError, Records, Topic, TopicSpec, Write
-from native_backend.logs.sqlite.columns import decode
-from native_backend.logs.sqlite.commit import Committer, failure_of
-from native_backend.logs.sqlite.plan import Transaction
-from native_backend.logs.sqlite.reader import ROWS
-from native_backend.logs.sqlite.schema import begin
+from native_backend.log.access_lists import Rights
+from native_backend.log.port import Failure, Inspection, LogError, Records, Topic, TopicSpec, Write
+from native_backend.log.sqlite.columns import decode
+from native_backend.log.sqlite.commit import Committer, failure_of
+from native_backend.log.sqlite.plan import Transaction
+from native_backend.log.sqlite.reader import ROWS
+from native_backend.log.sqlite.schema import begin
 
 Positions = dict[tuple[str, int], tuple[int, str]]
 METADATA_CHARACTERS_MAX = 4000
 
 
-class Control:
-    """Its own connection, behind a lock."""
+class SqliteControl:
+    """`native_backend.log.port.Control`, with its own connection, behind a lock. `wake`: a record was put. `holder`: of
+    every shard that is claimed here."""
 
-    def __init__(self, directory: Path, record_bytes_max: int, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        record_bytes_max: int,
+        now_ms: Callable[[], int],
+        holder: bytes,
+        wake: Callable[[], None],
+    ) -> None:
+        self._record_bytes_max, self._holder, self._wake = record_bytes_max, holder, wake
         self._committer = Committer(directory, record_bytes_max, now_ms)
         self._connection = self._committer.connection
         self._lock = threading.Lock()
 
-    def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float) -> list[Topic]:
+    def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
         with self._write(deadline_s) as connection:
             for spec in specs:
                 row = (spec.name, uuid.uuid4().bytes, spec.partitions, int(spec.compacted))
@@ -44,7 +52,7 @@ class Control:
                     )
             return [_topic(connection, spec.name) for spec in specs]
 
-    def grow_topic(self, name: str, partitions: int, deadline_s: float) -> None:
+    def grow_topic(self, name: str, partitions: int, deadline_s: float = 10.0) -> None:
         with self._write(deadline_s) as connection:
             known = connection.execute("SELECT partitions FROM topics WHERE name = ?", (name,)).fetchone()
             if known is None:
@@ -54,7 +62,7 @@ class Control:
                 connection.executemany("INSERT INTO partitions (topic, number) VALUES (?, ?)", numbers)
                 connection.execute("UPDATE topics SET partitions = ? WHERE name = ?", (partitions, name))
 
-    def topics(self, prefix: str, deadline_s: float) -> dict[str, Topic]:
+    def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
         with self._read(deadline_s) as connection:
             rows = connection.execute(
                 "SELECT name, id, partitions FROM topics WHERE substr(name, 1, ?) = ? ORDER BY name",
@@ -62,7 +70,11 @@ class Control:
             )
             return {name: Topic(name, id_, partitions) for name, id_, partitions in rows}
 
-    def delete_topics(self, names: Sequence[str], deadline_s: float) -> None:
+    def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
+        found = self.topics("", deadline_s)
+        return {name: found[name] for name in names if name in found}
+
+    def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
         of_topic = "partition IN (SELECT id FROM partitions WHERE topic = ?)"
         with self._write(deadline_s) as connection:
             for name in names:
@@ -71,12 +83,12 @@ class Control:
                 connection.execute("DELETE FROM topics WHERE name = ?", (name,))
                 connection.execute("DELETE FROM positions WHERE topic = ?", (name,))
 
-    def bounds(self, topic: str, partition: int, deadline_s: float) -> tuple[int, int]:
+    def bounds(self, topic: str, partition: int, deadline_s: float = 10.0) -> tuple[int, int]:
         with self._read(deadline_s) as connection:
             _, first, end = _partition(connection, topic, partition)
             return first, end
 
-    def read_range(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float) -> Records:
+    def read_range(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float = 10.0) -> Records:
         with self._read(deadline_s) as connection:
             id_, first, end = _partition(connection, topic, partition)
             if start < first:
@@ -89,8 +101,23 @@ class Control:
                         return _cut(records, count_max)
             return Records(records.offsets, records.timestamps_ms, records.keys, records.values, max(end, start))
 
+    def holds_only(
+        self,
+        topic: str,
+        partition: int,
+        start: int,
+        end: int,
+        records: int,
+        transactions: int,
+        deadline_s: float = 10.0,
+    ) -> bool:
+        return self._count(topic, partition, start, end, deadline_s) == records
+
+    def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float = 10.0) -> int:
+        return self.put_all(topic, (key,), (value,), deadline_s)[0]
+
     def put_all(
-        self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float
+        self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float = 10.0
     ) -> list[int]:
         """One short transaction: here it is all or none."""
         deadline = time.monotonic() + deadline_s
@@ -99,20 +126,21 @@ class Control:
             (answer,) = self._committer.commit([Transaction(writes, None)], deadline)
         if answer.failure is not None:
             raise LogError(answer.failure)
+        self._wake()
         return answer.offsets
 
-    def claim(self, shard: str, holder: bytes, deadline_s: float) -> None:
+    def claim(self, shard: str, deadline_s: float = 10.0) -> None:
         with self._write(deadline_s) as connection:
-            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (shard, holder))
+            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (shard, self._holder))
 
-    def trim(self, topic: str, partition: int, before: int, deadline_s: float) -> None:
+    def trim(self, topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
         with self._write(deadline_s) as connection:
             id_, first, end = _partition(connection, topic, partition)
             kept = min(max(before, first), end)
             connection.execute("UPDATE partitions SET first = ? WHERE id = ?", (kept, id_))
             connection.execute("DELETE FROM batches WHERE partition = ? AND first + count <= ?", (id_, kept))
 
-    def project(self, group: str, positions: Positions, deadline_s: float) -> None:
+    def project(self, group: str, positions: Positions, deadline_s: float = 10.0) -> None:
         if any(len(metadata) > METADATA_CHARACTERS_MAX for _, metadata in positions.values()):
             raise LogError(Failure("too-large", f"metadata of more than {METADATA_CHARACTERS_MAX} characters"))
         with self._write(deadline_s) as connection:
@@ -123,23 +151,47 @@ class Control:
                 [(group, *place, *position) for place, position in positions.items()],
             )
 
-    def projected(self, group: str, deadline_s: float) -> Positions:
+    def projected(self, group: str, deadline_s: float = 10.0) -> Positions:
         with self._read(deadline_s) as connection:
             query = 'SELECT topic, partition, position, metadata FROM positions WHERE "group" = ?'
             return {(t, p): (position, metadata) for t, p, position, metadata in connection.execute(query, (group,))}
 
-    def forget(self, group: str, deadline_s: float) -> None:
+    def forget(self, group: str, deadline_s: float = 10.0) -> None:
         with self._write(deadline_s) as connection:
             connection.execute('DELETE FROM positions WHERE "group" = ?', (group,))
+
+    def rights(self, deadline_s: float = 10.0) -> Rights | None:
+        return None
+
+    def record_bytes_max(self, topics: Sequence[str], deadline_s: float = 10.0) -> dict[str, int]:
+        return dict.fromkeys(topics, self._record_bytes_max)
+
+    def certain_copies(self, topic: str, deadline_s: float = 10.0) -> int | None:
+        return None
+
+    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0) -> Inspection | None:
+        return None
 
     def close(self) -> None:
         with self._lock:
             self._committer.close()
 
+    def _count(self, topic: str, partition: int, start: int, end: int, deadline_s: float) -> int:
+        """Records in [start, end), tombstones included, without reading them."""
+        query = (
+            "SELECT coalesce(sum(min(first + count, :end) - max(first, :start)), 0) FROM batches "
+            "WHERE partition = :id AND first < :end AND first + count > :start AND first >= "
+            "coalesce((SELECT max(first) FROM batches WHERE partition = :id AND first <= :start), :start)"
+        )
+        with self._read(deadline_s) as connection:
+            id_, _, _ = _partition(connection, topic, partition)
+            row: tuple[int] = connection.execute(query, {"id": id_, "start": start, "end": end}).fetchone()
+            return row[0]
+
     @contextmanager
     def _locked(self, deadline_s: float) -> Iterator[None]:
         if not self._lock.acquire(timeout=max(deadline_s, 0.0)):
-            raise LogError(Failure("unavailable", "another control call has not ended yet"))
+            raise LogError(Failure("unavailable", "another admin call has not ended yet"))
         try:
             yield
         except sqlite3.Error as error:

@@ -1,8 +1,8 @@
 """What one transaction of the file will store: rows, and the offsets that every job gets.
 
 Made before the write lock is taken, so that the lock is short. Records of one partition go into rows of at most
-`ROW_RECORDS` and `ROW_BYTES`; after each row one offset is skipped, now and then three more: nobody may believe that
-offsets are dense. May import: the standard library, `native_backend.log`, `headers`, this driver.
+`ROW_RECORDS` and `ROW_BYTES`; after each row one offset is skipped, now and then three more: no code may assume that
+offsets are dense.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from native_backend.headers import HeadedKey
-from native_backend.log import Append, Appended, Completion, Failure, Transacted, Write
-from native_backend.logs.sqlite.catalog import Catalog, Partition
-from native_backend.logs.sqlite.columns import encode
-from native_backend.strings import Strings
+from native_backend.log.columns import Strings
+from native_backend.log.port import Append, Appended, Completion, Failure, Transacted, Write
+from native_backend.log.record_headers import HeadedKey
+from native_backend.log.sqlite.catalog import Catalog, Partition
+from native_backend.log.sqlite.columns import encode
 
 ROW_RECORDS = 1024
 ROW_BYTES = 1 << 20
@@ -108,7 +108,7 @@ class Plan:
     def _add_transaction(self, job: Transaction) -> None:
         failure: Failure | None
         if job.shard and self._catalog.claims.get(job.shard) != job.holder:
-            failure = Failure("fenced", f"shard {job.shard} was claimed by another since, or by nobody")
+            failure = Failure("fenced", f"shard {job.shard} has been claimed by another process since, or by none")
         else:
             failure = next(filter(None, map(self._fault, job.writes)), None)
         if failure is not None:

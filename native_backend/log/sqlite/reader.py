@@ -1,7 +1,5 @@
 """A position in one partition of the file, on the thread that asks: an indexed range query, and nothing when there is
 nothing new. WAL readers do not block the writer, nor it them.
-
-May import: the standard library, `native_backend.log`, this driver.
 """
 
 from __future__ import annotations
@@ -9,10 +7,10 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from native_backend.log import Failure
-from native_backend.logs.sqlite.catalog import Catalog
-from native_backend.logs.sqlite.columns import decode
-from native_backend.logs.sqlite.commit import failure_of
+from native_backend.log.port import Failure
+from native_backend.log.sqlite.catalog import Catalog
+from native_backend.log.sqlite.columns import decode
+from native_backend.log.sqlite.commit import failure_of
 
 READ_BYTES = 4 << 20  # one read stops here, whatever its count
 ROWS = """
@@ -64,7 +62,9 @@ class SqliteReader:
             return Failure("not-found", f"no {self._name}")
         if self._position < partition.first:
             return Failure("retention", f"{self._name} begins at {partition.first}")
-        if self._position >= partition.next:
+        if self._position > partition.next:
+            return Failure("retention", f"{self._name} ends at {partition.next}")
+        if self._position == partition.next:
             return None
         size = 0
         with closing(self._connection.execute(ROWS, (self._id, self._position))) as rows:

@@ -5,8 +5,7 @@ commit markers do. A compacted topic has one record a row, and its key beside it
 takes the older one away. `partitions.next` is the end of a partition; the trigger keeps it true in the statement
 that stores. `claims` says who may transact for a shard; format 1 had none, formats 1 and 2 no headers (`columns.py`).
 Times are milliseconds since 1970.
-Errors: `sqlite3.Error`, and `LogError` for a file that is not ours. May import: the standard library,
-`native_backend.log`.
+Errors: `sqlite3.Error`, and `LogError` for a file that is not ours.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from native_backend.log import FORMAT, Failure, LogError
+from native_backend.log.port import FORMAT, Failure, LogError
 
 FILE = "realm.sqlite"
 VERSION = 3

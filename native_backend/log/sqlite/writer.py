@@ -1,7 +1,4 @@
-"""The one thread of a process that writes what the gateway appends: everything waiting goes into one transaction.
-
-May import: the standard library, `native_backend.log`, this driver.
-"""
+"""The one thread of a process that writes what the gateway appends: everything waiting goes into one transaction."""
 
 from __future__ import annotations
 
@@ -10,9 +7,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from native_backend.log import Append, Completion
-from native_backend.logs.sqlite.commit import Committer
-from native_backend.logs.sqlite.plan import Job
+from native_backend.log.port import Append, Completion
+from native_backend.log.sqlite.commit import Committer
+from native_backend.log.sqlite.plan import Job
 
 GROUP_RECORDS = 16_384  # a transaction takes no further job beyond this, so that its fsync stays short
 GROUP_BYTES = 8 << 20
@@ -28,7 +25,7 @@ class Writer:
         self._work = threading.Event()
         self._closing = False
         self.completions: deque[Completion] = deque()
-        self.wake: Callable[[], None] = _nobody
+        self.wake: Callable[[], None] = _do_nothing
         self._thread = threading.Thread(target=self._run, name="realm-writer", daemon=True)
         self._thread.start()
 
@@ -69,5 +66,5 @@ class Writer:
         return jobs
 
 
-def _nobody() -> None:
+def _do_nothing() -> None:
     pass

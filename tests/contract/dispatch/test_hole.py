@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from random import Random
 
-from native_backend.acknowledgement import Standing
 from native_backend.limits import RealmLimits
-from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+from native_backend.metrics import DurableFigures
+from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess
 
-__all__ = ["gateway", "start", "world"]  # fixtures
+__all__ = ["realm", "start", "world"]  # fixtures
 EVENTS = 3_000
+
+
+def durables(realm: RealmProcess) -> list[DurableFigures]:
+    return [each for each in realm.realm.figures.durables() if each is not None]
 
 
 def test_a_hole_at_the_first_event_is_held_and_seen_and_survives_a_kill(start: Start) -> None:
@@ -23,8 +28,8 @@ def test_a_hole_at_the_first_event_is_held_and_seen_and_survives_a_kill(start: S
     Random(3).shuffle(rest)
     for at in range(0, EVENTS, 300):
         consumer.acknowledge(rest[at : at + 300])
-    (standing,) = first.realm.standings()
-    assert standing == Standing("orders", "queue", eids[0], eids[-1] + 1, 1, 1, 0, 1)
+    (durable,) = durables(first)
+    assert (durable.low, durable.hole, durable.ranges, durable.links) == (eids[0], 1, 1, 1)
     first.kill()
     second = start(limits)
     again = second.consumer(node)
@@ -32,5 +37,5 @@ def test_a_hole_at_the_first_event_is_held_and_seen_and_survives_a_kill(start: S
     assert again.again[eids[0]]
     assert again.drain() == []
     again.acknowledge(eids[:1])
-    (standing,) = second.realm.standings()
-    assert (standing.low, standing.unsettled, standing.ranges) == (eids[-1] + 1, 0, 0)
+    (durable,) = durables(second)
+    assert (durable.low, durable.hole, durable.ranges) == (eids[-1] + 1, 0, 0)

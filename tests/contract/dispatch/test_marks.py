@@ -6,47 +6,49 @@ from functools import partial
 
 import pytest
 
+from native_backend.events.selection import Selection
 from native_backend.limits import RealmLimits
-from native_backend.nodes import Node
-from native_backend.selection import Selection
-from native_backend.subscription import Mode
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+from native_backend.nodes.node import Node
+from native_backend.subscriptions.subscription import Mode
+from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess
 
-__all__ = ["gateway", "start", "world"]  # fixtures
+__all__ = ["realm", "start", "world"]  # fixtures
 
 DELAY_MS = 300
 
 
-def now_ms(gateway: Gateway) -> int:
-    return gateway.clock.epoch_us() // 1000
+def now_ms(realm: RealmProcess) -> int:
+    return realm.clock.epoch_us() // 1000
 
 
-def publish(gateway: Gateway, node: Node, *marks: str) -> list[int]:
+def publish(realm: RealmProcess, node: Node, *marks: str) -> list[int]:
     """One event each, with those marks."""
     keys = [b"1;basic;run;%d;1;4;;0;;0%s" % (at, mark.encode()) for at, mark in enumerate(marks, 1)]
-    return gateway.publish(node, bodies(len(keys)), keys)
+    return realm.publish(node, bodies(len(keys)), keys)
 
 
-def due_in(gateway: Gateway, ms: int) -> str:
-    return f";D{now_ms(gateway) + ms}"
+def due_in(realm: RealmProcess, ms: int) -> str:
+    return f";D{now_ms(realm) + ms}"
 
 
 @pytest.mark.parametrize("selecting", [False, True])
 @pytest.mark.parametrize(("kind", "mode"), [("queue", "queue"), ("channel", "plain"), ("channel", "durable")])
-def test_what_is_not_due_is_passed_over_until_it_is(gateway: Gateway, kind: str, mode: Mode, selecting: bool) -> None:
-    node = gateway.create("news", kind)  # type: ignore[arg-type]
+def test_what_is_not_due_is_passed_over_until_it_is(
+    realm: RealmProcess, kind: str, mode: Mode, selecting: bool
+) -> None:
+    node = realm.create("news", kind)  # type: ignore[arg-type]
     selection = Selection("all", lambda values: [True] * len(values)) if selecting else None
-    consumer = gateway.consumer(node, mode, "d" if mode == "durable" else None, selection=selection)
-    begun = now_ms(gateway)
-    eids = publish(gateway, node, due_in(gateway, DELAY_MS), "", f";D+{DELAY_MS}", "", ";D1")
+    consumer = realm.consumer(node, mode, "d" if mode == "durable" else None, selection=selection)
+    begun = now_ms(realm)
+    eids = publish(realm, node, due_in(realm, DELAY_MS), "", f";D+{DELAY_MS}", "", ";D1")
     came: dict[int, int] = {}
 
     def all_came() -> bool:
-        came.update(dict.fromkeys(consumer.take(), now_ms(gateway)))
+        came.update(dict.fromkeys(consumer.take(), now_ms(realm)))
         return len(came) == len(eids)
 
-    gateway.until(all_came, "all of them")
+    realm.until(all_came, "all of them")
     assert min(came[eids[0]], came[eids[2]]) >= begun + DELAY_MS
     assert [eid for eid in came if eid not in (eids[0], eids[2])] == [eids[1], eids[3], eids[4]]
     assert not any(consumer.again.values()) and not any(consumer.failed.values())
@@ -70,20 +72,20 @@ def test_what_is_not_due_outlives_a_kill_and_blocks_nobody(start: Start) -> None
 
 
 def test_no_more_waits_than_there_is_room_for(start: Start) -> None:
-    gateway = start(RealmLimits(delayed_ranges=3))
-    node = gateway.create("orders")
-    consumer = gateway.consumer(node)
-    far = [due_in(gateway, 400 + 100 * at) for at in range(6)]
-    eids = publish(gateway, node, *far, "")
+    realm = start(RealmLimits(delayed_ranges=3))
+    node = realm.create("orders")
+    consumer = realm.consumer(node)
+    far = [due_in(realm, 400 + 100 * at) for at in range(6)]
+    eids = publish(realm, node, *far, "")
     assert consumer.receive(7)[-1] in eids[-2:], "what lies behind comes when there is room, and nothing is lost"
 
 
-def test_a_group_is_one_links_and_what_waits_for_it_comes_in_order(gateway: Gateway) -> None:
-    node = gateway.create("orders")
-    one, other = gateway.consumer(node), gateway.consumer(node)
-    first = publish(gateway, node, ";Ga")
+def test_a_group_is_one_links_and_what_waits_for_it_comes_in_order(realm: RealmProcess) -> None:
+    node = realm.create("orders")
+    one, other = realm.consumer(node), realm.consumer(node)
+    first = publish(realm, node, ";Ga")
     assert one.receive(1) == first
-    eids = publish(gateway, node, ";Ga", ";Gb", ";Ga", "", ";Gb")
+    eids = publish(realm, node, ";Ga", ";Gb", ";Ga", "", ";Gb")
     assert other.receive(3) == [eids[1], eids[3], eids[4]]
     assert one.settle("return", first) == "done"
     assert other.drain() == [], "it is looked at, and kept for the one"
@@ -92,41 +94,41 @@ def test_a_group_is_one_links_and_what_waits_for_it_comes_in_order(gateway: Gate
     assert other.receive(3) == [*first, eids[0], eids[2]], "with its link a group is anybody's"
 
 
-def test_what_a_link_sent_elsewhere_leaves_its_group(gateway: Gateway) -> None:
-    node = gateway.create("orders")
-    one, other = gateway.consumer(node), gateway.consumer(node)
-    eids = publish(gateway, node, ";Ga", ";Ga")
+def test_what_a_link_sent_elsewhere_leaves_its_group(realm: RealmProcess) -> None:
+    node = realm.create("orders")
+    one, other = realm.consumer(node), realm.consumer(node)
+    eids = publish(realm, node, ";Ga", ";Ga")
     assert one.receive(2) == eids
     assert one.settle("return", eids[:1], failed=True, elsewhere=True) == "done"
     assert other.receive(1) == eids[:1]
 
 
-def test_a_purge_takes_what_is_kept_for_a_link_and_what_is_not_due(gateway: Gateway) -> None:
-    node = gateway.create("orders")
-    one, other = gateway.consumer(node), gateway.consumer(node)
-    first = publish(gateway, node, ";Ga")
+def test_a_purge_takes_what_is_kept_for_a_link_and_what_is_not_due(realm: RealmProcess) -> None:
+    node = realm.create("orders")
+    one, other = realm.consumer(node), realm.consumer(node)
+    first = publish(realm, node, ";Ga")
     assert one.receive(1) == first
-    publish(gateway, node, ";Ga", due_in(gateway, 60_000), ";Ga")
+    publish(realm, node, ";Ga", due_in(realm, 60_000), ";Ga")
     assert other.drain() == []
-    gateway.command("purge", node)
+    realm.command("purge", node)
     assert one.drain() == [] and other.drain() == []
 
 
-def test_a_drain_is_over_when_all_that_was_stored_was_looked_at(gateway: Gateway) -> None:
+def test_a_drain_is_over_when_all_that_was_stored_was_looked_at(realm: RealmProcess) -> None:
     """Also where the reader lags: never before the link was given what had been published."""
-    node, news = gateway.create("orders"), gateway.create("news", "channel")
+    node, news = realm.create("orders"), realm.create("news", "channel")
     for each, mode in ((node, "queue"), (news, "plain")):
-        consumer = gateway.consumer(each, mode)  # type: ignore[arg-type]
+        consumer = realm.consumer(each, mode)  # type: ignore[arg-type]
         for _ in range(5):
-            eids = publish(gateway, each, "")
-            shown = partial(gateway.log.bounds, each.topic, 0)
-            gateway.until(lambda shown=shown, last=eids[-1]: shown()[1] > last, "the log to show it")  # type: ignore[misc]
+            eids = publish(realm, each, "")
+            shown = partial(realm.log.control.bounds, each.topic, 0)
+            realm.until(lambda shown=shown, last=eids[-1]: shown()[1] > last, "the log to show it")  # type: ignore[misc]
             got: list[int] = []
 
             def searched(got: list[int] = got, consumer: object = consumer) -> bool:
                 got += consumer.take()  # type: ignore[attr-defined]
                 return bool(consumer.subscription.is_searched())  # type: ignore[attr-defined]
 
-            gateway.until(searched, "the end of the search")
+            realm.until(searched, "the end of the search")
             consumer.subscription.search_anew()
             assert got == eids

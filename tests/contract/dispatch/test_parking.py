@@ -4,71 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from native_backend.nodes import Node
-from native_backend.properties import Properties
-from native_backend.subscription import Mode
-from tests.contract.test_realm_dead_letters import create
-from tests.native_backend.gateway import Consumer, Gateway
-from tests.native_backend.logs.worlds import SimulatedWorld
-from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+from native_backend.nodes.properties import Properties
+from tests.contract.actions import Sleeper, create
+from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import SimulatedWorld
 
-__all__ = ["gateway", "start", "world"]  # fixtures
+__all__ = ["realm", "start", "world"]  # fixtures
 
 
-class Sleeper:
-    """A consumer that parks."""
-
-    def __init__(self, gateway: Gateway, node: Node, mode: Mode = "queue", durable: str | None = None) -> None:
-        self.gateway = gateway
-        self.consumer = gateway.consumer(node, mode, durable)
-        self.woken = 0
-
-    def wake(self) -> None:
-        self.woken += 1
-
-    def park(self) -> Sleeper:
-        """Once there is nothing for it; some logs have to look first."""
-
-        def parked() -> bool:
-            assert not self.consumer.take(1)
-            return self.consumer.subscription.park(self.wake)
-
-        self.gateway.until(parked, "a place to wait")
-        return self
-
-    def sleeps(self, turns: int = 30) -> None:
-        before = self.woken
-        for _ in range(turns):
-            self.gateway.turn()
-        assert self.woken == before, "woken for nothing"
-
-    def wakes(self, before: int = 0) -> Consumer:
-        self.gateway.until(lambda: self.woken > before, "being woken")
-        return self.consumer
-
-
-def test_a_link_sleeps_until_something_is_published(gateway: Gateway) -> None:
-    news, orders = gateway.create("news", "channel"), gateway.create("orders")
-    sleepers = [Sleeper(gateway, news, "durable", "d"), Sleeper(gateway, news, "plain"), Sleeper(gateway, orders)]
+def test_a_link_sleeps_until_something_is_published(realm: RealmProcess) -> None:
+    news, orders = realm.create("news", "channel"), realm.create("orders")
+    sleepers = [Sleeper(realm, news, "durable", "d"), Sleeper(realm, news, "plain"), Sleeper(realm, orders)]
     for sleeper in sleepers:
         sleeper.park().sleeps()
-    eids = gateway.publish(news, bodies(3))
+    eids = realm.publish(news, bodies(3))
     assert sleepers[0].wakes().receive(3) == eids
     assert sleepers[1].wakes().receive(3) == eids
     assert sleepers[2].woken == 0
-    eids = gateway.publish(orders, bodies(1))
+    eids = realm.publish(orders, bodies(1))
     assert sleepers[2].wakes().receive(1) == eids
     assert [sleeper.woken for sleeper in sleepers] == [1, 1, 1], "it is woken once, and parks anew if it likes"
 
 
-def test_what_others_give_back_wakes(gateway: Gateway) -> None:
+def test_what_others_give_back_wakes(realm: RealmProcess) -> None:
     """Returned, left behind by a link that ends, let go by a transaction whose link has gone."""
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(3))
-    others = [gateway.consumer(node) for _ in eids]
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(3))
+    others = [realm.consumer(node) for _ in eids]
     for other, eid in zip(others, eids, strict=True):
         assert other.receive(1) == [eid]
-    sleeper = Sleeper(gateway, node).park()
+    sleeper = Sleeper(realm, node).park()
     sleeper.sleeps()
     assert others[0].settle("return", eids[:1]) == "done"
     assert sleeper.wakes().take() == eids[:1]
@@ -76,17 +42,17 @@ def test_what_others_give_back_wakes(gateway: Gateway) -> None:
     others[1].subscription.close()
     assert sleeper.wakes(before=1).take() == eids[1:2]
     sleeper.park()
-    assert others[2].subscription.hold(eids[2:])
+    assert others[2].subscription.reserve(eids[2:])
     others[2].subscription.close()
     sleeper.sleeps()
-    others[2].subscription.unhold(eids[2:])
+    others[2].subscription.unreserve(eids[2:])
     assert sleeper.wakes(before=2).take() == eids[2:]
 
 
-def test_a_delayed_event_wakes_in_its_time(gateway: Gateway) -> None:
-    node = create(gateway, "orders", Properties(redelivery_delay_ms=300))
-    eids = gateway.publish(node, bodies(1))
-    sleeper = Sleeper(gateway, node)
+def test_a_delayed_event_wakes_in_its_time(realm: RealmProcess) -> None:
+    node = create(realm, "orders", Properties(redelivery_delay_ms=300))
+    eids = realm.publish(node, bodies(1))
+    sleeper = Sleeper(realm, node)
     assert sleeper.consumer.receive(1) == eids
     sleeper.consumer.start("return", eids, failed=True)  # it parks before the journal has it
     sleeper.park()
@@ -102,45 +68,45 @@ def test_a_delayed_event_wakes_in_its_time(gateway: Gateway) -> None:
     assert sleeper.woken <= 3, "nobody asks all the time until then"
 
 
-def test_those_who_compete_are_woken_as_far_as_it_goes_round(gateway: Gateway) -> None:
-    node = gateway.create("orders")
-    sleepers = [Sleeper(gateway, node) for _ in range(8)]
+def test_those_who_compete_are_woken_as_far_as_it_goes_round(realm: RealmProcess) -> None:
+    node = realm.create("orders")
+    sleepers = [Sleeper(realm, node) for _ in range(8)]
     for sleeper in sleepers:
         sleeper.park()
-    eids = gateway.publish(node, bodies(1))
+    eids = realm.publish(node, bodies(1))
     first = sleepers[0].wakes()
     assert first.take() == eids
     sleepers[1].sleeps()
     assert [sleeper.woken for sleeper in sleepers] == [1] + [0] * 7
-    gateway.publish(node, bodies(1))
+    realm.publish(node, bodies(1))
     sleepers[1].wakes()  # and does not want it any more
     sleepers[2].wakes()
     assert sleepers[2].consumer.receive(1)
     sleepers[7].sleeps()
 
 
-def test_a_durable_is_woken_when_its_place_was_moved(gateway: Gateway) -> None:
+def test_a_durable_is_woken_when_its_place_was_moved(realm: RealmProcess) -> None:
     """What purges, seeks and evicts moves the place where a link waits: it must not sleep there for ever."""
-    node = gateway.create("orders")
-    gateway.publish(node, bodies(5))
-    sleeper = Sleeper(gateway, node)
+    node = realm.create("orders")
+    realm.publish(node, bodies(5))
+    sleeper = Sleeper(realm, node)
     consumer = sleeper.consumer
     consumer.acknowledge(consumer.receive(5))
     sleeper.park()
-    assert gateway.command("purge", node).answer == "done"
-    eids = gateway.publish(node, bodies(1))
+    assert realm.command("purge", node).answer == "done"
+    eids = realm.publish(node, bodies(1))
     assert sleeper.wakes().receive(1) == eids
 
 
 def test_a_store_is_read_once_a_turn_for_all_who_wait(start: Start, world: Any, monkeypatch: Any) -> None:
-    gateway = start()
-    node = gateway.create("news", "channel")
-    sleepers = [Sleeper(gateway, node, "durable", f"d{at}").park() for at in range(20)]
-    dispatch = gateway.realm._shard.opened(node, "d0")
-    assert dispatch is not None and dispatch.feed is not None and dispatch.feed._lead is not None
-    lead, reads = dispatch.feed._lead, []
+    realm = start()
+    node = realm.create("news", "channel")
+    sleepers = [Sleeper(realm, node, "durable", f"d{at}").park() for at in range(20)]
+    dispatch = realm.realm._shard.opened(node, "d0")
+    assert dispatch is not None and dispatch.window is not None and dispatch.window._lead is not None
+    lead, reads = dispatch.window._lead, []
     if not isinstance(world, SimulatedWorld):
-        gateway.turn()
+        realm.turn()
     read = lead.reader.read
 
     def counted(count_max: int) -> Any:
@@ -151,14 +117,14 @@ def test_a_store_is_read_once_a_turn_for_all_who_wait(start: Start, world: Any, 
     sleepers[0].sleeps(turns=10)
     assert len(reads) == 10
     monkeypatch.undo()
-    eids = gateway.publish(node, bodies(1))
+    eids = realm.publish(node, bodies(1))
     for sleeper in sleepers:
         assert sleeper.wakes().receive(1) == eids
 
 
-def test_a_lost_link_sleeps_on_and_is_told(gateway: Gateway) -> None:
-    news = gateway.create("news", "channel")
-    sleepers = [Sleeper(gateway, news, "durable", "d"), Sleeper(gateway, news, "plain")]
+def test_a_lost_link_sleeps_on_and_is_told(realm: RealmProcess) -> None:
+    news = realm.create("news", "channel")
+    sleepers = [Sleeper(realm, news, "durable", "d"), Sleeper(realm, news, "plain")]
     for sleeper in sleepers:
         sleeper.park()
         sleeper.consumer.subscription.lose("not-found", "deleted")

@@ -7,27 +7,28 @@ from collections.abc import Sequence
 import orjson
 import pytest
 
-from native_backend import admin
-from native_backend.acknowledgement import Acknowledgement
+from native_backend.journal.snapshot import Frozen, encode_snapshot, snapshot_key, state_topic
 from native_backend.limits import RealmLimits
-from native_backend.log import Failure, Log, LogError
-from native_backend.nodes import Node
-from native_backend.snapshot import Frozen, encode_snapshot, snapshot_key, state_topic
-from tests.native_backend.gateway import Consumer, Gateway
-from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+from native_backend.log.port import Control, Failure, LogError
+from native_backend.nodes import admin
+from native_backend.nodes.node import Node
+from native_backend.state.ack_state import Acknowledgement
+from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.other_control import ControlledLog, OtherControl
+from tests.kit.realm.realm_process import Consumer, RealmProcess
 
-__all__ = ["gateway", "start", "world"]  # fixtures
+__all__ = ["realm", "start", "world"]  # fixtures
 PARTS = RealmLimits(snapshot_bytes=1_000, snapshot_records=1_000_000)  # a part has about fifteen ranges
 SETTLED = slice(1, 120, 2)
 
 
-def state_records(gateway: Gateway) -> dict[bytes, bytes]:
+def state_records(realm: RealmProcess) -> dict[bytes, bytes]:
     """What compaction leaves of the state topic."""
-    topic = state_topic(gateway.prefix)
+    topic = state_topic(realm.prefix)
     records: dict[bytes, bytes] = {}
-    start, end = gateway.log.bounds(topic, 0)
+    start, end = realm.log.control.bounds(topic, 0)
     while start < end:
-        found = gateway.log.read_range(topic, 0, start, 1000)
+        found = realm.log.control.read_range(topic, 0, start, 1000)
         for key, value in zip(found.keys, found.values, strict=True):
             if key is not None and value is not None:
                 records[key] = value
@@ -37,11 +38,11 @@ def state_records(gateway: Gateway) -> dict[bytes, bytes]:
     return records
 
 
-def scattered(gateway: Gateway) -> tuple[Node, list[int], Consumer]:
+def scattered(realm: RealmProcess) -> tuple[Node, list[int], Consumer]:
     """A queue of which every second event is settled and three have failed attempts."""
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(120))
-    consumer = gateway.consumer(node)
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(120))
+    consumer = realm.consumer(node)
     consumer.receive(120)
     consumer.acknowledge(eids[SETTLED])
     assert consumer.settle("return", [eids[0], eids[2], eids[4]], failed=True) == "done"
@@ -60,7 +61,7 @@ def test_a_state_that_one_record_cannot_hold_is_kept_in_parts(start: Start) -> N
     assert {part["parts"] for part in parts} == {len(parts)}
     assert sorted(part["part"] for part in parts) == [*range(len(parts))]
     assert len({part["set"] for part in parts}) == 1
-    later.log.trim(f"{later.prefix}.journal", 0, parts[0]["journal"])
+    later.log.control.trim(f"{later.prefix}.journal", 0, parts[0]["journal"])
     later.kill()
     again = start(PARTS).consumer(node)
     assert again.receive(60) == eids[0::2]
@@ -87,21 +88,19 @@ def test_a_smaller_snapshot_leaves_nothing_of_the_larger_one(start: Start) -> No
     assert third.consumer(node).drain() == []
 
 
-class Torn:
-    """A log that stores only the first few of several records put at once."""
+class Torn(OtherControl):
+    """Stores only the first few of several records put at once."""
 
-    def __init__(self, log: Log, stored: int) -> None:
-        self._log, self._stored = log, stored
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._log, name)
+    def __init__(self, control: Control, stored: int) -> None:
+        super().__init__(control)
+        self._stored = stored
 
     def put_all(
         self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float = 10.0
     ) -> list[int]:
         if len(keys) == 1:
-            return self._log.put_all(topic, keys, values, deadline_s)
-        self._log.put_all(topic, keys[: self._stored], values[: self._stored], deadline_s)
+            return self._control.put_all(topic, keys, values, deadline_s)
+        self._control.put_all(topic, keys[: self._stored], values[: self._stored], deadline_s)
         raise LogError(Failure("unavailable", "torn"))
 
 
@@ -115,7 +114,7 @@ def test_a_torn_set_of_parts_is_never_used(start: Start, stored: int) -> None:
     whole = state_records(second)
     consumer.receive(60)
     consumer.acknowledge(eids[0:20:2])
-    object.__setattr__(second.realm._services, "log", Torn(second.log, stored))
+    object.__setattr__(second.realm._services, "log", ControlledLog(second.log, Torn(second.log.control, stored)))
     second.close()
     third = start(PARTS)
     torn = state_records(third)
@@ -130,55 +129,55 @@ def test_a_torn_set_of_parts_is_never_used(start: Start, stored: int) -> None:
 
 
 def test_each_durable_has_one_snapshot_after_many_rounds(start: Start) -> None:
-    gateway = start(RealmLimits(snapshot_records=2, snapshot_batch=2, snapshot_bytes=1_000))
-    news = gateway.create("news", "channel")
-    consumers = [gateway.consumer(news, "durable", f"d{at}") for at in range(5)]
-    eids = gateway.publish(news, bodies(60))
+    realm = start(RealmLimits(snapshot_records=2, snapshot_batch=2, snapshot_bytes=1_000))
+    news = realm.create("news", "channel")
+    consumers = [realm.consumer(news, "durable", f"d{at}") for at in range(5)]
+    eids = realm.publish(news, bodies(60))
     for consumer in consumers:
         consumer.receive(60)
     for at in range(1, 60, 2):
         for consumer in consumers:
             consumer.start("acknowledge", [eids[at]])
-        gateway.turn()
-    gateway.until(lambda: not gateway.realm._journal.busy, "the journal")
-    gateway.until(lambda: not gateway.realm._control.pending, "the snapshots")
+        realm.turn()
+    realm.until(lambda: not realm.realm._journal.busy, "the journal")
+    realm.until(lambda: not realm.realm._worker.pending, "the snapshots")
     sets: dict[str, set[str]] = {}
-    for value in state_records(gateway).values():
+    for value in state_records(realm).values():
         part = orjson.loads(value)
         sets.setdefault(part["durable"], set()).add(part["set"])
     assert {durable: len(names) for durable, names in sets.items()} == {f"d{at}": 1 for at in range(5)}
-    needed = gateway.realm._shard.snapshots.needed
+    needed = realm.realm._shard.snapshots.needed
     assert needed is not None
     assert needed > 1
-    gateway.kill()
+    realm.kill()
     later = start()
     for at in range(5):
         assert later.consumer(news, "durable", f"d{at}").receive(30) == eids[0::2]
 
 
 def test_a_deleted_node_leaves_no_snapshot(start: Start) -> None:
-    gateway = start(RealmLimits(metadata_interval_s=0.05))
-    node, _, _ = scattered(gateway)
-    assert snapshot_key(node.store, "queue") in state_records(gateway)
-    admin.delete_node(gateway.world.open(), gateway.prefix, "orders")
-    gateway.until(lambda: gateway.realm.node("orders") is None, "the node to go")
-    gateway.until(lambda: state_records(gateway) == {}, "its snapshots to go")
+    realm = start(RealmLimits(metadata_interval_s=0.05))
+    node, _, _ = scattered(realm)
+    assert snapshot_key(node.store, "queue") in state_records(realm)
+    admin.delete_node(realm.world.open(), realm.prefix, "orders")
+    realm.until(lambda: realm.realm.node("orders") is None, "the node to go")
+    realm.until(lambda: state_records(realm) == {}, "its snapshots to go")
 
 
 def test_a_snapshot_of_the_version_before_is_read_and_one_of_a_later_version_refused(start: Start) -> None:
-    gateway = start()
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(6))
+    realm = start()
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(6))
     old = {"v": 1, "node": "orders", "durable": "queue", "store": node.store, "journal": 1, "low": eids[1]}
     old |= {"acked": [[eids[3], eids[4]]], "failed": [[eids[2], 7]], "position": eids[5], "closed": 1}
-    topic, key = state_topic(gateway.prefix), snapshot_key(node.store, "queue")
-    gateway.log.put(topic, key, orjson.dumps(old))
-    gateway.kill()
+    topic, key = state_topic(realm.prefix), snapshot_key(node.store, "queue")
+    realm.log.control.put(topic, key, orjson.dumps(old))
+    realm.kill()
     second = start()
     again = second.consumer(node)
     assert again.receive(3) == [eids[1], eids[2], eids[5]]
     assert [again.failed[eid] for eid in (eids[1], eids[2])] == [0, 7]
-    second.log.put(topic, key, orjson.dumps(old | {"v": 3}))
+    second.log.control.put(topic, key, orjson.dumps(old | {"v": 3}))
     second.kill()
     with pytest.raises(LogError, match="has version 3; this release knows 1 and 2"):
         start()

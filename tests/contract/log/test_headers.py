@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from native_backend.headers import IDENTITY, HeadedKey, headed, key_bytes, record_key
-from native_backend.log import Append, Appended, Write
-from tests.native_backend.logs.worlds import RECORD_BYTES_MAX, Ground
+from native_backend.log.port import Append, Appended, Write
+from native_backend.log.record_headers import IDENTITY, HeadedKey, headed, key_bytes, record_key
+from tests.kit.realm.worlds import RECORD_BYTES_MAX, OpenLog
 
 HEADERS = (("name", b"text"), ("none", None), ("empty", b""), ("name", b"again"), ("\u00e4", bytes(range(256))))
 
@@ -22,64 +22,64 @@ def looked_at(key: bytes | None) -> tuple[bytes | None, bytes | None, object]:
     return key, record_key(key), key.headers if type(key) is HeadedKey else None
 
 
-def store(ground: Ground, topic: str, keys: list[bytes], values: list[bytes]) -> list[int]:
-    ground.log.append(Append(topic, 0, keys, values))
+def store(opened: OpenLog, topic: str, keys: list[bytes], values: list[bytes]) -> list[int]:
+    opened.log.append(Append(topic, 0, keys, values))
     offsets = []
-    for answer in ground.completions(len(values)):
+    for answer in opened.completions(len(values)):
         assert isinstance(answer, Appended)
         assert answer.failure is None, answer.failure
         offsets += answer.offsets
     return offsets
 
 
-def test_appended_headers_come_back_by_readers_and_ranges(ground: Ground) -> None:
-    name, sent, values = ground.topic("t"), keys(40), [b"%d" % n if n % 4 else b"" for n in range(40)]
-    offsets = store(ground, name, sent, values)
-    read = ground.read(ground.log.open_reader(name, 0, 0, headed=True), 40, at_a_time=7)
+def test_appended_headers_come_back_by_readers_and_ranges(opened: OpenLog) -> None:
+    name, sent, values = opened.topic("t"), keys(40), [b"%d" % n if n % 4 else b"" for n in range(40)]
+    offsets = store(opened, name, sent, values)
+    read = opened.read(opened.log.open_reader(name, 0, 0, headed=True), 40, at_a_time=7)
     assert [(offset, value) for offset, value, _ in read] == list(zip(offsets, values, strict=True))
     assert [looked_at(key) for _, _, key in read] == [looked_at(key) for key in sent]
-    ground.until(lambda: ground.log.bounds(name, 0)[1] > offsets[-1], "the end to pass the last record")
-    found = ground.log.read_range(name, 0, offsets[3], 100)
+    opened.until(lambda: opened.log.control.bounds(name, 0)[1] > offsets[-1], "the end to pass the last record")
+    found = opened.log.control.read_range(name, 0, offsets[3], 100)
     assert [looked_at(key) for key in found.keys] == [looked_at(key) for key in sent[3:]]
     assert found.values == values[3:]
 
 
-def test_transacted_headers_come_back_among_records_without(ground: Ground) -> None:
-    name, (first, second) = ground.topic("t"), keys(2)
-    ground.log.claim("s")
-    assert not ground.transact(
+def test_transacted_headers_come_back_among_records_without(opened: OpenLog) -> None:
+    name, (first, second) = opened.topic("t"), keys(2)
+    opened.log.control.claim("s")
+    assert not opened.transact(
         "s", [Write(name, 0, first, b"1"), Write(name, 0, b"k", b"2"), Write(name, 0, second, b"3")]
     ).failure
-    read = ground.read(ground.log.open_reader(name, 0, 0, headed=True), 3)
+    read = opened.read(opened.log.open_reader(name, 0, 0, headed=True), 3)
     assert [looked_at(key) for _, _, key in read] == [looked_at(first), (b"k", b"k", None), looked_at(second)]
 
 
-def test_batches_with_and_without_headers_keep_their_order(ground: Ground) -> None:
-    name = ground.topic("t")
+def test_batches_with_and_without_headers_keep_their_order(opened: OpenLog) -> None:
+    name = opened.topic("t")
     for batch in range(6):
         some = keys(3) if batch % 2 else [b"k"] * 3
-        ground.log.append(Append(name, 0, some, [b"%d" % (batch * 3 + n) for n in range(3)]))
-    ground.completions(18)
-    read = ground.read(ground.log.open_reader(name, 0, 0, headed=True), 18)
+        opened.log.append(Append(name, 0, some, [b"%d" % (batch * 3 + n) for n in range(3)]))
+    opened.completions(18)
+    read = opened.read(opened.log.open_reader(name, 0, 0, headed=True), 18)
     assert [value for _, value, _ in read] == [b"%d" % n for n in range(18)]
     assert [type(key) is HeadedKey for _, _, key in read] == [n % 6 > 2 for n in range(18)]
 
 
-def test_a_reader_without_headers_still_gives_the_records(ground: Ground) -> None:
-    name = ground.topic("t")
-    store(ground, name, keys(3), [b"a", b"b", b"c"])
-    read = ground.read(ground.log.open_reader(name, 0, 0), 3)
+def test_a_reader_without_headers_still_gives_the_records(opened: OpenLog) -> None:
+    name = opened.topic("t")
+    store(opened, name, keys(3), [b"a", b"b", b"c"])
+    read = opened.read(opened.log.open_reader(name, 0, 0), 3)
     assert [(value, record_key(key)) for _, value, key in read] == [(b"a", b"own"), (b"b", None), (b"c", b"")]
 
 
-def test_headers_count_towards_what_a_record_may_be(ground: Ground) -> None:
-    name, large = ground.topic("t"), (("large", b"x" * RECORD_BYTES_MAX),)
+def test_headers_count_towards_what_a_record_may_be(opened: OpenLog) -> None:
+    name, large = opened.topic("t"), (("large", b"x" * RECORD_BYTES_MAX),)
     too_large = HeadedKey.of_event(identity(1), None, large)
-    ground.log.append(Append(name, 0, [keys(1)[0], too_large, keys(1)[0]], [b"1", b"2", b"3"]))
-    answers = ground.completions(3)
+    opened.log.append(Append(name, 0, [keys(1)[0], too_large, keys(1)[0]], [b"1", b"2", b"3"]))
+    answers = opened.completions(3)
     causes = [a.failure and a.failure.cause for a in answers if isinstance(a, Appended) for _ in a.offsets]
     assert causes == [None, "too-large", None]
-    assert [value for _, value, _ in ground.read(ground.log.open_reader(name, 0, 0), 2)] == [b"1", b"3"]
+    assert [value for _, value, _ in opened.read(opened.log.open_reader(name, 0, 0), 2)] == [b"1", b"3"]
 
 
 def test_an_identity_is_the_first_header_and_nothing_else() -> None:

@@ -6,99 +6,100 @@ from dataclasses import replace
 
 import pytest
 
-from native_backend import admin
-from native_backend.answers import Published, SubscriptionLost
 from native_backend.limits import RealmLimits
-from native_backend.metadata_writer import set_properties
-from native_backend.nodes import NodeError
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import World
-from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+from native_backend.nodes import admin
+from native_backend.nodes.answers import Published
+from native_backend.nodes.metadata_writer import set_properties
+from native_backend.nodes.node import NodeError
+from native_backend.subscriptions.subscription import SubscriptionLost
+from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import World
 
-__all__ = ["gateway", "start", "world"]  # fixtures
+__all__ = ["realm", "start", "world"]  # fixtures
 
 # -- nodes
 
 
-def test_a_node_created_by_another_process_is_found(world: World, gateway: Gateway) -> None:
-    assert gateway.realm.node("orders") is None
-    assert gateway.find("orders") is None
+def test_a_node_created_by_another_process_is_found(world: World, realm: RealmProcess) -> None:
+    assert realm.realm.node("orders") is None
+    assert realm.find("orders") is None
     other = world.open()
-    created = admin.create_node(other, gateway.prefix, "orders", "queue", gateway.clock)
-    assert gateway.find("orders") == created
-    assert gateway.realm.node("orders") == created
-    assert admin.list_nodes(other, gateway.prefix) == [created]
-    shown = admin.show_node(other, gateway.prefix, "orders")
+    created = admin.create_node(other, realm.prefix, "orders", "queue", realm.clock)
+    assert realm.find("orders") == created
+    assert realm.realm.node("orders") == created
+    assert admin.list_nodes(other, realm.prefix) == [created]
+    shown = admin.show_node(other, realm.prefix, "orders")
     assert shown is not None
     assert (shown.node, shown.first, shown.events) == (created, 0, 0)
     assert [durable.name for durable in shown.durables] == ["queue"]
-    assert admin.show_node(other, gateway.prefix, "nothing") is None
+    assert admin.show_node(other, realm.prefix, "nothing") is None
 
 
-def test_creating_is_idempotent_and_a_change_of_kind_is_refused(gateway: Gateway) -> None:
-    node = gateway.create("orders")
-    assert gateway.create("orders") == node
+def test_creating_is_idempotent_and_a_change_of_kind_is_refused(realm: RealmProcess) -> None:
+    node = realm.create("orders")
+    assert realm.create("orders") == node
     with pytest.raises(NodeError, match="exists as a queue, not a channel"):
-        admin.create_node(gateway.log, gateway.prefix, "orders", "channel", gateway.clock)
+        admin.create_node(realm.log, realm.prefix, "orders", "channel", realm.clock)
 
 
 def test_a_deleted_node_is_lost_and_a_recreated_one_is_another(world: World, start: Start) -> None:
-    gateway = start(RealmLimits(metadata_interval_s=0.05))
-    node, channel = gateway.create("orders"), gateway.create("news", "channel")
-    eids = gateway.publish(node, bodies(10))
-    links = [gateway.consumer(node), gateway.consumer(channel, "plain"), gateway.consumer(channel, "durable", "d")]
+    realm = start(RealmLimits(metadata_interval_s=0.05))
+    node, channel = realm.create("orders"), realm.create("news", "channel")
+    eids = realm.publish(node, bodies(10))
+    links = [realm.consumer(node), realm.consumer(channel, "plain"), realm.consumer(channel, "durable", "d")]
     links[0].receive(10)
     other = world.open()
-    assert admin.delete_node(other, gateway.prefix, "orders")
-    assert admin.delete_node(other, gateway.prefix, "news")
-    assert not admin.delete_node(other, gateway.prefix, "orders")
-    lost = [gateway.answer(SubscriptionLost) for _ in links]
+    assert admin.delete_node(other, realm.prefix, "orders")
+    assert admin.delete_node(other, realm.prefix, "news")
+    assert not admin.delete_node(other, realm.prefix, "orders")
+    lost = [realm.answer(SubscriptionLost) for _ in links]
     assert {each.subscription for each in lost} == {link.subscription for link in links}
     assert {each.answer for each in lost} == {"not-found"}
-    assert gateway.realm.node("orders") is None
+    assert realm.realm.node("orders") is None
     assert links[0].settle("acknowledge", eids) == "not-found"
-    gateway.realm.publish(node, [b"k"], [b"v"], "late")
-    assert gateway.answer(Published).answer == "not-found"
-    assert gateway.subscribed(node, "queue").answer == "not-found"
+    realm.realm.publish(node, [b"k"], [b"v"], "late")
+    assert realm.answer(Published).answer == "not-found"
+    assert realm.subscribed(node, "queue").answer == "not-found"
 
-    renewed = admin.create_node(other, gateway.prefix, "orders", "queue", gateway.clock)
+    renewed = admin.create_node(other, realm.prefix, "orders", "queue", realm.clock)
     assert renewed.store != node.store
-    assert gateway.find("orders") == renewed
-    gateway.realm.publish(node, [b"k"], [b"v"], "late")  # a handle of the node that was
-    assert gateway.answer(Published).answer == "not-found"
-    fresh = gateway.publish(renewed, bodies(3))
-    assert gateway.consumer(renewed).receive(3) == fresh
+    assert realm.find("orders") == renewed
+    realm.realm.publish(node, [b"k"], [b"v"], "late")  # a handle of the node that was
+    assert realm.answer(Published).answer == "not-found"
+    fresh = realm.publish(renewed, bodies(3))
+    assert realm.consumer(renewed).receive(3) == fresh
 
 
 def test_a_node_made_anew_between_two_looks_is_another(world: World, start: Start) -> None:
     """A log that compacts at once shows the second one and no tombstone."""
-    gateway = start(RealmLimits(metadata_interval_s=0.5))
-    node = gateway.create("orders")
-    link = gateway.consumer(node)
+    realm = start(RealmLimits(metadata_interval_s=0.5))
+    node = realm.create("orders")
+    link = realm.consumer(node)
     other = world.open()
     for _ in range(2):
-        assert admin.delete_node(other, gateway.prefix, "orders")
-        renewed = admin.create_node(other, gateway.prefix, "orders", "queue", gateway.clock)
-        set_properties(other, gateway.prefix, "orders", lambda it: replace(it, attempts=7), gateway.clock)
-    lost = gateway.answer(SubscriptionLost)
+        assert admin.delete_node(other, realm.prefix, "orders")
+        renewed = admin.create_node(other, realm.prefix, "orders", "queue", realm.clock)
+        set_properties(other, realm.prefix, "orders", lambda it: replace(it, attempts=7), realm.clock)
+    lost = realm.answer(SubscriptionLost)
     assert (lost.subscription, lost.answer) == (link.subscription, "not-found")
-    found = gateway.find("orders")
+    found = realm.find("orders")
     assert found is not None
     assert found.store == renewed.store
     assert found.properties.attempts == 7
-    fresh = gateway.publish(found, bodies(3))
-    assert gateway.consumer(found).receive(3) == fresh
+    fresh = realm.publish(found, bodies(3))
+    assert realm.consumer(found).receive(3) == fresh
 
 
 def test_a_channel_durable_does_not_outlive_its_node(world: World, start: Start) -> None:
-    gateway = start()
-    node = gateway.create("news", "channel")
-    gateway.consumer(node, "durable", "d")
-    gateway.publish(node, bodies(10))
-    gateway.close()
+    realm = start()
+    node = realm.create("news", "channel")
+    realm.consumer(node, "durable", "d")
+    realm.publish(node, bodies(10))
+    realm.close()
     other = world.open()
-    admin.delete_node(other, gateway.prefix, "news")
-    renewed = admin.create_node(other, gateway.prefix, "news", "channel", gateway.clock)
+    admin.delete_node(other, realm.prefix, "news")
+    renewed = admin.create_node(other, realm.prefix, "news", "channel", realm.clock)
     later = start()
     durable = later.consumer(renewed, "durable", "d")
     eids = later.publish(renewed, bodies(3))
@@ -122,25 +123,25 @@ NAMES = [
 ]
 
 
-def test_any_name_is_a_node(gateway: Gateway) -> None:
+def test_any_name_is_a_node(realm: RealmProcess) -> None:
     for name in NAMES:
-        node = gateway.create(name)
+        node = realm.create(name)
         assert node.name == name
-        eids = gateway.publish(node, [b"event"])
-        consumer = gateway.consumer(node)
+        eids = realm.publish(node, [b"event"])
+        consumer = realm.consumer(node)
         assert consumer.receive(1) == eids
         consumer.acknowledge(eids)
         consumer.subscription.close()
-    assert [each.name for each in admin.list_nodes(gateway.log, gateway.prefix)] == sorted(NAMES)
+    assert [each.name for each in admin.list_nodes(realm.log, realm.prefix)] == sorted(NAMES)
 
 
-def test_names_with_the_same_slug_or_alike_in_kafkas_eyes_are_different_nodes(gateway: Gateway) -> None:
+def test_names_with_the_same_slug_or_alike_in_kafkas_eyes_are_different_nodes(realm: RealmProcess) -> None:
     names = ["a b", "a/b", "a-b", "a.b", "a_b", "x" * 200 + "1", "x" * 200 + "2"]
-    nodes = [gateway.create(name) for name in names]
+    nodes = [realm.create(name) for name in names]
     assert len({node.topic for node in nodes}) == len({node.store for node in nodes}) == len(names)
     for at, node in enumerate(nodes):
-        gateway.publish(node, [b"%d" % at])
+        realm.publish(node, [b"%d" % at])
     for at, node in enumerate(nodes):
-        consumer = gateway.consumer(node)
+        consumer = realm.consumer(node)
         [eid] = consumer.receive(1)
         assert consumer.bodies[eid] == b"%d" % at

@@ -2,55 +2,52 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 
-from native_backend.admin import create_node, delete_node, show_node
-from native_backend.answers import Published
-from native_backend.journal import journal_topic, tail
-from native_backend.limits import RealmLimits
-from native_backend.metadata_writer import set_properties
-from native_backend.nodes import Node
-from native_backend.properties import Properties, PropertyError
-from native_backend.selection import Selection
-from native_backend.spread import SpreadSubscription, by_partition, partition_of, place
-from native_backend.subscription import Mode
-from native_backend.terms import Terms
-from tests.contract.test_realm_parking import Sleeper
-from tests.native_backend.gateway import Consumer, Gateway
-from tests.native_backend.realm_world import Start, bodies, fold, gateway, start, world
+from native_backend.events.selection import Selection
+from native_backend.journal.journal import journal_topic, tail
+from native_backend.log.port import Reader
+from native_backend.nodes.admin import create_node, delete_node, show_node
+from native_backend.nodes.answers import Published
+from native_backend.nodes.durable_terms import Terms
+from native_backend.nodes.group_offset import low_of
+from native_backend.nodes.metadata_writer import set_properties
+from native_backend.nodes.node import Node
+from native_backend.nodes.properties import Properties, PropertyError
+from native_backend.subscriptions.partitioned import PartitionedSubscription, by_partition, packed_eid, partition_of
+from native_backend.subscriptions.subscription import Mode
+from tests.contract.actions import Sleeper, wide
+from tests.kit.realm.fixtures import Start, bodies, fold, realm, start, world
+from tests.kit.realm.realm_process import Consumer, RealmProcess
 
-__all__ = ["gateway", "start", "world"]  # fixtures
-
-
-def wide(gateway: Gateway, kind: str = "queue", partitions: int = 3, levels: int = 0, name: str = "wide") -> Node:
-    properties = Properties(priority_levels=levels) if levels else Properties(partitions=partitions)
-    create_node(gateway.log, gateway.prefix, name, kind, gateway.clock, properties)  # type: ignore[arg-type]
-    node = gateway.find(name)
-    assert node is not None
-    return node
+__all__ = ["realm", "start", "world"]  # fixtures
+SLOW_S = 0.5  # longer than a reader takes to begin, less than `level_start_s`
 
 
-def fill(gateway: Gateway, node: Node, count: int = 30) -> dict[int, bytes]:
+def fill(realm: RealmProcess, node: Node, count: int = 30) -> dict[int, bytes]:
     """So many events in every store: bodies by place."""
     filled: dict[int, bytes] = {}
     for part in node.parts:
         sent = [b"%d:%s" % (part.partition, body) for body in bodies(count)]
-        eids = gateway.publish(part, sent)
-        filled |= zip([place(part.partition, eid) for eid in eids], sent, strict=True)
-        seen(gateway, part, eids[-1])
+        eids = realm.publish(part, sent)
+        filled |= zip([packed_eid(part.partition, eid) for eid in eids], sent, strict=True)
+        seen(realm, part, eids[-1])
     return filled
 
 
-def seen(gateway: Gateway, part: Node, eid: int) -> None:
+def seen(realm: RealmProcess, part: Node, eid: int) -> None:
     """A log may show what is stored a little late."""
-    gateway.until(lambda: gateway.log.bounds(part.topic, part.partition)[1] > eid, "the last event")
+    realm.until(lambda: realm.log.control.bounds(part.topic, part.partition)[1] > eid, "the last event")
 
 
-def test_every_store_has_an_id_and_an_end_of_its_own(gateway: Gateway) -> None:
-    node = wide(gateway)
+def test_every_store_has_an_id_and_an_end_of_its_own(realm: RealmProcess) -> None:
+    node = wide(realm)
     assert len({part.store for part in node.parts}) == 3
-    filled = fill(gateway, node, 4)
-    shown = show_node(gateway.log, gateway.prefix, "wide")
+    filled = fill(realm, node, 4)
+    shown = show_node(realm.log, realm.prefix, "wide")
     assert shown is not None
     assert [(durable.name, durable.partition) for durable in shown.durables] == [
         ("queue", 0),
@@ -61,10 +58,10 @@ def test_every_store_has_an_id_and_an_end_of_its_own(gateway: Gateway) -> None:
     assert all(end - first >= 4 for first, end in shown.parts)
 
 
-def test_a_queue_gives_the_events_of_all_its_stores_each_in_order(gateway: Gateway) -> None:
-    node = wide(gateway)
-    filled = fill(gateway, node)
-    consumer = gateway.consumer(node)
+def test_a_queue_gives_the_events_of_all_its_stores_each_in_order(realm: RealmProcess) -> None:
+    node = wide(realm)
+    filled = fill(realm, node)
+    consumer = realm.consumer(node)
     places = consumer.receive(len(filled))
     assert sorted(places) == sorted(filled)
     assert fold(consumer, places) == [filled[one] for one in places]
@@ -73,14 +70,14 @@ def test_a_queue_gives_the_events_of_all_its_stores_each_in_order(gateway: Gatew
         assert of_one == sorted(of_one)
     _acknowledge(consumer, places)
     assert consumer.drain() == []
-    lows = {(part.topic, part.partition): gateway.state(part).low for part in node.parts}
-    assert all(gateway.state(part).unsettled == 0 for part in node.parts)
+    lows = {(part.topic, part.partition): realm.state(part).low for part in node.parts}
+    assert all(realm.state(part).unsettled == 0 for part in node.parts)
 
     def shown() -> dict[tuple[str, int], int]:
-        projected = gateway.log.projected(f"{gateway.prefix}.queue.wide")
-        return {where: offset for where, (offset, _) in projected.items()}
+        projected = realm.log.control.projected(f"{realm.prefix}.queue.wide")
+        return {where: low_of(position) for where, position in projected.items()}
 
-    gateway.until(lambda: shown() == lows, "the group's offset in every partition")
+    realm.until(lambda: shown() == lows, "the group's offset in every partition")
 
 
 def _acknowledge(consumer: Consumer, places: list[int]) -> None:
@@ -88,18 +85,18 @@ def _acknowledge(consumer: Consumer, places: list[int]) -> None:
         consumer.acknowledge([places[at] for at in found])
 
 
-def test_stores_are_taken_from_by_turns(gateway: Gateway) -> None:
-    node = wide(gateway)
-    fill(gateway, node, 50)
-    consumer = gateway.consumer(node)
+def test_stores_are_taken_from_by_turns(realm: RealmProcess) -> None:
+    node = wide(realm)
+    fill(realm, node, 50)
+    consumer = realm.consumer(node)
     spread = consumer.subscription
-    assert isinstance(spread, SpreadSubscription)
+    assert isinstance(spread, PartitionedSubscription)
     seen = 0
     for _ in range(150):
         at = spread._turn % 3
-        dispatch = gateway.realm._shard.opened(node.part(at), "queue")
-        assert dispatch is not None and dispatch.feed is not None
-        here = dispatch.feed.held(dispatch.state.position) is not None  # a log may bring it a little later
+        dispatch = realm.realm._shard.opened(node.part(at), "queue")
+        assert dispatch is not None and dispatch.window is not None
+        here = dispatch.window.held(dispatch.state.position) is not None  # a log may bring it a little later
         [one] = consumer.receive(1)
         assert partition_of(one) == at or not here
         seen += here
@@ -140,11 +137,11 @@ def test_a_durable_begins_at_the_end_of_every_store_and_outlives_its_process(sta
     assert sorted(after.consumer(node, "durable", "d").receive(15)) == sorted(later)
 
 
-def test_a_plain_subscriber_gets_what_comes_from_now_on(gateway: Gateway) -> None:
-    node = wide(gateway, "channel")
-    fill(gateway, node, 5)
-    consumer = gateway.consumer(node, "plain")
-    filled = fill(gateway, node, 5)
+def test_a_plain_subscriber_gets_what_comes_from_now_on(realm: RealmProcess) -> None:
+    node = wide(realm, "channel")
+    fill(realm, node, 5)
+    consumer = realm.consumer(node, "plain")
+    filled = fill(realm, node, 5)
     assert sorted(consumer.receive(15)) == sorted(filled)
 
 
@@ -163,110 +160,150 @@ def test_a_deleted_durable_has_its_end_in_every_store_and_begins_anew(start: Sta
     assert sorted(after.consumer(node, "durable", "d").receive(6)) == sorted(filled)
 
 
-def test_a_deleted_node_is_lost_to_its_consumers_and_its_name_is_free(gateway: Gateway) -> None:
-    node = wide(gateway)
-    consumer = gateway.consumer(node)
-    assert delete_node(gateway.log, gateway.prefix, "wide")
-    assert gateway.find("wide") is None
-    gateway.turn()
+def test_a_deleted_node_is_lost_to_its_consumers_and_its_name_is_free(realm: RealmProcess) -> None:
+    node = wide(realm)
+    consumer = realm.consumer(node)
+    assert delete_node(realm.log, realm.prefix, "wide")
+    assert realm.find("wide") is None
+    realm.turn()
     assert consumer.take() == []
-    other = wide(gateway)
-    filled = fill(gateway, other, 2)
-    assert sorted(gateway.consumer(other).receive(6)) == sorted(filled)
+    other = wide(realm)
+    filled = fill(realm, other, 2)
+    assert sorted(realm.consumer(other).receive(6)) == sorted(filled)
 
 
-def test_the_highest_level_goes_first(start: Start) -> None:
-    gateway = start(RealmLimits(level_start_s=3.0))  # what a busy machine may need until the readers are there
-    node = wide(gateway, levels=3)
-    fill(gateway, node, 20)
-    consumer = gateway.consumer(node)
+def test_the_highest_level_goes_first(realm: RealmProcess) -> None:
+    node = wide(realm, levels=3)
+    fill(realm, node, 20)
+    consumer = realm.consumer(node)
     levels = [partition_of(one) for _ in range(30) for one in consumer.receive(1)]
     assert levels == [2] * 20 + [1] * 10
-    fill(gateway, node, 1)
-    gateway.until(lambda: partition_of(consumer.receive(1)[0]) == 2, "the new one of the highest level")
+    fill(realm, node, 1)
+    realm.until(lambda: partition_of(consumer.receive(1)[0]) == 2, "the new one of the highest level")
 
 
-def test_the_lowest_level_is_not_starved(gateway: Gateway) -> None:
-    node = wide(gateway, levels=2)
-    turns = gateway.realm._services.limits.level_turns
+class _SlowReader:
+    """A reader that has nothing before a moment of the realm's clock."""
+
+    def __init__(self, reader: Reader, realm: RealmProcess, from_s: float) -> None:
+        self._reader, self._realm, self._from_s = reader, realm, from_s
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def read(self, count_max: int) -> Any:
+        late = self._realm.clock.monotonic_s() >= self._from_s
+        return self._reader.read(count_max) if late else None
+
+
+def test_the_highest_level_goes_first_though_its_reader_is_slow(
+    realm: RealmProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = wide(realm, levels=3)
+    fill(realm, node, 5)
+    opened, from_s = realm.log.open_reader, realm.clock.monotonic_s() + SLOW_S
+
+    def open_reader(topic: str, partition: int, *how: Any) -> Any:
+        reader = opened(topic, partition, *how)
+        return _SlowReader(reader, realm, from_s) if partition == 2 else reader
+
+    monkeypatch.setattr(realm.log, "open_reader", open_reader)
+    consumer = realm.consumer(node)
+    levels = [partition_of(one) for _ in range(15) for one in consumer.receive(1)]
+    assert levels == [2] * 5 + [1] * 5 + [0] * 5
+
+
+def test_a_selector_that_passes_over_a_level_does_not_wait_for_it(realm: RealmProcess) -> None:
+    node = wide(realm, levels=2)
+    filled = fill(realm, node, 5)
+    lowest = Selection("lowest", lambda values: [value.startswith(b"0:") for value in values])
+    consumer = realm.consumer(node, selection=lowest)
+    assert isinstance(consumer.subscription, PartitionedSubscription)
+    consumer.subscription._start_until_s = math.inf
+    assert [filled[one][:2] for one in consumer.receive(5)] == [b"0:"] * 5
+
+
+def test_the_lowest_level_is_not_starved(realm: RealmProcess) -> None:
+    node = wide(realm, levels=2)
+    turns = realm.realm._services.limits.level_turns
     for part, sent in zip(node.parts, ([b"low"], bodies(3 * turns)), strict=True):
-        seen(gateway, part, gateway.publish(part, sent)[-1])
-    consumer = gateway.consumer(node)
+        seen(realm, part, realm.publish(part, sent)[-1])
+    consumer = realm.consumer(node)
     levels = [partition_of(one) for _ in range(2 * turns) for one in consumer.receive(1)]
     assert levels.count(0) == 1
     assert turns // 2 < levels.index(0) < turns
 
 
-def test_partitions_grow_and_consumers_are_told(gateway: Gateway) -> None:
-    node = wide(gateway, partitions=1)
-    old = [place(0, eid) for eid in gateway.publish(node, bodies(5))]
-    consumer = gateway.consumer(node)
+def test_partitions_grow_and_consumers_are_told(realm: RealmProcess) -> None:
+    node = wide(realm, partitions=1)
+    old = [packed_eid(0, eid) for eid in realm.publish(node, bodies(5))]
+    consumer = realm.consumer(node)
     assert consumer.receive(5) == old
     consumer.acknowledge(old[:2])
-    changed = set_properties(gateway.log, gateway.prefix, "wide", lambda _: Properties(partitions=3), gateway.clock)
+    changed = set_properties(realm.log, realm.prefix, "wide", lambda _: Properties(partitions=3), realm.clock)
     assert changed is not None
-    found = gateway.find("wide")
+    found = realm.find("wide")
     assert found is not None
     assert found.partitions == 3
     assert consumer.take() == [], "it has lost its subscription"
-    filled = fill(gateway, found, 4)
-    again = gateway.consumer(found)
+    filled = fill(realm, found, 4)
+    again = realm.consumer(found)
     assert sorted(again.receive(15)) == sorted([*old[2:], *filled])
     with pytest.raises(PropertyError, match="only grow"):
-        set_properties(gateway.log, gateway.prefix, "wide", lambda _: Properties(partitions=2), gateway.clock)
+        set_properties(realm.log, realm.prefix, "wide", lambda _: Properties(partitions=2), realm.clock)
     with pytest.raises(PropertyError, match="fixed when a node is created"):
-        set_properties(gateway.log, gateway.prefix, "wide", lambda _: Properties(priority_levels=3), gateway.clock)
+        set_properties(realm.log, realm.prefix, "wide", lambda _: Properties(priority_levels=3), realm.clock)
 
 
-def _full(gateway: Gateway, honour: bool) -> Node:
+def _full(realm: RealmProcess, honour: bool) -> Node:
     properties = Properties(partitions=3, capacity_events=30, honour_capacity=honour)
-    create_node(gateway.log, gateway.prefix, "wide", "queue", gateway.clock, properties)
-    node = gateway.find("wide")
+    create_node(realm.log, realm.prefix, "wide", "queue", realm.clock, properties)
+    node = realm.find("wide")
     assert node is not None
     return node
 
 
-def test_the_stores_of_a_node_share_its_capacity(gateway: Gateway) -> None:
-    node = _full(gateway, True)
+def test_the_stores_of_a_node_share_its_capacity(realm: RealmProcess) -> None:
+    node = _full(realm, True)
     first, second, third = node.parts
-    gateway.publish(first, bodies(20))
-    gateway.publish(second, bodies(10))
+    realm.publish(first, bodies(20))
+    realm.publish(second, bodies(10))
     owner = object()
-    gateway.realm.publish(third, [b"key"], [b"too much"], owner)
-    assert gateway.answer(Published, lambda answer: answer.owner is owner).answer == "capacity-reached"
-    consumer = gateway.consumer(node)
+    realm.realm.publish(third, [b"key"], [b"too much"], owner)
+    assert realm.answer(Published, lambda answer: answer.owner is owner).answer == "capacity-reached"
+    consumer = realm.consumer(node)
     places = consumer.receive(30)
     _acknowledge(consumer, places[:5])
-    gateway.publish(third, bodies(5))
-    gateway.realm.publish(first, [b"key"], [b"too much"], owner)
-    assert gateway.answer(Published, lambda answer: answer.owner is owner).answer == "capacity-reached"
+    realm.publish(third, bodies(5))
+    realm.realm.publish(first, [b"key"], [b"too much"], owner)
+    assert realm.answer(Published, lambda answer: answer.owner is owner).answer == "capacity-reached"
 
 
-def test_the_store_that_has_most_gives_up_its_oldest_events(gateway: Gateway) -> None:
-    node = _full(gateway, False)
+def test_the_store_that_has_most_gives_up_its_oldest_events(realm: RealmProcess) -> None:
+    node = _full(realm, False)
     first, second, third = node.parts
-    gateway.publish(first, bodies(20))
-    kept = [place(1, eid) for eid in gateway.publish(second, bodies(8))]
-    kept += [place(2, eid) for eid in gateway.publish(third, bodies(9))]
+    realm.publish(first, bodies(20))
+    kept = [packed_eid(1, eid) for eid in realm.publish(second, bodies(8))]
+    kept += [packed_eid(2, eid) for eid in realm.publish(third, bodies(9))]
 
     def evicted() -> int:
-        entries = [entry for record in gateway.journal() for entry in record["entries"]]
+        entries = [entry for record in realm.journal() for entry in record["entries"]]
         return sum(entry["operation"] == "evicted" and entry["store"] == first.store for entry in entries)
 
-    gateway.until(lambda: evicted() > 0 and not gateway.realm.busy, "the eviction")
-    places = gateway.consumer(node).receive(30)
+    realm.until(lambda: evicted() > 0 and not realm.realm.busy, "the eviction")
+    places = realm.consumer(node).receive(30)
     assert set(kept) <= set(places)
     assert len(places) == 30
 
 
-def test_a_link_sleeps_until_any_of_its_stores_has_something(gateway: Gateway) -> None:
-    node = wide(gateway, levels=3)
-    sleeper = Sleeper(gateway, node).park()
+def test_a_link_sleeps_until_any_of_its_stores_has_something(realm: RealmProcess) -> None:
+    node = wide(realm, levels=3)
+    sleeper = Sleeper(realm, node).park()
     sleeper.sleeps()
     for part in (node.part(2), node.part(0)):
         before = sleeper.woken
-        [eid] = gateway.publish(part, [b"wake up"])
-        assert sleeper.wakes(before).receive(1) == [place(part.partition, eid)]
+        [eid] = realm.publish(part, [b"wake up"])
+        assert sleeper.wakes(before).receive(1) == [packed_eid(part.partition, eid)]
         sleeper.park()
 
 
@@ -289,15 +326,15 @@ def test_links_that_share_a_durable_compete_in_every_store(start: Start) -> None
 
 
 @pytest.mark.parametrize(("kind", "mode"), [("channel", "durable"), ("queue", "queue")])
-def test_a_selector_chooses_in_every_store(gateway: Gateway, kind: str, mode: Mode) -> None:
-    node = wide(gateway, kind)
+def test_a_selector_chooses_in_every_store(realm: RealmProcess, kind: str, mode: Mode) -> None:
+    node = wide(realm, kind)
     odd = Selection("odd", lambda values: [int(value[-1:]) % 2 == 1 for value in values])
-    chosen = gateway.consumer(node, mode, "d" if mode == "durable" else None, selection=odd)
-    filled = fill(gateway, node, 10)
+    chosen = realm.consumer(node, mode, "d" if mode == "durable" else None, selection=odd)
+    filled = fill(realm, node, 10)
     wanted = sorted(one for one, body in filled.items() if int(body[-1:]) % 2)
     got = chosen.receive(15)
     assert sorted(got) == wanted
     _acknowledge(chosen, got)
     assert chosen.drain() == []
     if kind == "queue":
-        assert sorted(gateway.consumer(node).receive(15)) == sorted(filled.keys() - set(wanted))
+        assert sorted(realm.consumer(node).receive(15)) == sorted(filled.keys() - set(wanted))

@@ -7,30 +7,32 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from native_backend.admin import delete_node
-from native_backend.answers import Published, SubscriptionLost
-from native_backend.journal import journal_topic
-from native_backend.log import LogError, TopicSpec
-from native_backend.nodes import Node
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import World
-from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+from native_backend.journal.journal import journal_topic
+from native_backend.log.port import LogError, TopicSpec
+from native_backend.nodes.admin import delete_node
+from native_backend.nodes.answers import Published
+from native_backend.nodes.group_offset import low_of
+from native_backend.nodes.node import Node
+from native_backend.subscriptions.subscription import SubscriptionLost
+from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import World
 
-__all__ = ["gateway", "start", "world"]  # fixtures
+__all__ = ["realm", "start", "world"]  # fixtures
 
 DAY_US = 86_400 * 1_000_000
 
 
-def answer_to(gateway: Gateway, node: Node) -> str:
+def answer_to(realm: RealmProcess, node: Node) -> str:
     owner = object()
-    gateway.realm.publish(node, [b"k"], [b"v"], owner)
-    return gateway.answer(Published, lambda published: published.owner is owner).answer
+    realm.realm.publish(node, [b"k"], [b"v"], owner)
+    return realm.answer(Published, lambda published: published.owner is owner).answer
 
 
-def make_again(gateway: Gateway, topic: str) -> None:
-    gateway.log.delete_topics([topic])
-    gateway.until(lambda: not gateway.log.find_topics([topic]), "the topic to be gone")
-    gateway.log.create_topics([TopicSpec(topic)])
+def make_again(realm: RealmProcess, topic: str) -> None:
+    realm.log.control.delete_topics([topic])
+    realm.until(lambda: not realm.log.control.find_topics([topic]), "the topic to be gone")
+    realm.log.control.create_topics([TopicSpec(topic)])
 
 
 def test_a_topic_that_was_made_again_is_no_longer_the_nodes(world: World, start: Start) -> None:
@@ -54,20 +56,20 @@ def test_a_topic_that_was_made_again_is_no_longer_the_nodes(world: World, start:
 
 
 def test_the_clock_may_jump(start: Start) -> None:
-    gateway = start()
-    real: Callable[[], int] = gateway.clock.epoch_us
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(10))
-    consumer = gateway.consumer(node)
+    realm = start()
+    real: Callable[[], int] = realm.clock.epoch_us
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(10))
+    consumer = realm.consumer(node)
     consumer.receive(10)
     for jump, at in ((-DAY_US, 0), (2 * DAY_US, 2), (-400 * DAY_US, 4)):
-        setattr(gateway.clock, "epoch_us", lambda jump=jump: real() + jump)  # noqa: B010
+        setattr(realm.clock, "epoch_us", lambda jump=jump: real() + jump)  # noqa: B010
         consumer.acknowledge(eids[at : at + 1])
         assert consumer.settle("return", eids[at + 1 : at + 2], failed=True) == "done"
         assert consumer.receive(1) == eids[at + 1 : at + 2]
-    more = gateway.publish(node, bodies(3))
+    more = realm.publish(node, bodies(3))
     assert consumer.receive(3) == more
-    gateway.kill()
+    realm.kill()
     again = start().consumer(node)
     left = [eids[1], eids[3], *eids[5:], *more]
     assert again.receive(len(left)) == left
@@ -82,17 +84,18 @@ def test_a_foreign_commit_changes_nothing_and_is_written_over(world: World, star
     consumer.receive(10)
     consumer.acknowledge(eids[:4])
     group = f"{first.prefix}.queue.orders"
-    world.open().project(group, {(node.topic, 0): (eids[-1] + 1, "somebody else's")})
+    world.open().control.project(group, {(node.topic, 0): (eids[-1] + 1, "somebody else's")})
     first.kill()
     second = start()
     again = second.consumer(node)
     assert again.receive(6) == eids[4:], "what it skipped is given all the same"
     again.acknowledge(eids[4:6])
     second.close()
-    position, metadata = world.open().projected(group)[node.topic, 0]
-    assert position > eids[5]
-    assert position <= eids[6]
-    assert metadata.startswith("realmgate1;")
+    log = world.open()
+    position = log.control.projected(group)[node.topic, 0]
+    assert eids[5] < low_of(position) <= eids[6]
+    assert log.control.bounds(node.topic, 0)[1] - position[0] == 4
+    assert position[1].startswith("realmgate2;")
 
 
 def test_a_journal_of_a_later_version_is_refused_and_the_realm_left_to_others(world: World, start: Start) -> None:
@@ -103,7 +106,7 @@ def test_a_journal_of_a_later_version_is_refused_and_the_realm_left_to_others(wo
     consumer.receive(2)
     consumer.acknowledge(eids[:1])
     later = {**first.journal()[-1], "v": 2, "run": "later", "n": 1}
-    first.log.put(journal_topic(first.prefix), b"later", orjson.dumps(later))
+    first.log.control.put(journal_topic(first.prefix), b"later", orjson.dumps(later))
     first.kill()
     for _ in range(2):  # nobody is kept waiting by who cannot read it
         with pytest.raises(LogError, match="has records of version 2; this release knows 1") as refused:
@@ -115,7 +118,7 @@ def test_a_lease_of_a_later_version_is_refused(start: Start) -> None:
     first = start()
     topic = f"{first.prefix}.lease"
     record = {"v": 2, "what": "take", "term": 9, "run": "later"}
-    first.log.put(topic, b"later", orjson.dumps(record))
+    first.log.control.put(topic, b"later", orjson.dumps(record))
     first.kill()
     with pytest.raises(LogError, match="the lease has records of version 2; this release knows 1") as refused:
         start()

@@ -10,18 +10,19 @@ from random import Random
 import orjson
 import pytest
 
-from native_backend import admin
-from native_backend.answers import Settled, SubscriptionLost
+from native_backend.dispatch.retention_loss import ALARM
+from native_backend.journal.snapshot import state_topic
 from native_backend.limits import RealmLimits
-from native_backend.log import Log
-from native_backend.losses import ALARM
-from native_backend.projection import parse_projection
-from native_backend.snapshot import state_topic
-from tests.contract.test_realm_dead_letters import entries
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.realm_world import SMALL, Start, bodies, gateway, start, world
+from native_backend.log.port import Log
+from native_backend.nodes import admin
+from native_backend.nodes.answers import Settled
+from native_backend.nodes.group_offset import low_of, parse_projection
+from native_backend.subscriptions.subscription import SubscriptionLost
+from tests.contract.actions import entries
+from tests.kit.realm.fixtures import SMALL, Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess
 
-__all__ = ["gateway", "start", "world"]  # fixtures
+__all__ = ["realm", "start", "world"]  # fixtures
 
 # -- what is written
 
@@ -30,22 +31,22 @@ HASTY = RealmLimits(lease_s=0.2, lease_look_s=0.05)
 
 
 def visible(log: Log, topic: str) -> bool:
-    return log.bounds(topic, 0)[1] > 0
+    return log.control.bounds(topic, 0)[1] > 0
 
 
-def test_the_journal_holds_every_settlement_with_its_seq_and_gap(gateway: Gateway) -> None:
-    node = gateway.create("orders")
+def test_the_journal_holds_every_settlement_with_its_seq_and_gap(realm: RealmProcess) -> None:
+    node = realm.create("orders")
     eids: list[int] = []
     for _ in range(6):
-        eids += gateway.publish(node, bodies(5))
-    consumer = gateway.consumer(node)
+        eids += realm.publish(node, bodies(5))
+    consumer = realm.consumer(node)
     consumer.receive(30)
     consumer.acknowledge(eids[:10])
     assert consumer.settle("return", eids[10:12], failed=True, cause="lost") == "done"
     assert consumer.settle("discard", [eids[20]], cause="unstated") == "done"
-    records = gateway.journal()
+    records = realm.journal()
     assert [record["n"] for record in records] == [*range(1, len(records) + 1)]
-    assert {record["run"] for record in records} == {gateway.run}
+    assert {record["run"] for record in records} == {realm.run}
     entries = [entry for record in records for entry in record["entries"]]
     told = {
         eid: (entry["operation"], entry["failed"], entry["cause"], seq + eid - first)
@@ -68,33 +69,35 @@ def test_the_journal_holds_every_settlement_with_its_seq_and_gap(gateway: Gatewa
 
 
 def test_group_offsets_show_low_and_name_their_journal_position(start: Start) -> None:
-    gateway = start(RealmLimits(projection_interval_s=0.05))
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(10))
-    consumer = gateway.consumer(node)
+    realm = start(RealmLimits(projection_interval_s=0.05))
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(10))
+    consumer = realm.consumer(node)
     consumer.receive(10)
     consumer.acknowledge(eids[:7])
-    group = f"{gateway.prefix}.queue.orders"
+    group = f"{realm.prefix}.queue.orders"
 
     def shown() -> bool:
-        position = gateway.log.projected(group).get((node.topic, 0))
-        return position is not None and position[0] == eids[6] + 1 and parse_projection(position) is not None
+        position = realm.log.control.projected(group).get((node.topic, 0))
+        if position is None or parse_projection(position) is None or low_of(position) != eids[6] + 1:
+            return False
+        return realm.log.control.bounds(node.topic, 0)[1] - position[0] == 3
 
-    gateway.until(shown, "the group offset")
-    shown_node = admin.show_node(gateway.log, gateway.prefix, "orders")
+    realm.until(shown, "the group offset")
+    shown_node = admin.show_node(realm.log, realm.prefix, "orders")
     assert shown_node is not None
     assert [(durable.name, durable.low) for durable in shown_node.durables] == [("queue", eids[6] + 1)]
 
 
-def test_evidence_is_stored_and_asked_nothing(gateway: Gateway) -> None:
-    gateway.realm.append_evidence("outcomes", b"run", b'{"n":1}')
-    gateway.realm.append_evidence("tables", b"digest", b"{}")
-    gateway.until(lambda: not gateway.realm._publisher.evidence.pending, "evidence")
-    assert gateway.realm.evidence_failed == 0
+def test_evidence_is_stored_and_asked_nothing(realm: RealmProcess) -> None:
+    realm.realm.append_evidence("outcomes", b"run", b'{"n":1}')
+    realm.realm.append_evidence("tables", b"digest", b"{}")
+    realm.until(lambda: not realm.realm._publisher.evidence.pending, "evidence")
+    assert realm.realm.evidence_failed == 0
     for topic, key in (("outcomes", b"run"), ("tables", b"digest")):
-        name = f"{gateway.prefix}.{topic}"
-        gateway.until(partial(visible, gateway.log, name), topic)
-        assert gateway.log.read_range(name, 0, 0, 10).keys == [key]
+        name = f"{realm.prefix}.{topic}"
+        realm.until(partial(visible, realm.log, name), topic)
+        assert realm.log.control.read_range(name, 0, 0, 10).keys == [key]
 
 
 # -- killed
@@ -104,13 +107,13 @@ def test_evidence_is_stored_and_asked_nothing(gateway: Gateway) -> None:
 def test_a_kill_loses_nothing_and_repeats_nothing_that_was_answered(start: Start, seed: int) -> None:
     random = Random(seed)
     limits = RealmLimits(snapshot_records=random.choice([2, 1000]), journal_runs=random.choice([7, 8000]))
-    gateway = start(limits)
-    node = gateway.create("orders")
-    stored = gateway.publish(node, bodies(400))
+    realm = start(limits)
+    node = realm.create("orders")
+    stored = realm.publish(node, bodies(400))
     done: set[int] = set()
     for life in range(4):
-        consumer = gateway.consumer(node)
-        assert gateway.realm.node("orders") == node
+        consumer = realm.consumer(node)
+        assert realm.realm.node("orders") == node
         eids = consumer.receive(60 + random.randrange(40))
         assert not done & set(eids), "acknowledged, answered, and given again"
         assert not any(consumer.failed.values()), "an attempt cut short is not counted"
@@ -120,27 +123,27 @@ def test_a_kill_loses_nothing_and_repeats_nothing_that_was_answered(start: Start
             eids = [eid for eid in eids if eid not in some]
             owners[consumer.start("acknowledge", some)] = some
             for _ in range(random.randrange(6)):
-                gateway.turn()
-        for answer in gateway.answers:
+                realm.turn()
+        for answer in realm.answers:
             if isinstance(answer, Settled) and answer.answer == "done":
                 done |= set(owners[answer.owner])
-        gateway.kill()
-        gateway = start(limits)
+        realm.kill()
+        realm = start(limits)
         if life == 1:
-            stored += gateway.publish(node, bodies(50))
-    rest = gateway.consumer(node).drain()
+            stored += realm.publish(node, bodies(50))
+    rest = realm.consumer(node).drain()
     assert len(rest) == len(set(rest))
     assert not done & set(rest)
-    acknowledged = journaled(gateway)
+    acknowledged = journaled(realm)
     assert done <= acknowledged
     assert sorted(rest) == sorted(set(stored) - acknowledged)
 
 
-def journaled(gateway: Gateway) -> set[int]:
+def journaled(realm: RealmProcess) -> set[int]:
     """Every EID that the journal calls terminal."""
     return {
         eid
-        for record in gateway.journal()
+        for record in realm.journal()
         for entry in record["entries"]
         if entry["operation"] != "return"
         for first, last, _, _ in entry["runs"]
@@ -149,15 +152,15 @@ def journaled(gateway: Gateway) -> set[int]:
 
 
 def test_counts_survive_a_kill(start: Start) -> None:
-    gateway = start()
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(3))
-    consumer = gateway.consumer(node)
+    realm = start()
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(3))
+    consumer = realm.consumer(node)
     for _ in range(3):
         consumer.receive(3)
         assert consumer.settle("return", [eids[1]], failed=True) == "done"
         assert consumer.settle("return", [eids[0], eids[2]]) == "done"
-    gateway.kill()
+    realm.kill()
     again = start().consumer(node)
     assert again.receive(3) == eids
     assert [again.failed[eid] for eid in eids] == [0, 3, 0]
@@ -165,11 +168,11 @@ def test_counts_survive_a_kill(start: Start) -> None:
 
 
 def test_after_a_kill_whatever_may_have_been_given_says_so(start: Start) -> None:
-    gateway = start()
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(10))
-    assert gateway.consumer(node).receive(10) == eids  # the journal knows nothing of it
-    gateway.kill()
+    realm = start()
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(10))
+    assert realm.consumer(node).receive(10) == eids  # the journal knows nothing of it
+    realm.kill()
     later = start()
     consumer = later.consumer(node)
     assert consumer.receive(10) == eids
@@ -180,18 +183,18 @@ def test_after_a_kill_whatever_may_have_been_given_says_so(start: Start) -> None
 
 
 def test_recovery_needs_only_the_journal_above_the_snapshots(start: Start) -> None:
-    gateway = start()
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(20))
-    consumer = gateway.consumer(node)
+    realm = start()
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(20))
+    consumer = realm.consumer(node)
     consumer.receive(20)
     consumer.acknowledge(eids[5:15])
-    gateway.close()
+    realm.close()
     later = start()
-    values = later.log.read_range(state_topic(later.prefix), 0, 0, 100).values
+    values = later.log.control.read_range(state_topic(later.prefix), 0, 0, 100).values
     snapshot = orjson.loads([value for value in values if value is not None][-1])
     assert snapshot["closed"] == 1
-    later.log.trim(f"{later.prefix}.journal", 0, snapshot["journal"])
+    later.log.control.trim(f"{later.prefix}.journal", 0, snapshot["journal"])
     later.kill()
     last = start()
     again = last.consumer(node)
@@ -200,11 +203,11 @@ def test_recovery_needs_only_the_journal_above_the_snapshots(start: Start) -> No
 
 
 def test_what_a_snapshot_holds_is_not_counted_again_from_the_journal(start: Start) -> None:
-    gateway = start()
-    early, late = gateway.create("early"), gateway.create("late")
-    gateway.consumer(early)
-    eids = gateway.publish(late, bodies(2))
-    gateway.close()  # the snapshot of `early` stays this old: recovery reads the journal from here
+    realm = start()
+    early, late = realm.create("early"), realm.create("late")
+    realm.consumer(early)
+    eids = realm.publish(late, bodies(2))
+    realm.close()  # the snapshot of `early` stays this old: recovery reads the journal from here
     second = start()
     consumer = second.consumer(late)
     consumer.receive(2)
@@ -219,25 +222,25 @@ def test_what_a_snapshot_holds_is_not_counted_again_from_the_journal(start: Star
 
 
 def test_a_fenced_gateway_says_so_and_writes_nothing_more(start: Start) -> None:
-    gateway = start()
-    queue, channel = gateway.create("orders"), gateway.create("news", "channel")
-    eids = gateway.publish(queue, bodies(10))
-    consumer, plain = gateway.consumer(queue), gateway.consumer(channel, "plain")
+    realm = start()
+    queue, channel = realm.create("orders"), realm.create("news", "channel")
+    eids = realm.publish(queue, bodies(10))
+    consumer, plain = realm.consumer(queue), realm.consumer(channel, "plain")
     consumer.receive(10)
     consumer.acknowledge(eids[:2])
     rival = start(HASTY)  # nobody polls the other one: it gives no sign of life
     assert consumer.settle("acknowledge", [eids[2]]) == "unexpected"
-    lost = gateway.answer(SubscriptionLost)
+    lost = realm.answer(SubscriptionLost)
     assert (lost.subscription, lost.answer) == (consumer.subscription, "in-use")
     assert consumer.settle("acknowledge", [eids[3]]) == "unexpected"
     assert consumer.take() == []
-    assert gateway.subscribed(queue, "queue").answer == "in-use"
-    gateway.publish(channel, bodies(3))  # publishing needs no owner
+    assert realm.subscribed(queue, "queue").answer == "in-use"
+    realm.publish(channel, bodies(3))  # publishing needs no owner
     plain.receive(3)
     again = rival.consumer(queue)
     assert again.receive(8) == eids[2:]
     again.acknowledge(eids[2:])
-    gateway.close()
+    realm.close()
     assert rival.state(queue).low == eids[-1] + 1
 
 
@@ -245,20 +248,20 @@ def test_a_fenced_gateway_says_so_and_writes_nothing_more(start: Start) -> None:
 
 
 def test_what_retention_took_is_skipped_and_stays_a_hole(start: Start) -> None:
-    gateway = start(SMALL)
-    node = gateway.create("orders")
-    eids = gateway.publish(node, bodies(100, 100))
-    consumer = gateway.consumer(node)
+    realm = start(SMALL)
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(100, 100))
+    consumer = realm.consumer(node)
     assert consumer.receive(10) == eids[:10]
-    gateway.until(lambda: gateway.log.bounds(node.topic, 0)[1] > eids[-1], "all visible")
-    gateway.log.trim(node.topic, 0, eids[60])
+    realm.until(lambda: realm.log.control.bounds(node.topic, 0)[1] > eids[-1], "all visible")
+    realm.log.control.trim(node.topic, 0, eids[60])
     assert consumer.settle("return", eids[:5]) == "done"
     received = consumer.drain()
     assert received[-40:] == eids[60:]
     assert len(received) == len(set(received))
     consumer.acknowledge(eids[60:])
-    assert gateway.state(node).low <= eids[0]
-    gateway.close()
+    assert realm.state(node).low <= eids[0]
+    realm.close()
     later = start(SMALL)
     assert later.consumer(node).drain() == []
     assert later.realm._services.alarms[ALARM] >= 60

@@ -8,35 +8,30 @@ from typing import cast
 import orjson
 import pytest
 
-from native_backend.answers import SubscriptionLost
-from native_backend.lease import Owner, live_owner
+from native_backend.journal.lease_records import LeaseRecords, What, encode_lease, lease_topic
 from native_backend.limits import RealmLimits
-from native_backend.log import LogError, TopicSpec
-from native_backend.tenure import Tenure, What, encode_lease, lease_topic
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import World
-from tests.native_backend.realm_world import Start, bodies, gateway, start, world
+from native_backend.log.port import LogError, TopicSpec
+from native_backend.subscriptions.subscription import SubscriptionLost
+from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import World
 
-__all__ = ["gateway", "start", "world"]  # fixtures
+__all__ = ["realm", "start", "world"]  # fixtures
 
 HASTY = RealmLimits(lease_s=0.4, lease_look_s=0.02)  # for an owner that is to be missed
 SHARP = RealmLimits(lease_s=20.0, lease_look_s=0.02)  # for one that is not, however slow the machine
 
 
-def another(world: World, first: Gateway, limits: RealmLimits, meanwhile: Callable[[], None]) -> Gateway:
+def another(world: World, first: RealmProcess, limits: RealmLimits, meanwhile: Callable[[], None]) -> RealmProcess:
     """A second gateway, not open yet; whenever it waits, the first one lives on by `meanwhile`."""
-    second = Gateway(world, first.prefix, limits)
+    second = RealmProcess(world, first.prefix, limits)
 
     def pause(_: float) -> None:
         meanwhile()
         world.pass_time()
 
-    setattr(second.control, "pause", pause)  # noqa: B010
+    setattr(second.workers.lease, "pause", pause)  # noqa: B010
     return second
-
-
-def whose(each: Gateway) -> Owner | None:
-    return live_owner(each.log, each.prefix, "asks", each.clock, each.control, SHARP, each.presence)
 
 
 def test_a_realm_with_a_live_owner_is_refused_and_the_owner_named(world: World, start: Start) -> None:
@@ -46,22 +41,6 @@ def test_a_realm_with_a_live_owner_is_refused_and_the_owner_named(world: World, 
         second.open()
     assert refused.value.failure.cause == "fenced"
     second.kill()
-
-
-def test_a_live_owner_is_found_and_a_dead_one_is_not(world: World, start: Start) -> None:
-    first = start(SHARP)
-    asking = another(world, first, SHARP, first.turn)
-    owner = whose(asking)
-    assert owner is not None
-    assert owner.run == first.run
-    first.close()
-    assert whose(asking) is None
-    third = start(SHARP)
-    third.kill()
-    assert whose(asking) is None
-    asking.prefix = "never.was"
-    assert whose(asking) is None
-    asking.kill()
 
 
 def test_a_standby_waits_and_follows_at_once_when_the_owner_ends_in_order(world: World, start: Start) -> None:
@@ -130,7 +109,7 @@ def test_whoever_claims_without_the_lease_robs_nobody(world: World, start: Start
     eids = first.publish(queue, bodies(10))
     consumer = first.consumer(queue)
     consumer.receive(10)
-    world.open().claim(f"{first.prefix}.shard.0")
+    world.open().control.claim(f"{first.prefix}.shard.0")
     consumer.acknowledge(eids[:5])
     assert not first.realm.lost
     first.kill()
@@ -138,18 +117,18 @@ def test_whoever_claims_without_the_lease_robs_nobody(world: World, start: Start
 
 
 def test_the_order_of_the_log_decides_who_owns(world: World, start: Start) -> None:
-    gateway = start(SHARP)
-    log, prefix = gateway.log, f"{gateway.prefix}.other"
-    log.create_topics([TopicSpec(lease_topic(prefix))])
+    realm = start(SHARP)
+    log, prefix = realm.log, f"{realm.prefix}.other"
+    log.control.create_topics([TopicSpec(lease_topic(prefix))])
 
-    def tenure() -> Tenure:
-        found = Tenure()
+    def tenure() -> LeaseRecords:
+        found = LeaseRecords()
         found.read(log, prefix, 10.0)
         return found
 
-    def put(what: What, run: str, seen: Tenure) -> Tenure:
-        log.put(lease_topic(prefix), run.encode(), encode_lease(what, seen, run, {"host": run}, 0, 1.0))
-        gateway.until(lambda: tenure().position > seen.position, "the record")
+    def put(what: What, run: str, seen: LeaseRecords) -> LeaseRecords:
+        log.control.put(lease_topic(prefix), run.encode(), encode_lease(what, seen, run, {"host": run}, 0, 1.0))
+        realm.until(lambda: tenure().position > seen.position, "the record")
         return tenure()
 
     none = tenure()
@@ -167,7 +146,7 @@ def test_the_order_of_the_log_decides_who_owns(world: World, start: Start) -> No
     assert put("release", "b", second).free
     last = put("take", "c", tenure())
     assert (last.run, last.term, last.free) == ("c", 3, False)
-    log.trim(lease_topic(prefix), 0, last.at)
+    log.control.trim(lease_topic(prefix), 0, last.at)
     assert tenure().run == "c"
     assert put("hold", "c", last).at > last.at
 
@@ -176,16 +155,16 @@ def test_a_lease_of_a_release_that_did_not_say_how_long_it_is(world: World, star
     """It was five seconds there."""
     first = start(SHARP)
     log, prefix = first.log, f"{first.prefix}.before"
-    log.create_topics([TopicSpec(lease_topic(prefix))])
-    tenure = Tenure()
+    log.control.create_topics([TopicSpec(lease_topic(prefix))])
+    tenure = LeaseRecords()
     for what, released in (("take", False), ("release", True)):
         record = orjson.loads(encode_lease(cast(What, what), tenure, "earlier", {}, 0, 7.0))
         del record["lease_ms"]
-        end = log.put(lease_topic(prefix), b"earlier", orjson.dumps(record)) + 1
+        end = log.control.put(lease_topic(prefix), b"earlier", orjson.dumps(record)) + 1
         while tenure.position < end:
             tenure.read(log, prefix, 10.0)
         assert (tenure.run, tenure.released, tenure.lease_s) == ("earlier", released, 5.0)
-    after = Gateway(world, prefix, SHARP)
+    after = RealmProcess(world, prefix, SHARP)
     after.open()
     assert after.publish(after.create("orders"), bodies(1))
     after.close()

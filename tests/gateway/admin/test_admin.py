@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.broker import free_port
-from tests.conftest import StartGateway
-from tests.gateway.reloading import BAD, MESSAGE, RELEASED, Folder
-from tests.gateway.watching import Watch
-from tests.gateway_process import embedded_realm, make_gateway
-from tests.wire import frames
-from tests.wire.peer import Peer
+from tests.kit.processes.admin_pages import Watch
+from tests.kit.processes.broker import free_port
+from tests.kit.processes.gateway import StartGateway, embedded_realm, make_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.reloading import BAD, MESSAGE, MODIFIED, Folder
 
 ADMIN = {"listen": "http://127.0.0.1:0"}
-PAGE = Path(__file__).parents[2] / "docs/how-to/watch-a-gateway.md"
+PAGE = Path(__file__).parents[3] / "docs/how-to/watch-a-gateway.md"
 ACCEPTED = frames.state("accepted")
 
 
 @pytest.mark.parametrize("kind", ["embedded", "kafka"])
-def test_what_happened_stands_in_the_metrics(gateway: StartGateway, kind: str) -> None:
-    process = gateway(kind, admin=ADMIN, nodes={"create_on_attach": ["orders", "news"]})
+def test_what_happened_stands_in_the_metrics(new_gateway: StartGateway, kind: str) -> None:
+    process = new_gateway(kind, admin=ADMIN, nodes={"create_on_attach": ["orders", "news"]})
     watch = Watch.of(process)
     before = watch.metrics()
     assert before["realmgate_ready", ()] == 1
@@ -37,13 +37,20 @@ def test_what_happened_stands_in_the_metrics(gateway: StartGateway, kind: str) -
         def is_seen() -> bool:
             found = watch.metrics()
             return found.get(("realmgate_durable_hole_events", durable)) == 2 and (
-                found.get(("realmgate_durable_waiting_events", durable), 0) >= 4
+                found.get(("realmgate_durable_waiting_events", durable)) == 4
             )
 
         watch.until(is_seen)
         found = watch.metrics()
         assert found["realmgate_deliveries_total", ("in", "orders", "accepted")] == 10
         assert found["realmgate_deliveries_total", ("out", "orders", "accepted")] == 4
+        rules = {key: count for (name, key), count in found.items() if name == "realmgate_rule_decisions_total"}
+        assert rules == {
+            ("publish-mixed", "publish"): 10,
+            ("stored-accepted", "published"): 10,
+            ("accepted-queue-acknowledges", "settle"): 4,
+            ("done-as-asked", "settled"): 4,
+        }
         assert found["realmgate_durable_unsettled_events", durable] == 2
         assert found["realmgate_durable_consumers", durable] == 1
         assert found["realmgate_durable_settled_ranges", durable] == 1
@@ -54,17 +61,20 @@ def test_what_happened_stands_in_the_metrics(gateway: StartGateway, kind: str) -
         assert found["realmgate_journal_transaction_seconds_count", ()] >= 1
         assert found["realmgate_journal_transaction_seconds_bucket", ("+Inf",)] >= 1
         assert found["realmgate_evidence_append_seconds_count", ()] >= 1
+        assert found["realmgate_publish_append_seconds_count", ()] >= 1
+        assert 0 < found["realmgate_publish_append_seconds_sum", ()] < 60
         assert found["realmgate_evidence_failed_total", ()] == 0
         assert found["process_resident_memory_bytes", ()] > 1e7
         peer.send(frames.attach_sender("nowhere", 7, "to-nowhere"))
         assert peer.refused() == "amqp:not-found"
-        assert watch.metrics()["realmgate_errors_total", ("", "amqp:not-found")] == 1
+        refused = ("fatal", "", "amqp:not-found", "", "attach.refuse-an-unknown-node")
+        assert watch.metrics()["realmgate_errors_total", refused] == 1
     watch.until(lambda: watch.metrics()["realmgate_connections", ()] == 0)
     assert watch.metrics()["realmgate_unsettled_deliveries", ()] == 0
 
 
-def test_every_metric_is_documented_and_every_documented_one_is_there(gateway: StartGateway) -> None:
-    process = gateway("embedded", admin=ADMIN)
+def test_every_metric_is_documented_and_every_documented_one_is_there(new_gateway: StartGateway) -> None:
+    process = new_gateway("embedded", admin=ADMIN)
     with Peer(process.port) as peer:
         peer.publisher("orders")
         peer.outcomes(len(peer.publish(MESSAGE)))
@@ -79,29 +89,30 @@ def test_every_metric_is_documented_and_every_documented_one_is_there(gateway: S
     assert there == told
 
 
-def test_refused_tables_are_shown_and_the_gateway_stays_ready(gateway: StartGateway, tmp_path: Path) -> None:
+def test_refused_tables_are_shown_and_the_gateway_stays_ready(new_gateway: StartGateway, tmp_path: Path) -> None:
     folder = Folder(tmp_path / "ours")
-    process = gateway("embedded", admin=ADMIN, mappings={"dir": str(folder.directory)})
+    process = new_gateway("embedded", admin=ADMIN, mappings={"dir": str(folder.directory)})
     watch = Watch.of(process)
     healthy = watch.health()
     assert (healthy["status"], healthy["state"], healthy["warnings"]) == (200, "ready", [])
     folder.write(BAD)
     watch.until(lambda: watch.health()["reload"]["refused"] == 1)
     shown = watch.health()
-    assert (shown["status"], shown["state"]) == (200, "ready")
+    assert (shown["status"], shown["state"]) == (200, "degraded")
     [problem] = shown["reload"]["problems"]
     assert re.match(rf"{folder.directory}/tables/published.yaml:\d+:\d+: settle cannot be maybe", problem)
     assert shown["tables"] == healthy["tables"]
-    assert any("refused" in warning for warning in shown["warnings"])
+    assert [(each["kind"], each["detail"]) for each in shown["problems"]] == [("tables-refused", problem)]
     found = watch.metrics()
+    assert (found["realmgate_ready", ()], found["realmgate_problem", ("", "tables-refused")]) == (1, 1)
     assert found["realmgate_reloads_total", ("refused",)] == 1
     assert found["realmgate_reload_problems", ()] == 1
     assert found["realmgate_reload_last_successful", ()] == 0
     assert process.log().count("these tables are not used") == 1
-    folder.write(RELEASED)
+    folder.write(MODIFIED)
     watch.until(lambda: watch.health()["reload"]["done"] == 1)
     shown = watch.health()
-    assert (shown["reload"]["problems"], shown["warnings"]) == ([], [])
+    assert (shown["state"], shown["reload"]["problems"], shown["problems"]) == ("ready", [], [])
     assert shown["tables"]["digest"] != healthy["tables"]["digest"]
     found = watch.metrics()
     assert found["realmgate_reload_last_successful", ()] == 1
@@ -122,6 +133,9 @@ def test_a_standby_says_whom_it_waits_for(tmp_path: Path) -> None:
         shown = watch.health()
         assert shown["status"] == 503
         assert f"gateway {run} " in shown["detail"]
+        assert (watch.ask("/livez")[0], watch.ask("/readyz")[0]) == (200, 200)
+        [answer] = json.loads(watch.ask("/api/links")[2])["gateways"]
+        assert (answer["run"], answer["state"], answer["links"]) == (shown["run"], "standby", [])
         found = watch.metrics()
         assert found["realmgate_ready", ()] == 0
         assert found["realmgate_waiting_info", (shown["run"], "standby")] == 1
@@ -134,18 +148,21 @@ def test_a_standby_says_whom_it_waits_for(tmp_path: Path) -> None:
         second.kill()
 
 
-def test_an_address_in_use_is_told_and_nothing_starts(gateway: StartGateway, tmp_path: Path) -> None:
-    url = Watch.of(gateway("embedded", admin=ADMIN)).url
+def test_an_address_in_use_is_told_and_nothing_starts(new_gateway: StartGateway, tmp_path: Path) -> None:
+    url = Watch.of(new_gateway("embedded", admin=ADMIN)).url
     second = make_gateway(tmp_path / "second", embedded_realm(tmp_path / "second"), admin={"listen": url})
     second.launch()
     assert second.process is not None
     second.process.wait(90)  # it has to start first, on whatever machine
     assert second.await_exit() == 2
-    assert f"realmgate: Address already in use: {url}" in second.log()
+    said = (
+        f"gateway.yaml:1: {url}: admin.listen: Address already in use; stop what listens at port {url.split(':')[-1]}"
+    )
+    assert said in second.log()
 
 
-def test_every_store_of_a_spread_node_is_shown_by_itself(gateway: StartGateway) -> None:
-    process = gateway("embedded", admin=ADMIN)
+def test_every_store_of_a_spread_node_is_shown_by_itself(new_gateway: StartGateway) -> None:
+    process = new_gateway("embedded", admin=ADMIN)
     process.command("node", "create", "wide", "--kind", "queue", "--partitions", "3", "--capacity-events", "1000")
     watch = Watch.of(process)
     with Peer(process.port) as peer:
@@ -153,6 +170,7 @@ def test_every_store_of_a_spread_node_is_shown_by_itself(gateway: StartGateway) 
         peer.outcomes(len(peer.publish(*[MESSAGE] * 30)))
         peer.consumer("wide", credit=9)
         peer.receive(9)
+        watch.until(lambda: watch.metrics()["realmgate_stores_counting", ()] == 0)
         found = watch.metrics()
         unsettled = [found["realmgate_durable_unsettled_events", ("queue", "wide", str(part))] for part in range(3)]
         assert sum(unsettled) == 9

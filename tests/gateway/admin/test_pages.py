@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http import HTTPStatus
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,16 +17,24 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
 
 from gateway.admin import http, metrics
-from gateway.admin.families import STEP_SAMPLES, Family, histogram, written
-from gateway.admin.http import PLAIN, HttpServer, Page, Response, listener, url_of
-from gateway.limits import ADMIN_CONNECTIONS, ADMIN_REQUEST_BYTES, METRIC_DURABLES, METRIC_ERRORS, METRIC_NODES
-from gateway.outcomes import LinkFacts, Verdict
-from gateway.tally import OTHER, Tally
+from gateway.admin.exposition import STEP_SAMPLES, Family, histogram, written
+from gateway.admin.http import PLAIN, HttpServer, Page, Request, Response, listener, url_of
+from gateway.config.limits import (
+    ADMIN_CONNECTIONS,
+    ADMIN_REQUEST_BYTES,
+    METRIC_DURABLES,
+    METRIC_ERRORS,
+    METRIC_NODES,
+    METRIC_RULES,
+)
+from gateway.evidence.counters import OTHER, TEMPORARY, Error, Tally
+from gateway.evidence.outcome_key import LinkIdentity, OutcomeKey
 from mappings import Decision
-from native_backend.durations import BOUNDS_S, Durations
-from native_backend.figures import DurableFigures, Figures
-from native_backend.intervals import STEP_BLOCKS, Intervals
-from tests.gateway.watching import Watch
+from native_backend.events.message_counts import MessageCounts
+from native_backend.metrics import DurableFigures, Figures, NodeFigures
+from native_backend.state.durations import BOUNDS_S, Durations
+from native_backend.state.intervals import STEP_BLOCKS, Intervals
+from tests.kit.processes.admin_pages import Watch
 from tests.patience import HANG_S, until
 
 GET = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -61,15 +70,15 @@ class _Site:
         assert not self._thread.is_alive()
 
 
-async def _hello() -> Response:
+async def _hello(_: Request) -> Response:
     return Response(HTTPStatus.OK, PLAIN, b"hello\n")
 
 
-async def _large() -> Response:
+async def _large(_: Request) -> Response:
     return Response(HTTPStatus.OK, PLAIN, bytes(50_000_000))
 
 
-async def _broken() -> Response:
+async def _broken(_: Request) -> Response:
     raise AssertionError("we are wrong")
 
 
@@ -163,44 +172,106 @@ def test_one_connection_too_many_is_closed_and_those_before_are_answered(watch: 
 # -- names
 
 
-def _verdict(node: str, native: str | None = None, answer: str | None = None, condition: str | None = None) -> Verdict:
-    rule = Decision("publish", "published", 0, {})
-    link = LinkFacts(1, "publish", "link", "container", node)
-    return Verdict(link, rule, None, "publish", "transfer", answer, native, "rejected", condition, None, False)
+def _outcome_key(node: str, native: str | None = None, answer: str | None = None, **more: Any) -> OutcomeKey:
+    rule = Decision("published", "refused", 0, {})
+    link = LinkIdentity(1, more.pop("direction", "publish"), "link", "container", node, more.pop("store", 17))
+    said: dict[str, Any] = {"outcome": "rejected", "condition": None, "klass": "transient"}
+    return OutcomeKey(
+        link, rule, None, "publish", answer=answer, native=native, presettled=False, **_WORDS | said | more
+    )
+
+
+_WORDS: dict[str, Any] = {"cause": "transfer"}
 
 
 def test_names_beyond_the_bound_are_counted_as_others() -> None:
     tally = Tally()
     for number in range(METRIC_NODES + 50):
-        tally.add(_verdict(f"node-{number}"), 2)
-    tally.add(_verdict("node-3"), 5)
+        tally.add(_outcome_key(f"node-{number}"), 2)
+    tally.add(_outcome_key("node-3"), 5)
     assert len(tally.deliveries) == METRIC_NODES + 1
     assert tally.deliveries["in", OTHER, "rejected"] == 100
     assert tally.deliveries["in", "node-3", "rejected"] == 7
 
 
+def test_names_that_peers_make_up_take_no_place_of_a_nodes() -> None:
+    tally = Tally()
+    for number in range(METRIC_NODES + 50):
+        tally.add(_outcome_key(f"nowhere-{number}", store=0), 1)
+        tally.add(_outcome_key(f"temporary:c.l.{number}", outcome="accepted", klass=None, answer="stored"), 1)
+    tally.add(_outcome_key("orders"), 3)
+    assert tally.deliveries == {
+        ("in", "", "rejected"): METRIC_NODES + 50,
+        ("in", TEMPORARY, "accepted"): METRIC_NODES + 50,
+        ("in", "orders", "rejected"): 3,
+    }
+
+
 def test_a_code_is_one_word_and_there_are_so_many() -> None:
     tally = Tally()
-    tally.add(_verdict("q", "q is full", "capacity-reached", "amqp:resource-limit-exceeded"), 3)
-    tally.add(_verdict("q", "MSG_SIZE_TOO_LARGE", "too-large", "amqp:link:message-size-exceeded"), 1)
+    tally.add(_outcome_key("q", "q is full", "capacity-reached", condition="amqp:resource-limit-exceeded"), 3)
+    tally.add(_outcome_key("q", "MSG_SIZE_TOO_LARGE", "too-large", condition="amqp:link:message-size-exceeded"), 1)
+    rule = "published.refused"
     assert tally.errors == {
-        ("amqp:resource-limit-exceeded", "capacity-reached"): 3,
-        ("amqp:link:message-size-exceeded", "MSG_SIZE_TOO_LARGE"): 1,
+        ("amqp:resource-limit-exceeded", "capacity-reached", "transient", rule, "q"): 3,
+        ("amqp:link:message-size-exceeded", "MSG_SIZE_TOO_LARGE", "transient", rule, "q"): 1,
     }
     for number in range(METRIC_ERRORS * 2):
-        tally.error("amqp:internal-error", f"E{number}", "unexpected")
+        tally.add(_outcome_key("q", f"E{number}", "unexpected", condition="amqp:internal-error", klass="fatal"), 1)
     assert len(tally.errors) == METRIC_ERRORS + 1
-    assert tally.errors[OTHER, OTHER] == METRIC_ERRORS + 2
+    assert tally.errors[Error("amqp:internal-error", OTHER, "fatal", rule, OTHER)] == METRIC_ERRORS + 2
+
+
+def test_rules_beyond_the_bound_are_counted_as_others() -> None:
+    tally = Tally()
+    first = _outcome_key("q")
+    for number in range(METRIC_RULES + 50):  # tables that were loaded again and again
+        tally.add(replace(first, rule=replace(first.rule, rule=f"rule-{number}")), 2)
+    tally.add(replace(first, answer_rule=replace(first.rule, rule="rule-3")), 5)
+    assert len(tally.rules) == METRIC_RULES + 1
+    assert tally.rules["published", "rule-3"] == 7
+    assert tally.rules[OTHER, OTHER] == 50 * 2 + 5
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        (False, {"outcome": "accepted", "answer": "stored", "klass": None}),
+        (False, {"outcome": "none", "answer": "stored", "klass": None}),
+        (False, {"outcome": "released", "answer": "rolled-back", "klass": None}),
+        (True, {"outcome": "released", "answer": "unavailable", "native": "SQLITE_BUSY"}),
+        (True, {"outcome": "none", "answer": "unavailable"}),
+        (True, {"outcome": "none", "answer": "indeterminate", "klass": None}),
+        (True, {"outcome": "rejected", "condition": "amqp:precondition-failed"}),
+        (True, {"outcome": "rejected", "klass": None}),
+        (False, {"direction": "subscribe", "outcome": "released", "stated": "released", "klass": None}),
+        (False, {"direction": "subscribe", "outcome": "modified", "stated": "modified-failed", "klass": None}),
+        (True, {"direction": "subscribe", "outcome": "released", "stated": "accepted", "klass": None}),
+        (True, {"direction": "subscribe", "outcome": "none", "stated": "accepted", "answer": "indeterminate"}),
+        (
+            False,
+            {"direction": "subscribe", "outcome": "released", "stated": "modified", "klass": None, "cause": "lost"},
+        ),
+        (False, {"direction": "subscribe", "outcome": "none", "stated": "sent-settled", "klass": None}),
+    ],
+)
+def test_what_differs_from_what_was_asked_for_is_an_error(counts: bool, said: dict[str, Any]) -> None:
+    tally = Tally()
+    if said.get("direction") == "subscribe":
+        said = {"cause": "disposition", **said}
+    tally.add(_outcome_key("q", said.pop("native", None), said.pop("answer", None), **said), 4)
+    assert [*tally.errors.values()] == [4] * counts
 
 
 def _durables(count: int) -> Figures:
-    found = [DurableFigures(f"n{at}", "d", 0, 1, 10 + at, 2, 3, 4, 5) for at in range(count)]
-    return cast(Figures, SimpleNamespace(durables=lambda: iter(found)))
+    found = [DurableFigures(f"n{at}", "d", 0, 1, 10 + at, MessageCounts(6, 3, 2, 1), 4, 5) for at in range(count)]
+    return cast(Figures, SimpleNamespace(durables=lambda: iter(found), depths=SimpleNamespace(counting=0)))
 
 
 def test_durables_beyond_the_bound_are_one() -> None:
     families = [family for family in metrics.of_durables(_durables(METRIC_DURABLES + 7)) if isinstance(family, Family)]
     by_name = {family.name: dict(family.samples) for family in families}
+    del by_name["realmgate_stores_counting"]
     assert all(len(samples) == METRIC_DURABLES + 1 for samples in by_name.values())
     others = {
         name.removeprefix("realmgate_durable_"): samples[OTHER, OTHER, OTHER] for name, samples in by_name.items()
@@ -208,11 +279,55 @@ def test_durables_beyond_the_bound_are_one() -> None:
     assert others == {
         "consumers": 7,
         "low_eid": 10 + METRIC_DURABLES,
+        "stored_events": 42,
         "unsettled_events": 14,
         "waiting_events": 21,
+        "delayed_events": 7,
         "hole_events": 28,
         "settled_ranges": 35,
     }
+
+
+def test_what_is_being_counted_has_no_numbers() -> None:
+    known, unknown = (DurableFigures(f"n{at}", "d", 0, 1, 10, None, 4, 5) for at in range(2))
+    known = replace(known, counts=MessageCounts(6, 3, 2, 1))
+    figures = SimpleNamespace(durables=lambda: iter([known, unknown]), depths=SimpleNamespace(counting=3))
+    by_name = {
+        one.name: dict(one.samples) for one in metrics.of_durables(cast(Figures, figures)) if isinstance(one, Family)
+    }
+    for name in ("stored", "unsettled", "waiting", "delayed"):
+        assert [*by_name[f"realmgate_durable_{name}_events"]] == [("n0", "d", "0")]
+    assert len(by_name["realmgate_durable_low_eid"]) == 2
+    assert [*by_name["realmgate_stores_counting"].values()] == [3]
+    many = [replace(known, counts=known.counts if at else None) for at in range(-METRIC_DURABLES, 2)]
+    figures.durables = lambda: iter(many)
+    [stored] = [
+        one
+        for one in metrics.of_durables(cast(Figures, figures))
+        if isinstance(one, Family) and one.name == "realmgate_durable_stored_events"
+    ]
+    assert (OTHER, OTHER, OTHER) not in dict(stored.samples), "of one of them it is not known"
+
+
+def _nodes(*stores: NodeFigures) -> dict[str, dict[tuple[str, ...], float]]:
+    figures = cast(Figures, SimpleNamespace(nodes=lambda: iter(stores)))
+    return {one.name: dict(one.samples) for one in metrics.of_nodes(figures) if isinstance(one, Family)}
+
+
+def test_nodes_beyond_the_bound_are_one_and_so_are_temporary_ones() -> None:
+    plain = NodeFigures("n", 0, 5, None, 7, 0, temporary=False)
+    every = [replace(plain, node=f"n{at}") for at in range(METRIC_NODES + 3)]
+    transient = [replace(plain, node=f"t{at}", stored=2, temporary=True) for at in range(4)]
+    shown = _nodes(*every, *transient)
+    assert len(shown["realmgate_node_events"]) == METRIC_NODES + 2
+    assert shown["realmgate_node_events"][OTHER, OTHER] == 15
+    assert shown["realmgate_node_events"][TEMPORARY, OTHER] == 8
+    assert shown["realmgate_node_events_limit"][OTHER, OTHER] == 21
+    assert shown["realmgate_node_bytes"] == {}
+    uncounted = _nodes(*every, replace(plain, node="last", stored=None))
+    assert (OTHER, OTHER) not in uncounted["realmgate_node_events"], "of one of them it is not known"
+    assert uncounted["realmgate_node_events_limit"][OTHER, OTHER] == 28
+    assert _nodes(replace(plain, stored=None))["realmgate_node_events"] == {}
 
 
 # -- text

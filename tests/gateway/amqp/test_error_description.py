@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 
-from gateway.complaint import DESCRIPTION_BYTES_MAX, complaint
+from gateway.amqp.error_description import DESCRIPTION_BYTES_MAX, complaint
 from mappings import load_tables
-from mappings.errors import shipped_errors
-from mappings.vocabulary import PROFILES
-from tests.wire import frames
-from tests.wire.frames import Seen
-from tests.wire.peer import Peer
-from tests.wire.tcp_house import TcpHouse
-from tests.wire.transacting import CONTROL, Transacting
+from mappings.compiler.errors import shipped_errors
+from mappings.language.vocabulary import PROFILES
+from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.scripted_gateway import ScriptedGateway
+from tests.kit.wire.transacting import CONTROL, Transacting
 
 TABLES = load_tables()
 LOGS = ("kafka", "sqlite")
 
 
 @pytest.fixture
-def house() -> Iterator[TcpHouse]:
-    with TcpHouse(TABLES) as house:
-        yield house
+def gateway() -> Iterator[ScriptedGateway]:
+    with ScriptedGateway(TABLES) as gateway:
+        yield gateway
 
 
 def error_of(seen: Seen) -> tuple[str, str, dict[str, Any]]:
@@ -34,10 +34,10 @@ def error_of(seen: Seen) -> tuple[str, str, dict[str, Any]]:
     return str(condition), description, {str(key): value for key, value in info.pairs}
 
 
-def test_a_rejected_publisher_is_told_what_to_do_and_when(house: TcpHouse) -> None:
-    with Peer(house.port) as peer:
+def test_a_rejected_publisher_is_told_what_to_do_and_when(gateway: ScriptedGateway) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher("q")
-        house.realm.answers["publish"] = "capacity-reached"
+        gateway.realm.answers["publish"] = "capacity-reached"
         peer.publish(frames.message())
         condition, description, info = error_of(peer.expect("disposition"))
         assert condition == "amqp:resource-limit-exceeded"
@@ -47,7 +47,7 @@ def test_a_rejected_publisher_is_told_what_to_do_and_when(house: TcpHouse) -> No
             "rule": "published.capacity-reached-rejected",
             "retry-after-ms": 1000,
         }
-        house.realm.answers["publish"] = "not-found"
+        gateway.realm.answers["publish"] = "not-found"
         peer.publish(frames.message())
         condition, description, info = error_of(peer.expect("disposition"))
         assert (condition, description) == ("amqp:not-found", "q: it is not there; create it, then attach again")
@@ -55,8 +55,8 @@ def test_a_rejected_publisher_is_told_what_to_do_and_when(house: TcpHouse) -> No
         assert error_of(peer.expect("detach"))[1:] == (description, info)
 
 
-def test_a_refused_attach_and_a_failed_settle_say_so_too(house: TcpHouse) -> None:
-    with Peer(house.port) as peer:
+def test_a_refused_attach_and_a_failed_settle_say_so_too(gateway: ScriptedGateway) -> None:
+    with Peer(gateway.port) as peer:
         peer.send(frames.attach_receiver("missing"))
         peer.expect("attach")
         condition, description, info = error_of(peer.expect("detach"))
@@ -69,41 +69,49 @@ def test_a_refused_attach_and_a_failed_settle_say_so_too(house: TcpHouse) -> Non
         peer.consumer("q", credit=1)
         peer.stored("q", frames.message())
         peer.receive(1)
-        house.realm.answers["settle"] = "access-denied"
+        gateway.realm.answers["settle"] = "access-denied"
         peer.settle([0], frames.state("accepted"), settled=False)
         condition, description, info = error_of(peer.expect("disposition"))
         assert (condition, info["rule"]) == ("amqp:unauthorized-access", "settled.access-denied-rejected")
         assert description == "q: its access list does not allow this user; ask its operator"
 
 
-def test_a_coordinator_says_what_to_do_too(house: TcpHouse) -> None:
-    with Transacting(house.port) as peer:
+def test_a_coordinator_says_what_to_do_too(gateway: ScriptedGateway) -> None:
+    with Transacting(gateway.port) as peer:
         transaction = peer.begun()
         peer.publisher("q")
         peer.post(transaction, frames.message())
         peer.told(1)
-        house.realm.answers["commit"] = "capacity-reached"
+        gateway.realm.answers["commit"] = "capacity-reached"
         peer.send(frames.discharge(peer.number(), transaction, False, CONTROL))
         condition, description, info = error_of(peer.expect("disposition"))
         assert condition == "amqp:transaction:rollback"
         assert description == "commit: it is full; try again when events were taken"
         assert (info["native-code"], info["retry-after-ms"]) == ("SCRIPTED", 1000)
         assert info["rule"] == "committed.failed-rejected"
+        gateway.realm.answers["commit"] = "not-found"
+        transaction = peer.declare()
+        peer.post(transaction, frames.message())
+        peer.told(1)
+        peer.send(frames.discharge(peer.number(), transaction, False, CONTROL))
+        condition, description, info = error_of(peer.expect("disposition"))
+        assert (condition, info["native-code"]) == ("amqp:transaction:rollback", "SCRIPTED")
+        assert "retry-after-ms" not in info, "the node does not come back by waiting"
         peer.send(frames.discharge(peer.number(), b"nobody's", False, CONTROL))
         condition, description, info = error_of(peer.expect("disposition"))
         assert condition == "amqp:transaction:unknown-id"
         words = info["rule"].removeprefix("coordinate.").replace("-", " ")
         assert description == f"commit: {words}; declare a transaction first"
-        assert info["rule"].startswith("coordinate.") and len(info) == (2 if "retry-after-ms" in info else 1)
+        assert info["rule"].startswith("coordinate.") and len(info) == 1, "to wait does not make it known"
 
 
 @pytest.mark.parametrize("rcv", [0, 1], ids=["settled", "waits"])
-def test_what_a_transaction_turns_away_says_what_to_do(house: TcpHouse, rcv: int) -> None:
+def test_what_a_transaction_turns_away_says_what_to_do(gateway: ScriptedGateway, rcv: int) -> None:
     """Inside the transactional state, and where its publisher settles first, at the discharge again (1.3-I)."""
-    with Transacting(house.port) as peer:
+    with Transacting(gateway.port) as peer:
         peer.publisher("q", rcv=rcv)
         transaction = peer.begun()
-        house.realm.answers["post"] = "capacity-reached"
+        gateway.realm.answers["post"] = "capacity-reached"
         peer.post(transaction, frames.message())
         provisional = peer.expect("disposition")
         assert (provisional.field(3) is True) is (rcv == 0)
@@ -118,7 +126,7 @@ def test_what_a_transaction_turns_away_says_what_to_do(house: TcpHouse, rcv: int
         if rcv:
             assert error_of(peer.expect("disposition")) == (condition, description, pairs)
         transaction = peer.declare()
-        house.realm.answers["post"] = "not-found"
+        gateway.realm.answers["post"] = "not-found"
         peer.post(transaction, frames.message())
         assert peer.expect("disposition").state == "transactional rejected:amqp:not-found"
         condition, description, info = error_of(peer.expect("detach"))
@@ -126,8 +134,8 @@ def test_what_a_transaction_turns_away_says_what_to_do(house: TcpHouse, rcv: int
         assert info == {"rule": f"posted.not-found-rejected-{word}"}
 
 
-def test_what_a_table_refuses_by_itself_says_what_to_do(house: TcpHouse) -> None:
-    with Transacting(house.port) as peer:
+def test_what_a_table_refuses_by_itself_says_what_to_do(gateway: ScriptedGateway) -> None:
+    with Transacting(gateway.port) as peer:
         peer.consumer("q", credit=1)
         peer.stored("q", frames.message())
         peer.receive(1)
@@ -155,13 +163,71 @@ def test_every_condition_that_a_shipped_table_refuses_with_has_its_advice() -> N
                 assert said.endswith(shipped_errors().advise(condition))
 
 
+WAITING_HELPS = {
+    *(f"published.{rule}" for rule in ("capacity-reached-rejected", "capacity-reached-untold")),
+    *(f"published.{rule}" for rule in ("not-stored-released", "not-stored-untold")),
+    *(f"posted.capacity-reached-{how}" for how in ("rejected-settled", "rejected-waits", "presettled-dooms")),
+    "posted.capacity-reached-rejected",
+    "attached.unavailable-refused-for-now",
+    "committed.failed-rejected",
+    "coordinate.declare-when-full-rejected",
+}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_who_cannot_mend_it_by_waiting_is_not_told_to_wait(profile: str) -> None:
+    """Every rule of every table, with every answer that it may meet."""
+    tables, told = load_tables(profile=profile), dict[str, set[bool]]()
+    for name in (
+        "attach",
+        "attached",
+        "publish",
+        "posted",
+        "published",
+        "settle",
+        "settled",
+        "coordinate",
+        "committed",
+    ):
+        table = tables[name]
+        for number, decision in enumerate(table.cells):
+            if decision is None:
+                continue
+            answer = table.facts(number).get("answer")
+            info = dict(complaint("q", decision, answer).info)
+            told.setdefault(f"{name}.{decision.rule}", set()).add("retry-after-ms" in info)
+    assert {rule for rule, said in told.items() if True in said} <= WAITING_HELPS
+    if profile == "extended":
+        helped = {rule for rule, said in told.items() if True in said}
+        assert {"attached.unavailable-refused-for-now", "published.capacity-reached-rejected"} <= helped
+        assert "coordinate.declare-when-full-rejected" in helped
+        assert {each for each in shipped_errors().waits or () if "." in each} <= set(told), "of rules that there are"
+
+
+def test_a_code_that_is_known_says_whether_waiting_helps() -> None:
+    rule = TABLES["published"].decide(
+        answer="unavailable", sender_settle_mode="mixed", presettled="no", rejected="agreed", released="agreed"
+    )
+    assert dict(complaint("q", rule, "unavailable", "SQLITE_FULL").info)["retry-after-ms"] == 5000
+    assert "retry-after-ms" not in dict(complaint("q", rule, "unavailable", "TOPIC_AUTHORIZATION_FAILED").info)
+    assert dict(complaint("q", rule, "unavailable", "").info)["retry-after-ms"] == 1000
+
+
+def test_a_sentence_is_no_native_code() -> None:
+    rule = TABLES["published"].decide(
+        answer="unavailable", sender_settle_mode="mixed", presettled="no", rejected="agreed", released="agreed"
+    )
+    assert "native-code" not in dict(complaint("q", rule, "unavailable", "it is full").info)
+    assert dict(complaint("q", rule, "unavailable", "not-granted").info)["native-code"] == "not-granted"
+
+
 @pytest.mark.parametrize("node", ["q", "a-long-name." * 30, "Größe/" * 40])
 def test_a_description_is_short_whatever_the_node_and_the_error(node: str) -> None:
     rule = TABLES["published"].decide(
         **{axis: values[0] for axis, values in TABLES["published"].axes.items()} | {"answer": "unavailable"}
     )
     codes = [code for log in LOGS for code in shipped_errors().codes[log]]
-    for native in (*codes, "SQLITE_IOERR_FSYNC", "no such code", ""):
+    for native in (*codes, "SQLITE_IOERR_FSYNC", "NO_SUCH_CODE", ""):
         said = complaint(node, rule, "unavailable", native)
         assert len(said.encode()) <= DESCRIPTION_BYTES_MAX
         assert said.startswith(node[:5]), "it names the node"

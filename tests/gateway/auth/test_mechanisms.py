@@ -9,17 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scramp import ScramClient, ScramException
 
-from gateway.doorkeeper import Doorkeeper
-from gateway.mechanisms import MECHANISMS, Check, Denied, Granted, Step
-from gateway.passwords import hash_password
-from gateway.penalties import DELAY_MAX_S, FIRST_DELAY_S, FORGET_S, FREE_FOR_ADDRESS, WAIT_MAX_S, Penalties, network
-from gateway.sasl import AHEAD_MAX, AMQP_HEADER, SASL_HEADER, SaslServer
-from gateway.users import SCRAM, User, Users, read_users
-from mappings.yaml_lines import Problem, parse_document
-from native_backend.access import Subject
-from tests.gateway.test_sasl import bodies, frame, init
-from tests.simulation.clock import VirtualClock
-from transformers.amqp_types import Described
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.login_throttle import (
+    DELAY_MAX_S,
+    FIRST_DELAY_S,
+    FORGET_S,
+    FREE_FOR_ADDRESS,
+    WAIT_MAX_S,
+    LoginThrottle,
+    network,
+)
+from gateway.auth.mechanisms import MECHANISMS, Check, Denied, Granted, Step
+from gateway.auth.passwords import hash_password
+from gateway.auth.sasl import AHEAD_MAX, AMQP_HEADER, SASL_HEADER, SaslServer
+from gateway.auth.users import SCRAM, User, Users, read_users
+from mappings.language.yaml_lines import Problem, parse_document
+from native_backend.nodes.grants import Subject
+from tests.gateway.auth.sasl_frames import bodies, frame, init
+from tests.kit.realm.virtual_clock import VirtualClock
+from transformers.codec import Described
 
 PASSWORD = "päss,wörd=1"
 
@@ -118,7 +126,7 @@ def plain(password: str, name: str = NAME) -> bytes:
     return init("PLAIN", f"\0{name}\0{password}".encode())
 
 
-def served(keeper: Doorkeeper, address: str = "192.0.2.1") -> SaslServer:
+def served(keeper: Authenticator, address: str = "192.0.2.1") -> SaslServer:
     server = SaslServer(("SCRAM-SHA-256", "PLAIN"), False, keeper.door(address))
     server.receive(SASL_HEADER)
     return server
@@ -130,41 +138,47 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def keeper(clock: VirtualClock) -> Doorkeeper:
-    return Doorkeeper(USERS, 1000, clock)
+def told() -> list[tuple[str, str, object]]:
+    """Fault, words and key of what an operator is told."""
+    return []
 
 
-def attempt(keeper: Doorkeeper, password: str, address: str = "192.0.2.1", name: str = NAME) -> tuple[float, str]:
+@pytest.fixture
+def keeper(clock: VirtualClock, told: list[tuple[str, str, object]]) -> Authenticator:
+    return Authenticator(USERS, 1000, clock, lambda fault, words, key, *_: told.append((fault, words, key)))
+
+
+def attempt(keeper: Authenticator, password: str, address: str = "192.0.2.1", name: str = NAME) -> tuple[float, str]:
     """One login by PLAIN: how long it was made to wait, and how it ended."""
     server = served(keeper, address)
     _, _, state = server.receive(plain(password, name))
-    if server.hold is None:
+    if server.pending is None:
         return 0.0, state
-    delay_s = server.hold.delay_s
-    assert server.hold.job is not None and isinstance(keeper.clock, VirtualClock)
+    delay_s = server.pending.delay_s
+    assert server.pending.job is not None and isinstance(keeper.clock, VirtualClock)
     keeper.clock.advance(math.ceil(delay_s * 1000))
-    return delay_s, server.proceed(server.hold.job())[2]
+    return delay_s, server.proceed(server.pending.job())[2]
 
 
-def test_plain_in_frames_waits_for_the_check_and_keeps_what_came_meanwhile(keeper: Doorkeeper) -> None:
+def test_plain_in_frames_waits_for_the_check_and_keeps_what_came_meanwhile(keeper: Authenticator) -> None:
     server = served(keeper)
     assert server.receive(plain(PASSWORD)) == (b"", b"", "held")
     assert server.receive(AMQP_HEADER) == (b"", b"", "held")
-    assert server.hold is not None and server.hold.job is not None and server.hold.delay_s == 0
-    to_send, rest, state = server.proceed(server.hold.job())
+    assert server.pending is not None and server.pending.job is not None and server.pending.delay_s == 0
+    to_send, rest, state = server.proceed(server.pending.job())
     assert (bodies(to_send), rest, state) == ([Described(0x44, [0])], AMQP_HEADER, "authenticated")
     assert server.subject.user == NAME
 
 
-def test_who_floods_while_it_is_held_is_refused(keeper: Doorkeeper) -> None:
+def test_who_floods_while_it_is_held_is_refused(keeper: Authenticator) -> None:
     server = served(keeper)
     server.receive(plain(PASSWORD))
     assert server.receive(b"x" * AHEAD_MAX)[2] == "held"
     assert server.receive(b"x") == (b"", b"", "refused")
-    assert server.hold is None
+    assert server.pending is None
 
 
-def test_scram_in_frames(keeper: Doorkeeper) -> None:
+def test_scram_in_frames(keeper: Authenticator) -> None:
     client = ScramClient(["SCRAM-SHA-256"], NAME, PASSWORD)
     server = served(keeper)
     challenge, _, _ = server.receive(init("SCRAM-SHA-256", client.get_client_first().encode()))
@@ -181,7 +195,7 @@ def test_scram_in_frames(keeper: Doorkeeper) -> None:
 # -- waits
 
 
-def test_failures_make_the_next_attempt_wait_and_a_success_forgives(keeper: Doorkeeper) -> None:
+def test_failures_make_the_next_attempt_wait_and_a_success_forgives(keeper: Authenticator) -> None:
     waits = []
     for _ in range(9):
         delay_s, state = attempt(keeper, "wrong")
@@ -194,7 +208,7 @@ def test_failures_make_the_next_attempt_wait_and_a_success_forgives(keeper: Door
     assert attempt(keeper, PASSWORD) == (0.0, "authenticated")
 
 
-def test_many_attempts_at_once_take_turns_and_the_rest_is_refused_unheard(keeper: Doorkeeper) -> None:
+def test_many_attempts_at_once_take_turns_and_the_rest_is_refused_unheard(keeper: Authenticator) -> None:
     for _ in range(10):
         keeper.penalties.failed("192.0.2.1", NAME, keeper.clock.monotonic_s())
     waits = [keeper.penalties.wait_s("192.0.2.1", NAME, keeper.clock.monotonic_s()) for _ in range(1000)]
@@ -205,7 +219,7 @@ def test_many_attempts_at_once_take_turns_and_the_rest_is_refused_unheard(keeper
     assert attempt(keeper, PASSWORD, address="192.0.2.2") == (0.0, "authenticated")  # the user is not locked out
 
 
-def test_many_users_tried_from_one_address_make_the_address_wait(keeper: Doorkeeper, clock: VirtualClock) -> None:
+def test_many_users_tried_from_one_address_make_the_address_wait(keeper: Authenticator, clock: VirtualClock) -> None:
     for number in range(FREE_FOR_ADDRESS + 3):
         attempt(keeper, "wrong", name=f"user-{number}")
     assert attempt(keeper, PASSWORD)[0] > 0
@@ -213,7 +227,7 @@ def test_many_users_tried_from_one_address_make_the_address_wait(keeper: Doorkee
     assert attempt(keeper, PASSWORD) == (0.0, "authenticated")
 
 
-def test_one_client_with_a_wrong_password_is_nobody_elses_trouble(keeper: Doorkeeper, clock: VirtualClock) -> None:
+def test_one_client_with_a_wrong_password_slows_no_other_client(keeper: Authenticator, clock: VirtualClock) -> None:
     for _ in range(10 * FREE_FOR_ADDRESS):
         attempt(keeper, "wrong", name="misled")
         clock.advance(6_000)
@@ -221,7 +235,7 @@ def test_one_client_with_a_wrong_password_is_nobody_elses_trouble(keeper: Doorke
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    penalties = Penalties(100)
+    penalties = LoginThrottle(100)
     for number in range(10_000):
         penalties.failed(f"192.0.2.{number % 256}", f"user-{number}", float(number))
     assert len(penalties) == 100
@@ -234,15 +248,18 @@ def test_an_address_of_ipv6_is_its_network() -> None:
     assert network("not an address") == "not an address"
 
 
-def test_failed_logins_are_told_without_passwords_and_ever_more_seldom(
-    keeper: Doorkeeper, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+def test_failed_logins_are_told_with_who_and_whence_and_without_passwords(
+    keeper: Authenticator, clock: VirtualClock, told: list[tuple[str, str, object]]
 ) -> None:
-    for _ in range(100):
+    for _ in range(10):
         attempt(keeper, "a secret that was mistyped")
         clock.advance(6_000)
-    assert caplog.records[0].getMessage().startswith("failed logins so far: 1; the last by")
-    assert len(caplog.records) == 7
-    assert "mistyped" not in caplog.text
+    assert {fault for fault, _, _ in told} == {"failed-login"}
+    assert len(told) == 10
+    assert told[0][1].startswith(f"user {NAME!a} from 192.0.2.1: ")
+    assert told[9][1].endswith("failed logins so far: 10")
+    assert {key for _, _, key in told} == {(NAME, network("192.0.2.1"))}
+    assert not any("mistyped" in words for _, words, _ in told)
 
 
 def test_a_user_shows_no_keys() -> None:

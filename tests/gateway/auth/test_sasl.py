@@ -9,34 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.mechanisms import MECHANISMS, Denied, Granted, Step
-from gateway.sasl import AMQP_HEADER, FRAME_SIZE_MAX, ROUNDS_MAX, SASL_HEADER, SaslServer, State
-from gateway.users import Users
-from native_backend.access import Subject
-from transformers.amqp_types import Array, Described, Symbol, decode, encode
-
-
-def frame(value: object, kind: int = 1, data_offset: int = 2) -> bytes:
-    body = b"\0" * (4 * data_offset - 8) + encode(value)
-    return (8 + len(body)).to_bytes(4, "big") + bytes((data_offset, kind, 0, 0)) + body
-
-
-def init(mechanism: str = "ANONYMOUS", response: bytes | None = b"trace") -> bytes:
-    return frame(Described(0x41, [Symbol(mechanism), response, "host"]))
-
-
-def bodies(octets: bytes) -> list[Described]:
-    """The frames that were sent."""
-    found = []
-    while octets:
-        size = int.from_bytes(octets[:4], "big")
-        assert octets[4:8] == b"\x02\x01\x00\x00"
-        value, end = decode(octets[8:size])
-        assert end == size - 8
-        found.append(value)
-        octets = octets[size:]
-    return found
-
+from gateway.auth.mechanisms import MECHANISMS, Denied, Granted, Step
+from gateway.auth.sasl import AMQP_HEADER, FRAME_SIZE_MAX, ROUNDS_MAX, SASL_HEADER, SaslServer, State
+from gateway.auth.users import Users
+from native_backend.nodes.grants import Subject
+from tests.gateway.auth.sasl_frames import bodies, frame, init
+from transformers.codec import Array, Described, Symbol
 
 MECHANISMS_FRAME = Described(0x40, [Array(0xA3, [Symbol("ANONYMOUS")])])
 
@@ -121,6 +99,9 @@ OUT_OF_PROTOCOL = [
     frame(Described(0x41, [])),
     frame(Described(0x41, ["ANONYMOUS"])),
     frame(Described(0x41, [Symbol("ANONYMOUS"), "text"])),
+    frame(Described(0x41, [Symbol("ANONYMOUS"), None, b"host"])),
+    frame(Described(0x41, [Symbol("ANONYMOUS"), None, Symbol("host")])),
+    frame(Described(0x41, [Symbol("ANONYMOUS"), None, "host", None])),
     frame(Described(0x42, [b""])),
     frame(Described(0x43, [b""])),
     frame(Described(0x44, [0])),

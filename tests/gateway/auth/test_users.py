@@ -1,4 +1,4 @@
-"""The file of users: what it means, everything that is wrong with it by line, and that no key is ever shown."""
+"""The users file: what it means, everything that is wrong with it by line, and that no key is ever shown."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from gateway import cli
-from gateway.passwords import hash_password, is_password
-from gateway.settings import SettingsProblems, load_settings
-from gateway.users import Users, load_users
-from mappings.yaml_lines import Problem
+from gateway.auth.passwords import hash_password, is_password
+from gateway.auth.users import Users, load_users
+from gateway.cli import main as cli
+from gateway.config.settings import SettingsProblems, load_settings
+from mappings.language.yaml_lines import Problem
+from tests.gateway.auth.user_entry import ENTRY, PASSWORD
 
-PASSWORD = "correct horse, battery=staple €"
-ENTRY = hash_password(PASSWORD, "SCRAM-SHA-256", 4096)
 ENTRY_512 = hash_password("other", "SCRAM-SHA-512", 4096)
 
 
@@ -90,7 +89,7 @@ WRONG = [
         f"users:\n  a:\n    scram:\n    - {json.dumps(ENTRY)}\n    - {json.dumps(ENTRY)}\n",
         "5: a second entry",
     ),
-    (f"users:\n  anonymous: {{scram: [{json.dumps(ENTRY)}]}}\n", "2: user 'anonymous' is who comes without a name"),
+    (f"users:\n  anonymous: {{scram: [{json.dumps(ENTRY)}]}}\n", "2: user 'anonymous' is reserved for clients"),
     (f'users:\n  " a": {{scram: [{json.dumps(ENTRY)}]}}\n', "2: user ' a' is empty, not printable, or begins"),
     (f"users:\n  a: {{groups: ops, scram: [{json.dumps(ENTRY)}]}}\n", "2: groups must be a list of texts"),
     ("users:\n  a: {}\n  a: {}\n", "3: key a is written twice"),
@@ -113,7 +112,7 @@ def test_all_problems_of_both_files_at_once(tmp_path: Path) -> None:
         load_settings(tmp_path / "gateway.yaml")
     said = str(raised.value)
     assert said.count("users.yaml:") == 2
-    assert "gateway.yaml:2: security.sasl: PLAIN shows passwords to everybody on the wire" in said
+    assert "gateway.yaml:2: security.sasl: PLAIN sends passwords in clear text over the network" in said
 
 
 def test_bare_amqp_is_open_where_anonymous_is(tmp_path: Path) -> None:
@@ -124,7 +123,7 @@ def test_bare_amqp_is_open_where_anonymous_is(tmp_path: Path) -> None:
         )
         assert load_settings(tmp_path / "gateway.yaml").security.bare_amqp is bare
     (tmp_path / "gateway.yaml").write_text("realm: {kind: embedded}\nsecurity: {users: users.yaml}\n")
-    with pytest.raises(SettingsProblems, match="no mechanism asks who it is"):
+    with pytest.raises(SettingsProblems, match="no mechanism uses them"):
         load_settings(tmp_path / "gateway.yaml")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway import cli
+from gateway.cli import main as cli
 
 
 @pytest.fixture

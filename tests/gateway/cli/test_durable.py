@@ -12,39 +12,39 @@ from pathlib import Path
 
 import pytest
 
-from gateway.open_log import open_log
-from gateway.settings import load_settings
-from native_backend.answers import SubscriptionLost
-from native_backend.journal import journal_topic, tail
-from native_backend.logs import open_embedded
-from tests.gateway.command_line import Run, config, run
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import SqliteWorld
-from tests.native_backend.realm_world import bodies
+from gateway.config.settings import load_settings
+from gateway.serve.open_log import open_log
+from native_backend.journal.journal import journal_topic, tail
+from native_backend.log.open import open_embedded
+from native_backend.subscriptions.subscription import SubscriptionLost
+from tests.gateway.cli.command_line import Run, config, run
+from tests.kit.realm.fixtures import bodies
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import SqliteWorld
 
 __all__ = ["config", "run"]  # fixtures
 
 
 @contextmanager
-def serving(tmp_path: Path) -> Iterator[Gateway]:
+def serving(tmp_path: Path) -> Iterator[RealmProcess]:
     """A gateway of another process on the same realm."""
     world = SqliteWorld(tmp_path / "realm")
-    gateway = Gateway(world, "um").open()
+    realm = RealmProcess(world, "um").open()
     try:
-        yield gateway
+        yield realm
     finally:
-        gateway.close()
+        realm.close()
         world.close()
 
 
 @contextmanager
-def turning(gateway: Gateway) -> Iterator[None]:
+def turning(realm: RealmProcess) -> Iterator[None]:
     """It goes on while this thread waits for a command."""
     over = threading.Event()
 
     def turn() -> None:
         while not over.is_set():
-            gateway.turn()
+            realm.turn()
             time.sleep(0.001)
 
     thread = threading.Thread(target=turn)
@@ -57,11 +57,11 @@ def turning(gateway: Gateway) -> Iterator[None]:
 
 
 def test_a_queue_is_peeked_at_moved_and_purged_without_a_gateway(run: Run, tmp_path: Path) -> None:
-    with serving(tmp_path) as gateway:
-        node = gateway.create("orders")
-        gateway.create("dead")
-        eids = gateway.publish(node, [b"\x00Sw\xa1\x05hello", *bodies(9)])
-        consumer = gateway.consumer(node)
+    with serving(tmp_path) as realm:
+        node = realm.create("orders")
+        realm.create("dead")
+        eids = realm.publish(node, [b"\x00Sw\xa1\x05hello", *bodies(9)])
+        consumer = realm.consumer(node)
         consumer.receive(4)
         consumer.acknowledge(eids[1:2])
         assert consumer.settle("return", eids[2:3], failed=True) == "done"
@@ -90,15 +90,15 @@ def test_a_queue_is_peeked_at_moved_and_purged_without_a_gateway(run: Run, tmp_p
 
 
 def test_the_gateway_that_owns_the_realm_does_it_and_answers(run: Run, tmp_path: Path) -> None:
-    with serving(tmp_path) as gateway:
-        node, news = gateway.create("orders"), gateway.create("news", "channel")
-        eids = gateway.publish(node, bodies(10))
-        consumer, durable = gateway.consumer(node), gateway.consumer(news, "durable", "c:d")
+    with serving(tmp_path) as realm:
+        node, news = realm.create("orders"), realm.create("news", "channel")
+        eids = realm.publish(node, bodies(10))
+        consumer, durable = realm.consumer(node), realm.consumer(news, "durable", "c:d")
         consumer.receive(2)
-        told = gateway.publish(news, bodies(5))
+        told = realm.publish(news, bodies(5))
         durable.receive(3)
         durable.acknowledge(told[:3])
-        with turning(gateway):
+        with turning(realm):
             code, out, err = run("queue", "purge", "orders", "--yes")
             assert (code, err) == (0, "")
             assert "2 events that consumers have stay theirs" in out
@@ -112,11 +112,11 @@ def test_the_gateway_that_owns_the_realm_does_it_and_answers(run: Run, tmp_path:
         assert consumer.drain() == []
         consumer.acknowledge(eids[:2])
         durable.subscription.close()
-        with turning(gateway):
+        with turning(realm):
             assert run("durable", "seek", "news", "c:d", "--to", "1970-01-02T00:00:00Z")[0] == 0
-        again = gateway.consumer(news, "durable", "c:d")
+        again = realm.consumer(news, "durable", "c:d")
         assert again.receive(5) == told
-        with turning(gateway):
+        with turning(realm):
             code, out, _ = run("durable", "delete", "news", "c:d", "--yes")
             assert (code, out) == (0, "durable c:d of news: it is deleted\n")
             code, _, err = run("durable", "show", "news", "c:d")
@@ -125,14 +125,14 @@ def test_the_gateway_that_owns_the_realm_does_it_and_answers(run: Run, tmp_path:
 
 
 def test_a_durable_is_sought_by_every_kind_of_place(run: Run, config: Path, tmp_path: Path) -> None:
-    with serving(tmp_path) as gateway:
-        news = gateway.create("news", "channel")
-        gateway.consumer(news, "durable", "c:d")
-        eids = gateway.publish(news, bodies(3))
+    with serving(tmp_path) as realm:
+        news = realm.create("news", "channel")
+        realm.consumer(news, "durable", "c:d")
+        eids = realm.publish(news, bodies(3))
         time.sleep(0.01)
-        later = gateway.publish(news, bodies(3))
+        later = realm.publish(news, bodies(3))
     log = open_log(load_settings(config))
-    records = log.read_range(news.topic, 0, later[0], 1)
+    records = log.control.read_range(news.topic, 0, later[0], 1)
     log.close()
     at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(records.timestamps_ms[0] / 1000))
     moment = f"{at}.{records.timestamps_ms[0] % 1000:03d}+00:00"
@@ -152,15 +152,15 @@ def test_commands_go_to_every_store_of_a_node_or_to_the_one_that_is_named(run: R
     for words in (("wide", "--partitions", "2"), ("dead", "--priority-levels", "3")):
         assert run("node", "create", *words)[0] == 0
     assert run("node", "create", "news", "--kind", "channel", "--partitions", "2")[0] == 0
-    with serving(tmp_path) as gateway:
-        wide, news = gateway.find("wide"), gateway.find("news")
+    with serving(tmp_path) as realm:
+        wide, news = realm.find("wide"), realm.find("news")
         assert wide is not None and news is not None
         for part in wide.parts:
-            gateway.publish(part, [b"%d:%s" % (part.partition, body) for body in bodies(5)])
-        gateway.consumer(news, "durable", "c:d").subscription.close()
+            realm.publish(part, [b"%d:%s" % (part.partition, body) for body in bodies(5)])
+        realm.consumer(news, "durable", "c:d").subscription.close()
         for part in news.parts:
-            gateway.publish(part, bodies(4))
-        with turning(gateway):
+            realm.publish(part, bodies(4))
+        with turning(realm):
             peeked = json.loads(run("queue", "peek", "wide", "--json")[1])
             assert [event["body"][0] for event in peeked] == ["0"] * 5 + ["1"] * 5
             code, _, err = run("queue", "peek", "wide", "--from", "1")
@@ -180,8 +180,8 @@ def test_commands_go_to_every_store_of_a_node_or_to_the_one_that_is_named(run: R
             code, _, err = run("durable", "seek", "news", "c:d", "--to", "2")
             assert (code, "say which by --partition" in err) == (1, True)
             assert run("durable", "seek", "news", "c:d", "--to", "beginning", "--partition", "1", "--yes")[0] == 0
-        assert len(gateway.consumer(news, "durable", "c:d").receive(4)) == 4
-        with turning(gateway):
+        assert len(realm.consumer(news, "durable", "c:d").receive(4)) == 4
+        with turning(realm):
             assert run("durable", "delete", "news", "c:d", "--yes")[0] == 0
             assert json.loads(run("durable", "list", "news", "--json")[1]) == []
 
@@ -199,17 +199,17 @@ def test_nodes_and_durables_are_deleted_with_and_without_a_gateway(run: Run, tmp
         run("node", "create", name)
     file = tmp_path / "nodes.yaml"
     file.write_text("- {name: news, kind: channel}\n")
-    with serving(tmp_path) as gateway:
-        gateway.create("news", "channel")
-        orders = gateway.find("orders")
+    with serving(tmp_path) as realm:
+        realm.create("news", "channel")
+        orders = realm.find("orders")
         assert orders is not None
-        gateway.publish(orders, bodies(2))
-        consumer = gateway.consumer(orders)
-        gateway.consumer(gateway.find("news"), "durable", "c:d").subscription.close()  # type: ignore[arg-type]
-        with turning(gateway):
+        realm.publish(orders, bodies(2))
+        consumer = realm.consumer(orders)
+        realm.consumer(realm.find("news"), "durable", "c:d").subscription.close()  # type: ignore[arg-type]
+        with turning(realm):
             assert run("node", "delete", "orders", "--yes") == (0, "queue orders is deleted\n", "")
-        assert gateway.answer(SubscriptionLost).subscription is consumer.subscription
-        assert gateway.find("orders") is None
+        assert realm.answer(SubscriptionLost).subscription is consumer.subscription
+        assert realm.find("orders") is None
     assert run("durable", "delete", "news", "c:d", "--yes")[0] == 0
     assert run("node", "apply", str(file), "--prune", "--yes")[1].splitlines() == [
         "delete queue bills, with its events",
@@ -229,16 +229,16 @@ class Terminal(io.StringIO):
 
 
 def test_whatever_destroys_asks_first_on_a_terminal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(tmp_path) as gateway:
-        node, news = gateway.create("orders"), gateway.create("news", "channel")
-        gateway.create("dead")
-        gateway.publish(node, bodies(3))
-        gateway.consumer(news, "durable", "c:d")
-        gateway.publish(news, bodies(3))
+    with serving(tmp_path) as realm:
+        node, news = realm.create("orders"), realm.create("news", "channel")
+        realm.create("dead")
+        realm.publish(node, bodies(3))
+        realm.consumer(news, "durable", "c:d")
+        realm.publish(news, bodies(3))
     (tmp_path / "nodes.yaml").write_text("- {name: dead}\n")
     before = [run(*words) for words in (("queue", "peek", "orders"), ("durable", "list"), ("node", "list"))]
     for words, asked in (
-        (("queue", "purge", "orders"), "are gone for ever?"),
+        (("queue", "purge", "orders"), "for ever?"),
         (("queue", "move", "orders", "--to", "dead"), "Move all events of queue orders to dead?"),
         (("durable", "seek", "news", "c:d", "--to", "end"), "Move durable c:d of news from "),
         (("durable", "delete", "news", "c:d"), "Delete durable c:d of news, with at most "),

@@ -5,35 +5,27 @@ from __future__ import annotations
 import io
 import json
 import shutil
-import subprocess
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
 from kafka import KafkaConsumer, TopicPartition
 
-from gateway.replay import _decide_again
+from gateway.cli.explain_record import _decide_again
 from mappings import load_tables
-from mappings.table_set import SHIPPED
-from native_backend.logs import open_embedded
-from tests.conftest import StartGateway
-from tests.gateway_process import REALMGATE, GatewayProcess
-from tests.mappings.overriding import classify, override
-from tests.patience import HANG_S
-from tests.wire import frames
-from tests.wire.peer import Peer
+from mappings.compiler.table_set import SHIPPED
+from native_backend.log.open import open_embedded
+from tests.kit.processes.explain_record import replay
+from tests.kit.processes.gateway import GatewayProcess, StartGateway
+from tests.kit.tables.overriding import classify, override
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 
 
-def replay(gateway: GatewayProcess, record: str) -> tuple[int, str]:
-    command = [str(REALMGATE), "mappings", "explain", "--record", record, "--config", str(gateway.config_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
-    return done.returncode, done.stdout + done.stderr
-
-
-def test_a_recorded_delivery_is_decided_again(gateway: StartGateway, tmp_path: Path) -> None:
+def test_a_recorded_delivery_is_decided_again(new_gateway: StartGateway, tmp_path: Path) -> None:
     ours = tmp_path / "ours"
     shutil.copytree(SHIPPED / "tables", ours / "tables")
-    process = gateway("embedded", mappings={"dir": str(ours)})
+    process = new_gateway("embedded", mappings={"dir": str(ours)})
     with Peer(process.port) as peer:
         peer.publisher("q")
         peer.publish(frames.message(), b"")
@@ -49,7 +41,7 @@ def test_a_recorded_delivery_is_decided_again(gateway: StartGateway, tmp_path: P
     code, said = replay(process, f"{run}:2")
     assert (code, "rule untransformed-rejected (" in said) == (0, True), said
     path = ours / "tables" / "published.yaml"
-    path.write_text(path.read_text().replace("{outcome: accepted, settle: true}", "{outcome: released, settle: true}"))
+    path.write_text(path.read_text().replace("{outcome: accepted, settle: true}", "{outcome: modified, settle: true}"))
     code, said = replay(process, f"{run}:1")
     assert code == 0, "the tables of that time decide, not today's"
     assert "rule stored-accepted\n  then     outcome=accepted settle=true" in said
@@ -57,9 +49,9 @@ def test_a_recorded_delivery_is_decided_again(gateway: StartGateway, tmp_path: P
     assert replay(process, "nothing")[0] == 1
 
 
-def test_a_delivery_of_a_kafka_realm_is_decided_again(gateway: StartGateway) -> None:
+def test_a_delivery_of_a_kafka_realm_is_decided_again(new_gateway: StartGateway) -> None:
     """A settlement: its record is found among those of other deliveries."""
-    process = gateway("kafka")
+    process = new_gateway("kafka")
     with Peer(process.port) as peer:
         peer.stored("q", frames.message(), frames.message(), frames.message())
         peer.consumer("q", credit=3)
@@ -74,16 +66,16 @@ def test_a_delivery_of_a_kafka_realm_is_decided_again(gateway: StartGateway) -> 
     assert "because  The event is available again, unchanged and uncounted." in said
 
 
-def test_a_replay_says_of_which_class_the_node_is(gateway: StartGateway, tmp_path: Path) -> None:
+def test_a_replay_says_of_which_class_the_node_is(new_gateway: StartGateway, tmp_path: Path) -> None:
     ours = tmp_path / "ours"
     shutil.copytree(SHIPPED / "tables", ours / "tables")
     classify(ours, "orders.bulk.*")
-    override(ours, "published", "stored-accepted", outcome="released")
-    process = gateway("embedded", mappings={"dir": str(ours)})
+    override(ours, "published", "stored-accepted", outcome="modified")
+    process = new_gateway("embedded", mappings={"dir": str(ours)})
     with Peer(process.port) as peer:
         peer.publisher("orders.bulk.7")
         peer.publish(frames.message())
-        assert set(peer.outcomes(1).values()) == {"released"}
+        assert set(peer.outcomes(1).values()) == {"modified"}
     process.stop()
     code, said = replay(process, f"{_run_of(process)}:1")
     assert code == 0, said
@@ -93,10 +85,10 @@ def test_a_replay_says_of_which_class_the_node_is(gateway: StartGateway, tmp_pat
 def test_a_cell_of_another_class_than_the_nodes_is_told(tmp_path: Path) -> None:
     shutil.copytree(SHIPPED / "tables", tmp_path / "tables")
     classify(tmp_path, "orders.bulk.*")
-    override(tmp_path, "published", "stored-accepted", outcome="released")
+    override(tmp_path, "published", "stored-accepted", outcome="modified")
     tables = load_tables(tmp_path)
     decision = tables.for_class("default")["published"].decide(
-        answer="stored", sender_settle_mode="mixed", presettled="no"
+        answer="stored", sender_settle_mode="mixed", presettled="no", rejected="agreed", released="agreed"
     )
     group = {"table": "published", "cell": decision.cell, "rule": decision.rule, "node": "orders.bulk.7"}
     settings = SimpleNamespace(mappings=SimpleNamespace(directory=tmp_path))
@@ -117,6 +109,6 @@ def _run_on_kafka(process: GatewayProcess) -> str:
 
 def _run_of(process: GatewayProcess) -> str:
     with closing(open_embedded(Path(process.settings["realm"]["path"]))) as log:
-        records = log.read_range("um.outcomes", 0, 0, 1)
+        records = log.control.read_range("um.outcomes", 0, 0, 1)
     assert records.values[0] is not None
     return str(json.loads(records.values[0])["run"])

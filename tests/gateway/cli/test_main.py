@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from native_backend.log import Failure, LogError
-from tests.gateway.command_line import Run, config, run
+from native_backend.log.port import Failure, LogError
+from native_backend.shard import state_reader as observing
+from tests.gateway.cli.command_line import Run, config, run
 from tests.patience import HANG_S
 
 __all__ = ["config", "run"]  # fixtures
@@ -40,11 +41,27 @@ def test_the_life_of_a_node(run: Run) -> None:
 def test_json(run: Run) -> None:
     created = json.loads(run("node", "create", "orders", "--json")[1])
     assert created["name"] == "orders"
-    assert json.loads(run("node", "list", "--json")[1]) == [created]
+    assert json.loads(run("node", "list", "--json")[1]) == [{**created, "messages": 0, "problem": None}]
     shown = json.loads(run("node", "show", "orders", "--json")[1])
     assert {key: shown[key] for key in created} == created
     assert (shown["first"], shown["end"]) == (0, 0)
     assert [durable["name"] for durable in shown["durables"]] == ["queue"]
+
+
+def test_what_is_not_counted_is_unknown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("node", "create", "orders")
+    assert [line.split()[2] for line in run("node", "list")[1].splitlines()] == ["MESSAGES", "0"]
+    monkeypatch.setattr(observing, "COUNTED_MAX", -1)
+    assert [line.split()[2] for line in run("node", "list")[1].splitlines()] == ["MESSAGES", "unknown"]
+    assert json.loads(run("node", "list", "--json")[1])[0]["messages"] is None
+    assert "\n  messages unknown\n" in run("node", "show", "orders")[1]
+    shown = json.loads(run("node", "show", "orders", "--json")[1])
+    assert (shown["messages"], shown["durables"][0]["messages"]) == (None, None)
+    header, row = (line.split() for line in run("durable", "list")[1].splitlines())
+    assert header[5:9] == ["STORED", "WAITING", "UNSETTLED", "DELAYED"]
+    assert row[5:9] == ["unknown"] * 4
+    [listed] = json.loads(run("durable", "list", "--json")[1])
+    assert [listed[name] for name in ("stored", "waiting", "unsettled", "delayed")] == [None] * 4
 
 
 def test_show_for_people(run: Run) -> None:
@@ -130,7 +147,7 @@ def test_a_realm_that_fails_is_told_with_what_to_do(
     def fails(_: object) -> None:
         raise LogError(Failure(cause, "no broker answered"))  # type: ignore[arg-type]
 
-    monkeypatch.setattr("gateway.node_commands.open_log", fails)
+    monkeypatch.setattr("gateway.cli.node.open_log", fails)
     code, out, err = run("node", "list")
     assert (code, out) == (2, "")
     assert err.startswith(f"realmgate: the embedded realm in {tmp_path}/realm: {cause}: no broker answered; ")
@@ -146,7 +163,7 @@ def test_a_realm_that_cannot_be_written(run: Run, config: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["node"], ["node", "create"], ["nod"], ["node", "list"], ["node", "create", "x", "--kind", "topic"]]
+    "words", [[], ["node"], ["node", "create"], ["nod"], ["node", "show"], ["node", "create", "x", "--kind", "topic"]]
 )
 def test_a_wrong_command_line(run: Run, words: list[str]) -> None:
     code, out, err = run(*words, configured=False)
@@ -202,7 +219,7 @@ def test_node_commands_take_less_than_a_second(config: Path) -> None:
 
 def test_a_node_command_loads_neither_proton_nor_kafka_nor_spark(config: Path) -> None:
     program = (
-        "import sys; from gateway.cli import run; code = run(sys.argv[1:]);"
+        "import sys; from gateway.cli.main import run; code = run(sys.argv[1:]);"
         "heavy = {'proton', 'cproton', 'kafka', 'confluent_kafka', 'pyspark', 'uvloop', 'asyncio'} & set(sys.modules);"
         "sys.exit(code or (f'loaded {heavy}' if heavy else 0))"
     )

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from native_backend import logs
-from native_backend.log import TopicSpec
-from native_backend.logs.sqlite.driver import SqliteLog
-from tests.gateway.command_line import Run, config, run
+from native_backend.log import open as logs
+from native_backend.log.port import TopicSpec
+from native_backend.log.sqlite.control import SqliteControl
+from tests.gateway.cli.command_line import Run, config, run
 
 __all__ = ["config", "run"]  # fixtures
 
@@ -85,8 +85,8 @@ def test_a_node_of_several_partitions_is_made_shown_and_grows(run: Run, tmp_path
 def test_a_topic_is_adopted_and_outlives_its_node(run: Run, config: Path, tmp_path: Path) -> None:
     run("node", "list")
     log = logs.open_embedded(tmp_path / "realm")
-    log.create_topics([TopicSpec("shop.orders"), TopicSpec("shop.wide", partitions=2)])
-    log.put("shop.orders", b"key", b"was here before")
+    log.control.create_topics([TopicSpec("shop.orders"), TopicSpec("shop.wide", partitions=2)])
+    log.control.put("shop.orders", b"key", b"was here before")
     code, out, err = run("node", "create", "orders", "--topic", "shop.orders")
     assert (code, err) == (0, "")
     assert out.rstrip().endswith("topic shop.orders")
@@ -103,10 +103,10 @@ def test_a_topic_is_adopted_and_outlives_its_node(run: Run, config: Path, tmp_pa
     assert run("node", "create", "second", "--topic", "shop.wide")[0] == 0
     assert json.loads(run("node", "show", "second", "--json")[1])["partitions"] == 2
     assert run("node", "delete", "orders")[:2] == (0, "queue orders is deleted\n")
-    assert "shop.orders" in log.topics("shop.")
+    assert "shop.orders" in log.control.topics("shop.")
     assert run("node", "create", "orders", "--topic", "shop.orders")[0] == 0
     assert run("node", "delete", "orders", "--with-topic")[0] == 0
-    assert "shop.orders" not in log.topics("shop.")
+    assert "shop.orders" not in log.control.topics("shop.")
     log.close()
 
 
@@ -150,7 +150,7 @@ def test_a_file_of_nodes_is_applied_after_its_difference_was_shown(run: Run, tmp
 def test_whoever_applies_a_file_is_warned_of_nodes_that_one_broker_keeps(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SqliteLog, "certain_copies", lambda *_: 1)  # a Kafka of one broker
+    monkeypatch.setattr(SqliteControl, "certain_copies", lambda *_: 1)  # a Kafka of one broker
     (tmp_path / "nodes.yaml").write_text("- {name: orders}\n- {name: ticks, type: reliable}\n")
     code, _, err = run("node", "apply", str(tmp_path / "nodes.yaml"), "--yes")
     assert (code, err.count("\n")) == (0, 1)

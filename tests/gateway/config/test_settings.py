@@ -7,26 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from gateway.fields import FIELDS, REQUIRED, RESERVED_CLIENT_KEYS, configuration_table
-from gateway.limits import Limits, limit_fields
-from gateway.settings import EmbeddedRealm, KafkaRealm, Listen, Security, Settings, SettingsProblems, load_settings
-from native_backend.client_settings import ClientSettings
+from gateway.config.fields import FIELDS, REQUIRED, RESERVED_CLIENT_KEYS, configuration_table
+from gateway.config.limits import Limits, limit_fields
+from gateway.config.settings import (
+    EmbeddedRealm,
+    KafkaRealm,
+    Listen,
+    Security,
+    SettingsProblems,
+    load_settings,
+)
+from native_backend.log.client_settings import ClientSettings
+from tests.gateway.config.configuration import REALM, load, problems
 
-ROOT = Path(__file__).parents[2]
-REALM = "realm: {kind: embedded, path: realm}\n"
-
-
-def load(directory: Path, text: str) -> Settings:
-    path = directory / "gateway.yaml"
-    path.write_text(text, encoding="utf-8")
-    return load_settings(path)
-
-
-def problems(directory: Path, text: str) -> list[str]:
-    """Without the directory, so that they can be compared."""
-    with pytest.raises(SettingsProblems) as raised:
-        load(directory, text)
-    return [str(problem).replace(f"{directory}/", "") for problem in raised.value.problems]
+ROOT = Path(__file__).parents[3]
 
 
 def test_defaults(tmp_path: Path) -> None:
@@ -46,7 +40,7 @@ def test_everything_written_out(tmp_path: Path) -> None:
         tmp_path,
         'listen: ["amqp://0.0.0.0:0", "amqp://[::1]:5673", "amqp://host.example"]\n'
         'realm: {kind: kafka, bootstrap: "a:9092, b:9093", prefix: p.q_r-s,'
-        " client: {client.id: x, linger.ms: 2, debug: true}}\n"
+        " client: {client.id: x, linger.ms: 2, log.queue: true}}\n"
         "mappings: {profile: um-9.12, dir: ours}\n"
         'nodes: {create_on_attach: ["orders.*", "?"]}\n'
         "security: {sasl: [], bare_amqp: true}\n"
@@ -55,7 +49,7 @@ def test_everything_written_out(tmp_path: Path) -> None:
     )
     assert settings.listen == (Listen("0.0.0.0", 0), Listen("::1", 5673), Listen("host.example", 5672))
     assert settings.realm == KafkaRealm(
-        "a:9092, b:9093", "p.q_r-s", ClientSettings({"client.id": "x", "linger.ms": 2, "debug": True})
+        "a:9092, b:9093", "p.q_r-s", ClientSettings({"client.id": "x", "linger.ms": 2, "log.queue": True})
     )
     assert (settings.mappings.profile, settings.mappings.directory) == ("um-9.12", tmp_path / "ours")
     assert settings.nodes.create_on_attach == ("orders.*", "?")
@@ -142,7 +136,7 @@ REFUSED = [
     ('realm: {kind: embedded, path: ""}\n', '1: realm.path: "" is empty; write var/realm'),
     (REALM + "mappings: {profile: um-9.1}\n", '2: mappings.profile: there is no "um-9.1"; write um-9.'),
     (REALM + "mappings: {dir: nowhere}\n", "holds no tables/"),
-    (REALM + "security: {sasl: [], bare_amqp: false}\n", "2: security lets nobody in"),
+    (REALM + "security: {sasl: [], bare_amqp: false}\n", "2: security lets no client in"),
     (REALM + "security: {kafka_acls: true}\n", "2: security.kafka_acls: this realm is not on Kafka; remove it"),
     (REALM + "security: {sasl: [SCRAM-SHA-256]}\n", "2: security.sasl: SCRAM-SHA-256 needs users; write users:"),
     (REALM + "security: {users: nobody.yaml, sasl: [SCRAM-SHA-256]}\n", "nobody.yaml:1: cannot be read"),
@@ -183,6 +177,38 @@ def test_a_bare_9_10(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsProblems, match="cannot be read"):
         load_settings(tmp_path / "nothing.yaml")
+
+
+def test_all_that_is_wrong_with_the_client_settings_at_once(tmp_path: Path) -> None:
+    said = problems(
+        tmp_path,
+        "realm:\n"
+        "  kind: kafka\n"
+        '  bootstrap: "a:1"\n'
+        "  client:\n"
+        "    acks: 1\n"
+        "    sasl.password: secret\n"
+        "    linger.msec: 5\n"
+        "    linger.ms: soon\n"
+        "    ssl.ca.location: nowhere.pem\n"
+        "    ssl.ca.pem: x\n"
+        "    client.id: fine\n"
+        "mappings: {dir: nowhere}\n"
+        "colour: red\n",
+    )
+    expected = [
+        "gateway.yaml:5: realm.client.acks is the gateway's to set; remove it",
+        "gateway.yaml:6: realm.client.sasl.password is a secret and stands in the configuration; write {file: PATH} ",
+        'gateway.yaml:7: realm.client.linger.msec: No such configuration property: "linger.msec"; write what ',
+        "gateway.yaml:8: realm.client.linger.ms: Invalid value for configuration property",
+        "gateway.yaml:9: realm.client.ssl.ca.location: there is no nowhere.pem; name a file",
+        "gateway.yaml:10: realm.client.ssl.ca.pem: the client for admin calls knows no such setting; remove it",
+        "gateway.yaml:12: nowhere holds no tables/; name a directory that does",
+        "gateway.yaml:13: unknown key colour",
+    ]
+    assert len(said) == len(expected), said
+    for line, beginning in zip(said, expected, strict=True):
+        assert line.startswith(beginning)
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_CLIENT_KEYS))

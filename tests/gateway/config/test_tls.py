@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from gateway.certificate_names import names
-from gateway.settings import load_settings
-from tests.certificates import Authority, openssl
-from tests.gateway.test_settings import REALM, problems
-from tests.gateway.test_users import ENTRY
+from gateway.auth.certificate_names import names
+from gateway.config.settings import load_settings
+from tests.gateway.auth.user_entry import ENTRY
+from tests.gateway.config.configuration import REALM, problems
+from tests.kit.processes.certificates import Authority, openssl
 
 SECURE = 'listen: ["amqps://a", "amqp://b:1"]\n' + REALM
 PAIR = "tls: {certificate: ours/a.pem, key: ours/a.key"
@@ -62,18 +62,18 @@ WRONG = [
     (SECURE + "tls: {certificate: password, key: ours/a.key}\n", "cannot be used"),
     (SECURE + PAIR + ", client_ca: password}\n", "password cannot be used"),
     (SECURE + PAIR + ", key_password: guarded}\n", "is a secret and stands in the configuration"),
-    (SECURE + PAIR + ", require_client_certificate: true}\n", "nothing says whose certificates count; write client_ca"),
+    (SECURE + PAIR + ", require_client_certificate: true}\n", "no client_ca is named; write client_ca"),
     (SECURE + PAIR + ", minimum_version: 1.2}\n", '"1.2" in quotes'),
     (SECURE + PAIR + ', minimum_version: "1.1"}\n', 'there is no "1.1"'),
     (SECURE + "tls: {key: ours/a.key}\n", "3: tls.certificate is missing"),
-    (REALM + PAIR + "}\n", "no listener speaks it; write listen"),
+    (REALM + PAIR + "}\n", "no listener uses TLS; write listen"),
     (
         SECURE + PAIR + "}\nsecurity: {sasl: [EXTERNAL], users: users.yaml, bare_amqp: true}\n",
         "EXTERNAL needs tls.client_ca",
     ),
     (REALM + "security: {sasl: [EXTERNAL, SCRAM-SHA-256], users: users.yaml}\n", "EXTERNAL needs TLS"),
-    (REALM + "security: {sasl: [PLAIN], users: users.yaml, bare_amqp: true}\n", "PLAIN shows passwords"),
-    (SECURE + PAIR + "}\nsecurity: {sasl: [PLAIN], users: users.yaml}\n", "1: listen: nobody can come in without TLS"),
+    (REALM + "security: {sasl: [PLAIN], users: users.yaml, bare_amqp: true}\n", "PLAIN sends passwords"),
+    (SECURE + PAIR + "}\nsecurity: {sasl: [PLAIN], users: users.yaml}\n", "no client can authenticate without TLS"),
     (SECURE + PAIR + ", client_ca: ours/ca.pem}\nsecurity: {sasl: [EXTERNAL, ANONYMOUS]}\n", "EXTERNAL needs users"),
 ]
 

@@ -8,19 +8,21 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.outcomes import DUE_COUNT, DUE_US, LinkFacts, Outcomes, Verdict
+from gateway.evidence.outcome_key import LinkIdentity, OutcomeKey
+from gateway.evidence.outcomes import DUE_COUNT, DUE_US, Outcomes
 from mappings import load_tables
 
 TABLES = load_tables()
 ORIGIN = TABLES.origin
-STORED = TABLES["published"].decide(answer="stored", sender_settle_mode="mixed", presettled="no")
+LISTED = {"rejected": "agreed", "released": "agreed"}
+STORED = TABLES["published"].decide(answer="stored", sender_settle_mode="mixed", presettled="no", **LISTED)
 PUBLISH = TABLES["publish"].decide(
-    framing="whole", transformed="event", transactional="no", sender_settle_mode="mixed", presettled="no"
+    framing="whole", transformed="event", transactional="no", sender_settle_mode="mixed", presettled="no", **LISTED
 )
-LINK = LinkFacts(3, "publish", "link", "container", "q", 17)
+LINK = LinkIdentity(3, "publish", "link", "container", "q", 17, user="alice")
 
 
-def verdict(outcome: str = "accepted", **more: Any) -> Verdict:
+def verdict(outcome: str = "accepted", **more: Any) -> OutcomeKey:
     words: dict[str, Any] = {
         "link": LINK,
         "rule": PUBLISH,
@@ -34,7 +36,7 @@ def verdict(outcome: str = "accepted", **more: Any) -> Verdict:
         "klass": None,
         "presettled": False,
     }
-    return Verdict(**words | more)
+    return OutcomeKey(**words | more)
 
 
 class Book:
@@ -116,6 +118,7 @@ def test_what_was_said_alike_is_one_group() -> None:
         "link": 3,
         "name": "link",
         "container": "container",
+        "user": "alice",
         "node": "q",
         "store": 17,
         "durable": None,

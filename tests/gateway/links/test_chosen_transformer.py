@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from mappings.loading import Loader
-from mappings.table_set import SHIPPED
-from native_backend.headers import HeadedKey
-from native_backend.logs import open_embedded
-from tests.gateway_process import embedded_realm, make_gateway
-from tests.transformers.plugins import install
-from tests.wire import frames
-from tests.wire.peer import Peer
-from transformers.installed import complaint_about
+from mappings.compiler.loading import Loader
+from mappings.compiler.table_set import SHIPPED
+from native_backend.log.open import open_embedded
+from native_backend.log.record_headers import HeadedKey
+from tests.kit.messages.plugins import install
+from tests.kit.processes.gateway import embedded_realm, make_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from transformers.events.installed import complaint_about
 
 RULES = """table: classify
 node_classes: [default]
@@ -49,26 +49,28 @@ def test_nodes_have_the_transformer_of_their_rule(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(install(tmp_path / "acme", shout="acme_code:Shout")))
     tables.write_text(RULES + rule("rich", "complete") + rule("plain", "none") + rule("loud", "shout"))
-    house = make_gateway(tmp_path, embedded_realm(tmp_path), mappings={"dir": "mappings"})
-    house.start()
+    gateway = make_gateway(tmp_path, embedded_realm(tmp_path), mappings={"dir": "mappings"})
+    gateway.start()
     message = frames.message(b"body")
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         for node in ("rich.a", "plain.a", "loud.a", "other"):
             peer.stored(node, message)
         peer.publisher("loud.a")
         (refused,) = peer.publish(frames.message(b"please raise"))
         assert peer.outcomes(1) == {refused: "rejected:amqp:precondition-failed"}
     tables.write_text(RULES + rule("rich", "nowhere"))
-    assert house.process is not None
-    house.process.send_signal(signal.SIGHUP)
-    house.await_log("classify.yaml:6:18: rule rich-nodes: no transformer is called 'nowhere'")
+    assert gateway.process is not None
+    gateway.process.send_signal(signal.SIGHUP)
+    gateway.await_log("classify.yaml:6:18: rule rich-nodes: no transformer is called 'nowhere'")
     for handle, node in enumerate(("rich.a", "plain.a", "loud.a", "other")):
-        with Peer(house.port) as peer:
+        with Peer(gateway.port) as peer:
             peer.consumer(node, credit=1, name=f"s{handle}")
             assert [seen.payload for seen in peer.receive(1)] == [message]
-    assert house.stop() == 0
+    assert gateway.stop() == 0
     log = open_embedded(tmp_path / "realm")
-    found = {node: log.read_range(f"um.node.{node}", 0, 0, 9) for node in ("rich.a", "plain.a", "loud.a", "other")}
+    found = {
+        node: log.control.read_range(f"um.node.{node}", 0, 0, 9) for node in ("rich.a", "plain.a", "loud.a", "other")
+    }
     log.close()
     assert {node: (type(each.keys[0]) is HeadedKey, each.values[0]) for node, each in found.items()} == {
         "rich.a": (True, b"body"),
@@ -82,10 +84,10 @@ def test_nodes_have_the_transformer_of_their_rule(
 
 def test_a_transformer_that_cannot_be_made_starts_nothing(tmp_path: Path, tables: Path) -> None:
     tables.write_text(RULES + rule("rich", "nowhere"))
-    house = make_gateway(tmp_path, embedded_realm(tmp_path), mappings={"dir": "mappings"})
-    house.launch()
-    assert house.await_exit() == 2
-    assert "classify.yaml:6: rule rich-nodes: no transformer is called 'nowhere'" in house.log()
+    gateway = make_gateway(tmp_path, embedded_realm(tmp_path), mappings={"dir": "mappings"})
+    gateway.launch()
+    assert gateway.await_exit() == 2
+    assert "classify.yaml:6: rule rich-nodes: no transformer is called 'nowhere'" in gateway.log()
     assert not (tmp_path / "realm").exists()
 
 

@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from gateway.conversion import conversion
-from gateway.restoring import Restoring
-from native_backend.expiry import own_ttl_ms
-from native_backend.headers import IDENTITY, HeadedKey
-from native_backend.letter import Letter, copy_key
-from native_backend.octets import Octets
-from tests.transformers.plugins import install
-from transformers.amqp_types import AmqpMap, Described, Symbol, UByte, UInt, decode, encode
-from transformers.sections import PROPERTIES, section_offsets
+from gateway.links.event_to_message import Restoring
+from gateway.links.message_to_event import conversion
+from native_backend.events.copy_key import CopyOrigin, copy_key
+from native_backend.log.event_key import ttl_ms
+from native_backend.log.octets import Octets
+from native_backend.log.record_headers import IDENTITY, HeadedKey
+from tests.kit.messages.plugins import install
+from transformers.codec import AmqpMap, Described, Symbol, UByte, UInt, decode, encode
+from transformers.message.sections import PROPERTIES, section_offsets
 
 RUN = "19aa5b3c1f0-9c2e"
 DATA = encode(Described(0x75, b"body"))
 KEYED = encode(Described(0x72, {Symbol("x-opt-kafka-key"): "3;forged"})) + DATA
 TIMED = encode(Described(0x70, [True, UByte(7), UInt(60000)])) + DATA
-LETTER = Letter("rejected", "orders", "queue", 5, 1, 9)
+LETTER = CopyOrigin("rejected", "orders", "queue", 5, 1, 9)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_complete_has_it_in_the_first_header() -> None:
     key, value = headed("complete", TIMED)
     assert key == b"3;complete;%s;7;1;7;T60000" % RUN.encode()
     assert key.headers[0] == (IDENTITY, bytes(key))
-    assert (key.record_key, value, own_ttl_ms(key)) == (None, b"body", 60000)
+    assert (key.record_key, value, ttl_ms(key)) == (None, b"body", 60000)
     assert Restoring().message(key, value) == TIMED
 
 
@@ -88,7 +88,7 @@ def test_a_users_events_come_back_by_its_own_way(installed: None) -> None:
 def test_a_letter_keeps_the_form_of_the_event(installed: None, name: str) -> None:
     key, value = headed(name, TIMED)
     restoring = Restoring()
-    kept, enclosed = restoring.enclose(key, value, LETTER)
+    kept, enclosed = restoring.annotate(key, value, LETTER)
     assert type(kept) is HeadedKey
     assert kept == key
     copy = copy_key(3, 5, "rejected", kept)
@@ -116,7 +116,7 @@ def test_what_nobody_can_restore_is_given_as_a_native_record(caplog: pytest.LogC
 def test_a_letter_of_a_native_record_is_a_message_with_its_headers() -> None:
     restoring = Restoring()
     for key in (HeadedKey(b"k", b"k", (("name", b"said"),)), b"k"):
-        kept, enclosed = restoring.enclose(key, b"text", LETTER)
+        kept, enclosed = restoring.annotate(key, b"text", LETTER)
         assert type(kept) is bytes
         assert (kept, b"x-opt-dead-letter-cause" in enclosed) == (b"k", True)
         assert (b"said" in enclosed) is (type(key) is HeadedKey)

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gateway.credit import CreditAccount, CreditPool
+from gateway.links.credit import CreditAccount, CreditPool
 
 
 class Links(RuleBasedStateMachine):

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from native_backend.logs import open_embedded
-from tests.broker import free_port
-from tests.gateway_process import embedded_realm, kafka_realm, make_gateway
-from tests.wire import frames
-from tests.wire.peer import Peer
+from native_backend.log.open import open_embedded
+from tests.kit.processes.broker import free_port
+from tests.kit.processes.gateway import embedded_realm, kafka_realm, make_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway import descriptors
-from tests.conftest import StartGateway
+from gateway.serve import file_limit as descriptors
+from tests.kit.processes.gateway import StartGateway
 
 INFINITE = resource.RLIM_INFINITY
 
@@ -23,9 +23,9 @@ def lowered() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_gateway_raises_its_soft_limit(lowered: None, gateway: StartGateway) -> None:
-    house = gateway("embedded", limits={"connections": 1_000})
-    [line] = [each for each in Path(f"/proc/{house.pid}/limits").read_text().splitlines() if "open files" in each]
+def test_a_gateway_raises_its_soft_limit(lowered: None, new_gateway: StartGateway) -> None:
+    gateway = new_gateway("embedded", limits={"connections": 1_000})
+    [line] = [each for each in Path(f"/proc/{gateway.pid}/limits").read_text().splitlines() if "open files" in each]
     assert int(line.split()[3]) == 1_000 + descriptors.OWN
 
 

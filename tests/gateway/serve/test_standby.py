@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.broker import free_port
-from tests.gateway.failover import NODE, Traffic, message
-from tests.gateway_process import GatewayProcess, embedded_realm, kafka_realm, make_gateway
-from tests.wire import frames
-from tests.wire.peer import Peer
+from tests.kit.processes.broker import free_port
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.failover import NODE, Traffic, message
+from tests.kit.wire.peer import Peer
 
 Make = Callable[..., GatewayProcess]
 WAITS = "this gateway listens when that one ends"
@@ -93,7 +93,7 @@ def test_a_stopped_gateway_is_followed_and_when_it_wakes_it_says_so_closes_its_l
             assert "detach" in names
             assert "transfer" not in names, "it gave out what another one owns"
             assert (old.seen[-1].name, old.seen[-1].condition) == ("close", "amqp:connection:forced")
-            assert "another gateway has taken the realm over" in first.log()
+            assert "another gateway has taken over the realm" in first.log()
             new.stored(NODE, message(99))
             new.credit(1)
             assert b"#99#" in new.receive(1)[0].payload
@@ -105,7 +105,7 @@ def test_a_standby_that_is_told_to_end_ends_in_order(make: Make) -> None:
     first, second = pair(make)
     began_s = time.monotonic()
     assert second.stop() == 0
-    assert time.monotonic() - began_s < 8.0
+    assert time.monotonic() - began_s < 60
     with Peer(first.port) as peer:
         peer.stored(NODE, message(1))
     assert first.stop() == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.pace import BUSY_INTERVAL_S, IDLE_INTERVAL_S, QUIET_AFTER_S, QUIET_INTERVAL_S, Pace
+from gateway.server.poll_interval import BUSY_INTERVAL_S, IDLE_INTERVAL_S, QUIET_AFTER_S, QUIET_INTERVAL_S, Pace
 
 
 def test_what_is_under_way_is_looked_at_often_and_less_so_when_nothing_comes_of_it() -> None:

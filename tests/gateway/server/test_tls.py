@@ -16,14 +16,14 @@ import proton
 import pytest
 from proton.utils import BlockingConnection
 
-from gateway.sasl import AMQP_HEADER, SASL_HEADER
-from tests.certificates import Authority, Pair
-from tests.gateway.test_login import PASSWORD, read_frame, write_users
-from tests.gateway.test_sasl import frame, init
-from tests.gateway.watching import Watch
-from tests.gateway_process import embedded_realm, make_gateway
+from gateway.auth.sasl import AMQP_HEADER, SASL_HEADER
+from tests.gateway.auth.sasl_frames import frame, init
+from tests.gateway.logins import PASSWORD, read_frame, write_users
+from tests.kit.processes.admin_pages import Watch
+from tests.kit.processes.certificates import Authority, Pair
+from tests.kit.processes.gateway import embedded_realm, make_gateway
 from tests.patience import HANG_S
-from transformers.amqp_types import Described, decode
+from transformers.codec import Described, decode
 
 MECHANISMS = ["EXTERNAL", "SCRAM-SHA-256", "PLAIN"]
 FEED = "/C=DE/O=Example, Inc/CN=feed"
@@ -45,7 +45,7 @@ class World:
         with users.open("a") as file:
             file.write(f"  feed: {{certificates: [{certificate}], groups: [feeds]}}\n")
             file.write('  alice: {certificates: ["email:alice@example.org"]}\n')
-        self.house = make_gateway(
+        self.gateway = make_gateway(
             directory,
             embedded_realm(directory),
             admin={"listen": "http://127.0.0.1:0"},
@@ -57,8 +57,8 @@ class World:
             security={"sasl": MECHANISMS, "users": "users.yaml"},
             limits={"open_timeout_ms": 3000, "half_open_connections": 20},
         )
-        self.house.more = ["amqps"]
-        self.house.start()
+        self.gateway.more = ["amqps"]
+        self.gateway.start()
 
     def context(self, pair: Pair | None = None) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=str(self.ours.certificate))
@@ -67,7 +67,7 @@ class World:
         return context
 
     def connect(self, pair: Pair | None = None) -> ssl.SSLSocket:
-        plain = socket.create_connection(("127.0.0.1", self.house.ports["amqps"]), timeout=HANG_S)
+        plain = socket.create_connection(("127.0.0.1", self.gateway.ports["amqps"]), timeout=HANG_S)
         return self.context(pair).wrap_socket(plain, server_hostname="127.0.0.1")
 
     def offered(self, pair: Pair | None = None) -> tuple[ssl.SSLSocket, list[str]]:
@@ -77,7 +77,7 @@ class World:
         return peer, [*read(peer).value[0].items]
 
     def health(self) -> dict[str, Any]:
-        return Watch.of(self.house).health()
+        return Watch.of(self.gateway).health()
 
     def until_health(self, key: str, value: object) -> dict[str, Any]:
         deadline = time.monotonic() + HANG_S
@@ -109,8 +109,8 @@ def read(peer: ssl.SSLSocket) -> Described:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     world = World(tmp_path_factory.mktemp("tls"))
     yield world
-    assert world.house.stop() == 0, world.house.log()
-    assert "Traceback" not in world.house.log(), world.house.log()
+    assert world.gateway.stop() == 0, world.gateway.log()
+    assert "Traceback" not in world.gateway.log(), world.gateway.log()
 
 
 def proton_connection(world: World, pair: Pair | None, **login: Any) -> BlockingConnection:
@@ -120,13 +120,13 @@ def proton_connection(world: World, pair: Pair | None, **login: Any) -> Blocking
     if pair is not None:
         domain.set_credentials(str(pair.certificate), str(pair.key), None)
     return BlockingConnection(
-        f"amqps://127.0.0.1:{world.house.ports['amqps']}", timeout=HANG_S, ssl_domain=domain, reconnect=False, **login
+        f"amqps://127.0.0.1:{world.gateway.ports['amqps']}", timeout=HANG_S, ssl_domain=domain, reconnect=False, **login
     )
 
 
 def test_protons_client_publishes_and_consumes_as_its_certificate_says(world: World) -> None:
-    world.house.command("node", "create", "of-feeds", "--kind", "queue")
-    world.house.command("acl", "grant", "group:feeds", "publish,subscribe", "--node", "of-feeds")
+    world.gateway.command("node", "create", "of-feeds", "--kind", "queue")
+    world.gateway.command("acl", "grant", "group:feeds", "publish,subscribe", "--node", "of-feeds")
     connection = proton_connection(world, world.feed, allowed_mechs="EXTERNAL")
     sender, receiver = connection.create_sender("of-feeds"), connection.create_receiver("of-feeds", credit=10)
     body = "x" * 300_000  # many records
@@ -152,7 +152,7 @@ def test_who_is_offered_what(world: World) -> None:
         peer, offered = world.offered(pair)
         assert offered == expected
         peer.close()
-    with socket.create_connection(("127.0.0.1", world.house.port), timeout=HANG_S) as plain:
+    with socket.create_connection(("127.0.0.1", world.gateway.port), timeout=HANG_S) as plain:
         plain.sendall(SASL_HEADER)
         assert plain.recv(8, socket.MSG_WAITALL) == SASL_HEADER
         assert [*read_frame(plain).value[0].items] == ["SCRAM-SHA-256"]
@@ -186,17 +186,17 @@ def test_external_without_a_certificate_is_refused(world: World) -> None:
 def test_a_certificate_of_another_authority_is_refused(world: World) -> None:
     context = world.context(world.foreign)
     context.maximum_version = ssl.TLSVersion.TLSv1_2  # so that it is the handshake that fails
-    plain = socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=HANG_S)
+    plain = socket.create_connection(("127.0.0.1", world.gateway.ports["amqps"]), timeout=HANG_S)
     with plain, pytest.raises(ssl.SSLError, match=r"(?i)unknown.ca"):
         context.wrap_socket(plain, server_hostname="127.0.0.1")
-    world.house.await_log("first peer fault of kind tls")
+    world.gateway.await_log("peer fault tls: ")
 
 
 def test_octets_one_by_one(world: World) -> None:
     """Records cut anywhere."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = world.context().wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
-    with socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=HANG_S) as peer:
+    with socket.create_connection(("127.0.0.1", world.gateway.ports["amqps"]), timeout=HANG_S) as peer:
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
         def send() -> None:
@@ -225,7 +225,7 @@ def test_handshakes_that_are_none_or_do_not_end(world: World) -> None:
     """All at once: each is cut off in time."""
     peers = []
     for octets in (b"", AMQP_HEADER, b"\x16\x03\x01\x00\xff\x01"):
-        peers.append(socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=HANG_S))
+        peers.append(socket.create_connection(("127.0.0.1", world.gateway.ports["amqps"]), timeout=HANG_S))
         peers[-1].sendall(octets)
     for peer in peers:
         with peer, contextlib.suppress(ConnectionResetError):
@@ -234,8 +234,8 @@ def test_handshakes_that_are_none_or_do_not_end(world: World) -> None:
 
 
 def test_handshakes_are_half_open_connections(world: World) -> None:
-    silent = [socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=HANG_S) for _ in range(20)]
-    one_more = socket.create_connection(("127.0.0.1", world.house.ports["amqps"]), timeout=HANG_S)
+    silent = [socket.create_connection(("127.0.0.1", world.gateway.ports["amqps"]), timeout=HANG_S) for _ in range(20)]
+    one_more = socket.create_connection(("127.0.0.1", world.gateway.ports["amqps"]), timeout=HANG_S)
     with one_more, contextlib.suppress(ConnectionResetError):
         assert one_more.recv(1) == b""
     for each in silent:
@@ -279,14 +279,16 @@ def test_certificates_change_while_serving(world: World) -> None:
     world.server.key.write_text("no key at all\n")
     document = world.until_health("refused", 1)
     assert "cannot be used" in document["tls"]["problem"]
-    assert any("certificates on disk were refused" in said for said in document["warnings"])
+    assert [(each["kind"], each["detail"]) for each in document["problems"]] == [
+        ("certificates-refused", document["tls"]["problem"])
+    ]
     with world.connect() as still:
         assert still.getpeercert(True) == new
-    world.house.await_log("those read before stay in force")
+    world.gateway.await_log("the previous ones stay active")
 
     world.server.certificate.write_bytes(served[0])
     world.server.key.write_bytes(served[1])
-    os.kill(world.house.pid, signal.SIGHUP)
+    os.kill(world.gateway.pid, signal.SIGHUP)
     world.until_health("problem", "")
     with world.connect() as again:
         assert again.getpeercert(True) == old

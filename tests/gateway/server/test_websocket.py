@@ -20,32 +20,32 @@ from wsproto.events import (
     TextMessage,
 )
 
-from gateway.sasl import AMQP_HEADER, SASL_HEADER
-from tests.gateway_process import GatewayProcess, embedded_realm, make_gateway
+from gateway.auth.sasl import AMQP_HEADER, SASL_HEADER
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, make_gateway
+from tests.kit.wire import frames
 from tests.patience import HANG_S
-from tests.wire import frames
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     directory: Path = tmp_path_factory.mktemp("websocket")
     security = {"websocket_origins": ["https://app.example"]}
-    house = make_gateway(directory, embedded_realm(directory), security=security, limits={"open_timeout_ms": 2000})
-    house.more = ["ws"]
-    house.start()
-    yield house
-    assert house.stop() == 0, house.log()
-    assert "Traceback" not in house.log(), house.log()
+    gateway = make_gateway(directory, embedded_realm(directory), security=security, limits={"open_timeout_ms": 2000})
+    gateway.more = ["ws"]
+    gateway.start()
+    yield gateway
+    assert gateway.stop() == 0, gateway.log()
+    assert "Traceback" not in gateway.log(), gateway.log()
 
 
 class Page:
     """A client; `heard` is what came, octets of messages are in `octets`."""
 
-    def __init__(self, house: GatewayProcess, protocols: list[str], origin: str | None = None) -> None:
-        self._tcp = socket.create_connection(("127.0.0.1", house.ports["ws"]), timeout=HANG_S)
+    def __init__(self, gateway: GatewayProcess, protocols: list[str], origin: str | None = None) -> None:
+        self._tcp = socket.create_connection(("127.0.0.1", gateway.ports["ws"]), timeout=HANG_S)
         self._socket = WSConnection(ConnectionType.CLIENT)
         headers = [(b"Origin", origin.encode())] if origin else []
-        host = f"127.0.0.1:{house.ports['ws']}"
+        host = f"127.0.0.1:{gateway.ports['ws']}"
         self.send(Request(host=host, target="/any/path", subprotocols=protocols, extra_headers=headers))
         self.octets = b""
         self.heard: list[Event] = []
@@ -87,8 +87,8 @@ class Page:
         self._tcp.close()
 
 
-def test_amqp_is_cut_anywhere(house: GatewayProcess) -> None:
-    page = Page(house, ["other", "amqp"])
+def test_amqp_is_cut_anywhere(gateway: GatewayProcess) -> None:
+    page = Page(gateway, ["other", "amqp"])
     accepted = page.until(AcceptConnection)
     assert isinstance(accepted, AcceptConnection) and accepted.subprotocol == "amqp"
     octets = AMQP_HEADER + frames.open_("page") + frames.begin()
@@ -110,24 +110,24 @@ def test_amqp_is_cut_anywhere(house: GatewayProcess) -> None:
     ("protocols", "origin", "status"),
     [(["other"], None, 400), ([], None, 400), (["amqp"], "https://evil.example", 403), (["amqp"], "null", 403)],
 )
-def test_who_is_turned_away(house: GatewayProcess, protocols: list[str], origin: str | None, status: int) -> None:
-    page = Page(house, protocols, origin)
+def test_who_is_turned_away(gateway: GatewayProcess, protocols: list[str], origin: str | None, status: int) -> None:
+    page = Page(gateway, protocols, origin)
     refused = page.until(RejectConnection)
     assert isinstance(refused, RejectConnection) and refused.status_code == status
     page.close()
 
 
-def test_pages_that_may(house: GatewayProcess) -> None:
-    for origin in (f"http://127.0.0.1:{house.ports['ws']}", "https://app.example"):
-        page = Page(house, ["amqp"], origin)
+def test_pages_that_may(gateway: GatewayProcess) -> None:
+    for origin in (f"http://127.0.0.1:{gateway.ports['ws']}", "https://app.example"):
+        page = Page(gateway, ["amqp"], origin)
         page.until(AcceptConnection)
         page.send(BytesMessage(SASL_HEADER))
         assert page.until_octets(8)[:8] == SASL_HEADER
         page.close()
 
 
-def test_what_is_no_binary_message_ends_it(house: GatewayProcess) -> None:
-    page = Page(house, ["amqp"])
+def test_what_is_no_binary_message_ends_it(gateway: GatewayProcess) -> None:
+    page = Page(gateway, ["amqp"])
     page.until(AcceptConnection)
     page.send(TextMessage("AMQP"))
     closed = page.until(CloseConnection)
@@ -138,8 +138,8 @@ def test_what_is_no_binary_message_ends_it(house: GatewayProcess) -> None:
 @pytest.mark.parametrize(
     "octets", [b"\x82\x7f" + b"\xff" * 8, b"\xf2\x80\0\0\0\0", b"\x82\x05hello", b"\x89\xfe\x01\x00" + b"\0" * 8]
 )
-def test_what_is_no_frame_ends_it(house: GatewayProcess, octets: bytes) -> None:
-    page = Page(house, ["amqp"])
+def test_what_is_no_frame_ends_it(gateway: GatewayProcess, octets: bytes) -> None:
+    page = Page(gateway, ["amqp"])
     page.until(AcceptConnection)
     page.send_octets(octets)
     assert page.ended()
@@ -156,8 +156,8 @@ def test_what_is_no_frame_ends_it(house: GatewayProcess, octets: bytes) -> None:
         b"GET /" + b"a" * 70_000,
     ],
 )
-def test_what_is_no_handshake_or_does_not_end_is_cut_off(house: GatewayProcess, octets: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", house.ports["ws"]), timeout=HANG_S) as peer:
+def test_what_is_no_handshake_or_does_not_end_is_cut_off(gateway: GatewayProcess, octets: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", gateway.ports["ws"]), timeout=HANG_S) as peer:
         try:
             peer.sendall(octets)
             while peer.recv(4096):

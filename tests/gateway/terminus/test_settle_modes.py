@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gateway.frames import ATTACH, Frame
-from gateway.settle_modes import receiver_settle_mode, sender_settle_mode
-from transformers.amqp_types import UByte, UInt
+from gateway.frames.frames import ATTACH, Frame
+from gateway.terminus.settle_modes import receiver_settle_mode, sender_settle_mode
+from transformers.codec import UByte, UInt
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from gateway.frames import ATTACH, Frame
-from gateway.sources import asked_terms, durable_name, recalled_name
-from gateway.termini import Terminus, read_terminus
-from mappings.vocabulary import TABLES
-from native_backend.starting import EARLIEST, LATEST, Start
-from tests.wire import frames
-from transformers.amqp_types import AmqpMap, Array, Described, Symbol, Timestamp, UInt, ULong
+from gateway.frames.frames import ATTACH, Frame
+from gateway.terminus.durable_names import durable_name, subscriber
+from gateway.terminus.durable_source import asked_terms
+from gateway.terminus.termini import Terminus, read_terminus
+from mappings.language.vocabulary import TABLES
+from native_backend.nodes.start_position import EARLIEST, LATEST, Start
+from tests.kit.wire import frames
+from transformers.codec import AmqpMap, Array, Described, Symbol, Timestamp, UInt, ULong
 
 
 def attach(publishing: bool, terminus: Any) -> Terminus:
@@ -179,22 +180,21 @@ def test_the_kind_of_a_node_made_on_attach(publishing: bool, capability: str | N
 def test_2_L_3_3_what_a_source_says_of_how_it_is_held() -> None:
     """Capabilities alone or in an array; an expiry policy that was not written is empty, not AMQP's default."""
     bare = attach(False, frames.source("c"))
-    assert (bare.sharing, bare.everybody, bare.expiry, bare.timeout_s) == ("exclusive", False, "", 0)
+    assert (bare.sharing, bare.all_containers, bare.expiry, bare.timeout_s) == ("exclusive", False, "", 0)
     one = attach(False, frames.source("c", 2, capability="shared", expiry="link-detach", timeout_s=9))
-    assert (one.sharing, one.everybody, one.expiry, one.timeout_s) == ("shared", False, "link-detach", 9)
+    assert (one.sharing, one.all_containers, one.expiry, one.timeout_s) == ("shared", False, "link-detach", 9)
     several = attach(False, frames.source("c", 2, capability="topic,shared,global"))
-    assert (several.sharing, several.everybody, several.wanted_kind) == ("shared", True, "channel")
+    assert (several.sharing, several.all_containers, several.wanted_kind) == ("shared", True, "channel")
     assert attach(True, frames.target("c", capability="shared")).sharing == "exclusive", "a publisher shares nothing"
 
 
 def test_3_3_names_of_durables() -> None:
-    everybody = attach(False, frames.source("c", 2, capability="shared,global"))
-    shared, volatile = asked_terms(everybody, "shared"), asked_terms(everybody, "volatile")
+    all_containers = attach(False, frames.source("c", 2, capability="shared,global"))
+    shared, volatile = asked_terms(all_containers, "shared"), asked_terms(all_containers, "volatile")
     alone = asked_terms(attach(False, frames.source("c", 2, expiry="session-end", timeout_s=3)), "durable")
-    assert durable_name("me", "s|global2", shared, everybody=True) == recalled_name("me", "s|global", True) == ":s"
-    assert durable_name("me", "s|2", shared, everybody=False) == recalled_name("me", "s", False) == "me:s"
-    assert durable_name("me", "s|global-volatile1", volatile, everybody=True) == ":s|volatile"
-    assert durable_name("me", "s", alone, everybody=True) == "me:s", "only what is shared can be everybody's"
+    assert durable_name(subscriber("me", "s|global2", True)).name == ":s"
+    assert durable_name(subscriber("me", "s|2", False)).name == "me:s"
+    assert durable_name(subscriber("me", "s|global-volatile1", True), volatile=True).name == ":s|volatile"
     assert (alone.expiry, alone.timeout_s, alone.kind) == ("session-end", 3, "exclusive")
     assert (shared.expiry, shared.timeout_s, shared.kind) == ("never", 0, "shared")
     assert (volatile.expiry, volatile.kind) == ("link-detach", "volatile")

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
 from tests.interop.clients import jms
 from tests.interop.conftest import LARGEST
+from tests.kit.processes.gateway import GatewayProcess
 
 
 @pytest.mark.timeout(300)  # megabytes, and on a busy machine
-def test_qpid_jms_by_contexts(house: GatewayProcess) -> None:
-    house.command("node", "create", "contexts.dead")
-    house.command("node", "create", "contexts.expiring", "--dead-letter", "contexts.dead")
-    assert jms(f"amqp://{house.address}", "contexts", str(LARGEST), program="Contexts") == "as JMS has it"
+def test_qpid_jms_by_contexts(gateway: GatewayProcess) -> None:
+    gateway.command("node", "create", "contexts.dead")
+    gateway.command("node", "create", "contexts.expiring", "--dead-letter", "contexts.dead")
+    assert jms(f"amqp://{gateway.address}", "contexts", str(LARGEST), program="Contexts") == "as JMS has it"

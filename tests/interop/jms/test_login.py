@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.passwords import hash_password
-from gateway.users import SCRAM
-from tests.conftest import StartGateway
+from gateway.auth.passwords import hash_password
+from gateway.auth.users import SCRAM
 from tests.interop.clients import jms
+from tests.kit.processes.gateway import StartGateway
 
 PASSWORD = "pass,word=1"  # Qpid JMS takes ASCII only
 WAYS = (*SCRAM, "PLAIN")
@@ -20,12 +20,12 @@ def url(address: str, mechanism: str, password: str) -> str:
     return f"amqp://{address}?{login}"
 
 
-def test_qpid_jms_logs_in(gateway: StartGateway, tmp_path: Path) -> None:
+def test_qpid_jms_logs_in(new_gateway: StartGateway, tmp_path: Path) -> None:
     users = tmp_path / "users.yaml"
     entries = "".join(f'\n      - "{hash_password(PASSWORD, name, 4096)}"' for name in SCRAM)
     users.write_text(f"users:\n  alice:\n    scram:{entries}\n")
     security = {"sasl": list(WAYS), "users": str(users), "plain_without_tls": True}
-    served = gateway("embedded", security=security)
+    served = new_gateway("embedded", security=security)
     quoted = "pass%2Cword%3D1"
     for at, mechanism in enumerate(WAYS):
         assert jms("send", url(served.address, mechanism, quoted), "orders", str(at * 10), "10") == "accepted 10"

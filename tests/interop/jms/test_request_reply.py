@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from tests.gateway_process import GatewayProcess
 from tests.interop.clients import jms
+from tests.kit.processes.gateway import GatewayProcess
 
 COUNT = 50
 
 
-def test_qpid_jms_asks_and_is_answered_in_a_transaction_at_a_temporary_queue(house: GatewayProcess) -> None:
-    house.command("node", "create", "questions")
-    url = f"amqp://{house.address}"
+def test_qpid_jms_asks_and_is_answered_in_a_transaction_at_a_temporary_queue(gateway: GatewayProcess) -> None:
+    gateway.command("node", "create", "questions")
+    url = f"amqp://{gateway.address}"
     assert jms("ask", url, "questions", str(COUNT), program="Asking") == f"answered {COUNT}"
     assert jms("topic", url, str(COUNT), program="Asking") == f"heard {COUNT}"
     assert jms("gone", url, "questions", program="Asking") == "gone"
-    assert house.command("node", "list").count("temporary") == 0, "all have ended with their connections"
+    assert jms("own", url, program="Asking") == "own"
+    assert gateway.command("node", "list").count("temporary") == 0, "all have ended with their connections"

@@ -4,32 +4,23 @@ leave Artemis for the gateway, on either realm, and reconciliation finds nothing
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from bench.peer import Artemis, start_artemis
-from tests.conftest import StartGateway
-from tests.gateway_process import REALMGATE
 from tests.interop.clients import spring, waiting
+from tests.kit.processes.artemis import Artemis
+from tests.kit.processes.gateway import REALMGATE, StartGateway
 
 BACKLOG, LATER = 200, 50
-
-
-@pytest.fixture(scope="module")
-def artemis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Artemis]:
-    broker = start_artemis(tmp_path_factory.mktemp("artemis") / "broker")
-    yield broker
-    broker.stop()
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("realm", ["embedded", "kafka"])
 def test_an_application_and_its_backlog_leave_artemis(
-    gateway: StartGateway, artemis: Artemis, tmp_path: Path, realm: str
+    new_gateway: StartGateway, artemis: Artemis, tmp_path: Path, realm: str
 ) -> None:
-    served = gateway(realm)
+    served = new_gateway(realm)
     for queue in ("orders", "invoices"):
         served.command("node", "create", queue, "--kind", "queue")
     old, new = f"amqp://{artemis.address}", f"failover:(amqp://{served.address})"

@@ -3,7 +3,7 @@
 # artifacts.sha256 has changed.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+root=$(cd "$here/../../.." && pwd)
 cache=$root/.cache/artemis
 mkdir -p "$cache"
 exec 9>"$cache/lock"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 SHOUT = '''
-from transformers.events import NativeEvent
+from transformers.events.native_event import NativeEvent
 
 class Shout:
     """The message in a header, its length in capitals the value; raises for messages that say so."""

@@ -1,8 +1,6 @@
 """Asking a gateway's admin pages as an operator does, and reading what Prometheus would read.
 
-    watch = Watch.of(process); watch.health()["state"]; watch.metrics()["realmgate_ready", ()]
-
-May import: the standard library, prometheus-client's parser, `tests`.
+watch = Watch.of(process); watch.health()["state"]; watch.metrics()["realmgate_ready", ()]
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.gateway_process import GatewayProcess
+from tests.kit.processes.gateway import GatewayProcess
 from tests.patience import HANG_S
 
 DEADLINE_S = HANG_S
@@ -38,11 +36,10 @@ class Watch:
         process.await_log("health and metrics at")
         return cls(SAID.findall(process.log_path.read_text())[-1])
 
-    def ask(self, path: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
+    def ask(self, path: str, method: str = "GET", timeout_s: float = 90) -> tuple[int, dict[str, str], bytes]:
+        request = urllib.request.Request(self.url + path, method=method)
         try:
-            with urllib.request.urlopen(
-                urllib.request.Request(self.url + path, method=method), timeout=HANG_S
-            ) as answer:
+            with urllib.request.urlopen(request, timeout=timeout_s) as answer:
                 return answer.status, dict(answer.headers), answer.read()
         except urllib.error.HTTPError as error:
             with error:
@@ -65,6 +62,18 @@ class Watch:
                 assert key not in found, f"{key} stands twice"
                 found[key] = sample.value
         return found
+
+    def scrape(self, job: str = "realmgate") -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+        """By name and labels, as Prometheus keeps them; nothing where nobody answers."""
+        try:
+            _, _, body = self.ask("/metrics")
+        except OSError:
+            return {}
+        return {
+            (sample.name, frozenset({**sample.labels, "job": job}.items())): sample.value
+            for family in text_string_to_metric_families(body.decode())
+            for sample in family.samples
+        }
 
     def until(self, reached: Callable[[], bool]) -> None:
         end = time.monotonic() + DEADLINE_S

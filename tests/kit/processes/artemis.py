@@ -1,7 +1,7 @@
 """The peer: Artemis as its users run it, durable, with a synced AIO journal; an embedded server in its own process.
 
 `journal` says what it really writes with: without libaio Artemis falls back to NIO. Errors: `RuntimeError` with
-the end of its log. May import: `tests.broker` (free ports).
+the end of its log.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.broker import free_port
+from tests.kit.processes.broker import free_port
+from tests.patience import HANG_S
 
-HERE = Path(__file__).parent / "artemis"
-START_TIMEOUT_S = 60.0
+ROOT = Path(__file__).parents[3]
+HERE = ROOT / "tests" / "kit" / "artemis"
+START_TIMEOUT_S = HANG_S
 MAIN = "org.apache.activemq.artemis.core.server.embedded.Main"
 FELL_BACK = "AMQ222018"
 
@@ -55,7 +57,7 @@ def start_artemis(directory: Path) -> Artemis:
     port = free_port()
     (directory / "etc").mkdir(parents=True)
     (directory / "etc" / "broker.xml").write_text((HERE / "broker.xml").read_text().replace("@PORT@", str(port)))
-    logging = HERE.parent.parent / "deploy" / "kafka" / "log4j2.properties"
+    logging = ROOT / "deploy" / "kafka" / "log4j2.properties"
     command = ["java", "-Xms2g", "-Xmx4g", "-XX:+UseG1GC", "-XX:+UseStringDeduplication"]
     command += [f"-Djava.library.path={cache}/native/lib/linux-x86_64", f"-Dlog4j2.configurationFile=file:{logging}"]
     command += ["-cp", f"{cache}/libs/*", MAIN, str(directory)]

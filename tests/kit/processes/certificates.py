@@ -3,7 +3,7 @@
     authority = Authority(tmp_path / "ours")
     server = authority.sign("server", "/CN=localhost", "IP:127.0.0.1")       # server.certificate, server.key: paths
 
-Errors: `RuntimeError` with OpenSSL's own words. May import: the standard library.
+Errors: `RuntimeError` with OpenSSL's own words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The disk of an embedded realm, full at a word. May import: the standard library."""
+"""The disk of an embedded realm, full at a word."""
 
 from __future__ import annotations
 

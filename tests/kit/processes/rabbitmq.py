@@ -1,8 +1,7 @@
 """Debian's RabbitMQ (package rabbitmq-server) as a program of others: a node of its own in a directory, on free ports,
 with its AMQP 1.0 and shovel plugins; the shovel pushes what a queue holds into another broker, by AMQP 1.0.
 
-Errors: `RuntimeError` with the end of the node's log, or the command's own words. May import: `tests.broker` (free
-ports).
+Errors: `RuntimeError` with the end of the node's log, or the command's own words.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.broker import free_port
+from tests.kit.processes.broker import free_port
 from tests.patience import HANG_S
 
 PROGRAMS = Path("/usr/lib/rabbitmq/bin")  # those in /usr/sbin change to another user

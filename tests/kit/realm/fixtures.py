@@ -1,7 +1,7 @@
-"""The ground of the realm's contract: every log, and gateways started on it. Test files import the fixtures by name.
+"""The fixtures of the realm's contract: every log, and realms opened on it. Test files import the fixtures by name.
 
 The simulated log runs twice: faultless, and with gaps, delays, split batches, a stable offset that lags and reads that
-find nothing.
+find nothing. What is marked `SPREAD` runs with nodes of one, two and three stores.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from native_backend.limits import RealmLimits
-from native_backend.logs.simulated.faults import Faults
-from tests.native_backend.gateway import Consumer, Gateway
-from tests.native_backend.logs.worlds import KafkaWorld, SimulatedWorld, SqliteWorld, World
+from native_backend.log.simulated.faults import Faults
+from tests.kit.realm.realm_process import Consumer, RealmProcess
+from tests.kit.realm.worlds import KafkaWorld, SimulatedWorld, SqliteWorld, World
 
 UNEVEN = Faults(gap=0.5, split=0.5, delay=0.5, delay_ms_max=20, lag=0.5, lag_ms_max=20, stall=0.2)
 SMALL = RealmLimits(window_bytes=6_000, chunk_bytes=3_000, read_count=30, readers=2, reader_turn_s=0.0)
-Start = Callable[..., Gateway]
+Start = Callable[..., RealmProcess]
+SPREAD = pytest.mark.parametrize("partitions", [1, 2, 3], ids="on-{}".format)
 
 
 @pytest.fixture(params=["sqlite", "simulated", "uneven", "kafka"])
@@ -36,22 +37,22 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def start(world: World) -> Iterator[Start]:
-    """Start a gateway on the world; each call is another process of the same realm."""
+def start(world: World, partitions: int) -> Iterator[Start]:
+    """Open a realm on the world; each call is another process of the same realm."""
     prefix = f"r{uuid.uuid4().hex[:8]}"
-    started: list[Gateway] = []
+    started: list[RealmProcess] = []
 
-    def gateway(limits: RealmLimits | None = None) -> Gateway:
-        started.append(Gateway(world, prefix, limits))
+    def realm(limits: RealmLimits | None = None) -> RealmProcess:
+        started.append(RealmProcess(world, prefix, limits, partitions))
         return started[-1].open()
 
-    yield gateway
+    yield realm
     for each in started:
         each.close()
 
 
 @pytest.fixture
-def gateway(start: Start) -> Gateway:
+def realm(start: Start) -> RealmProcess:
     return start()
 
 

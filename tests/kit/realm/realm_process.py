@@ -1,6 +1,8 @@
-"""A gateway for tests: one process's realm on a log, and the verbs that the tests are written in.
+"""A realm for tests: one process's realm on a log, and the verbs that the tests are written in.
 
-Every verb waits for its answer. Seqs count the dispatched events of the run, as a gateway's do.
+Every verb waits for its answer. Seqs count the dispatched events of the run, as a gateway's do. With several partitions
+every node that it creates has so many, what it publishes goes to them by turns, and events are named by their places:
+so a test says of a node of one store what it says of one of several, but for the order between stores (`by_store`).
 """
 
 from __future__ import annotations
@@ -10,24 +12,31 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
-from native_backend.acknowledgement import Acknowledgement
-from native_backend.answers import Answer, Commanded, NodeFound, NodeKind, Operation, Published, Settled, Subscribed
-from native_backend.clock import Clock, SystemClock
-from native_backend.commands import Command, What
-from native_backend.control import Control, InlineControl, ThreadControl
-from native_backend.durables import QUEUE
-from native_backend.journal import tail
+from native_backend.clock import SystemClock
+from native_backend.events.selection import Selection
+from native_backend.journal.journal import tail
+from native_backend.journal.process_liveness import Process, SystemLiveness
+from native_backend.journal.settlement import Settlement, Settling
 from native_backend.limits import RealmLimits
-from native_backend.log import Log
-from native_backend.nodes import Node
-from native_backend.presence import Process, SystemPresence
+from native_backend.log.port import Append, Appended, Log
+from native_backend.log.simulated.worker import InlineWorker
+from native_backend.log.worker import Workers
+from native_backend.nodes.admin import create_node
+from native_backend.nodes.answers import Answer, Commanded, NodeFound, Published, Settled
+from native_backend.nodes.commands import Command, What
+from native_backend.nodes.durable import QUEUE
+from native_backend.nodes.durable_terms import EXCLUSIVE, Terms
+from native_backend.nodes.node import Node
+from native_backend.nodes.properties import DEFAULT, Properties
+from native_backend.nodes.words import NodeKind, Operation
+from native_backend.operations.route import Wanted
 from native_backend.realm import Realm, Subscribe
-from native_backend.selection import Selection
-from native_backend.settlement import Settling
-from native_backend.spread import place
-from native_backend.subscription import Mode, Subscription
-from native_backend.terms import EXCLUSIVE, Terms
-from tests.native_backend.logs.worlds import SimulatedWorld, World
+from native_backend.state.ack_state import Acknowledgement
+from native_backend.subscriptions.partitioned import by_partition, eids_of, packed_eid, partition_of
+from native_backend.subscriptions.subscription import Mode, Subscribed, Subscription
+from tests.kit.realm.raised_mistakes import raise_mistakes
+from tests.kit.realm.steered_clock import SteeredClock
+from tests.kit.realm.worlds import SimulatedWorld, World
 from tests.patience import until
 
 A = TypeVar("A")
@@ -47,29 +56,12 @@ class WorldClock:
         return self._world.now_ms() * 1000
 
 
-class SteeredClock:
-    """A clock whose time of day a test moves forward. Intervals stay: a lease does not lapse by it."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._ahead_us = 0
-
-    def monotonic_s(self) -> float:
-        return self._clock.monotonic_s()
-
-    def epoch_us(self) -> int:
-        return self._clock.epoch_us() + self._ahead_us
-
-    def move(self, ms: int) -> None:
-        self._ahead_us += ms * 1000
-
-
 @dataclass(slots=True, eq=False)
 class Consumer:
     """A link: what it has and did not settle, with seqs and what was said of earlier attempts. The events of a node of
     several stores are named by their places."""
 
-    gateway: Gateway
+    realm: RealmProcess
     subscription: Subscription
     seqs: dict[int, int] = field(default_factory=dict)
     bodies: dict[int, bytes] = field(default_factory=dict)
@@ -82,9 +74,9 @@ class Consumer:
         if delivered is None:
             return []
         assert 0 < len(delivered.eids) == len(delivered.values) <= count
-        eids = [place(delivered.partition, eid) for eid in delivered.eids]
+        eids = [packed_eid(delivered.partition, eid) for eid in delivered.eids]
         for at, eid in enumerate(eids):
-            self.seqs[eid] = self.gateway.next_seq()
+            self.seqs[eid] = self.realm.next_seq()
             self.bodies[eid] = delivered.values[at]
             self.failed[eid] = delivered.failed[at] if delivered.failed else 0
             self.again[eid] = delivered.again[at] if delivered.again else False
@@ -98,7 +90,7 @@ class Consumer:
             eids.extend(self.take(count - len(eids), size))
             return len(eids) >= count
 
-        self.gateway.until(enough, f"{count} events")
+        self.realm.until(enough, f"{count} events")
         return eids
 
     def drain(self) -> list[int]:
@@ -112,7 +104,7 @@ class Consumer:
             return not more and self.subscription.is_searched()
 
         self.subscription.search_anew()
-        self.gateway.until(is_over, "the end of what there is")
+        self.realm.until(is_over, "the end of what there is")
         return eids + self.linger(20)
 
     def linger(self, turns: int) -> list[int]:
@@ -120,25 +112,58 @@ class Consumer:
         eids: list[int] = []
         for _ in range(turns):
             eids += self.take()
-            self.gateway.turn()
+            self.realm.turn()
         return eids
 
     def start(self, operation: Operation, eids: list[int], **how: Any) -> object:
-        """Settle without waiting; what the answer will be known by."""
+        """Settle without waiting; what the answers, one a store, will be known by."""
         owner = object()
-        self.subscription.settle(Settling(operation, **how), eids, [self.seqs[eid] for eid in eids], owner)
+        for some in stores_of(eids) or [eids]:
+            self.subscription.settle(Settling(operation, **how), some, [self.seqs[eid] for eid in some], owner)
+        self.realm.asked[owner] = max(1, len(stores_of(eids)))
         return owner
+
+    def reserve(self, eids: list[int]) -> bool:
+        held = [self.subscription.reserve(some) for some in stores_of(eids)]
+        return all(held)
+
+    def unreserve(self, eids: list[int]) -> None:
+        for some in stores_of(eids):
+            self.subscription.unreserve(some)
+
+    def retire(self, operation: Operation, eids: list[int], **how: Any) -> list[Settlement]:
+        """What is held, for a commit; one a store."""
+        settling = Settling(operation, reserved=True, **how)
+        found = [self.subscription.retire(settling, some, [self.seqs[eid] for eid in some]) for some in stores_of(eids)]
+        retirements = [settlement for settlement in found if settlement is not None]
+        assert len(retirements) == len(found)
+        return retirements
 
     def settle(self, operation: Operation, eids: list[int], **how: Any) -> str:
         owner = self.start(operation, eids, **how)
-        return self.gateway.settled(owner)
+        return self.realm.settled(owner)
 
     def acknowledge(self, eids: list[int]) -> None:
         assert self.settle("acknowledge", eids) == "done"
 
 
-class Life(SystemPresence):
-    """Several gateways of a test live in one process; that one was killed shows as the end of a process does."""
+def holding(text: str) -> Wanted | None:
+    """A selector for tests: the values that hold this text. `!` is none."""
+    return None if text == "!" else lambda _, values: [text.encode() in value for value in values]
+
+
+def stores_of(places: list[int]) -> list[list[int]]:
+    """Store by store."""
+    return [[places[at] for at in found] for found in by_partition(places).values()]
+
+
+def by_store(places: list[int]) -> dict[int, list[int]]:
+    """What comes of one store comes in its order; of several it comes in any."""
+    return {partition_of(some[0]): some for some in stores_of(places)}
+
+
+class Life(SystemLiveness):
+    """Several realm processes of a test live in one process; that one was killed shows as the end of a process does."""
 
     ended: ClassVar[set[str]] = set()
 
@@ -153,26 +178,32 @@ class Life(SystemPresence):
         return process.get("life") in self.ended or super().gone(process)
 
 
-class Gateway:
+class RealmProcess:
     """A realm, polled."""
 
-    def __init__(self, world: World, prefix: str, limits: RealmLimits | None = None) -> None:
+    def __init__(self, world: World, prefix: str, limits: RealmLimits | None = None, partitions: int = 1) -> None:
+        """`partitions`: of every node that it creates."""
         self.world = world
         self.prefix = prefix
+        self.partitions = partitions
         self.log: Log = world.open()
-        self.control: Control
         if isinstance(world, SimulatedWorld):
-            self.control, self.clock = InlineControl(lambda _: world.pass_time()), SteeredClock(WorldClock(world))
+            worker = InlineWorker(lambda _: world.pass_time())
+            self.workers = Workers(worker, worker, worker)
+            self.clock = SteeredClock(WorldClock(world))
         else:
-            self.control, self.clock = ThreadControl(), SteeredClock(SystemClock())
+            self.workers, self.clock = Workers.threads(), SteeredClock(SystemClock())
         self.run = f"run-{uuid.uuid4().hex[:6]}"
-        self.presence = Life(self.run)
-        self.realm = Realm(self.log, prefix, self.run, self.clock, self.control, limits, presence=self.presence)
+        self.liveness = Life(self.run)
+        parts = self.log, prefix, self.run, self.clock, self.workers, limits
+        self.realm = Realm(*parts, selecting=holding, liveness=self.liveness)
+        raise_mistakes(self.realm)
         self.answers: list[Answer] = []
+        self.asked: dict[object, int] = {}  # by owner: of how many stores
         self._seq = 0
         self.dead = False
 
-    def open(self) -> Gateway:
+    def open(self) -> RealmProcess:
         self.realm.open()
         return self
 
@@ -184,8 +215,8 @@ class Gateway:
         self.answers += self.realm.poll()
         self.world.pass_time()
 
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        until(condition, what, pause=self.turn)
+    def until(self, condition: Callable[[], bool], what: str, turn: Callable[[], None] | None = None) -> None:
+        until(condition, what, pause=turn or self.turn)
 
     def answer(self, kind: type[A], matches: Callable[[A], bool] = lambda _: True) -> A:
         """The next answer of that kind; the others stay."""
@@ -203,9 +234,20 @@ class Gateway:
         return found[0]
 
     def settled(self, owner: object) -> str:
-        return self.answer(Settled, lambda answer: answer.owner is owner).answer
+        """What every store answered; where they differ, all of it."""
+        count = self.asked.pop(owner, 1)
+        answers = {self.answer(Settled, lambda answer: answer.owner is owner).answer for _ in range(count)}
+        return ", ".join(sorted(answers))
 
-    def create(self, name: str, kind: NodeKind = "queue") -> Node:
+    def create(self, name: str, kind: NodeKind = "queue", properties: Properties = DEFAULT) -> Node:
+        """A node, of as many partitions as this realm's nodes have."""
+        if self.partitions > 1:
+            properties = replace(properties, partitions=self.partitions)
+        if properties != DEFAULT:
+            create_node(self.log, self.prefix, name, kind, self.clock, properties)
+            made = self.find(name)
+            assert made is not None
+            return made
         owner = object()
         self.realm.create_node(name, kind, owner)
         found = self.answer(NodeFound, lambda answer: answer.owner is owner)
@@ -227,7 +269,22 @@ class Gateway:
 
     def publish(self, node: Node, bodies: list[bytes], keys: list[bytes] | None = None) -> list[int]:
         """All stored; their EIDs."""
+        if self.partitions == 1:
+            return self._publish(node, bodies, keys)
+        places = [0] * len(bodies)
+        count = node.partitions
+        for part in node.parts:
+            # Not simply by turns: a test that takes every third event would take them of one store.
+            mine = [at for at in range(len(bodies)) if (at + at // count) % count == part.partition]
+            some_keys = [keys[at] for at in mine] if keys else None
+            for at, eid in zip(mine, self._publish(part, [bodies[at] for at in mine], some_keys), strict=True):
+                places[at] = packed_eid(part.partition, eid)
+        return places
+
+    def _publish(self, node: Node, bodies: list[bytes], keys: list[bytes] | None) -> list[int]:
         owner = object()
+        if not bodies:
+            return []
         self.realm.publish(node, keys or [b"key"] * len(bodies), bodies, owner)
         eids: list[int] = []
         while len(eids) < len(bodies):
@@ -235,6 +292,22 @@ class Gateway:
             assert published.answer == "stored", published
             assert published.first == len(eids)
             eids += published.eids
+        return eids
+
+    def append(self, node: Node, bodies: list[bytes]) -> list[int]:
+        """By the log alone, as another program would."""
+        self.log.append(Append(node.topic, node.partition, [b"key"] * len(bodies), bodies))
+        eids: list[int] = []
+
+        def stored() -> bool:
+            for completion in self.log.poll():
+                assert isinstance(completion, Appended)
+                assert completion.failure is None, completion
+                eids.extend(completion.offsets)
+            self.world.pass_time()
+            return len(eids) == len(bodies)
+
+        self.until(stored, "what was appended", self.world.pass_time)
         return eids
 
     def subscribed(
@@ -282,14 +355,24 @@ class Gateway:
         return Consumer(self, subscribed.subscription)
 
     def state(self, node: Node, durable: str = QUEUE) -> Acknowledgement:
+        """Of one store."""
         dispatch = self.realm._shard.opened(node, durable)
         assert dispatch is not None
         return dispatch.state
 
+    def states(self, node: Node, durable: str = QUEUE) -> list[Acknowledgement]:
+        """Of each store."""
+        return [self.state(part, durable) for part in node.parts]
+
+    def has_ended(self, node: Node, places: list[int], durable: str = QUEUE) -> bool:
+        """Whether all of a durable is terminal up to these, the last events of their stores."""
+        ends = {at: eids_of(some)[-1] + 1 for at, some in by_store(sorted(places)).items()}
+        return all(self.states(node, durable)[at].low == end for at, end in ends.items())
+
     def journal(self) -> list[dict[str, Any]]:
         """Every record of the journal; a log may show the last ones a little late."""
         topic, end = f"{self.prefix}.journal", self.realm._journal.next
-        self.until(lambda: self.log.bounds(topic, 0)[1] >= end, "the journal's last record")
+        self.until(lambda: self.log.control.bounds(topic, 0)[1] >= end, "the journal's last record")
         return [record for _, record in tail(self.log, topic, 0)]
 
     def close(self) -> None:
@@ -301,7 +384,8 @@ class Gateway:
         """The process ends without a word. What its log had under way is stored or not."""
         self.dead = True
         Life.ended.add(self.run)
-        self.control.close(5.0)
+        for worker in self.workers.each():
+            worker.close(5.0)
         kill = getattr(self.log, "kill", None)
         if kill is not None:
             kill()

@@ -1,4 +1,4 @@
-"""The same ground for every driver of the log port: a log, its rivals, and time that passes.
+"""The same surroundings for every driver of the log port: a log, its rivals, and time that passes.
 
 A world knows how its driver is opened; the tests know only the port.
 """
@@ -8,21 +8,25 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Protocol
 
 import pytest
 
-from native_backend.log import Append, Appended, Completion, Failure, Log, LogError, Reader, Transacted, Write
-from native_backend.logs import wall_ms
+from native_backend.log.open import wall_ms
+from native_backend.log.port import Append, Appended, Completion, Failure, Log, LogError, Reader, Transacted, Write
+from native_backend.log.sqlite.schema import connect
+from tests.kit.processes.broker import Broker
+from tests.kit.processes.cut_topic import cut_topics
 from tests.patience import until
 
 RECORD_BYTES_MAX = 900_000
 
 
 class World(Protocol):
-    """Where a log lives. `open` gives another instance on the same ground, as another process would have it."""
+    """Where a log lives. `open` gives another instance on the same log, as another process would have it."""
 
     name: str
     gap_free: bool
@@ -30,6 +34,10 @@ class World(Protocol):
     def open(self) -> Log: ...
     def pass_time(self) -> None: ...
     def close(self) -> None: ...
+
+    def cut(self, ends: dict[tuple[str, int], int]) -> None:
+        """Partitions lose what they have at or above these offsets; at each of them something begins that was
+        appended by itself."""
 
 
 class SqliteWorld:
@@ -41,7 +49,7 @@ class SqliteWorld:
         self._opened: list[Log] = []
 
     def open(self) -> Log:
-        from native_backend.logs.sqlite.driver import SqliteLog
+        from native_backend.log.sqlite.driver import SqliteLog
 
         self._opened.append(SqliteLog(self._directory, wall_ms, RECORD_BYTES_MAX))
         return self._opened[-1]
@@ -53,11 +61,20 @@ class SqliteWorld:
         for log in self._opened:
             log.close()
 
+    def cut(self, ends: dict[tuple[str, int], int]) -> None:
+        with closing(connect(self._directory)) as connection:
+            for (topic, number), end in ends.items():
+                of = "(SELECT id FROM partitions WHERE topic = ? AND number = ?)"
+                connection.execute(f"DELETE FROM batches WHERE first >= ? AND partition = {of}", (end, topic, number))
+                connection.execute(
+                    "UPDATE partitions SET next = ? WHERE topic = ? AND number = ?", (end, topic, number)
+                )
+
 
 class SimulatedWorld:
     def __init__(self, name: str, faults: object = None, seed: int = 1) -> None:
-        from native_backend.logs.simulated.disk import Disk
-        from native_backend.logs.simulated.faults import NONE, Faults
+        from native_backend.log.simulated.disk import Disk
+        from native_backend.log.simulated.faults import NONE, Faults
 
         self.name = name
         self.faults = faults if isinstance(faults, Faults) else NONE
@@ -70,7 +87,7 @@ class SimulatedWorld:
         return self._now_ms
 
     def open(self) -> Log:
-        from native_backend.logs.simulated.driver import SimulatedLog
+        from native_backend.log.simulated.driver import SimulatedLog
 
         return SimulatedLog(self.disk, self.random, self.now_ms, self.faults, RECORD_BYTES_MAX)
 
@@ -80,19 +97,24 @@ class SimulatedWorld:
     def close(self) -> None:
         pass
 
+    def cut(self, ends: dict[tuple[str, int], int]) -> None:
+        for place, end in ends.items():
+            self.disk.partitions[place].cut(end)
+
 
 class KafkaWorld:
     name = "kafka"
     gap_free = False
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, bootstrap: str, broker: Broker | None = None) -> None:
+        """`broker`: where topics are to be cut; it is started anew for that."""
+        self.bootstrap, self._broker = bootstrap, broker
         self._opened: list[Log] = []
 
     def open(self) -> Log:
-        from native_backend.logs.kafka.driver import KafkaLog
+        from native_backend.log.kafka.driver import KafkaLog
 
-        self._opened.append(KafkaLog(self._bootstrap, {"message.max.bytes": RECORD_BYTES_MAX}))
+        self._opened.append(KafkaLog(self.bootstrap, {"message.max.bytes": RECORD_BYTES_MAX}))
         return self._opened[-1]
 
     def pass_time(self) -> None:
@@ -102,8 +124,12 @@ class KafkaWorld:
         for log in self._opened:
             log.close()
 
+    def cut(self, ends: dict[tuple[str, int], int]) -> None:
+        assert self._broker is not None
+        cut_topics(self._broker, ends)
 
-class Ground:
+
+class OpenLog:
     """A world with one log open in it and topics of its own, and the ways the tests use them."""
 
     def __init__(self, world: World) -> None:
@@ -112,10 +138,10 @@ class Ground:
         self.prefix = f"c{uuid.uuid4().hex[:8]}"
 
     def topic(self, name: str, *, partitions: int = 1, compacted: bool = False) -> str:
-        from native_backend.log import TopicSpec
+        from native_backend.log.port import TopicSpec
 
         full = f"{self.prefix}.{name}"
-        self.log.create_topics([TopicSpec(full, partitions, compacted)])
+        self.log.control.create_topics([TopicSpec(full, partitions, compacted)])
         return full
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
@@ -187,7 +213,7 @@ class Ground:
 
 
 def failure(call: Callable[[], object]) -> Failure:
-    """The failure that a control call raises."""
+    """The failure that an admin call raises."""
     with pytest.raises(LogError) as raised:
         call()
     return raised.value.failure

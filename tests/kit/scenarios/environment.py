@@ -1,13 +1,13 @@
-"""A gateway on a scripted realm, whoever talks to it, and what the plays have in common."""
+"""A gateway on a scripted realm, its peers, and what the scenarios have in common."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mappings import TableSet
-from tests.wire import frames
-from tests.wire.conversation import Conversation, build_house
-from tests.wire.scripted_realm import ScriptedRealm
+from tests.kit.wire import frames
+from tests.kit.wire.conversation import Conversation, build_gateway
+from tests.kit.wire.scripted_realm import ScriptedRealm
 
 Facts = dict[str, str]
 
@@ -16,18 +16,18 @@ RCV = ("first", "second")
 MESSAGE = frames.message(b"event", frames.header(first=True))
 
 
-class Stage:
+class Environment:
     """A gateway on a scripted realm, and whoever talks to it."""
 
     def __init__(self, tables: TableSet, **limits: int) -> None:
         self.tables = tables
         self.realm = ScriptedRealm()
-        self.house = build_house(tables, self.realm, **limits)
-        self.house.lifetimes.random = lambda: "random"
+        self.gateway = build_gateway(tables, self.realm, **limits)
+        self.gateway.lifetimes.random = lambda: "random"
         self.peers: list[Conversation] = []
 
     def peer(self, container: str) -> Conversation:
-        self.peers.append(Conversation(self.house, container))
+        self.peers.append(Conversation(self.gateway, container))
         return self.peers[-1]
 
     def store(self, node: str, count: int = 1) -> None:
@@ -42,7 +42,7 @@ class Stage:
         """Another consumer takes what it gets; then everything that was said to anybody."""
         for peer in self.peers:
             peer.listen()
-        if not self.house.stopping:
+        if not self.gateway.stopping:
             name = f"show-{node}"
             self.peer("witness").say(frames.attach_receiver(frames.source(node, durable), name=name), frames.flow(1, 5))
         for peer in self.peers:

@@ -1,5 +1,5 @@
 """What the rows of the documented delivery-state tables say, as frames and native operations to be seen. From
-`tests/mappings/um_rows.json` (a copy of the reference's; its ids are those of semantics reference 1.1), never from
+`tests/kit/tables/um_rows.json` (a copy of the reference's; its ids are those of semantics reference 1.1), never from
 our tables.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_FILE = Path(__file__).parents[1] / "mappings" / "um_rows.json"
+_FILE = Path(__file__).with_name("um_rows.json")
 SEED: dict[str, dict[str, Any]] = {row["id"]: row for row in json.loads(_FILE.read_text(encoding="utf-8"))}
 _VERSIONS = {"um-9.9": "um_9_9", "um-9.10": "um_9_10", "um-9.12": "um_9_12plus", "extended": "um_9_12plus"}
 

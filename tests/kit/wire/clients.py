@@ -1,12 +1,12 @@
 """Many peers at once, each no more than a socket: what they say is made beforehand, of what comes back frames of one
 kind are counted. So that hundreds of connections cost the gateway more than they cost who drives them.
 
-    with Crowd(port) as crowd:
-        members = crowd.enter(2_000, lambda number: [frames.attach_receiver("q"), frames.flow(1, 10)], answers=1)
+    with Clients(port) as clients:
+        members = clients.enter(2_000, lambda number: [frames.attach_receiver("q"), frames.flow(1, 10)], answers=1)
         members[0].send(frames.transfer(0, message)); members[0].await_(DISPOSITION)
 
 A pattern is the first octets of a frame's body. And what `/proc` says of a process. Errors: `AssertionError` where
-something does not come in time. May import: `tests.wire.frames`, the standard library.
+something does not come in time.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
+from tests.kit.wire import frames
 from tests.patience import HANG_S
-from tests.wire import frames
-from transformers.amqp_types import UInt
+from transformers.codec import UInt
 
 ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH = (b"\x00\x53" + bytes([code]) for code in range(0x12, 0x17))
 HEARTBEAT = b"\x00\x00\x00\x08\x02\x00\x00\x00"
@@ -64,7 +64,7 @@ class Member:
         self.socket.close()
 
 
-class Crowd:
+class Clients:
     """All members of one gateway's. Raises this process's soft limit of open files where it has to."""
 
     def __init__(self, port: int) -> None:

@@ -1,7 +1,7 @@
 """A peer without a socket: it talks to a `Gateway` in its own process, turn by turn, and reads what comes back.
 
-house = build_house(tables, realm)
-peer = Conversation(house)          # opened, with a session on channel 0
+gateway = build_gateway(tables, realm)
+peer = Conversation(gateway)          # opened, with a session on channel 0
 seen = peer.say(frames.attach_sender("q"))
 """
 
@@ -12,29 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gateway.gateway import Gateway
-from gateway.limits import Limits
-from gateway.settings import EmbeddedRealm, Listen, MappingSettings, NodeSettings, Security, Settings
+from gateway.config.limits import Limits
+from gateway.config.settings import EmbeddedRealm, Listen, MappingSettings, NodeSettings, Security, Settings
+from gateway.session.gateway import Gateway
 from mappings import TableSet
-from tests.wire import frames
-from tests.wire.frames import Seen
-from tests.wire.scripted_realm import ScriptedRealm
+from tests.kit.realm.stopped_clock import StoppedClock
+from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen
+from tests.kit.wire.scripted_realm import ScriptedRealm
 
 
-class StoppedClock:
-    """Time moves only when it is told to."""
-
-    def __init__(self) -> None:
-        self.now_s = 1.0
-
-    def monotonic_s(self) -> float:
-        return self.now_s
-
-    def epoch_us(self) -> int:
-        return int(self.now_s * 1e6)
-
-
-def build_house(tables: TableSet, realm: ScriptedRealm, **limits: int) -> Gateway:
+def build_gateway(tables: TableSet, realm: ScriptedRealm, **limits: int) -> Gateway:
     """A gateway on a scripted realm."""
     return Gateway(settings_of(tables, (), limits), realm, tables, StoppedClock())  # type: ignore[arg-type]
 
@@ -55,9 +43,9 @@ def settings_of(tables: TableSet, listen: tuple[Listen, ...], limits: dict[str, 
 class Conversation:
     """One connection. `seen` is everything that the gateway has said on it, in order."""
 
-    def __init__(self, house: Gateway, container: str = "peer", begin: bool = True) -> None:
-        self.house = house
-        self.connection = house.connect()
+    def __init__(self, gateway: Gateway, container: str = "peer", begin: bool = True) -> None:
+        self.gateway = gateway
+        self.connection = gateway.connect()
         self.seen: list[Seen] = []
         self._data = b""
         self._numbers = itertools.count()
@@ -84,7 +72,7 @@ class Conversation:
         before = len(self.seen)
         quiet = 0
         while quiet < 2:
-            self.house.poll()
+            self.gateway.poll()
             quiet = 0 if self._read() else quiet + 1
         return self.seen[before:]
 
@@ -99,7 +87,7 @@ class Conversation:
     def lose(self) -> None:
         """The socket is gone."""
         self._gone = True
-        self.house.disconnect(self.connection)
+        self.gateway.disconnect(self.connection)
 
     def comparable(self) -> list[tuple[Any, ...]]:
         return [seen.comparable() for seen in self.seen]

@@ -1,7 +1,7 @@
 """A publisher and a consumer that go from gateway to gateway, as clients with a failover list do, and what they know.
 
 Each runs on a thread of its own until `finish`. A message that was not accepted is sent again; a message that was
-received is accepted at once. May import: the wire tests' peer.
+received is accepted at once.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import threading
 import time
 from collections import Counter
 
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 from tests.patience import HANG_S
-from tests.wire import frames
-from tests.wire.peer import Peer
 
 NODE = "orders"
 BATCH = 20

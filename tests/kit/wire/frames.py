@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from transformers.amqp_types import AmqpMap, Array, Described, Symbol, UByte, UInt, ULong, decode, encode
+from transformers.codec import AmqpMap, Array, Described, Symbol, UByte, UInt, ULong, decode, encode
 
 AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
@@ -126,10 +126,15 @@ def _capabilities(names: str | None) -> Any:
 
 
 def target(
-    address: str | None, dynamic: bool | None = None, capability: str | None = None, properties: Any = None
+    address: str | None,
+    dynamic: bool | None = None,
+    capability: str | None = None,
+    properties: Any = None,
+    expiry: str | None = None,
 ) -> Described:
     wanted = Symbol(capability) if capability else None
-    return Described(ULong(0x29), [address, UInt(0), None, None, dynamic, properties, wanted])
+    expires = Symbol(expiry) if expiry else None
+    return Described(ULong(0x29), [address, UInt(0), expires, None, dynamic, properties, wanted])
 
 
 def lifetime(policy: Any) -> AmqpMap:
@@ -186,11 +191,12 @@ def attach_sender(
 
 
 def attach_receiver(
-    where: Any, handle: int = 1, name: str = "sub", mode: int = 2, rcv: int = 0, channel: int = 0
+    where: Any, handle: int = 1, name: str = "sub", mode: int = 2, rcv: int = 0, channel: int = 0, size_max: int = 0
 ) -> bytes:
-    """The peer consumes from `where` (a string or a source)."""
+    """The peer consumes from `where` (a string or a source). `size_max`: octets of a message that it takes."""
     origin = where if isinstance(where, Described) else source(where)
-    return frame(ATTACH, [name, UInt(handle), True, UByte(mode), UByte(rcv), origin, target(None)], channel=channel)
+    fields = [name, UInt(handle), True, UByte(mode), UByte(rcv), origin, target(None)]
+    return frame(ATTACH, [*fields, *([None, None, None, ULong(size_max)] if size_max else [])], channel=channel)
 
 
 def attach_with_properties(
@@ -203,9 +209,9 @@ def attach_with_properties(
     return frame(ATTACH, [*fields, None, None, None, pairs])
 
 
-def attach_without_source(name: str, handle: int = 1, everybody: bool = False, channel: int = 0) -> bytes:
-    """As JMS unsubscribes; `everybody`: what is meant is no container's own."""
-    desired = Array(0xA3, [Symbol("shared"), Symbol("global")]) if everybody else None
+def attach_without_source(name: str, handle: int = 1, all_containers: bool = False, channel: int = 0) -> bytes:
+    """As JMS unsubscribes; `all_containers`: what is meant is no container's own."""
+    desired = Array(0xA3, [Symbol("shared"), Symbol("global")]) if all_containers else None
     tail = [None, None, None, None, desired]
     fields = [name, UInt(handle), True, UByte(0), UByte(0), None, target(None), None, *tail]
     return frame(ATTACH, fields, channel=channel)

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from tests.patience import HANG_S
-from tests.wire import frames
-from tests.wire.frames import Seen
-from transformers.amqp_types import Described
+from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen
+from transformers.codec import Described
 
 _CONTAINERS = itertools.count()
+WAIT_S = 60.0  # for what will come, however busy the machine is; it ends when it has come
 
 
 class Peer:
@@ -23,7 +23,7 @@ class Peer:
     def __init__(self, port: int, container: str | None = None, begin: bool = True) -> None:
         self.container = container or f"peer-{next(_CONTAINERS)}"
         self.port = port
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=HANG_S)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._data = b""
         self.raw = b""  # everything that came
@@ -40,7 +40,7 @@ class Peer:
     def send(self, *pieces: bytes) -> None:
         self._socket.sendall(b"".join(pieces))
 
-    def expect(self, name: str, deadline_s: float = HANG_S) -> Seen:
+    def expect(self, name: str, deadline_s: float = WAIT_S) -> Seen:
         """The next frame of that name; flows in between are passed over, anything else in between is an error."""
         end = time.monotonic() + deadline_s
         while True:
@@ -74,7 +74,7 @@ class Peer:
     def frames(self, count: int) -> list[Seen]:
         """The next so many frames, whatever they are."""
         while len(self.seen) < count:
-            assert self._read(10.0), f"only {self.seen} came; ended: {self._ended}"
+            assert self._read(WAIT_S), f"only {self.seen} came; ended: {self._ended}"
         taken, self.seen = self.seen[:count], self.seen[count:]
         return taken
 
@@ -86,7 +86,7 @@ class Peer:
         unexpected = [seen for seen in self.seen if seen.name != "flow"]
         assert not unexpected, unexpected
 
-    def closed(self, deadline_s: float = HANG_S) -> bool:
+    def closed(self, deadline_s: float = WAIT_S) -> bool:
         """True when the gateway closes the socket in time."""
         end = time.monotonic() + deadline_s
         while not self._ended and time.monotonic() < end:
@@ -112,7 +112,7 @@ class Peer:
         self.send(*(frames.transfer(n, p, handle, settled) for n, p in zip(numbers, payloads, strict=True)))
         return list(numbers)
 
-    def outcomes(self, count: int, deadline_s: float = HANG_S) -> dict[int, str | None]:
+    def outcomes(self, count: int, deadline_s: float = WAIT_S) -> dict[int, str | None]:
         """What the gateway said of so many deliveries, by delivery-id; each was settled."""
         said: dict[int, str | None] = {}
         while len(said) < count:
@@ -158,7 +158,7 @@ class Peer:
         """So many deliveries more than have come so far."""
         self.send(frames.flow(handle, count, self._sent[handle], drain))
 
-    def receive(self, count: int, handle: int = 1, deadline_s: float = HANG_S) -> list[Seen]:
+    def receive(self, count: int, handle: int = 1, deadline_s: float = WAIT_S) -> list[Seen]:
         """The next messages of a link, whole: transfers of one delivery are joined."""
         link = self._theirs.get(handle)
         messages: list[Seen] = []

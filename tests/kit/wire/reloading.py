@@ -17,24 +17,24 @@ from pathlib import Path
 
 import orjson
 
-from gateway.reload import Reload
+from gateway.reload.tables import Reload
 from mappings import TableSet, load_tables
-from mappings.table_set import SHIPPED
+from mappings.compiler.table_set import SHIPPED
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.scripted_gateway import ScriptedGateway
 from tests.patience import HANG_S
 from tests.rewriting import rewrite
-from tests.wire import frames
-from tests.wire.peer import Peer
-from tests.wire.tcp_house import TcpHouse
 
 ACCEPTED = "then: {outcome: accepted, settle: true}"
-RELEASED = "then: {outcome: released, settle: true}"  # lawful, odd, and seen at once by whoever publishes
+MODIFIED = "then: {outcome: modified, settle: true}"  # lawful, odd, and seen at once by whoever publishes
 BAD = "then: {outcome: accepted, settle: maybe}"
-DEADLINE_S = HANG_S
+DEADLINE_S = HANG_S  # to be told; a machine that is shared may stop for a while
 MESSAGE = frames.message(b"event")
 
 
 class Folder:
-    """A directory of tables in which what is stored is told as accepted, as released, or not soundly at all."""
+    """A directory of tables in which what is stored is told as accepted, as modified, or not soundly at all."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -85,30 +85,30 @@ class Publisher(threading.Thread):
             raise self.error
 
 
-def reload_once(house: TcpHouse) -> None:
-    """Ask, and wait until it is in force or refused."""
-    reload: Reload = house.server.reload
+def reload_once(gateway: ScriptedGateway) -> None:
+    """Ask, and wait until it is active or refused."""
+    reload: Reload = gateway.server.reload
     before = reload.done + reload.refused
-    house.do(reload.request)
-    house.until(lambda: reload.done + reload.refused > before, 300.0)
+    gateway.do(reload.request)
+    gateway.until(lambda: reload.done + reload.refused > before, 300.0)
 
 
 def run(count: int, directory: Path) -> Figures:
     folder = Folder(directory)
-    with TcpHouse(load_tables(directory), directory=directory) as house:
-        reload = house.server.reload
-        publisher = Publisher(house.port)
+    with ScriptedGateway(load_tables(directory), directory=directory) as gateway:
+        reload = gateway.server.reload
+        publisher = Publisher(gateway.port)
         publisher.start()
         for number in range(count):
-            folder.write((RELEASED, BAD, ACCEPTED, BAD)[number % 4])
-            reload_once(house)
+            folder.write((MODIFIED, BAD, ACCEPTED, BAD)[number % 4])
+            reload_once(gateway)
         publisher.stop()
-        house.until(lambda: house.gateway.outcomes.open == 0)
-        house.do(lambda: house.gateway.outcomes.flush(closed=True))
+        gateway.until(lambda: gateway.gateway.outcomes.open == 0)
+        gateway.do(lambda: gateway.gateway.outcomes.flush(closed=True))
         assert reload.done + reload.refused == count
-        assert sum(publisher.told.values()) == publisher.sent == len(house.realm.store("q").values)
-        assert house.gateway.faults.total() == 0, house.gateway.faults
-        check_evidence(house.realm.evidence, publisher, house.tables)
+        assert sum(publisher.told.values()) == publisher.sent == len(gateway.realm.store("q").values)
+        assert gateway.gateway.faults.total() == 0, gateway.gateway.faults
+        check_evidence(gateway.realm.evidence, publisher, gateway.tables)
         return Figures(reload.done, reload.refused, publisher.sent, publisher.told)
 
 

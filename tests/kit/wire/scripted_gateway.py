@@ -1,9 +1,9 @@
 """A gateway with its real server, on a real socket, in front of a scripted realm: what it answers the peer, and what
 it asked of the realm, can both be seen.
 
-    with TcpHouse(tables) as house, Peer(house.port) as peer:
+    with ScriptedGateway(tables) as gateway, Peer(gateway.port) as peer:
         ...
-        house.realm.calls, house.rules()
+        gateway.realm.calls, gateway.rules()
 
 The server runs on a thread of its own; a script is set before the frame that it is about is sent.
 """
@@ -20,20 +20,20 @@ from typing import Any
 
 import orjson
 
-from gateway.gateway import Gateway
-from gateway.reload import Reload
-from gateway.server import Server
-from gateway.settings import Listen, MappingSettings
+from gateway.config.settings import Listen, MappingSettings
+from gateway.reload.tables import Reload
+from gateway.server.server import Server
+from gateway.session.gateway import Gateway
 from mappings import TableSet
 from native_backend.clock import SystemClock
+from tests.kit.wire.conversation import settings_of
+from tests.kit.wire.scripted_realm import ScriptedRealm
 from tests.patience import HANG_S
-from tests.wire.conversation import settings_of
-from tests.wire.scripted_realm import ScriptedRealm
 
 DEADLINE_S = HANG_S
 
 
-class TcpHouse:
+class ScriptedGateway:
     """See the module's docstring."""
 
     def __init__(self, tables: TableSet, realm: ScriptedRealm | None = None, directory: Path | None = None) -> None:
@@ -41,12 +41,13 @@ class TcpHouse:
         self.realm = realm or ScriptedRealm()
         self.tables = tables
         self.directory = directory
+        self.queue, self.channel = "q", "c"  # nodes for a scenario
         self.port = 0
         self.gateway: Gateway
         self.server: Server
         self._loop: asyncio.AbstractEventLoop
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="house")
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="gateway")
 
     async def _serve(self) -> None:
         self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
@@ -84,6 +85,22 @@ class TcpHouse:
             assert time.monotonic() < end, "not reached"
             time.sleep(0.002)
 
+    def stored(self, name: str) -> list[bytes]:
+        """What is kept of a node."""
+        return list(self.realm.store(name).values.values())
+
+    def fail_retiring(self) -> None:
+        """The next discharge of acknowledgements alone is not honoured."""
+        self.realm.answers["commit"] = "unexpected"
+
+    def fail_attach(self, answer: str, peer: Any) -> Any:
+        """The next subscription of the channel is answered so; the filters of its source."""
+        self.realm.answers["subscribe"] = answer
+
+    def lose(self, answer: str) -> None:
+        """Every subscription ends for that."""
+        self.do(lambda: self.realm.lose_subscriptions(answer))
+
     def rules(self) -> list[str]:
         """`TABLE.RULE` of everything that was decided about deliveries, from the evidence."""
         self.do(lambda: self.gateway.outcomes.flush(closed=True))  # a record is not due at the end of each turn
@@ -96,7 +113,7 @@ class TcpHouse:
                         found[f"{group[f'{side}table']}.{group[f'{side}rule']}"] = None
         return list(found)
 
-    def __enter__(self) -> TcpHouse:
+    def __enter__(self) -> ScriptedGateway:
         self._thread.start()
         assert self._ready.wait(DEADLINE_S)
         return self

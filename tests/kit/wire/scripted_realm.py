@@ -12,26 +12,26 @@ from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any
 
-from native_backend.access import Subject
-from native_backend.answers import (
+from native_backend.clock import SystemClock
+from native_backend.events.batch import Delivered
+from native_backend.journal.settlement import Settling
+from native_backend.nodes.answers import (
     Answer,
     Commanded,
     Committed,
     DurablesFound,
     NodeFound,
-    NodeKind,
-    PostAnswer,
+    NodeSized,
     Published,
     Settled,
-    Subscribed,
-    SubscriptionLost,
 )
-from native_backend.delivery import Delivered
-from native_backend.durables import Durable
-from native_backend.nodes import Node
-from native_backend.settlement import Settling
-from native_backend.subscription import Subscribe
-from native_backend.transaction import Posting
+from native_backend.nodes.durable import Durable, DurableName
+from native_backend.nodes.grants import Subject
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import NodeKind, PostAnswer
+from native_backend.publish.commit import Posting
+from native_backend.state.mistakes import Mistakes
+from native_backend.subscriptions.subscription import Subscribe, Subscribed, SubscriptionLost
 
 
 class ScriptedStore:
@@ -43,6 +43,17 @@ class ScriptedStore:
         self.failed: dict[int, int] = defaultdict(int)
         self.given: set[int] = set()
         self.not_to: dict[int, object] = {}  # EID -> the link that will not have it
+
+
+class _Sizes:
+    def __init__(self, realm: ScriptedRealm) -> None:
+        self._realm = realm
+
+    def known(self, _: Node) -> int | None:
+        return None if "size" in self._realm.holds else self._realm.event_bytes
+
+    def ask(self, node: Node, owner: object) -> None:
+        self._realm.answer("size", NodeSized(owner, node, self._realm.event_bytes))
 
 
 class ScriptedRealm:
@@ -57,15 +68,19 @@ class ScriptedRealm:
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {}
         self.holds: set[str] = set()
+        self.event_bytes = 1 << 30  # that an event may have
+        self.event_sizes = _Sizes(self)
         self.attempts_end = False  # every attempt is the last one
         self.stores: dict[str, ScriptedStore] = {}
         self.evidence: list[bytes] = []
         self.calls: list[str] = []  # what was asked of it, in order: `subscribe durable`, `publish 1`, `acknowledge 1`
         self.subscriptions: list[ScriptedSubscription] = []
         self.released: list[str | None] = []  # durables of which one link's scope has ended
-        self.access = SimpleNamespace(on_changed=[], may_create_temporary=lambda _: True)
+        self.access = SimpleNamespace(on_changed=[], may_create_temporary=lambda _: True, allows=lambda *_: True)
+        self.on_deleted: list[Any] = []
         self.temporary = ScriptedTemporaryNodes(self)
         self.durables: Any = list
+        self.mistakes = Mistakes(SystemClock())
         self._next_eid = 1
         self._said: list[Answer] = []
         self._held: list[Answer] = []
@@ -116,10 +131,10 @@ class ScriptedRealm:
         native = "" if answer == "ready" else "SCRIPTED"
         self.answer("subscribe", Subscribed(owner, subscription, answer, native))  # type: ignore[arg-type]
 
-    def find_durables(self, name: str, subject: Subject, owner: object) -> None:
+    def find_durables(self, name: DurableName, subject: Subject, owner: object) -> None:
         """There is one of whatever name, on channel `c`."""
         answer = self.answers.get("recall", "ready")
-        durable = Durable("c", name, 4711, f"um.durable.c.{name}", 0)
+        durable = Durable("c", name.name, 4711, f"um.durable.c.{name.name}", 0)
         found = [durable] if answer == "ready" else []
         self.answer("recall", DurablesFound(owner, found, answer, "" if answer == "ready" else "SCRIPTED"))
 
@@ -144,6 +159,8 @@ class ScriptedRealm:
     # -- the script
 
     def answer(self, what: str, answer: Answer) -> None:
+        if answer.owner is None:
+            return  # nobody asked
         (self._held if what in self.holds else self._said).append(answer)
 
     def release(self) -> None:
@@ -157,6 +174,10 @@ class ScriptedRealm:
             subscription.lost = True
             said = SubscriptionLost(subscription.owner, subscription, answer, "SCRIPTED")  # type: ignore[arg-type]
             self.answer("lost", said)
+
+    def delete(self, name: str) -> None:
+        for tell in self.on_deleted:
+            tell(self.node(name))
 
     def store(self, name: str) -> ScriptedStore:
         return self.stores.setdefault(name, ScriptedStore())
@@ -200,7 +221,8 @@ class ScriptedSettlement:
 
 
 class ScriptedSubscription:
-    """Queue and durable share a store's one state; a plain one reads from where it began."""
+    """Queue and durable share a store's one state; a plain one reads from where it began, a browsing one from the
+    beginning; what a plain one gives back comes to it again."""
 
     def __init__(self, realm: ScriptedRealm, request: Subscribe, owner: object) -> None:
         self.node, self.mode, self.durable = request.node, request.mode, request.durable
@@ -209,7 +231,9 @@ class ScriptedSubscription:
         self.lost = self._closed = self.looking = False
         self._realm, self._link = realm, request.link
         self._store = realm.store(request.node.name)
-        self._position = max(self._store.values, default=0)
+        self.journaled = request.mode in ("queue", "durable")
+        self._position = max(self._store.values, default=0) if request.mode == "plain" else 0
+        self._back: list[int] = []
         self._outstanding: set[int] = set()
         self._held: set[int] = set()
 
@@ -217,10 +241,11 @@ class ScriptedSubscription:
         store = self._store
         if self.lost:
             return None
-        if self.mode == "plain":
-            eids = [eid for eid in sorted(store.values) if eid > self._position][:count_max]
-            self._position = max(eids, default=self._position)
-            again = [False] * len(eids)
+        if not self.journaled:
+            back, self._back = sorted(self._back)[:count_max], sorted(self._back)[count_max:]
+            new = [eid for eid in sorted(store.values) if eid > self._position][: count_max - len(back)]
+            eids, again = back + new, [True] * len(back) + [False] * len(new)
+            self._position = max(new, default=self._position)
         else:
             eids = [eid for eid in sorted(store.available) if store.not_to.get(eid) is not self._link][:count_max]
             again = [eid in store.given for eid in eids]
@@ -242,8 +267,15 @@ class ScriptedSubscription:
         """It knows at once."""
 
     def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
-        assert self.mode != "plain", "a plain subscription has nothing to settle"
-        place = self._held if settling.held else self._outstanding
+        if not self.journaled:
+            assert self.mode == "plain" and settling.operation == "return", "it has nothing to settle"
+            self._realm.calls.append(f"give back {len(eids)}")
+            self._back += eids
+            for eid in eids:
+                self._store.failed[eid] += settling.failed
+            self._realm.answer("settle", Settled(owner, "done"))
+            return
+        place = self._held if settling.reserved else self._outstanding
         assert set(eids) <= place, f"{eids} are not outstanding"
         place.difference_update(eids)
         self._realm.calls.append(f"{settling.operation} {len(eids)}")
@@ -261,13 +293,17 @@ class ScriptedSubscription:
             if settling.elsewhere:
                 self._store.not_to[eid] = self._link
 
-    def hold(self, eids: list[int]) -> bool:
+    def forget(self, eids: list[int]) -> None:
+        """It remembers nothing of what was dealt with."""
+
+    def reserve(self, eids: list[int]) -> bool:
+        assert self.journaled
         assert set(eids) <= self._outstanding, f"{eids} are not outstanding"
         self._outstanding.difference_update(eids)
         self._held.update(eids)
         return True
 
-    def unhold(self, eids: list[int]) -> None:
+    def unreserve(self, eids: list[int]) -> None:
         assert set(eids) <= self._held, f"{eids} are not held"
         self._held.difference_update(eids)
         if self._closed:
@@ -275,8 +311,8 @@ class ScriptedSubscription:
         else:
             self._outstanding.update(eids)
 
-    def enlist(self, settling: Settling, eids: list[int], seqs: list[int]) -> ScriptedSettlement:
-        assert settling.held, "a commit settles what is held"
+    def retire(self, settling: Settling, eids: list[int], seqs: list[int]) -> ScriptedSettlement:
+        assert settling.reserved, "a commit settles what is held"
         assert set(eids) <= self._held, f"{eids} are not held"
         self._held.difference_update(eids)
         return ScriptedSettlement(self, settling, eids)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.wire import frames
-from tests.wire.frames import Seen
-from tests.wire.peer import Peer
-from transformers.amqp_types import Described, ULong
+from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen
+from tests.kit.wire.peer import Peer
+from transformers.codec import Described, ULong
 
 CONTROL = 7
 

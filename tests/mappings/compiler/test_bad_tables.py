@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mappings.check import RULES_MAX, check_table
-from mappings.classify_file import read_classification, unusable_transformers
-from mappings.load import load_table
-from mappings.table_set import SHIPPED
-from mappings.vocabulary import TABLES
-from mappings.yaml_lines import Problem
-from transformers.installed import complaint_about
+from mappings.compiler.check import RULES_MAX, check_table
+from mappings.compiler.classify_file import read_classification, unusable_transformers
+from mappings.compiler.load import load_table
+from mappings.compiler.table_set import SHIPPED
+from mappings.language.vocabulary import TABLES
+from mappings.language.yaml_lines import Problem
+from transformers.events.installed import complaint_about
 
 BAD = sorted((Path(__file__).parent / "bad").glob("*.yaml"))
 EXPECT = re.compile(r"^# expect (\d+): (.*)$", re.MULTILINE)
@@ -72,7 +72,7 @@ def test_a_file_of_10_mb_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "fault.yaml"
     path.write_bytes(b"# " + b"x" * 10 * 1024 * 1024 + b"\ntable: fault\n")
     [problem] = problems_of(path)
-    assert problem.message == "is 10,485,776 bytes long; nobody has written that by hand"
+    assert problem.message == "is 10,485,776 bytes long; that is too much"
     assert problem.remedy == "name a file of at most 1,000,000 bytes"
 
 
@@ -87,8 +87,8 @@ def test_very_many_rules_are_refused_before_they_are_compared(tmp_path: Path) ->
     path.write_text(text.replace("  extended:\n", f"{rules}  extended:\n"), encoding="utf-8")
     problems = problems_of(path)
     assert {problem.message.partition(" rules in ")[2] for problem in problems} <= {
-        "um-9.9, um-9.10, um-9.12; nobody has written that by hand",
-        "extended; nobody has written that by hand",
+        "um-9.9, um-9.10, um-9.12; that is too much",
+        "extended; that is too much",
     }
     assert problems and all(problem.remedy == f"write at most {RULES_MAX}" for problem in problems)
 

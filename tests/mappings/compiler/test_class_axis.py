@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mappings import Slice, load_tables
-from mappings.commands import main
-from mappings.table_set import load_rules
-from tests.mappings.overriding import classify, override, write
+from mappings.compiler.table_set import load_rules
+from mappings.tools.commands import main
+from tests.kit.tables.overriding import classify, override, write
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_gap_and_a_clash_of_a_class_are_told_in_its_words(classed: Path) -> No
     path = classed / "tables" / "settle.yaml"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("node_class: bulk\n", "node_class: default\n"), encoding="utf-8")
-    said = "\n".join(problem.said for problem in load_rules(classed)[1])
+    said = "\n".join(problem.sentence for problem in load_rules(classed)[1])
     assert "clash in extended: both hit node_class=default state=rejected" in said
     assert "no rule hits node_class=bulk state=rejected" in said
     assert "write a rule for when (node_class is bulk and state is rejected" in said

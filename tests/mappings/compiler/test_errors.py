@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from confluent_kafka import KafkaError
 from kafka import errors as kafka_python
 
 from mappings import MappingProblems, load_tables
-from mappings.error_table import COLUMNS
-from mappings.errors import (
+from mappings.compiler.errors import (
     IN_FORCE,
     LOGS,
     RETRIES,
@@ -24,16 +25,18 @@ from mappings.errors import (
     shipped_errors,
     usable_errors_of,
 )
-from mappings.table_set import SHIPPED
-from mappings.vocabulary import PROFILES, TABLES
-from native_backend.logs.kafka.causes import (
+from mappings.compiler.table_set import SHIPPED
+from mappings.language.causes import ANSWERS, MOMENTS, STAGES, cause_at
+from mappings.language.vocabulary import PROFILES, TABLES
+from mappings.tools.error_table import COLUMNS, error_lines
+from native_backend.log.kafka.causes import (
     causes_in_force,
     control_code,
     control_failure_of,
     failure_of,
     is_asked_again,
 )
-from native_backend.logs.sqlite.commit import certainly_not_done
+from native_backend.log.sqlite.commit import certainly_not_done
 
 FILE = SHIPPED / "errors.yaml"
 TEXT = FILE.read_text(encoding="utf-8")
@@ -113,6 +116,9 @@ def test_every_code_has_its_lines_in_every_profile(profile: str) -> None:
             assert line["answer"] in ("asked-again", "looked-up", "passed-over"), line
             assert not line["condition"] and not line["class"], line
             continue
+        if line["rule"] == "attached.not-found-keeps-the-publisher":  # it is answered when it publishes
+            assert not line["condition"] and not line["class"], line
+            continue
         assert line["class"] in ("fatal", "transient"), line
         table = TABLES[line["rule"].partition(".")[0]]
         assert line["answer"] in table.axes["answer"], line
@@ -122,9 +128,26 @@ def test_every_code_has_its_lines_in_every_profile(profile: str) -> None:
 def test_what_is_said_leaves_room_for_the_name_of_the_node() -> None:
     errors = shipped_errors()
     said = [*errors.answers.values(), *(error.say for log in LOGS for error in errors.codes[log].values())]
-    assert all(0 < len(text.encode()) <= SAY_BYTES_MAX for text in said)
+    assert all(0 < len(text.encode()) <= SAY_BYTES_MAX for each in said for text in each.texts())
     assert errors.say("too-large", "MSG_SIZE_TOO_LARGE").startswith("the message is larger than the log takes")
-    assert errors.say("in-use", "") == "somebody else holds it; attach again later"
+    assert errors.say("in-use", "") == "it is in use; attach again later"
+
+
+def test_nobody_is_told_that_something_may_be_stored_where_nothing_was_sent() -> None:
+    """At each moment at which a peer waits, for every code of every log, as the tables are asked."""
+    errors = shipped_errors()
+    for log in LOGS:
+        for code, error in errors.codes[log].items():
+            for moment in (moment for moment in MOMENTS if moment != "later"):
+                for stage in STAGES:
+                    cause = cause_at(log, error.cause, moment, stage)
+                    said = errors.say(ANSWERS[moment][cause], code, moment)
+                    in_doubt = ANSWERS[moment][cause] == "indeterminate"
+                    assert ("may" in said) == (in_doubt and moment != "attach"), (code, moment, stage, said)
+                    assert ("send it again" in said) == (in_doubt and moment == "publish"), (code, moment, stage, said)
+    assert errors.say("indeterminate", "_TIMED_OUT", "attach") == "the log did not answer in time; attach again"
+    assert errors.say("unavailable", "_TIMED_OUT", "publish") == "it cannot be reached; try again later"
+    assert Errors.read(json.loads(json.dumps(errors.document()))).codes == errors.codes
 
 
 def test_every_answer_of_the_realm_has_words() -> None:
@@ -143,8 +166,9 @@ def test_every_cause_leads_to_a_decision_and_waiting_is_told_only_where_it_helps
     tables = load_tables(profile=profile)
     for log in LOGS:
         for error in shipped_errors().codes[log].values():
-            assert (error.retry_after_ms is not None) == (error.cause in ("indeterminate", "unavailable")), error
-            if error.cause in ("indeterminate", "unavailable") and profile == "extended":
+            waiting_helps = error.cause in ("indeterminate", "unavailable", "capacity-reached")
+            assert (error.retry_after_ms is not None) == waiting_helps, error
+            if waiting_helps and profile == "extended":
                 then = (
                     tables["published"]
                     .decide(answer=error.cause, sender_settle_mode="unsettled", presettled="no", **_more("published"))
@@ -168,6 +192,9 @@ MISTAKES = {
     "UNKNOWN_TOPIC_ID": ("UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_OR_PART stands on line"),
     "    because:": ("    becuase:", "unknown key becuase; write because"),
     "say: it is not there": (f"say: {'x' * 80}", f"say in 1 to {SAY_BYTES_MAX} octets"),
+    "      attach: the log did not answer in time": ("      atach: the log", "unknown key atach; write attach"),
+    "      settle: it may": (f"      settle: {'x' * 80}", f"say in 1 to {SAY_BYTES_MAX} octets"),
+    "  in-use: 1000": ("  in-use: soon", "what a peer waits is no whole number above 0"),
     "no_error:": ("no_errors:", "unknown key no_errors; write no_error"),
 }
 
@@ -180,7 +207,7 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, right: str) -> None:
     path.write_text(TEXT.replace(right, wrong, 1), encoding="utf-8")
     with pytest.raises(MappingProblems) as found:
         load_errors(path)
-    assert any(told in problem.said and problem.file == str(path) for problem in found.value.problems), found.value
+    assert any(told in problem.sentence and problem.file == str(path) for problem in found.value.problems), found.value
 
 
 @pytest.fixture
@@ -190,7 +217,8 @@ def changed(tmp_path: Path) -> Iterator[Errors]:
     for old, new in (
         ("TELEMETRY_TOO_LARGE, ", ""),
         ("[MSG_SIZE_TOO_LARGE,", "[MSG_SIZE_TOO_LARGE, TELEMETRY_TOO_LARGE,"),
-        ("sqlite: [SQLITE_FULL, ", "sqlite: ["),
+        ("sqlite: [SQLITE_FULL]", "sqlite: [SQLITE_NOTADB]"),
+        (", SQLITE_NOTADB]", "]"),
         ("sqlite: [SQLITE_TOOBIG]", "sqlite: [SQLITE_TOOBIG, SQLITE_FULL]"),
     ):
         assert text.count(old) == 1
@@ -212,6 +240,29 @@ def test_drivers_go_by_the_errors_in_force(changed: Errors) -> None:
     IN_FORCE.use(None)
     assert failure_of(error).cause == "unexpected"
     assert certainly_not_done(sqlite3.SQLITE_FULL)
+
+
+def test_a_code_alone_can_say_that_there_is_no_room(tmp_path: Path) -> None:
+    """A broker may say by any of them that a quota is used up. The first code of each error stands for the others."""
+    tables = load_tables()
+    shipped = yaml.safe_load(TEXT)
+    for log in LOGS:
+        for code in [error[log][0] for error in shipped["errors"] if error[log]]:
+            whole = copy.deepcopy(shipped)
+            for error in whole["errors"]:
+                error[log] = [each for each in error[log] if each != code]
+            (full,) = (error for error in whole["errors"] if error["cause"] == "capacity-reached")
+            full[log].append(code)
+            whole["errors"] = [error for error in whole["errors"] if error["kafka"] or error["sqlite"]]
+            (tmp_path / "errors.yaml").write_text(yaml.safe_dump(whole), encoding="utf-8")
+            errors, problems = usable_errors_of(tmp_path)
+            assert problems == [], code
+            said = {
+                (line.answer, line.condition, line.error_class)
+                for line in error_lines(errors, tables, code)
+                if line.moment == "publish" and "unlisted" not in line.when
+            }
+            assert said == {("capacity-reached", "amqp:resource-limit-exceeded", "transient")}, code
 
 
 def test_errors_can_be_told_to_another_process(changed: Errors) -> None:

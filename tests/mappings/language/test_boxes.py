@@ -7,10 +7,10 @@ from itertools import combinations, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mappings.boxes import Box, combinations_of, first_of, full, intersect, subtract, subtract_all, volume
-from mappings.check import check_table
-from mappings.rules import Impossible, Profile, Rule, TableRules, facts_of, write_facts
-from mappings.vocabulary import TableWords, Word
+from mappings.compiler.check import check_table
+from mappings.language.boxes import Box, combinations_of, first_of, full, intersect, subtract, subtract_all, volume
+from mappings.language.rules import Impossible, Profile, Rule, TableRules, facts_of, write_facts
+from mappings.language.vocabulary import TableWords, Word
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mappings import TableSet, load_tables
-from mappings.classification import NAMES_KEPT, Classified
-from mappings.classify_file import PATTERNS_MAX, read_classification
+from mappings.compiler.classify_file import PATTERNS_MAX, read_classification
+from mappings.language.classification import NAMES_KEPT, Classified
 
 CLASSIFY = """
 table: classify

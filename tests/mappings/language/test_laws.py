@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from mappings.load import load_table
-from mappings.table_set import SHIPPED
-from mappings.vocabulary import TABLES, Law, TableWords, Value
+from mappings.compiler.load import load_table
+from mappings.compiler.table_set import SHIPPED
+from mappings.language.vocabulary import TABLES, Law, TableWords, Value
 
 LAWS = [(name, law) for name, words in TABLES.items() for law in words.laws]
 

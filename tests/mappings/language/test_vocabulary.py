@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mappings.citations import CITATIONS, ROWS
-from mappings.vocabulary import CONDITIONS, PROFILES, TABLES, TableWords, Value
+from mappings.language.citations import CITATIONS, ROWS
+from mappings.language.vocabulary import CONDITIONS, PROFILES, TABLES, TableWords, Value
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "tables-vocabulary.md").read_text(encoding="utf-8")
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "tables-vocabulary.md").read_text(encoding="utf-8")
 SECTION = re.compile(r"^## (\w+): .*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 SECTIONS = {found[1]: found[0] for found in SECTION.finditer(DOCUMENT)}
 BARE = {"settle": (False, True), "condition": (None, *CONDITIONS), "class": (None, "fatal", "transient")}

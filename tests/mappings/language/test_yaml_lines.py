@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mappings.yaml_lines import Problem, load_document, parse_document, refuse_unknown_keys
+from mappings.language.yaml_lines import Problem, load_document, parse_document, refuse_unknown_keys
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mappings.commands import main
-from mappings.difference import Expanded, compare, read_expanded, write_groups
+from mappings.tools.commands import main
+from mappings.tools.difference import Expanded, compare, read_expanded, write_groups
 
 TOO_LARGE = '{outcome: rejected, settle: true, condition: "amqp:link:message-size-exceeded", class: transient}'
 
@@ -33,15 +33,15 @@ def test_a_copy_is_no_difference(directory: Path) -> None:
 def test_a_changed_rule_is_told_in_words_for_the_profiles_that_have_it(directory: Path, tmp_path: Path) -> None:
     changed = tmp_path / "changed"
     shutil.copytree(directory, changed)
-    released = TOO_LARGE.replace("outcome: rejected", "outcome: released")
+    released = TOO_LARGE.replace("outcome: rejected", "outcome: modified")
     edit(changed / "tables" / "published.yaml", TOO_LARGE, released)
     code, said = diff(directory, changed)
     assert code == 1
     modes = "sender_settle_mode unsettled or mixed"
     assert said == [
-        f"published in extended: 2 combinations: answer too-large, {modes}, presettled no",
-        "  outcome: rejected -> released",
-        "2 combinations decided otherwise",
+        f"published in extended: 4 combinations: answer too-large, {modes}, presettled no, rejected agreed",
+        "  outcome: rejected -> modified",
+        "4 combinations decided otherwise",
     ]
 
 

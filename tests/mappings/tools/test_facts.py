@@ -6,9 +6,9 @@ import io
 
 import pytest
 
-from mappings.commands import main
-from mappings.facts import UnknownFact, read_question
-from mappings.vocabulary import TABLES
+from mappings.language.vocabulary import TABLES
+from mappings.tools.commands import main
+from mappings.tools.facts import UnknownFact, read_question
 
 GIVEN = ("state", "already_settled", "subscription", "source_durability", "receiver_settle_mode")
 LINK = ["already_settled=no", "subscription=durable", "source_durability=configuration", "receiver_settle_mode=first"]

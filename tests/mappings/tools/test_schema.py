@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from mappings.load import load_table
-from mappings.schema import ERRORS_HINT, check_schemas, errors_schema, hint, schema_of
-from mappings.table_set import SHIPPED
-from mappings.vocabulary import TABLES
+from mappings.compiler.load import load_table
+from mappings.compiler.table_set import SHIPPED
+from mappings.language.vocabulary import TABLES
+from mappings.tools.schema import check_schemas, errors_schema, schema_of
 
 FILES = {name: (SHIPPED / "tables" / f"{name}.yaml").read_text(encoding="utf-8") for name in TABLES}
 
@@ -69,14 +69,14 @@ def test_the_shipped_schemas_are_up_to_date() -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_file_names_its_schema_and_fits_it(name: str) -> None:
-    assert FILES[name].split("\n", 1)[0] == hint(name)
+    assert FILES[name].split("\n", 1)[0] == f"# yaml-language-server: $schema=../schemas/{name}.json"
     schema = schema_of(TABLES[name])
     assert errors(schema, yaml.safe_load(FILES[name]), schema) == []
 
 
 def test_the_native_errors_name_their_schema_and_fit_it() -> None:
     text = (SHIPPED / "errors.yaml").read_text(encoding="utf-8")
-    assert text.split("\n", 1)[0] == ERRORS_HINT
+    assert text.split("\n", 1)[0] == "# yaml-language-server: $schema=schemas/errors.json"
     schema, document = errors_schema(), yaml.safe_load(text)
     assert errors(schema, document, schema) == []
     for key, wrong in (

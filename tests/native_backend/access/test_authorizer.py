@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from native_backend.access import ANONYMOUS, Subject
-from native_backend.answers import Subscribed, SubscriptionLost
-from native_backend.log import Failure, LogError
-from native_backend.properties import Grant
-from native_backend.rights import Entry, Rights
-from native_backend.subscription import Subscribe
-from tests.contract.test_realm_access import on_node
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import SimulatedWorld
+from native_backend.log.access_lists import Entry, Rights
+from native_backend.log.port import Failure, LogError
+from native_backend.nodes.grants import ANONYMOUS, Subject
+from native_backend.nodes.properties import Grant
+from native_backend.subscriptions.subscription import Subscribe, Subscribed, SubscriptionLost
+from tests.kit.realm.grants import on_node
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import SimulatedWorld
 
 ALICE = Subject("alice")
 
@@ -41,54 +40,54 @@ def lists() -> Lists:
 
 
 @pytest.fixture
-def gateway(lists: Lists) -> Gateway:
+def realm(lists: Lists) -> RealmProcess:
     world = SimulatedWorld("lists", None)
-    made = Gateway(world, "um")
-    made.log.rights = lists  # type: ignore[method-assign]
+    made = RealmProcess(world, "um")
+    made.log.control.rights = lists  # type: ignore[method-assign]
     return made.open()
 
 
-def subscribe(gateway: Gateway, subject: Subject) -> Subscribed:
-    node, owner = gateway.realm.node("orders"), object()
+def subscribe(realm: RealmProcess, subject: Subject) -> Subscribed:
+    node, owner = realm.realm.node("orders"), object()
     assert node is not None
-    gateway.realm.subscribe(Subscribe(node, "queue", None, owner, subject), owner)
-    return gateway.answer(Subscribed, lambda answer: answer.owner is owner)
+    realm.realm.subscribe(Subscribe(node, "queue", None, owner, subject), owner)
+    return realm.answer(Subscribed, lambda answer: answer.owner is owner)
 
 
-def test_lists_that_are_not_asked_for_say_nothing(gateway: Gateway, lists: Lists) -> None:
-    node = gateway.create("orders")
-    assert gateway.realm.may_publish(node, ALICE) == "ready"
+def test_lists_that_are_not_asked_for_say_nothing(realm: RealmProcess, lists: Lists) -> None:
+    node = realm.create("orders")
+    assert realm.realm.may_publish(node, ALICE) == "ready"
     assert lists.looks == 0
 
 
-def test_both_must_allow(gateway: Gateway, lists: Lists) -> None:
-    node = gateway.create("orders")
+def test_both_must_allow(realm: RealmProcess, lists: Lists) -> None:
+    node = realm.create("orders")
     lists.set(("alice", "WRITE"), ("ANONYMOUS", "READ"))
-    gateway.realm.access.follow_rights()
-    assert gateway.realm.may_publish(node, ALICE) == "ready"
-    assert gateway.realm.may_publish(node, Subject("bob")) == "access-denied"
-    assert subscribe(gateway, ALICE).answer == "access-denied"
-    assert subscribe(gateway, ANONYMOUS).answer == "ready"
-    on_node(gateway, "orders", Grant("user:bob", frozenset({"publish"})))
+    realm.realm.access.follow_rights()
+    assert realm.realm.may_publish(node, ALICE) == "ready"
+    assert realm.realm.may_publish(node, Subject("bob")) == "access-denied"
+    assert subscribe(realm, ALICE).answer == "access-denied"
+    assert subscribe(realm, ANONYMOUS).answer == "ready"
+    on_node(realm, "orders", Grant("user:bob", frozenset({"publish"})))
     for subject in (ALICE, Subject("bob")):
-        assert gateway.realm.may_publish(node, subject) == "access-denied"
+        assert realm.realm.may_publish(node, subject) == "access-denied"
 
 
-def test_a_change_loses_links_and_a_failed_look_does_not(gateway: Gateway, lists: Lists) -> None:
-    gateway.create("orders")
+def test_a_change_loses_links_and_a_failed_look_does_not(realm: RealmProcess, lists: Lists) -> None:
+    realm.create("orders")
     lists.set(("alice", "READ"))
-    gateway.realm.access.follow_rights()
-    subscription = subscribe(gateway, ALICE).subscription
+    realm.realm.access.follow_rights()
+    subscription = subscribe(realm, ALICE).subscription
     assert subscription is not None
     lists.rights, looks = None, lists.looks
-    gateway.until(lambda: lists.looks > looks + 1, "two looks that fail")
-    assert not [answer for answer in gateway.answers if isinstance(answer, SubscriptionLost)]
+    realm.until(lambda: lists.looks > looks + 1, "two looks that fail")
+    assert not [answer for answer in realm.answers if isinstance(answer, SubscriptionLost)]
     lists.set(("bob", "READ"))
-    lost = gateway.answer(SubscriptionLost)
+    lost = realm.answer(SubscriptionLost)
     assert (lost.subscription, lost.answer) == (subscription, "access-denied")
 
 
-def test_the_first_reading_must_succeed(gateway: Gateway, lists: Lists) -> None:
+def test_the_first_reading_must_succeed(realm: RealmProcess, lists: Lists) -> None:
     lists.rights = None
     with pytest.raises(LogError, match="no lists today"):
-        gateway.realm.access.follow_rights()
+        realm.realm.access.follow_rights()

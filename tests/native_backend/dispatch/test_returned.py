@@ -7,40 +7,40 @@ from collections.abc import Iterator
 import pytest
 
 from native_backend.limits import RealmLimits
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import SimulatedWorld
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import SimulatedWorld
 
 LIMITS = RealmLimits(returned_scan=4)
 
 
 @pytest.fixture
-def gateway() -> Iterator[Gateway]:
+def realm() -> Iterator[RealmProcess]:
     world = SimulatedWorld("returned", None)
-    yield Gateway(world, "r", LIMITS).open()
+    yield RealmProcess(world, "r", LIMITS).open()
     world.close()
 
 
-def test_scattered_ones_come_lowest_first_and_before_new_ones(gateway: Gateway) -> None:
-    node = gateway.create("orders")
-    eids = gateway.publish(node, [b"body"] * 2000)
-    consumer = gateway.consumer(node)
+def test_scattered_ones_come_lowest_first_and_before_new_ones(realm: RealmProcess) -> None:
+    node = realm.create("orders")
+    eids = realm.publish(node, [b"body"] * 2000)
+    consumer = realm.consumer(node)
     assert consumer.receive(1500) == eids[:1500]
     assert consumer.settle("return", eids[:1500:2][::-1], failed=True) == "done"
     assert consumer.receive(1250) == eids[:1500:2] + eids[1500:]
     assert [consumer.failed[eid] for eid in eids[:4]] == [1, 0, 1, 0]
 
 
-def test_what_a_link_may_have_is_found_among_many_that_it_sent_elsewhere(gateway: Gateway) -> None:
-    node = gateway.create("orders")
-    eids = gateway.publish(node, [b"body"] * 41)
-    one = gateway.consumer(node)
+def test_what_a_link_may_have_is_found_among_many_that_it_sent_elsewhere(realm: RealmProcess) -> None:
+    node = realm.create("orders")
+    eids = realm.publish(node, [b"body"] * 41)
+    one = realm.consumer(node)
     assert one.receive(41) == eids
     assert one.settle("return", eids[:40:2], elsewhere=True) == "done"  # 20 stretches; a take looks at 4
     assert one.settle("return", [eids[40]]) == "done"
     assert one.receive(1) == [eids[40]]
     assert one.take() == []
-    other = gateway.consumer(node)
+    other = realm.consumer(node)
     assert other.receive(5) == eids[:10:2]
     one.subscription.close()
-    again = gateway.consumer(node)
+    again = realm.consumer(node)
     assert again.receive(36) == sorted(eids[10:40:2] + eids[1:40:2] + eids[40:])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from native_backend.foreign import are_ours, are_published, framed, is_message
-from native_backend.headers import HeadedKey
+from native_backend.events.event_kind import are_ours, are_published, framed, is_message
+from native_backend.log.record_headers import HeadedKey
 
 
 def frame(_: bytes | None, value: bytes) -> bytes:

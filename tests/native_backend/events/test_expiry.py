@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from native_backend.expiry import NEVER, expiries, may_expire, own_ttl_ms, stretch
+from native_backend.events.expiry import NEVER, expiries, may_expire, stretch
+from native_backend.log.event_key import ttl_ms
 
 OWN = b"1;basic;19aa-9c2e;7;1;4;T250;10;;30"
 NONE = b"1;basic;19aa-9c2e;7;1;4;;10;;30"
 
 
 @pytest.mark.parametrize(
-    ("key", "ttl_ms"),
+    ("key", "expected"),
     [
         (OWN, 250),
         (NONE, 0),
@@ -24,8 +25,8 @@ NONE = b"1;basic;19aa-9c2e;7;1;4;;10;;30"
         (None, 0),
     ],
 )
-def test_its_own_time_to_live(key: bytes | None, ttl_ms: int) -> None:
-    assert own_ttl_ms(key) == ttl_ms
+def test_its_own_time_to_live(key: bytes | None, expected: int) -> None:
+    assert ttl_ms(key) == expected
 
 
 def test_a_chunk_that_cannot_expire_is_seen_at_once() -> None:

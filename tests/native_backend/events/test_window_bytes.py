@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from native_backend.limits import RealmLimits
-from native_backend.subscription import DurableSubscription
-from tests.native_backend.gateway import Consumer, Gateway
-from tests.native_backend.logs.worlds import SimulatedWorld
+from native_backend.subscriptions.durable_subscription import DurableSubscription
+from tests.kit.realm.realm_process import Consumer, RealmProcess
+from tests.kit.realm.worlds import SimulatedWorld
 
 BODY = b"x" * 100
 LIMITS = RealmLimits(
@@ -13,33 +13,33 @@ LIMITS = RealmLimits(
 )
 
 
-def counted(gateway: Gateway) -> int:
+def counted(realm: RealmProcess) -> int:
     """Once more, from what is there."""
-    feeds = gateway.realm._feeds
-    windows = sum(chunk.size for feed in feeds._feeds.values() for chunk in feed._chunks)
+    feeds = realm.realm._services.windows
+    windows = sum(chunk.size for feed in feeds._windows.values() for chunk in feed._chunks)
     lagging = sum(cursor.lag.chunk.size for cursor in feeds._lagging if cursor.lag and cursor.lag.chunk)
     return windows + lagging + sum(chunk.size for chunk in feeds._again.values())
 
 
-def bounded(gateway: Gateway) -> None:
-    assert gateway.realm._feeds.held_bytes == counted(gateway) <= LIMITS.feed_bytes
+def bounded(realm: RealmProcess) -> None:
+    assert realm.realm._services.windows.held_bytes == counted(realm) <= LIMITS.feed_bytes
 
 
 def test_many_stores_and_laggards_stay_within_one_bound() -> None:
     world = SimulatedWorld("feeds")
-    gateway = Gateway(world, "f", LIMITS).open()
-    nodes = [gateway.create(f"n{at}", "channel") for at in range(6)]
-    consumers = [gateway.consumer(node, "durable", f"d{at}") for at in range(4) for node in nodes]
-    published = {node.store: gateway.publish(node, [BODY] * 300) for node in nodes}
+    realm = RealmProcess(world, "f", LIMITS).open()
+    nodes = [realm.create(f"n{at}", "channel") for at in range(6)]
+    consumers = [realm.consumer(node, "durable", f"d{at}") for at in range(4) for node in nodes]
+    published = {node.store: realm.publish(node, [BODY] * 300) for node in nodes}
     got: dict[Consumer, list[int]] = {consumer: [] for consumer in consumers}
     widest = turns = 0
     while any(len(eids) < 300 for eids in got.values()):
         for at, consumer in enumerate(consumers):
             if turns % (1 + at // 6) == 0:  # some are slower than others
                 got[consumer] += consumer.take(7 + at)
-            bounded(gateway)
-            widest = max(widest, gateway.realm._feeds.held_bytes)
-        gateway.turn()
+            bounded(realm)
+            widest = max(widest, realm.realm._services.windows.held_bytes)
+        realm.turn()
         turns += 1
         assert turns < 5_000, "somebody starves"
     assert all(eids == published[consumer.subscription.node.store] for consumer, eids in got.items())
@@ -50,13 +50,13 @@ def test_many_stores_and_laggards_stay_within_one_bound() -> None:
     while any(len(eids) < 43 for eids in again.values()):
         for consumer in consumers:
             again[consumer] += consumer.take(50)
-            bounded(gateway)
-        gateway.turn()
+            bounded(realm)
+        realm.turn()
         turns += 1
         assert turns < 20_000, "somebody starves"
     assert all(eids == got[consumer][:300:7] for consumer, eids in again.items())
     for consumer in consumers:
         assert isinstance(consumer.subscription, DurableSubscription)
         consumer.subscription.close()
-    assert gateway.realm._feeds.held_bytes == counted(gateway) == 0
+    assert realm.realm._services.windows.held_bytes == counted(realm) == 0
     world.close()

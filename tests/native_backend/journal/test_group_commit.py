@@ -5,22 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from native_backend.journal import Journal
+from native_backend.journal.journal import Journal
+from native_backend.journal.settlement import Settlement
 from native_backend.limits import RealmLimits
-from native_backend.log import Transacted, Write
-from native_backend.settlement import Settlement
-
-
-class HandClock:
-    """Stands until it is moved."""
-
-    now_s = 100.0
-
-    def monotonic_s(self) -> float:
-        return self.now_s
-
-    def epoch_us(self) -> int:
-        return int(self.now_s * 1e6)
+from native_backend.log.port import Transacted, Write
+from tests.kit.realm.stopped_clock import StoppedClock
 
 
 class NotingLog:
@@ -42,7 +31,7 @@ class QuietKeeper:
 
 
 def test_the_journal_gathers_while_the_log_rests() -> None:
-    clock, log, answers = HandClock(), NotingLog(), list[Any]()
+    clock, log, answers = StoppedClock(), NotingLog(), list[Any]()
     journal: Any = Journal(log, "um", "run", clock, None, RealmLimits(), answers.append)  # type: ignore[arg-type]
 
     def settle(eid: int) -> None:

@@ -9,13 +9,13 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from native_backend import recovery
-from native_backend.acknowledgement import Acknowledgement
-from native_backend.durables import Durable
-from native_backend.log import Log, Records
-from native_backend.metadata import Metadata
-from native_backend.nodes import Node
-from native_backend.snapshot import Frozen, encode_snapshot
+from native_backend.journal import recovery
+from native_backend.journal.snapshot import Frozen, encode_snapshot
+from native_backend.log.port import Log, Records
+from native_backend.nodes.durable import Durable
+from native_backend.nodes.metadata import Metadata
+from native_backend.nodes.node import Node
+from native_backend.state.ack_state import Acknowledgement
 
 NODE = Node("news", "channel", "um.node.news", b"\0" * 16, 7)
 NAMES = ("one", "two", "three")
@@ -30,6 +30,11 @@ class Journal:
         self._state = [record for parts in begun for record in parts]
         self._journal = [(b"run", value) for value in values]
         self.asked: list[int] = []
+
+    @property
+    def control(self) -> Journal:
+        """The realm asks it nothing but control calls here."""
+        return self
 
     def bounds(self, topic: str, partition: int, deadline_s: float = 1.0) -> tuple[int, int]:
         return 0, len(self._journal if topic == "um.journal" else self._state)
@@ -59,11 +64,15 @@ def recovered(journal: Journal, end: int, stretch: int) -> dict[str, Acknowledge
 
 def entry(random: Random, name: str, open_: dict[str, set[int]], place: dict[str, int]) -> dict[str, Any]:
     """Something that may happen to a durable; the events at hand are those given and not ended."""
-    operation = random.choice(["acknowledge"] * 6 + ["discard", "return", "return", "seek"])
+    operation = random.choice(["acknowledge"] * 6 + ["discard", "return", "return", "seek", "truncated"])
     if operation == "seek":
         place[name] = random.randrange(3, place[name] + 1)
         open_[name].clear()
         return {"operation": "seek", "failed": 0, "runs": [[place[name], place[name], 0, place[name]]]}
+    if operation == "truncated":
+        before, place[name] = place[name], random.randrange(3, place[name] + 1)
+        open_[name] -= {*range(place[name], before)}
+        return {"operation": operation, "failed": 0, "runs": [[place[name], before - 1, 0, place[name]]]}
     gap = random.choice([0, 0, 0, 2])
     given = range(place[name] + gap, place[name] + gap + random.randrange(1, 6))
     place[name] = given.stop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from native_backend.rights import Entry, Rights
+from native_backend.log.access_lists import Entry, Rights
 
 TOPIC = "um.node.orders"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from native_backend.octets import Octets
+from native_backend.log.octets import Octets
 
 STRINGS = st.lists(st.binary(max_size=40), max_size=12)
 

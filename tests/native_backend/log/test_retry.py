@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 from kafka import errors as kafka_errors
 
-from mappings.errors import shipped_errors
-from native_backend.control import ThreadControl
+from mappings.compiler.errors import shipped_errors
 from native_backend.limits import RealmLimits
-from native_backend.log import Cause, Failure, LogError
-from native_backend.logs.kafka.control import Control
-from native_backend.retrying import Retries, job_code
+from native_backend.log.kafka.admin import AdminCalls
+from native_backend.log.port import Cause, Failure, LogError
+from native_backend.log.retry import Retries, job_code
+from native_backend.log.worker import ThreadWorker
 from tests.patience import HANG_S
 
 LIMITS = RealmLimits()
@@ -54,7 +54,7 @@ def test_it_is_given_up_after_so_long() -> None:
     with pytest.raises(LogError):
         retries.ask(job, job_code, 10**6, 0.3)
     assert 1 < job.asked < 10, "the waits double"
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 60
     assert retries.given_up == {"_TRANSPORT": 1}
 
 
@@ -103,7 +103,7 @@ def test_closing_ends_the_wait() -> None:
     assert not thread.is_alive()
 
 
-def _result(control: ThreadControl, job: Callable[[], Any]) -> Any:
+def _result(control: ThreadWorker, job: Callable[[], Any]) -> Any:
     results: list[Any] = []
     control.submit(job, results.append)
     end = time.monotonic() + HANG_S
@@ -115,7 +115,7 @@ def _result(control: ThreadControl, job: Callable[[], Any]) -> Any:
 
 
 def test_the_control_thread_asks_again_unless_it_is_told_not_to() -> None:
-    again, once = ThreadControl(), ThreadControl(once=True)
+    again, once = ThreadWorker(), ThreadWorker(once=True)
     job, other = Job(2), Job(1)
     assert _result(again, job) == "done"
     assert again.retries.asked_again == {"_TRANSPORT": 2}
@@ -142,30 +142,30 @@ class _Admin:
 
 def test_calls_to_kafka_are_asked_again_and_counted() -> None:
     retries = Retries()
-    control = Control({}, retries)
-    control._admin = _Admin(kafka_errors.NodeNotReadyError(), kafka_errors.RequestTimedOutError(), None)
-    control.trim("t", 0, 5, 10.0)
+    admin = AdminCalls({}, retries)
+    admin._admin = _Admin(kafka_errors.NodeNotReadyError(), kafka_errors.RequestTimedOutError(), None)
+    admin.trim("t", 0, 5, 10.0)
     assert retries.asked_again == {"_TRANSPORT": 1, "REQUEST_TIMED_OUT": 1}
-    control._admin = _Admin(kafka_errors.TopicAuthorizationFailedError(), None)
+    admin._admin = _Admin(kafka_errors.TopicAuthorizationFailedError(), None)
     with pytest.raises(LogError, match="refused") as raised:
-        control.trim("t", 0, 5, 10.0)
+        admin.trim("t", 0, 5, 10.0)
     assert raised.value.failure.code == "TOPIC_AUTHORIZATION_FAILED", "the code is a name of the table"
     assert (retries.asked_again.total(), retries.given_up) == (2, {})
-    control.close(5.0)
+    admin.close(5.0)
 
 
 def test_the_table_decides_what_is_asked_again_not_the_client() -> None:
     """kafka-python holds the first two, which a broker gives while it is fenced, for errors that stay."""
     retries = Retries()
-    control = Control({}, retries)
-    control._admin = _Admin(kafka_errors.InvalidReplicationFactorError(), kafka_errors.BrokerNotAvailableError(), None)
-    control.trim("t", 0, 5, 10.0)
+    admin = AdminCalls({}, retries)
+    admin._admin = _Admin(kafka_errors.InvalidReplicationFactorError(), kafka_errors.BrokerNotAvailableError(), None)
+    admin.trim("t", 0, 5, 10.0)
     assert retries.asked_again == {"INVALID_REPLICATION_FACTOR": 1, "BROKER_NOT_AVAILABLE": 1}
-    control._admin = _Admin(kafka_errors.UnknownTopicOrPartitionError(), None)
+    admin._admin = _Admin(kafka_errors.UnknownTopicOrPartitionError(), None)
     with pytest.raises(LogError, match="not-found"):
-        control.trim("t", 0, 5, 10.0)
-    control._admin = _Admin(kafka_errors.IllegalArgumentError("a mistake of ours"), None)
+        admin.trim("t", 0, 5, 10.0)
+    admin._admin = _Admin(kafka_errors.IllegalArgumentError("a mistake of ours"), None)
     with pytest.raises(LogError, match="unexpected"):
-        control.trim("t", 0, 5, 10.0)
+        admin.trim("t", 0, 5, 10.0)
     assert retries.asked_again.total() == 2
-    control.close(5.0)
+    admin.close(5.0)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from native_backend.limits import RealmLimits
-from native_backend.logs.simulated.driver import SimulatedLog
-from native_backend.logs.simulated.faults import Faults
-from tests.native_backend.gateway import Gateway
-from tests.native_backend.logs.worlds import SimulatedWorld
-
-FULL = Faults(refuse=1.0, refusals=("unavailable",))
+from native_backend.log.simulated.driver import SimulatedLog
+from native_backend.log.simulated.faults import Faults
+from tests.kit.realm.worlds import SimulatedWorld
+from tests.native_backend.publish.refused_evidence import FULL, append, opened
 
 
 @pytest.fixture
@@ -18,19 +16,8 @@ def simulated() -> SimulatedWorld:
     return SimulatedWorld("simulated", seed=7)
 
 
-def opened(simulated: SimulatedWorld, limits: RealmLimits) -> tuple[Gateway, SimulatedLog]:
-    gateway = Gateway(simulated, "u", limits=limits).open()
-    assert isinstance(gateway.log, SimulatedLog)
-    return gateway, gateway.log
-
-
-def append(gateway: Gateway, *numbers: int) -> None:
-    for number in numbers:
-        gateway.realm.append_evidence("outcomes", b"run", b"%d" % number)
-
-
 def stored(log: SimulatedLog) -> list[bytes | None]:
-    return log.read_range("u.outcomes", 0, 0, 1000).values
+    return log.control.read_range("u.outcomes", 0, 0, 1000).values
 
 
 def test_what_a_full_log_refused_is_stored_in_order_once_there_is_room(simulated: SimulatedWorld) -> None:

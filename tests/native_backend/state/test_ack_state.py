@@ -1,18 +1,19 @@
-"""The state of a queue against a naive model: a log with gaps, competing links, settlement in any order and at any
-time, kills and orderly restarts; through the whole realm on a simulated log, so that dispatch, journal and recovery are
-in it."""
+"""The state of a queue, of one store or several, against a naive model: a log with gaps, competing links, settlement
+in any order and at any time, kills and orderly restarts; through the whole realm on a simulated log, so that dispatch,
+journal and recovery are in it."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from native_backend.limits import RealmLimits
-from native_backend.logs.simulated.faults import Faults
-from tests.native_backend.gateway import Consumer, Gateway
-from tests.native_backend.logs.worlds import SimulatedWorld
+from native_backend.log.simulated.faults import Faults
+from native_backend.state.ack_state import Acknowledgement
+from native_backend.subscriptions.partitioned import eids_of, packed_eid, partition_of
+from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
+from tests.kit.realm.worlds import SimulatedWorld
 
 LIMITS = RealmLimits(window_bytes=60, chunk_bytes=30, read_count=7, snapshot_records=5, journal_runs=3)
 
@@ -20,11 +21,13 @@ LIMITS = RealmLimits(window_bytes=60, chunk_bytes=30, read_count=7, snapshot_rec
 class QueueMachine(RuleBasedStateMachine):
     """The model: every event is available, at one link, or terminal; and has a count of failed attempts."""
 
+    partitions = 1
+
     def __init__(self) -> None:
         super().__init__()
         self.world = SimulatedWorld("machine", Faults(gap=0.4, split=0.3), seed=11)
-        self.gateway = Gateway(self.world, "m", LIMITS).open()
-        self.node = self.gateway.create("orders")
+        self.realm = self.open()
+        self.node = self.realm.create("orders")
         self.links: list[Consumer] = []
         self.published: list[int] = []
         self.held: dict[int, Consumer] = {}
@@ -32,23 +35,26 @@ class QueueMachine(RuleBasedStateMachine):
         self.failed: dict[int, int] = {}
         self.given: set[int] = set()
 
+    def open(self) -> RealmProcess:
+        return RealmProcess(self.world, "m", LIMITS, self.partitions).open()
+
     @rule(count=st.integers(1, 12))
     def publish(self, count: int) -> None:
-        self.published += self.gateway.publish(self.node, [b"12345"] * count)
+        self.published += self.realm.publish(self.node, [b"12345"] * count)
 
     @precondition(lambda self: len(self.links) < 3)
     @rule()
     def attach(self) -> None:
-        self.links.append(self.gateway.consumer(self.node))
+        self.links.append(self.realm.consumer(self.node))
 
     @precondition(lambda self: self.links)
     @rule(data=st.data(), count=st.integers(1, 15))
     def take(self, data: st.DataObject, count: int) -> None:
         link = data.draw(st.sampled_from(self.links))
         free = [eid for eid in self.published if eid not in self.held and eid not in self.terminal]
-        expected = sorted(free, key=lambda eid: (eid not in self.given, eid))[:count]
-        taken = link.receive(len(expected)) if expected else link.take()
-        assert taken == expected
+        expected = by_store(sorted(free, key=lambda eid: (eid not in self.given, eid)))
+        taken = link.receive(min(count, len(free))) if free else link.take()
+        assert all(some == expected[at][: len(some)] for at, some in by_store(taken).items())
         for eid in taken:
             assert link.failed[eid] == self.failed.get(eid, 0)
             assert link.again[eid] or eid not in self.given
@@ -80,43 +86,57 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(orderly=st.booleans())
     def restart(self, orderly: bool) -> None:
         if orderly:
-            self.gateway.close()
+            self.realm.close()
         else:
-            self.gateway.kill()
+            self.realm.kill()
             # what was given above the highest EID that the journal knows is not known to have been: it is new again
-            if self.given:
-                position = self.position()
-                self.given = {eid for eid in self.given if eid < position}
-        self.gateway = Gateway(self.world, "m", LIMITS).open()
+            given, self.given = by_store(sorted(self.given)), set()
+            for at, position in self.positions().items() if given else ():
+                self.given.update(one for one in given.get(at, []) if one < packed_eid(at, position))
+        self.realm = self.open()
         self.links, self.held = [], {}
 
-    def position(self) -> int:
-        """As a gateway finds it that opens now: recovery is dear, so it is asked for once a kill."""
-        dispatch = self.gateway.realm._shard.opened(self.node, "queue")
-        recovered = Gateway(self.world, "m", LIMITS).open().realm._shard._recovered
-        found = recovered.get((self.node.store, "queue"))
-        assert (found is None) == (dispatch is None and not self.given)
-        return found.state.position if found else 0
+    def positions(self) -> dict[int, int]:
+        """As a later process finds them, which ends at once: else the next one would wait for its lease."""
+        later = self.open()
+        recovered = later.realm._shard._recovered
+        later.kill()
+        states = {part.partition: recovered.get((part.store, "queue")) for part in self.node.parts}
+        for part in self.node.parts:
+            dispatch = self.realm.realm._shard.opened(part, "queue")
+            assert dispatch is None or states[part.partition] is not None
+        return {at: found.state.position for at, found in states.items() if found is not None}
 
     @invariant()
     def nothing_is_remembered_in_vain(self) -> None:
-        dispatch = self.gateway.realm._shard.opened(self.node, "queue")
-        if dispatch is None:
-            return
-        state = dispatch.state
-        open_ = [eid for eid in self.published if eid not in self.terminal]
+        for part in self.node.parts:
+            dispatch = self.realm.realm._shard.opened(part, "queue")
+            if dispatch is not None:
+                self.is_lean(part.partition, dispatch.state)
+
+    def is_lean(self, at: int, state: Acknowledgement) -> None:
+        published, given = (by_store(sorted(places)).get(at, []) for places in (self.published, self.given))
+        open_ = eids_of([one for one in published if one not in self.terminal])
         below = [eid for eid in open_ if eid < state.position]
         assert state.low <= min(open_, default=state.low)
         assert len(state.acked) <= len(below)
-        assert state.failed == self.failed
+        assert {packed_eid(at, eid): count for eid, count in state.failed.items()} == {
+            one: count for one, count in self.failed.items() if partition_of(one) == at
+        }
         assert set(state.covers) <= set(below)
         if not below:
-            assert state.low == state.position or not self.given
+            assert state.low == state.position or not given
             assert not state.acked
 
 
-TestQueue = QueueMachine.TestCase
-TestQueue.pytestmark = [pytest.mark.timeout(900)]  # type: ignore[attr-defined]  # of all its examples together
+class SpreadMachine(QueueMachine):
+    """The same, of three stores."""
+
+    partitions = 3
+
+
+TestQueue, TestSpreadQueue = QueueMachine.TestCase, SpreadMachine.TestCase
 TestQueue.settings = settings(
     max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+TestSpreadQueue.settings = settings(TestQueue.settings, max_examples=20)

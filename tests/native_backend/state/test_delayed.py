@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from native_backend.delays import SLOT_MS, Delays, delay_ms
-from native_backend.properties import Properties
+from native_backend.nodes.properties import Properties
+from native_backend.state.delayed import SLOT_MS, Delays, delay_ms
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from native_backend import intervals
-from native_backend.intervals import Intervals, dense_runs
+from native_backend.state import intervals
+from native_backend.state.intervals import Intervals, dense_runs
 
 RANGES = st.tuples(st.integers(0, 70), st.sampled_from([0, 0, 0, 1, 2, 6, 25])).map(
     lambda pair: (pair[0], pair[0] + pair[1])
 )
 CHANGES = st.lists(
-    st.tuples(st.sampled_from(["add", "add", "add", "remove", "discard", "below", "absorb"]), RANGES), max_size=120
+    st.tuples(st.sampled_from(["add", "add", "add", "remove", "discard", "below", "from", "absorb"]), RANGES),
+    max_size=120,
 )
 
 
@@ -49,6 +50,9 @@ def test_a_set_of_ranges_is_the_set_of_its_integers(
             low = low_of(model, first)
             assert ranges.absorb(first) == low
             model = {value for value in model if value >= low}
+        elif change == "from":
+            ranges.remove_from(first)
+            model = {value for value in model if value < first}
         else:
             below = {value for value in model if value < first}
             assert ranges.remove_below(first) == len(below)

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from native_backend.acknowledgement import Acknowledgement
-from native_backend.occupancy import Occupancy
+from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.occupancy import Occupancy
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from native_backend.logs import open_embedded
-from reconciliation import commands
+from native_backend.log.open import open_embedded
+from reconciliation.cli import main as commands
 
 
 def run(config: str, directory: Path, *more: str) -> int:
@@ -51,3 +53,28 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert run("realm: {kind: embedded, path: realm}\n", tmp_path) == 2
     assert "apt-get install -y openjdk-17-jre-headless" in capsys.readouterr().err
     assert os.environ["PATH"] == str(tmp_path)
+
+
+LACKING = "import sys, runpy; sys.modules[{module!r}] = None; runpy.run_module('reconciliation', run_name='__main__')"
+
+
+@pytest.mark.parametrize(
+    ("module", "wanted"),
+    [("pyspark", "pyspark=="), ("py4j", "pyspark=="), ("pyarrow", "pyarrow"), ("orjson", "orjson")],
+)
+def test_a_package_that_is_not_installed(module: str, wanted: str) -> None:
+    """In one line, with what installs the version that is wanted; no traceback."""
+    command = [sys.executable, "-c", LACKING.format(module=module), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2, done.stderr
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"reconcile: the Python package {wanted.partition('==')[0]} is not installed: ")
+    assert f"'{wanted}" in line.partition(" -m pip install ")[2]
+    of_the_extra = module != "orjson"
+    assert ("'pyarrow' 'pyspark==" in line) == of_the_extra, "all that the extra brings, at once"
+
+
+def test_a_module_of_ours_that_is_missing_is_shown_in_full() -> None:
+    command = [sys.executable, "-c", LACKING.format(module="reconciliation.cli.main"), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "Traceback (most recent call last):")

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from native_backend.admin import delete_node
-from native_backend.logs import open_embedded
-from reconciliation.settings import Realm
+from native_backend.log.open import open_embedded
+from reconciliation.model.settings import Realm
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.world import World
 
@@ -31,8 +30,8 @@ def fill(world: World) -> None:
     first.settle(prices, copies[1:2], "accepted", "app:news")
     gone = world.queue("gone")
     first.publish(gone, 2)
+    first.delete(gone)
     first.close()
-    delete_node(world.log, world.prefix, "gone")
     world.project(orders, None, sent[2].eid)
     world.project(prices, sub, started)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway import cli
-from native_backend.logs import open_embedded
-from reconciliation.settings import Realm
+from gateway.cli import main as cli
+from native_backend.log.open import open_embedded
+from reconciliation.model.settings import Realm
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.world import Sent, World
 

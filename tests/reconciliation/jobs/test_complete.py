@@ -10,19 +10,18 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from native_backend.headers import HeadedKey
-from native_backend.log import Records
-from native_backend.logs import open_embedded
-from reconciliation.settings import Realm
-from tests.conftest import StartGateway
-from tests.gateway_process import GatewayProcess
+from native_backend.log.open import open_embedded
+from native_backend.log.port import Records
+from native_backend.log.record_headers import HeadedKey
+from reconciliation.model.settings import Realm
+from tests.kit.processes.gateway import GatewayProcess, StartGateway
+from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.transacting import Transacting
 from tests.reconciliation.conftest import Reconcile
-from tests.wire import frames
-from tests.wire.frames import Seen
-from tests.wire.peer import Peer
-from tests.wire.transacting import Transacting
-from transformers.amqp_types import AmqpMap, Described, Symbol, UInt, encode
-from transformers.sections import PROPERTIES, section_offsets
+from transformers.codec import AmqpMap, Described, Symbol, UInt, encode
+from transformers.message.sections import PROPERTIES, section_offsets
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
 PROPERTIES_SECTION = encode(Described(0x73, ["id-1", b"user", None, "subject", None, None, Symbol("text/plain")]))
@@ -49,12 +48,12 @@ def numbers(seen: list[Seen]) -> list[int]:
     return [one.field(1) for one in seen]
 
 
-def live(house: GatewayProcess) -> None:
+def live(gateway: GatewayProcess) -> None:
     """Publish, release, reject, move, expire, restart, transact: at the end everything has ended but what is noted."""
-    house.command("node", "create", "dead")
-    house.command("node", "create", "orders", "--dead-letter", "dead")
-    house.command("node", "create", "other")
-    with Peer(house.port) as peer:
+    gateway.command("node", "create", "dead")
+    gateway.command("node", "create", "orders", "--dead-letter", "dead")
+    gateway.command("node", "create", "other")
+    with Peer(gateway.port) as peer:
         peer.stored("orders", *MESSAGES)
         peer.publisher("orders")
         (refused,) = peer.publish(UNREADABLE)
@@ -63,7 +62,7 @@ def live(house: GatewayProcess) -> None:
         came = peer.receive(len(MESSAGES))
         assert [seen.payload for seen in came] == MESSAGES
         peer.settle(numbers(came), frames.state("modified", True, False))
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.consumer("orders", credit=len(MESSAGES))
         came = peer.receive(len(MESSAGES))
         assert [bare(seen.payload) for seen in came] == [bare(message) for message in MESSAGES]
@@ -74,21 +73,21 @@ def live(house: GatewayProcess) -> None:
         peer.settle(numbers(came[2:3]), frames.state("accepted"), settled=False)
         peer.settle(numbers(came[3:]), frames.state("released"), settled=False)
         assert len(peer.outcomes(len(came))) == len(came)
-    house.command("queue", "move", "orders", "--to", "other", "--yes")
-    house.kill()
-    house.start()
-    with Transacting(house.port) as peer:
+    gateway.command("queue", "move", "orders", "--to", "other", "--yes")
+    gateway.kill()
+    gateway.start()
+    with Transacting(gateway.port) as peer:
         peer.publisher("other")
         transaction = peer.begun()
         peer.post(transaction, MESSAGES[1])
         peer.told(1)
         assert peer.discharge(transaction) == "accepted"
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.consumer("other", credit=10)
         came = peer.receive(4)
         assert [bare(seen.payload) for seen in came] == [bare(message) for message in (*MESSAGES[3:], MESSAGES[1])]
         peer.settle(numbers(came), frames.state("accepted"))
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.consumer("dead", credit=10)
         letters = peer.receive(2)
         assert [bare(seen.payload) for seen in letters] == [bare(message) for message in MESSAGES[:2]]
@@ -107,13 +106,13 @@ def check_letters(letters: list[tuple[bytes | None, dict[str, bytes | None], byt
     assert headers["JMS_AMQP_MA_x-opt-dead-letter-cause"] == b"rejected"
 
 
-def test_an_embedded_realm(gateway: StartGateway, reconcile: Reconcile) -> None:
-    house = gateway("embedded", transformer="complete")
-    live(house)
-    assert house.stop() == 0
-    directory = Path(house.config_path).parent / "realm"
+def test_an_embedded_realm(new_gateway: StartGateway, reconcile: Reconcile) -> None:
+    gateway = new_gateway("embedded", transformer="complete")
+    live(gateway)
+    assert gateway.stop() == 0
+    directory = Path(gateway.config_path).parent / "realm"
     log = open_embedded(directory)
-    found: Records = log.read_range("um.node.dead", 0, 0, 10)
+    found: Records = log.control.read_range("um.node.dead", 0, 0, 10)
     log.close()
     check_letters([
         (key.record_key, dict(key.headers), value)
@@ -124,11 +123,11 @@ def test_an_embedded_realm(gateway: StartGateway, reconcile: Reconcile) -> None:
     assert result.text.startswith("Verdict: CLEAN."), result.text
 
 
-def test_a_realm_on_kafka(gateway: StartGateway, reconcile: Reconcile) -> None:
-    house = gateway("kafka", transformer="complete")
-    live(house)
-    assert house.stop() == 0
-    realm: dict[str, Any] = house.settings["realm"]
+def test_a_realm_on_kafka(new_gateway: StartGateway, reconcile: Reconcile) -> None:
+    gateway = new_gateway("kafka", transformer="complete")
+    live(gateway)
+    assert gateway.stop() == 0
+    realm: dict[str, Any] = gateway.settings["realm"]
     bootstrap, prefix = realm["bootstrap"], realm["prefix"]
     check_letters(records(bootstrap, f"{prefix}.node.dead"))
     (_, plain, value), (_, named, body), *_ = records(bootstrap, f"{prefix}.node.orders")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from reconciliation.settings import Realm
-from tests.conftest import StartGateway
+from reconciliation.model.settings import Realm
+from tests.kit.processes.gateway import StartGateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 from tests.reconciliation.conftest import Reconcile
-from tests.wire import frames
-from tests.wire.peer import Peer
-from transformers.amqp_types import Described, UByte, ULong, encode
+from transformers.codec import Described, UByte, ULong, encode
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
 ACCEPTED, RELEASED, REJECTED = (frames.state(name) for name in ("accepted", "released", "rejected"))
@@ -23,12 +23,12 @@ def urgent(at: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["embedded", "kafka"])
-def test_every_store_is_reconciled(gateway: StartGateway, reconcile: Reconcile, kind: str) -> None:
-    house = gateway(kind)
-    house.command("node", "create", "dead", "--partitions", "2")
-    house.command("node", "create", "urgent", "--priority-levels", "3", "--dead-letter", "dead")
-    house.command("node", "create", "wide", "--partitions", "3", "--kind", "channel")
-    with Peer(house.port, "app") as peer:
+def test_every_store_is_reconciled(new_gateway: StartGateway, reconcile: Reconcile, kind: str) -> None:
+    gateway = new_gateway(kind)
+    gateway.command("node", "create", "dead", "--partitions", "2")
+    gateway.command("node", "create", "urgent", "--priority-levels", "3", "--dead-letter", "dead")
+    gateway.command("node", "create", "wide", "--partitions", "3", "--kind", "channel")
+    with Peer(gateway.port, "app") as peer:
         peer.consumer(frames.source("wide", durable=2, capability="topic"), credit=COUNT, name="news")
         for _ in range(2):
             peer.stored("wide", *map(urgent, range(COUNT // 2)), kind="channel")
@@ -41,9 +41,9 @@ def test_every_store_is_reconciled(gateway: StartGateway, reconcile: Reconcile, 
         for state, some in ((ACCEPTED, came[0::4]), (RELEASED, came[1::4]), (REJECTED, came[2::4])):
             peer.settle([seen.field(1) for seen in some], state, settled=False)
             peer.outcomes(len(some))
-        house.kill()
-    house.start()
-    with Peer(house.port, "app") as peer:
+        gateway.kill()
+    gateway.start()
+    with Peer(gateway.port, "app") as peer:
         peer.consumer("urgent", credit=COUNT)
         rest = peer.receive(COUNT // 2)
         peer.settle([seen.field(1) for seen in rest[: COUNT // 4]], ACCEPTED, settled=False)
@@ -53,8 +53,8 @@ def test_every_store_is_reconciled(gateway: StartGateway, reconcile: Reconcile, 
         assert len({seen.field(2).partition(b":")[0] for seen in letters}) == 2
         peer.consumer(frames.source("wide", durable=2, capability="topic"), credit=COUNT, handle=3, name="news")
         assert len(peer.receive(10, handle=3)) == 10
-    assert house.stop() == 0
-    said = house.settings["realm"]
+    assert gateway.stop() == 0
+    said = gateway.settings["realm"]
     if kind == "embedded":
         realm = Realm("embedded", "um", path=Path(said["path"]))
     else:

@@ -5,21 +5,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reconciliation.settings import Realm
-from tests.conftest import StartGateway
+from reconciliation.model.settings import Realm
+from tests.kit.processes.gateway import StartGateway
+from tests.kit.wire import frames
+from tests.kit.wire.filters import numbered, selector
+from tests.kit.wire.peer import Peer
 from tests.reconciliation.conftest import Reconcile
-from tests.wire import frames
-from tests.wire.peer import Peer
-from tests.wire.test_filters import numbered, selector
 
 NODES = {"create_on_attach": ["any.*"]}
 NEWS, ORDERS = "any.news", "any.orders"
 
 
-def test_the_books_close_over_what_selectors_pass_over(gateway: StartGateway, reconcile: Reconcile) -> None:
-    house = gateway("embedded", nodes=NODES)
+def test_the_books_close_over_what_selectors_pass_over(new_gateway: StartGateway, reconcile: Reconcile) -> None:
+    gateway = new_gateway("embedded", nodes=NODES)
     durable = frames.source(NEWS, 2, filters=selector("number BETWEEN 40 AND 59"))
-    with Peer(house.port, "me") as peer:
+    with Peer(gateway.port, "me") as peer:
         peer.publisher(NEWS, "channel", handle=5)
         peer.publisher(ORDERS, handle=6)
         peer.consumer(durable, name="d")
@@ -33,9 +33,9 @@ def test_the_books_close_over_what_selectors_pass_over(gateway: StartGateway, re
         some = peer.receive(5)
         peer.settle([seen.field(1) for seen in some], frames.state("accepted"), settled=False)
         assert set(peer.outcomes(5).values()) == {"accepted"}
-    house.kill()
-    house.start()
-    with Peer(house.port, "me") as peer:
+    gateway.kill()
+    gateway.start()
+    with Peer(gateway.port, "me") as peer:
         peer.consumer(durable, credit=100, name="d")
         rest = peer.receive(15)
         peer.settle([seen.field(1) for seen in rest], frames.state("accepted"), settled=False)
@@ -43,8 +43,8 @@ def test_the_books_close_over_what_selectors_pass_over(gateway: StartGateway, re
         peer.consumer(frames.source(ORDERS, mode="copy"), handle=3, name="browser")
         peer.credit(200, 3, drain=True)
         assert len(peer.receive(90, handle=3)) == 90
-    assert house.stop() == 0
-    result = reconcile(Realm("embedded", "um", path=Path(house.config_path).parent / "realm"))
+    assert gateway.stop() == 0
+    result = reconcile(Realm("embedded", "um", path=Path(gateway.config_path).parent / "realm"))
     assert result.text.startswith("Verdict: CLEAN."), result.text
     books = {one["node"]: one for one in result.manifest["balance"]["durables"]}
     news, orders = books[NEWS], books[ORDERS]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from reconciliation.settings import Realm
-from tests.gateway_process import GatewayProcess, embedded_realm, start_gateway
+from reconciliation.model.settings import Realm
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 from tests.reconciliation.conftest import Reconcile, Result
-from tests.wire import frames
-from tests.wire.peer import Peer
 
 ACCEPTED = frames.state("accepted")
 MESSAGES = [frames.message(b"%d" % number) for number in range(20)]
@@ -21,9 +21,9 @@ def _source(channel: str, durable: int, capability: str, expiry: str = "never") 
     return frames.source(channel, durable, capability=capability, expiry=expiry)
 
 
-def _live(house: GatewayProcess) -> None:
+def _live(gateway: GatewayProcess) -> None:
     shared, volatile = _source("any.news", 2, "shared,global"), _source("any.news", 0, "shared")
-    with Peer(house.port, "one") as one, Peer(house.port, "two") as two:
+    with Peer(gateway.port, "one") as one, Peer(gateway.port, "two") as two:
         one.publisher("any.news", "channel")
         one.consumer(shared, credit=8, name="s|global")
         two.consumer(shared, credit=12, name="s|global")
@@ -49,7 +49,7 @@ def _live(house: GatewayProcess) -> None:
         assert len(two.receive(3)) == 3  # what the other one had not stated
         two.settle(range(15, 18), ACCEPTED, settled=False)
         two.outcomes(3)
-    with Peer(house.port, "two") as two:
+    with Peer(gateway.port, "two") as two:
         two.send(frames.attach_without_source("mine"))
         two.expect("attach")
         two.send(frames.detach(1))
@@ -60,11 +60,11 @@ def _live(house: GatewayProcess) -> None:
 def result(tmp_path_factory: pytest.TempPathFactory, reconcile: Reconcile) -> Result:
     directory: Path = tmp_path_factory.mktemp("shared")
     realm = embedded_realm(directory)
-    house = start_gateway(directory, realm, nodes={"create_on_attach": ["any.*"]})
+    gateway = start_gateway(directory, realm, nodes={"create_on_attach": ["any.*"]})
     try:
-        _live(house)
+        _live(gateway)
     finally:
-        assert house.stop() == 0, house.log()
+        assert gateway.stop() == 0, gateway.log()
     return reconcile(Realm("embedded", "um", path=Path(str(realm["path"]))))
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from native_backend.journal import tail
-from native_backend.logs import open_embedded
-from reconciliation.settings import Realm
-from tests.conftest import StartGateway
+from native_backend.journal.journal import tail
+from native_backend.log.open import open_embedded
+from reconciliation.model.settings import Realm
+from tests.kit.processes.gateway import StartGateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.transacting import Transacting
 from tests.reconciliation.conftest import Reconcile
-from tests.wire import frames
-from tests.wire.peer import Peer
-from tests.wire.transacting import Transacting
 
 NODES = {"create_on_attach": ["any.*"]}
 SOURCE, LEFT, RIGHT = "any.source", "any.left", "any.right"
@@ -19,13 +19,13 @@ ROUNDS = 6
 
 
 def test_a_gateway_killed_at_a_discharge_leaves_all_of_it_or_nothing(
-    gateway: StartGateway, reconcile: Reconcile
+    new_gateway: StartGateway, reconcile: Reconcile
 ) -> None:
-    house = gateway("embedded", nodes=NODES)
-    with Peer(house.port) as peer:
+    gateway = new_gateway("embedded", nodes=NODES)
+    with Peer(gateway.port) as peer:
         peer.stored(SOURCE, *(frames.message(b"%d" % at) for at in range(4 * ROUNDS)))
     for at in range(ROUNDS):
-        with Transacting(house.port) as peer:
+        with Transacting(gateway.port) as peer:
             peer.publisher(LEFT)
             peer.publisher(RIGHT, handle=2)
             peer.consumer(SOURCE, credit=1, handle=1)
@@ -42,12 +42,12 @@ def test_a_gateway_killed_at_a_discharge_leaves_all_of_it_or_nothing(
             peer.send(frames.discharge(peer.number(), transaction))
             if at % 3 == 1:
                 peer.expect("disposition")
-            house.kill()
-        house.start()
-    assert house.stop() == 0
-    directory = Path(house.config_path).parent / "realm"
+            gateway.kill()
+        gateway.start()
+    assert gateway.stop() == 0
+    directory = Path(gateway.config_path).parent / "realm"
     log = open_embedded(directory)
-    left, right = (log.read_range(f"um.node.{node}", 0, 0, 1000).values for node in (LEFT, RIGHT))
+    left, right = (log.control.read_range(f"um.node.{node}", 0, 0, 1000).values for node in (LEFT, RIGHT))
     acknowledged = sum(
         last - first + 1
         for _, record in tail(log, "um.journal", 0)

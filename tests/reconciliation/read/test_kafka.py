@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from native_backend.logs import open_kafka
-from reconciliation.settings import Realm
+from native_backend.log.open import open_kafka
+from reconciliation.model.settings import Realm
 from tests.reconciliation.conftest import Reconcile
 from tests.reconciliation.world import World
 
@@ -28,7 +28,7 @@ def test_kafka(kafka_bootstrap: str, reconcile: Reconcile) -> None:
     key = f"1;basic;{run.name};{sent['p2'][0].seq};1;4;;0;;0".encode()
     [twice] = world.append(doubled.topic, [key], [b"again"])
     [strange] = world.append(foreign.topic, [b"not ours"], [b"x"])
-    log.trim(trimmed.topic, 0, sent["s1"][1].eid)
+    log.control.trim(trimmed.topic, 0, sent["s1"][1].eid)
     world.project(skipped, None, sent["a5"][1].eid)
     untold = sent["clean"][2].eid
     world.commit("1-0000", {"v": 1, "run": run.name, "n": run.commits + 1, "at": 1, "entries": [

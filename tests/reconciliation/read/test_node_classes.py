@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from mappings import Decision, TableSet, load_tables
-from mappings.table_set import SHIPPED
-from reconciliation.node_classes import NodeClasses
-from reconciliation.tally import Example, Tally, tally_findings
-from tests.mappings.overriding import classify, override
+from mappings.compiler.table_set import SHIPPED
+from reconciliation.model.tally import Example, Tally, tally_findings
+from reconciliation.read.node_classes import NodeClasses
+from tests.kit.tables.overriding import classify, override
 
 BULK, OTHER = "orders.bulk.7", "orders.7"
 

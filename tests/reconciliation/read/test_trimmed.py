@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from native_backend.logs import open_embedded
-from native_backend.nodes import Node
-from reconciliation.runs import NEVER, Numbering, runs_of, told_since
-from reconciliation.settings import Realm
+from native_backend.log.open import open_embedded
+from native_backend.nodes.node import Node
+from reconciliation.model.runs import NEVER, Numbering, runs_of, told_since
+from reconciliation.model.settings import Realm
 from tests.reconciliation.conftest import Reconcile, Result
-from tests.reconciliation.test_transforms import numbering
+from tests.reconciliation.numberings import numbering
 from tests.reconciliation.world import GatewayRun, World
 
 
@@ -31,7 +31,7 @@ def fill(world: World, plant: Callable[[GatewayRun, Node], None]) -> None:
     run.settle(news, heard[:1], "accepted", "app:sub")
     run.number(1)  # still open when the beginning is trimmed
     run.turn()
-    outcomes, journal = (world.log.bounds(f"{world.prefix}.{name}", 0)[1] for name in ("outcomes", "journal"))
+    outcomes, journal = (world.log.control.bounds(f"{world.prefix}.{name}", 0)[1] for name in ("outcomes", "journal"))
     acked = [[one.eid, one.eid] for one in old[:2]]
     world.snapshot(orders, "queue", first[2].eid, acked, journal)
     world.snapshot(news, "app:sub", heard[1].eid, [], journal)
@@ -47,8 +47,8 @@ def fill(world: World, plant: Callable[[GatewayRun, Node], None]) -> None:
     later = world.run()
     later.settle(orders, later.publish(orders, 2), "accepted")
     later.close()
-    world.log.trim(f"{world.prefix}.outcomes", 0, outcomes)
-    world.log.trim(f"{world.prefix}.journal", 0, journal)
+    world.log.control.trim(f"{world.prefix}.outcomes", 0, outcomes)
+    world.log.control.trim(f"{world.prefix}.journal", 0, journal)
 
 
 def judged(directory: Path, reconcile: Reconcile, plant: Callable[[GatewayRun, Node], None]) -> Result:

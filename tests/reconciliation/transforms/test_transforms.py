@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from reconciliation import report, schemas
-from reconciliation.frames import local_table
-from reconciliation.runs import Numbering, numbering_findings, runs_of
+from reconciliation.model import schemas
+from reconciliation.model.runs import numbering_findings, runs_of
+from reconciliation.model.window import Window, parse
+from reconciliation.report import report
 from reconciliation.transforms import blocks, runs, tallies
-from reconciliation.window import Window, parse
+from reconciliation.transforms.frames import local_table
+from tests.reconciliation.numberings import numbering
 
 ACCOUNT = "run string, seq bigint, what string, durable string, store bigint, eid bigint"
 
@@ -115,14 +117,6 @@ def test_outcomes_are_held_against_the_tables(
     tallied = local_table(session, [tuple({**honest, **changed}.values())], TALLY)
     judged = tallies.judged(tallied, local_table(session, CELLS, schemas.CELLS))
     assert [row["mismatch"] for row in judged.collect()] == [mismatch]
-
-
-def numbering(run: str | None, **changed: object) -> Numbering:
-    honest: dict[str, object] = {
-        "source": "outcomes", "run": run, "records": 3, "n_first": 1, "n_last": 3, "n_distinct": 3, "at_first": 1,
-        "at_last": 2, "low": 9, "closed": 0, "offset_first": 0, "at_offset_first": 1, "next": None, "digests": ("d",),
-    }  # fmt: skip
-    return Numbering(**{**honest, **changed})  # type: ignore[arg-type]
 
 
 def test_a_run_is_live_only_while_no_later_one_is_known() -> None:

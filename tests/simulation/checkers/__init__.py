@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.simulation.checker import Checker
 from tests.simulation.checkers.bare_message_untouched import BareMessageUntouched
 from tests.simulation.checkers.counts_are_right import CountsAreRight
 from tests.simulation.checkers.credit_never_exceeded import CreditNeverExceeded
@@ -18,6 +17,7 @@ from tests.simulation.checkers.nothing_in_flight_at_end import NothingInFlightAt
 from tests.simulation.checkers.order_per_publisher import OrderPerPublisher
 from tests.simulation.checkers.rule_matches_explain import RuleMatchesExplain
 from tests.simulation.checkers.transactions_are_whole import TransactionsAreWhole
+from tests.simulation.observation.checker import Checker
 
 CHECKERS: tuple[type[Checker], ...] = (
     NothingAcknowledgedBeforeStored,

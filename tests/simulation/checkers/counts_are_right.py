@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.simulation.bodies import header_field, sections
-from tests.simulation.checker import Checker
-from tests.simulation.facts import Given
+from tests.simulation.observation.checker import Checker
+from tests.simulation.observation.facts import Given
+from tests.simulation.peers.bodies import header_field, sections
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.simulation.checker import Checker
-from tests.simulation.facts import WireLink
+from tests.simulation.observation.checker import Checker
+from tests.simulation.observation.facts import WireLink
 
 
 class CreditNeverExceeded(Checker):
@@ -21,7 +21,7 @@ class CreditNeverExceeded(Checker):
             return
         self._granted = False
         limits, total = self.world.shape.limits, 0
-        for link in self.world.house.live_links():
+        for link in self.world.process.live_links():
             if link.mode == "publish" and link.confirmed:
                 held = link.limit - self._completed(link)
                 self.require(held <= limits.credit_per_link, f"{link} holds {held} of {limits.credit_per_link}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulation.checker import Checker
+from tests.simulation.observation.checker import Checker
 
 
 class EvidenceHasNoHole(Checker):
@@ -27,5 +27,5 @@ class EvidenceHasNoHole(Checker):
             self.require(closed in ([], numbers[-1:]), f"records {closed} of run {run} are marked as the last")
             if closed:
                 self.require(low > max(told, default=0), f"run {run} is closed, and seqs from {low} have no outcome")
-        last = self.world.house.run
+        last = self.world.process.run
         self.require(evidence.complete(last), f"the last run, {last}, ended in order and does not say so")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.simulation.checker import Checker
-from tests.simulation.facts import Given
+from tests.simulation.observation.checker import Checker
+from tests.simulation.observation.facts import Given
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

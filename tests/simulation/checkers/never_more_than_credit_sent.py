@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.simulation.checker import Checker
-from tests.simulation.facts import Given
+from tests.simulation.observation.checker import Checker
+from tests.simulation.observation.facts import Given
 
 
 class NeverMoreThanCreditSent(Checker):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.simulation.checker import Checker
-from tests.simulation.facts import QUEUE, Given
+from tests.simulation.observation.checker import Checker
+from tests.simulation.observation.facts import QUEUE, Given
 
 _FINAL = ("accepted", "rejected", "unstated", "modified-undeliverable", "modified-failed-undeliverable")
 

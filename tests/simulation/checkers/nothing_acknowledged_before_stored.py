@@ -1,9 +1,9 @@
-"""An outcome that promises something leaves only when the log has stored what it promises."""
+"""An outcome that acknowledges something leaves only when the log has stored what it acknowledges."""
 
 from __future__ import annotations
 
-from tests.simulation.checker import Checker
-from tests.simulation.facts import Given, Publish
+from tests.simulation.observation.checker import Checker
+from tests.simulation.observation.facts import Given, Publish
 
 _OPERATIONS = {"accepted": "acknowledge", "rejected": "dead-letter", "released": "return", "modified": "return"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulation.checker import Checker
+from tests.simulation.observation.checker import Checker
 
 
 class NothingInFlightAtEnd(Checker):
@@ -10,13 +10,13 @@ class NothingInFlightAtEnd(Checker):
     queue and durable is finished up to the end of its store."""
 
     def at_rest(self) -> None:
-        house = self.world.house
-        gateway, realm = house.gateway, house.realm
+        process = self.world.process
+        gateway, realm = process.gateway, process.realm
         self.require(gateway.outcomes.open == 0, f"{gateway.outcomes.open} deliveries have no outcome")
         self.require(gateway.in_flight_bytes == 0, f"{gateway.in_flight_bytes} bytes are held")
         self.require(gateway.transactions == 0, f"{gateway.transactions} transactions are open")
         self.require(gateway.transaction_bytes == 0, f"{gateway.transaction_bytes} bytes are in transactions")
-        live = house.live_links()
+        live = process.live_links()
         self.require(gateway.links == len(live), f"the gateway counts {gateway.links} links, there are {len(live)}")
         self.require(not realm._journal.busy, "the journal is busy")
         self.require(realm._publisher.pending == 0, "the log has not answered all events")
@@ -26,7 +26,7 @@ class NothingInFlightAtEnd(Checker):
                 self.require(link.count == link.limit, f"{link} was drained at {link.count} of {link.limit}")
 
     def at_end(self) -> None:
-        gateway = self.world.house.gateway
+        gateway = self.world.process.gateway
         self.require(gateway.links == 0 and not gateway.connections, f"{gateway.links} links after the end")
         snapshots = self.ledger.snapshots()
         lows = {(one["node"], one["durable"]): (one["low"], one["acked"], one["closed"]) for one in snapshots.values()}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.simulation.checker import Checker
-from tests.simulation.house import TABLES
+from tests.simulation.observation.checker import Checker
+from tests.simulation.process import TABLES
 
 _YES_NO = ("no", "yes")
 

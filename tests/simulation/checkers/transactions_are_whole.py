@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tests.simulation.checker import Checker
-from tests.simulation.facts import Given, Publish, Transaction
+from tests.simulation.observation.checker import Checker
+from tests.simulation.observation.facts import Given, Publish, Transaction
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.simulation.facts import Given, Publish, Transaction, WireLink
+from tests.simulation.observation.facts import Given, Publish, Transaction, WireLink
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

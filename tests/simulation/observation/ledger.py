@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from native_backend.logs.simulated.disk import Disk, Stored
-from tests.simulation.bodies import marker_of
+from native_backend.log.simulated.disk import Disk, Stored
+from tests.simulation.peers.bodies import marker_of
 
 PREFIX = "um"
 
@@ -123,6 +123,8 @@ class Ledger:
             return
         self._records[run, n] = value
         for entry in record["entries"]:
+            if entry["operation"] in ("recorded", "delete"):  # of outcome records, of a durable as a whole: of no event
+                continue
             for first, last, seq, _ in entry["runs"]:
                 for eid in range(first, last + 1):
                     made = Entry(run, n, seq + eid - first, entry["operation"], bool(entry["failed"]), entry["cause"])
@@ -134,12 +136,14 @@ class Ledger:
         return [orjson.loads(record.value or b"") for record in self._of(f"{PREFIX}.outcomes")]
 
     def durables(self) -> dict[tuple[str, str], int]:
-        """Node and name of every durable -> the EID it began at."""
+        """Node and name of every durable that has not been deleted -> the EID it began at."""
         found = {}
         for record in self._of(f"{PREFIX}.realm"):
             what, *names = orjson.loads(record.key or b"[]")
             if what == "durable" and record.value:
                 found[names[0], names[1]] = int(orjson.loads(record.value)["start"])
+            elif what == "durable":
+                found.pop((names[0], names[1]), None)
         return found
 
     def snapshots(self) -> dict[tuple[int, str], dict[str, Any]]:

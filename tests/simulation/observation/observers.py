@@ -1,12 +1,12 @@
-"""Everybody who looks: passes each fact on to the checkers that care, and remembers it in words for a failing seed."""
+"""Passes each fact to the checkers that ask for it, and remembers it in words for a failing seed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from tests.simulation.checker import Checker
-from tests.simulation.facts import Given, Publish, Transaction, WireLink
+from tests.simulation.observation.checker import Checker
+from tests.simulation.observation.facts import Given, Publish, Transaction, WireLink
 
 _FACTS = (
     "attached",
@@ -26,8 +26,8 @@ _FACTS = (
 )
 
 
-class Chorus:
-    """All checkers as one `Sight`."""
+class Observers:
+    """All checkers as one `Observer`."""
 
     def __init__(self, checkers: list[Checker], remember: Callable[[str], None]) -> None:
         self._listeners: dict[str, list[Any]] = {

@@ -6,10 +6,10 @@ from typing import Any
 
 import orjson
 
-from native_backend.log import Append, Appended, Completion, Failure
-from native_backend.logs.simulated.driver import SimulatedLog
-from tests.simulation.bodies import marker_of
-from tests.simulation.ledger import PREFIX
+from native_backend.log.port import Append, Appended, Completion, Failure
+from native_backend.log.simulated.driver import SimulatedLog
+from tests.simulation.observation.ledger import PREFIX
+from tests.simulation.peers.bodies import marker_of
 
 
 class Answers:

@@ -1,7 +1,7 @@
 """The witness: reads every byte that crosses the gateway's boundary, both ways, and says what it means.
 
 It decodes frames with the tests' own codec and keeps its own session state, so that a mistake which the gateway and a
-proton client share is still seen. One witness a connection. What it sees goes to `Sight`, which the checkers are.
+proton client share is still seen. One witness a connection. What it sees goes to `Observer`, which the checkers are.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
-from tests.simulation.bodies import marker_of
-from tests.simulation.facts import Given, Publish, Transaction, WireLink
-from tests.wire.frames import STATES, Seen, parse
-from transformers.amqp_types import Described, decode
+from tests.kit.wire.frames import STATES, Seen, parse
+from tests.simulation.observation.facts import Given, Publish, Transaction, WireLink
+from tests.simulation.peers.bodies import marker_of
+from transformers.codec import Described, decode
 
 _STATE_NAMES = {code: name for name, code in STATES.items()}
-_MODES = {"orders": "queue", "parcels": "queue"}
+QUEUES = ("orders", "parcels")
+_MODES = dict.fromkeys(QUEUES, "queue")
 _NOT_KEPT = ("amqp:resource-limit-exceeded", "amqp:transaction:unknown-id")  # an outcome inside a transaction
 _TRANSACTIONAL, _COORDINATOR, _DISCHARGE = 0x34, 0x30, 0x32
 
 
-class Sight(Protocol):
-    """Who wants to know. Called as the bytes pass, before the gateway acts on what it received."""
+class Observer(Protocol):
+    """It gets each fact. Called as the bytes pass, before the gateway acts on what it received."""
 
     def attached(self, link: WireLink) -> None: ...
     def published(self, publish: Publish) -> None: ...
@@ -58,9 +59,9 @@ class _Session:
 class Witness:
     """One connection of one run of the gateway."""
 
-    def __init__(self, sight: Sight, run: str, places: Iterator[int] | None = None) -> None:
+    def __init__(self, observer: Observer, run: str, places: Iterator[int] | None = None) -> None:
         """`places`: numbers for all messages of a world, in the order in which they are published."""
-        self._sight = sight
+        self._observer = observer
         self._places = count() if places is None else places
         self._run = run
         self._container = ""
@@ -135,7 +136,7 @@ class Witness:
         if not link.gone:
             self._post(session, publish, first.field(7))
             link.published.append(publish)
-            self._sight.published(publish)
+            self._observer.published(publish)
 
     def _post(self, session: _Session, publish: Publish, state: Any) -> None:
         if isinstance(state, Described) and state.descriptor == _TRANSACTIONAL:
@@ -156,7 +157,7 @@ class Witness:
                 transaction.asked = "rollback" if request.value[1:2] == [True] else "commit"
                 for publish in transaction.posted:
                     publish.place = next(self._places)
-                self._sight.discharged(transaction)
+                self._observer.discharged(transaction)
         session.requests[delivery] = (link, transaction)
 
     def _in_disposition(self, frame: Seen) -> None:
@@ -180,6 +181,8 @@ class Witness:
         if transaction is None:
             given.link.conflict = True
             return
+        if given.transaction is not None and given.transaction.asked == "commit":
+            return  # it is in the transaction in which it was stated first, and in no other (H-9)
         given.transaction, given.inside, given.peer_settled = transaction, _state(said.value[1]), settled
         transaction.retired.append(given)
 
@@ -190,11 +193,11 @@ class Witness:
             waits = not given.told and not given.peer_settled and not given.link.gone
             if waits and state not in ("unstated", given.stated):
                 given.link.conflict = True
-                self._sight.contradicted(given)
+                self._observer.contradicted(given)
             given.peer_settled |= settled
         elif not given.settled and not given.link.gone:
             given.stated, given.peer_settled = state, settled
-            self._sight.stated(given, state)
+            self._observer.stated(given, state)
 
     def _in_detach(self, frame: Seen) -> None:
         session = self._theirs[frame.channel]
@@ -222,7 +225,7 @@ class Witness:
         session.ours[frame.field(1)] = link
         terminus = frame.field(6) if link.publishing else frame.field(5)
         link.confirmed = isinstance(terminus, Described)
-        self._sight.attached(link)
+        self._observer.attached(link)
 
     def _out_flow(self, frame: Seen) -> None:
         link = self._ours[frame.channel].ours.get(frame.field(4)) if frame.field(4) is not None else None
@@ -231,7 +234,7 @@ class Witness:
         count = frame.field(5) or 0
         if link.publishing:
             link.limit = count + (frame.field(6) or 0)
-            self._sight.granted(link)
+            self._observer.granted(link)
         else:
             link.count = max(link.count, count)
 
@@ -247,7 +250,7 @@ class Witness:
         given = Given(link, first.field(1), store, eid, payload, settled)
         session.given[given.delivery] = given
         link.given.append(given)
-        self._sight.given(given)
+        self._observer.given(given)
 
     def _out_disposition(self, frame: Seen) -> None:
         session = self._ours[frame.channel]
@@ -260,16 +263,16 @@ class Witness:
                 if state.startswith("transactional "):
                     publish.promised = state.partition(" ")[2]
                     publish.closed = frame.field(3) is True
-                    self._sight.promised(publish)
+                    self._observer.promised(publish)
                 else:
                     publish.told.append(state)
-                    self._sight.told(publish, state)
+                    self._observer.told(publish, state)
             return
         for given in _heard(_range(session.given, frame)):
-            if given.transaction is not None and given.stated is None and state == given.inside.partition("-")[0]:
+            if given.transaction is not None and given.stated is None and state == given.inside:
                 given.stated = given.inside  # its transaction was committed, and there is no control link to say so
             given.told.append(state)
-            self._sight.echoed(given, state)
+            self._observer.echoed(given, state)
 
     def _answered(self, session: _Session, link: WireLink, transaction: Transaction | None, said: Any) -> None:
         if link.gone:
@@ -278,12 +281,13 @@ class Witness:
             if isinstance(said, Described) and said.descriptor == STATES["declared"]:
                 session.transaction = Transaction(link, bytes(said.value[0]))
                 self.transactions.append(session.transaction)
-                self._sight.declared(session.transaction)
+                self._observer.declared(session.transaction)
             return
         transaction.answer = _state(said)
-        self._sight.answered(transaction)
+        self._observer.answered(transaction)
         for given in transaction.retired:
-            _conclude(given, bool(transaction.done))
+            if given.transaction is transaction:
+                _conclude(given, bool(transaction.done))
 
     def _out_detach(self, frame: Seen) -> None:
         link = self._ours[frame.channel].ours.pop(frame.field(0), None)
@@ -293,7 +297,7 @@ class Witness:
             link.gone = True
             link.conflict |= link.condition in _NOT_KEPT
             _roll_back(self._ours[frame.channel], link)
-            self._sight.detached(link)
+            self._observer.detached(link)
 
     def _out_end(self, frame: Seen) -> None:
         for link in self._ours[frame.channel].theirs.values():

@@ -9,7 +9,7 @@ import re
 from random import Random
 from typing import Any
 
-from transformers.amqp_types import AmqpMap, Described, Symbol, UByte, UInt, ULong, decode, encode
+from transformers.codec import AmqpMap, Described, Symbol, UByte, UInt, ULong, decode, encode
 
 _MARKER = re.compile(rb"<m\d+>")
 _HEADER, _DELIVERY_ANNOTATIONS, _MESSAGE_ANNOTATIONS = 0x70, 0x71, 0x72

@@ -10,9 +10,9 @@ from typing import Any
 
 from proton import Collector, Connection, Disposition, Event, Link, Terminus, Transport
 
-from tests.simulation import bodies
-from tests.simulation.control import Control
-from tests.simulation.network import Network, Wire
+from tests.simulation.peers import bodies
+from tests.simulation.peers.control import Control
+from tests.simulation.peers.network import Network, Wire
 
 _OUTCOMES = {"accepted": Disposition.ACCEPTED, "rejected": Disposition.REJECTED, "released": Disposition.RELEASED}
 _REMOTE_CLOSED = {Event.LINK_REMOTE_CLOSE, Event.LINK_REMOTE_DETACH}

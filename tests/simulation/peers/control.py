@@ -7,8 +7,8 @@ from typing import Any
 import proton
 from cproton import lib
 
-from tests.wire.frames import STATES
-from transformers.amqp_types import Described, ULong, encode
+from tests.kit.wire.frames import STATES
+from transformers.codec import Described, ULong, encode
 
 _DECLARED, _TRANSACTIONAL, _DECLARE, _DISCHARGE, _VALUE = 0x33, 0x34, 0x31, 0x32, 0x77
 

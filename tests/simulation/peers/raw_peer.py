@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from tests.kit.wire.frames import Seen, parse
 from tests.simulation.shape import PLAIN
 from tests.simulation.world import World
-from tests.wire.frames import Seen, parse
 
 
-class Hand:
+class RawPeer:
     """One connection; what is sent is read by the gateway at once, in one piece."""
 
     def __init__(self) -> None:
         self.world = World(0, PLAIN)
-        self._gateway = self.world.house.gateway
+        self._gateway = self.world.process.gateway
         self._connection = self._gateway.connect()
 
     def send(self, *pieces: bytes, turns: int = 20) -> list[Seen]:

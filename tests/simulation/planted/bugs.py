@@ -12,25 +12,26 @@ from typing import Any
 
 import orjson
 
-from gateway import consuming as consuming_room
-from gateway.consuming import ConsumingLink
-from gateway.credit import CreditAccount
-from gateway.engine_links import Link, Outgoing
-from gateway.outcomes import Outcomes, Verdict
-from gateway.publishing import PublishingLink
-from native_backend import delivery as gathering_room
-from native_backend import journal as journal_room
-from native_backend import recovery as recovery_room
-from native_backend import snapshots as snapshots_room
-from native_backend.acknowledgement import Acknowledgement
-from native_backend.answers import Published, Settled
-from native_backend.dispatch import Dispatch
-from native_backend.giving import Giving
-from native_backend.journal import Journal
-from native_backend.log import LogError
-from native_backend.publisher import Publisher
-from native_backend.settlement import Settling
-from native_backend.snapshot import Frozen
+from gateway.amqp.link_ends import Link, Outgoing
+from gateway.evidence.outcome_key import OutcomeKey
+from gateway.evidence.outcomes import Outcomes
+from gateway.links import consuming as consuming_room
+from gateway.links.consuming import ConsumingLink
+from gateway.links.credit import CreditAccount
+from gateway.links.publishing import PublishingLink
+from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.next_events import EventPicker
+from native_backend.events import batch as gathering_room
+from native_backend.journal import journal as journal_room
+from native_backend.journal import recovery as recovery_room
+from native_backend.journal.journal import Journal
+from native_backend.journal.settlement import Settling
+from native_backend.journal.snapshot import Frozen
+from native_backend.log.port import LogError
+from native_backend.nodes.answers import Published, Settled
+from native_backend.publish.publisher import Publisher
+from native_backend.shard import snapshot_writer as snapshots_room
+from native_backend.state.ack_state import Acknowledgement
 
 Original = Callable[..., Any]
 
@@ -67,14 +68,14 @@ def planted(bug: Bug) -> Iterator[None]:
         setattr(bug.place, bug.attribute, original)
 
 
-def breaches(bug: Bug, words: str, seeds: Iterable[int], live: Callable[[int], list[str]]) -> list[str]:
+def violations(bug: Bug, words: str, seeds: Iterable[int], live: Callable[[int], list[str]]) -> list[str]:
     """What is said of worlds with the bug, until one says these words."""
     seen: list[str] = []
     for seed in seeds:
         with planted(bug):
             try:
                 seen += live(seed)
-            except (AssertionError, LogError):  # a bug may break the world before it is judged; that does not count
+            except (AssertionError, LogError):  # a bug may break the world before it is checked; that does not count
                 continue
         if any(words in each for each in seen):
             break
@@ -99,9 +100,9 @@ def accept_before_stored(original: Original) -> Original:
 
 @_bug(Outcomes, "tell", "What the log could not store leaves no outcome.")
 def forget_seq_on_error(original: Original) -> Original:
-    def tell(self: Any, verdict: Any, seqs: Any, eids: Any) -> None:
-        if verdict.answer not in ("unavailable", "indeterminate"):
-            original(self, verdict, seqs, eids)
+    def tell(self: Any, key: Any, *of: Any) -> None:
+        if key.answer not in ("unavailable", "indeterminate"):
+            original(self, key, *of)
 
     return tell
 
@@ -124,12 +125,12 @@ def low_advances_over_a_hole(original: Original) -> Original:
 def wrong_store_id_in_tag(original: Original) -> Original:
     def init(self: Any, *arguments: Any) -> None:
         original(self, *arguments)
-        self._tag_prefix = b"%d:" % (self.subscription.node.store + 1)
+        self._tag_prefixes = [b"%d:" % (part.store + 1) for part in self.subscription.node.parts]
 
     return init
 
 
-@_bug(Verdict, "columns", "The record names the rule of the answer as the rule of the question.")
+@_bug(OutcomeKey, "columns", "The record names the rule of the answer as the rule of the question.")
 def rules_recorded_in_each_others_place(original: Original) -> Original:
     def columns(self: Any) -> dict[str, Any]:
         found: dict[str, Any] = original(self)
@@ -149,19 +150,24 @@ def presettled_taken_for_unsettled(original: Original) -> Original:
     return on_transfers
 
 
-@_bug(Outcomes, "tell", "Groups are told apart by their rule alone, not by link, cause and answer.")
+@_bug(Outcomes, "tell", "Groups differ by their rule alone, not by link, cause and answer.")
 def group_identity_mixed(original: Original) -> Original:
-    def tell(self: Any, verdict: Any, seqs: Any, eids: Any) -> None:
-        same = [group.verdict for group in self._groups.values() if group.verdict.rule is verdict.rule]
-        original(self, same[0] if same else verdict, seqs, eids)
+    def tell(self: Any, key: Any, *of: Any) -> None:
+        same = [group.key for group in self._groups.values() if group.key.rule is key.rule]
+        original(self, same[0] if same else key, *of)
 
     return tell
 
 
+@_bug(Outgoing, "tell_back", "The answer to modified has none of its flags.")
+def flags_of_modified_left_out(original: Original) -> Original:
+    return lambda self, *of: None
+
+
 @_bug(Outgoing, "stated", "A second, different outcome for a delivery that waits goes unnoticed.")
 def conflicting_outcome_ignored(original: Original) -> Original:
-    def stated(self: Any, pointer: Any, seq: int, state: str, peer_settled: bool) -> None:
-        original(self, pointer, seq, state, peer_settled)
+    def stated(self: Any, pointer: Any, *said: Any) -> None:
+        original(self, pointer, *said)
         self.waiting.pop(pointer, None)
 
     return stated
@@ -281,7 +287,7 @@ def unknown_result_taken_for_done(_: Original) -> Original:
 
 @_bug(Publisher, "publish", "Messages of one batch are stored in the wrong order.")
 def batch_stored_backwards(original: Original) -> Original:
-    return lambda self, node, keys, values, owner: original(self, node, keys[::-1], values[::-1], owner)
+    return lambda self, node, keys, values, owner: original(self, node, [*keys][::-1], [*values][::-1], owner)
 
 
 @_bug(Dispatch, "__init__", "What a killed gateway may have given is called new.")
@@ -309,7 +315,7 @@ def failure_taken_for_stored(original: Original) -> Original:
     return lambda self, appended: original(self, replace(appended, failure=None))
 
 
-@_bug(Giving, "given", "Of the last event of each batch nobody writes down which link has it.")
+@_bug(EventPicker, "given", "Of the last event of each batch it is not kept which link has it.")
 def given_not_written_down(original: Original) -> Original:
     def given(self: Any, link: Any, chunk: Any, eids: list[int]) -> None:
         original(self, link, chunk, eids[:-1])

@@ -1,17 +1,17 @@
-"""Bugs to plant in what carries transactions; see `planted.py`."""
+"""Bugs to plant in what carries transactions; see `bugs.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from gateway.coordinator import CoordinatorLink
-from gateway.enlisting import Enlisted
-from gateway.transaction import Transaction
-from native_backend.answers import Committed
+from gateway.transactions.coordinator import CoordinatorLink
+from gateway.transactions.retirement import RetiredDeliveries
+from gateway.transactions.transaction import Transaction
+from native_backend.nodes.answers import Committed
+from native_backend.publish.commit import Commit
 from native_backend.realm import Posting
-from native_backend.transaction import Commit
-from tests.simulation.planted import Bug, Original
+from tests.simulation.planted.bugs import Bug, Original
 
 BUGS: dict[str, Bug] = {}
 WORDS: dict[str, str] = {}  # of the violation that each leads to: a pattern
@@ -35,8 +35,8 @@ class _Deaf:
 def _publish(transaction: Any, postings: list[Any]) -> None:
     """Outside of any unit that the peer hears of."""
     if postings:
-        parts = [Posting(posted.node, posted.keys, posted.values) for posted in postings]
-        transaction._house.realm.commit([], parts, _Deaf())
+        parts = [Posting(posted.part.node, posted.part.keys, posted.part.values) for posted in postings]
+        transaction._gateway.realm.commit([], parts, _Deaf())
 
 
 # -- the control link
@@ -51,7 +51,7 @@ def _publish(transaction: Any, postings: list[Any]) -> None:
 def commit_told_before_it_is_stored(original: Original) -> Original:
     def commit(self: Any) -> None:
         discharge = self._commits[0]
-        self._answer(discharge.seq, "accepted", None, "", True)
+        self._answer(discharge.seq, {"outcome": "accepted", "condition": None, "settle": True, "class": "none"}, "")
         original(self)
 
     return commit
@@ -71,9 +71,9 @@ def commit_at_the_end_of_the_link(original: Original) -> Original:
 def parts_told_before_the_discharge(original: Original) -> Original:
     def done(self: Any, answer: Committed) -> None:
         transaction = self._commits[0].transaction
-        for enlisted in transaction.enlisted:
-            enlisted.conclude(answer.answer)
-        transaction.enlisted = []
+        for retirements in transaction.retirements:
+            retirements.conclude(answer.answer)
+        transaction.retirements = []
         self.connection.engine.flush()
         self.connection.gateway.touched[self.connection] = None
         original(self, answer)
@@ -103,7 +103,7 @@ def published_ahead_of_the_unit(original: Original) -> Original:
     def commit(self: Any, concluded: Any) -> None:
         ahead, self.postings = self.postings[:-1], self.postings[-1:]
         for posted in ahead:
-            self._house.realm.publish(posted.node, posted.keys, posted.values, _Deaf())
+            self._gateway.realm.publish(posted.part.node, posted.part.keys, posted.part.values, _Deaf())
         original(self, concluded)
 
     return commit
@@ -112,9 +112,9 @@ def published_ahead_of_the_unit(original: Original) -> Original:
 @_bug(Transaction, "commit", "Outcomes are left out of the unit.", "without")
 def outcomes_left_out(original: Original) -> Original:
     def commit(self: Any, concluded: Any) -> None:
-        enlisted, self.enlisted = self.enlisted, []
+        retirements, self.retirements = self.retirements, []
         original(self, concluded)
-        self.enlisted = enlisted
+        self.retirements = retirements
 
     return commit
 
@@ -124,14 +124,14 @@ def doom_passed_over(_: Original) -> Original:
     return lambda self, *arguments: None
 
 
-@_bug(Enlisted, "undo", "What was stated in a transaction that is rolled back counts.", "is seen")
+@_bug(RetiredDeliveries, "undo", "What was stated in a transaction that is rolled back counts.", "is seen")
 def undone_and_done(original: Original) -> Original:
     def undo(self: Any, cause: str = "lost") -> None:
-        if not self.link.link.alive or not self._held:
+        if not self.link.link.alive or not self._reserved:
             original(self, cause)
         else:
             self.link._settle_by(
-                self.decision, self.state, self.cause, self.peer_settled, self.seqs, self.eids, held=True
+                self.decision, self.state, self.cause, self.peer_settled, self.seqs, self.eids, reserved=True
             )
 
     return undo

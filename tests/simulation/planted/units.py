@@ -1,4 +1,4 @@
-"""Bugs to plant in units, what they hold, and trimming; see `planted.py`."""
+"""Bugs to plant in units, what they hold, and trimming; see `bugs.py`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from native_backend import subscription as subscription_room
-from native_backend import trimming as trimming_room
-from native_backend.acknowledgement import remove_all
-from native_backend.answers import Committed
-from native_backend.intervals import dense_runs
-from native_backend.journal import Journal
-from native_backend.log import Append
-from native_backend.shard import Shard
-from native_backend.spread import SpreadSubscription, partition_of
-from native_backend.transaction import Commit
-from tests.simulation.planted import Bug, Original
+from native_backend.journal.journal import Journal
+from native_backend.log.port import Append
+from native_backend.nodes.answers import Committed
+from native_backend.publish.commit import Commit
+from native_backend.shard import queue_trimmer as trimming_room
+from native_backend.shard.shard import Shard
+from native_backend.state.ack_state import remove_all
+from native_backend.state.intervals import dense_runs
+from native_backend.subscriptions import durable_subscription as subscription_room
+from native_backend.subscriptions.partitioned import PartitionedSubscription, partition_of
+from tests.simulation.planted.bugs import Bug, Original
 
 BUGS: dict[str, Bug] = {}
-WORDS: dict[str, str] = {}  # of the breach that each leads to
+WORDS: dict[str, str] = {}  # of the violation that each leads to
 
 
 def _bug(place: Any, attribute: str, sentence: str, words: str) -> Callable[[Callable[[Original], Original]], None]:
@@ -54,8 +54,8 @@ def failed_unit_taken_for_done(original: Original) -> Original:
 
 @_bug(Journal, "_looked", "A transaction that was stored after all is written once more.", "doubled")
 def stored_unit_written_again(original: Original) -> Original:
-    def looked(self: Any, sight: Any) -> None:
-        original(self, replace(sight, stored=False) if hasattr(sight, "stored") else sight)
+    def looked(self: Any, observers: Any) -> None:
+        original(self, replace(observers, stored=False) if hasattr(observers, "stored") else observers)
 
     return looked
 
@@ -74,37 +74,38 @@ def snapshots_not_asked(_: Original) -> Original:
     return lambda shard: shard._services.journal.next
 
 
-@_bug(subscription_room, "unhold", "What a transaction lets go is forgotten.", "not be held")
+@_bug(subscription_room, "unreserve", "What a transaction lets go is forgotten.", "not be held")
 def let_go_and_forgotten(_: Original) -> Original:
-    return lambda dispatch, link, eids: link.held.discard(min(eids), max(eids))
+    return lambda dispatch, link, eids: link.reserved.discard(min(eids), max(eids))
 
 
-@_bug(SpreadSubscription, "unhold", "What is let go stays held in all stores but the first.", "not be held")
+@_bug(PartitionedSubscription, "unreserve", "What is let go stays held in all stores but the first.", "not be held")
 def let_go_in_the_first_store(original: Original) -> Original:
     return lambda spread, places: None if partition_of(places[0]) else original(spread, places)
 
 
-@_bug(SpreadSubscription, "_of", "What is settled in a store is settled in the first one.", "not be held")
+@_bug(PartitionedSubscription, "_of", "What is settled in a store is settled in the first one.", "not be held")
 def one_store_for_all(_: Original) -> Original:
     return lambda spread, _: spread._stores[0]
 
 
 @_bug(
     subscription_room,
-    "hold",
+    "reserve",
     "Outcomes in another order than the events came make ranges that are none.",
     "not be held",
 )
 def ranges_of_unsorted(_: Original) -> Original:
-    def hold(link: Any, eids: list[int]) -> bool:
+    def reserve(dispatch: Any, link: Any, eids: list[int]) -> bool:
         runs = [(first, last, 0, first) for first, last in dense_runs(eids)]
         if not remove_all(link.outstanding, runs):
             return False
         for first, last, _, _ in runs:
-            link.held.add(first, last)
+            link.reserved.add(first, last)
+        dispatch.away += len(eids)
         return True
 
-    return hold
+    return reserve
 
 
 @_bug(Commit, "begin", "A unit whose commit is under way when the process ends is answered before.", "lost")

@@ -1,7 +1,4 @@
-"""Reads what the realm keeps again and again while it is tortured, so that what it deletes in its own time is known.
-
-May import: the standard library, kafka-python, `tests.torture`.
-"""
+"""Reads what the realm keeps again and again while it is tortured, so that what it deletes in its own time is known."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Callable
 
 from kafka.errors import KafkaError
 
-from tests.torture.realm_reader import Kept
+from tests.torture.checks.realm_reader import Kept
 
 INTERVAL_S = 1.5
 

@@ -1,6 +1,7 @@
-"""What must be true of a history and of what the realm keeps: one function a promise, each gives its breaches in words.
+"""What must be true of a history and of what the realm keeps: one function a guarantee. Each gives its violations in
+words.
 
-Shares no code with the gateway or the realm. May import: the standard library, `tests.torture`.
+Shares no code with the gateway or the realm.
 """
 
 from __future__ import annotations
@@ -10,23 +11,23 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.torture.realm_reader import Kept, Place, Store
-from tests.torture.story import TERMINAL, Given, Story
+from tests.torture.checks.observed import TERMINAL, Given, Observed
+from tests.torture.checks.realm_reader import Kept, Place, Store
 
 SEEN_LATE_MS = 2000  # a link that the gateway gave up is known to its peer at most so much later
-Check = Callable[[Story, "Ground"], Iterator[str]]
+Check = Callable[[Observed, "RealmState"], Iterator[str]]
 CHECKS: dict[str, Check] = {}
 
 
 @dataclass(slots=True)
-class Ground:
+class RealmState:
     """What the realm keeps; and where each attempt stands in it."""
 
     kept: Kept
     stored: dict[tuple[int, int], list[tuple[Store, int]]]  # sending link and index -> store, EID
 
     @classmethod
-    def of(cls, kept: Kept) -> Ground:
+    def of(cls, kept: Kept) -> RealmState:
         stored: dict[tuple[int, int], list[tuple[Store, int]]] = defaultdict(list)
         for store, events in kept.events.items():
             for eid, said in events.items():
@@ -36,24 +37,24 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
-    promise: str
+class Violation:
+    guarantee: str
     words: str
 
     def __str__(self) -> str:
-        return f"{self.promise}: {self.words}"
+        return f"{self.guarantee}: {self.words}"
 
 
-def breaches(story: Story, kept: Kept) -> list[Breach]:
-    """Everything that is not as promised."""
-    ground = Ground.of(kept)
-    return [Breach(name, words) for name, check in CHECKS.items() for words in check(story, ground)]
+def violations(observed: Observed, kept: Kept) -> list[Violation]:
+    """Everything that is not as guaranteed."""
+    state = RealmState.of(kept)
+    return [Violation(name, words) for name, check in CHECKS.items() for words in check(observed, state)]
 
 
-def doubled(story: Story, kept: Kept) -> int:
+def doubled(observed: Observed, kept: Kept) -> int:
     """Attempts that are stored twice, and may be: a result was unknown meanwhile."""
-    stored = Ground.of(kept).stored
-    return sum(len(places) > 1 and story.is_doubtful(story.attempts[key]) for key, places in stored.items())
+    stored = RealmState.of(kept).stored
+    return sum(len(places) > 1 and observed.is_doubtful(observed.attempts[key]) for key, places in stored.items())
 
 
 def _check(name: str) -> Callable[[Check], Check]:
@@ -65,33 +66,33 @@ def _check(name: str) -> Callable[[Check], Check]:
 
 
 @_check("accepted but lost")
-def lost(story: Story, ground: Ground) -> Iterator[str]:
-    for (link, index), attempt in story.attempts.items():
-        if attempt.outcome == "accepted" and not attempt.txn and (link, index) not in ground.stored:
+def lost(observed: Observed, state: RealmState) -> Iterator[str]:
+    for (link, index), attempt in observed.attempts.items():
+        if attempt.outcome == "accepted" and not attempt.txn and (link, index) not in state.stored:
             yield f"{attempt.node}: number {attempt.number} of peer {attempt.peer}, link {link}, index {index}"
 
 
 @_check("duplicated")
-def duplicated(story: Story, ground: Ground) -> Iterator[str]:
+def duplicated(observed: Observed, state: RealmState) -> Iterator[str]:
     """At least once means: said twice, stored twice. Said once, stored twice is too much, unless there was doubt."""
-    for (link, index), places in ground.stored.items():
-        attempt = story.attempts.get((link, index))
-        if len(places) > 1 and not (attempt and story.is_doubtful(attempt)):
+    for (link, index), places in state.stored.items():
+        attempt = observed.attempts.get((link, index))
+        if len(places) > 1 and not (attempt and observed.is_doubtful(attempt)):
             yield f"link {link}, index {index} is stored at {places}"
 
 
 @_check("refused but stored")
-def refused(story: Story, ground: Ground) -> Iterator[str]:
-    for key, attempt in story.attempts.items():
-        if attempt.outcome == "rejected" and not attempt.txn and key in ground.stored:
-            yield f"link {key[0]}, index {key[1]} at {ground.stored[key]}"
+def refused(observed: Observed, state: RealmState) -> Iterator[str]:
+    for key, attempt in observed.attempts.items():
+        if attempt.outcome == "rejected" and not attempt.txn and key in state.stored:
+            yield f"link {key[0]}, index {key[1]} at {state.stored[key]}"
 
 
 @_check("stored but never sent")
-def strangers(story: Story, ground: Ground) -> Iterator[str]:
-    for store, events in ground.kept.events.items():
+def strangers(observed: Observed, state: RealmState) -> Iterator[str]:
+    for store, events in state.kept.events.items():
         for eid, said in events.items():
-            attempt = story.attempts.get((said.link, said.nth)) if said else None
+            attempt = observed.attempts.get((said.link, said.nth)) if said else None
             if said is None or attempt is None:
                 yield f"{store} EID {eid}"
             elif (attempt.node, attempt.peer, attempt.number) != (store[0], said.peer, said.number):
@@ -99,14 +100,14 @@ def strangers(story: Story, ground: Ground) -> Iterator[str]:
 
 
 @_check("out of order")
-def order(story: Story, ground: Ground) -> Iterator[str]:
+def order(observed: Observed, state: RealmState) -> Iterator[str]:
     """What one link sent lies in the order of sending, in each store; links of ours publish either in transactions or
     outside."""
     last: dict[tuple[int, Store], tuple[int, int]] = {}
-    for link, index in sorted(ground.stored):
-        if (link, index) not in story.attempts:
+    for link, index in sorted(state.stored):
+        if (link, index) not in observed.attempts:
             continue
-        store, eid = ground.stored[link, index][0]  # the first of several
+        store, eid = state.stored[link, index][0]  # the first of several
         before = last.get((link, store), (-1, -1))
         if before[1] > eid:
             yield f"link {link}, {store}: index {index} at {eid}, index {before[0]} at {before[1]}"
@@ -114,17 +115,17 @@ def order(story: Story, ground: Ground) -> Iterator[str]:
 
 
 @_check("in the wrong store")
-def misplaced(story: Story, ground: Ground) -> Iterator[str]:
+def misplaced(observed: Observed, state: RealmState) -> Iterator[str]:
     """A level is a store; else a group is in one store, and so is what one link sends without a group."""
     homes: dict[tuple[str, str | int], Store] = {}
-    for key, places in ground.stored.items():
-        attempt = story.attempts.get(key)
+    for key, places in state.stored.items():
+        attempt = observed.attempts.get(key)
         if attempt is None:
             continue
-        levels = ground.kept.levels.get(attempt.node, 0)
+        levels = state.kept.levels.get(attempt.node, 0)
         for store, eid in places:
             if levels:
-                right = ground.kept.partitions[store] == level(attempt.priority, levels)
+                right = state.kept.partitions[store] == level(attempt.priority, levels)
             else:
                 right = homes.setdefault((attempt.node, attempt.group or attempt.link), store) == store
             if not right:
@@ -138,124 +139,124 @@ def level(priority: int, levels: int) -> int:
 
 
 @_check("given but not stored")
-def unstored(story: Story, ground: Ground) -> Iterator[str]:
-    for place, deliveries in story.given.items():
-        events = ground.kept.events.get(place[0], {})
+def unstored(observed: Observed, state: RealmState) -> Iterator[str]:
+    for place, deliveries in observed.given.items():
+        events = state.kept.events.get(place[0], {})
         for given in deliveries:
             if events.get(given.eid) != given.said:
                 yield f"{place} EID {given.eid} brought {given.said}, stored is {events.get(given.eid)}"
-    for place, eid in story.damaged:
+    for place, eid in observed.damaged:
         yield f"{place} EID {eid} brought what nobody sent"
 
 
 @_check("acknowledged and given again")
-def given_again(story: Story, ground: Ground) -> Iterator[str]:
-    for place, deliveries in story.given.items():
-        ended = {each.eid: each.at for each in reversed(story.answered[place]) if each.outcome in TERMINAL}
+def given_again(observed: Observed, state: RealmState) -> Iterator[str]:
+    for place, deliveries in observed.given.items():
+        ended = {each.eid: each.at for each in reversed(observed.answered[place]) if each.outcome in TERMINAL}
         for given in deliveries:
             if given.at > ended.get(given.eid, given.at):
                 yield f"{place} EID {given.eid} came on link {given.link} after its end was confirmed"
 
 
 @_check("given twice at a time")
-def given_twice(story: Story, ground: Ground) -> Iterator[str]:
-    for place, deliveries in story.given.items():
+def given_twice(observed: Observed, state: RealmState) -> Iterator[str]:
+    for place, deliveries in observed.given.items():
         if not place[1]:
             continue  # everybody has a plain subscription's events
         returned: dict[tuple[int, int], int] = {
-            (each.link, each.eid): each.at for each in story.said[place] if each.outcome not in TERMINAL
+            (each.link, each.eid): each.at for each in observed.said[place] if each.outcome not in TERMINAL
         }
         holders: dict[int, tuple[int, int]] = {}  # eid -> link, row
         for given in deliveries:
             link, at = holders.get(given.eid, (0, 0))
-            if link and story.links[link].ended_ms > given.ms + SEEN_LATE_MS:
+            if link and observed.links[link].ended_ms > given.ms + SEEN_LATE_MS:
                 back = returned.get((link, given.eid), -1)
-                if not at < back < given.at and not _returned_between(story, place, link, given.eid, at, given.at):
+                if not at < back < given.at and not _returned_between(observed, place, link, given.eid, at, given.at):
                     yield f"{place} EID {given.eid} came on link {given.link} while link {link} had it"
             holders[given.eid] = (given.link, given.at)
 
 
-def _returned_between(story: Story, place: Place, link: int, eid: int, first: int, last: int) -> bool:
+def _returned_between(observed: Observed, place: Place, link: int, eid: int, first: int, last: int) -> bool:
     """The slow way, for an event that came back more than once."""
     return any(
         each.link == link and each.eid == eid and first < each.at < last and each.outcome not in TERMINAL
-        for each in story.said[place]
+        for each in observed.said[place]
     )
 
 
 @_check("group divided")
-def divided(story: Story, ground: Ground) -> Iterator[str]:
+def divided(observed: Observed, state: RealmState) -> Iterator[str]:
     """All of a group in a store go to one link of a queue or durable, for as long as that lives."""
-    for place, deliveries in story.given.items():
+    for place, deliveries in observed.given.items():
         keepers: dict[str, int] = {}
         for given in deliveries:
-            group = _group(story, given)
+            group = _group(observed, given)
             if not group or not place[1]:
                 continue
             keeper = keepers.get(group, given.link)
-            if keeper != given.link and story.links[keeper].ended_ms > given.ms + SEEN_LATE_MS:
+            if keeper != given.link and observed.links[keeper].ended_ms > given.ms + SEEN_LATE_MS:
                 yield f"{place} EID {given.eid} of {group} came on link {given.link}; link {keeper} keeps that"
             keepers[group] = given.link
 
 
-def _group(story: Story, given: Given) -> str:
-    attempt = story.attempts.get((given.said.link, given.said.nth))
+def _group(observed: Observed, given: Given) -> str:
+    attempt = observed.attempts.get((given.said.link, given.said.nth))
     return attempt.group if attempt is not None else ""
 
 
 @_check("acknowledged but not committed")
-def uncommitted(story: Story, ground: Ground) -> Iterator[str]:
-    for place, answers in story.answered.items():
-        terminal = ground.kept.terminal.get(place, set())
+def uncommitted(observed: Observed, state: RealmState) -> Iterator[str]:
+    for place, answers in observed.answered.items():
+        terminal = state.kept.terminal.get(place, set())
         for each in answers:
             if each.outcome in TERMINAL and each.eid not in terminal:
                 yield f"{place} EID {each.eid} on link {each.link}: {each.outcome}"
 
 
 @_check("committed but not acknowledged")
-def unasked(story: Story, ground: Ground) -> Iterator[str]:
-    for place, terminal in ground.kept.terminal.items():
+def unasked(observed: Observed, state: RealmState) -> Iterator[str]:
+    for place, terminal in state.kept.terminal.items():
         asked = {
             each.eid
-            for each in story.said[place]
-            if each.outcome in TERMINAL and not (each.txn and story.txns[each.txn].must_be is False)
+            for each in observed.said[place]
+            if each.outcome in TERMINAL and not (each.txn and observed.txns[each.txn].must_be is False)
         }
-        events = ground.kept.events.get(place[0], {})
+        events = state.kept.events.get(place[0], {})
         for eid in sorted(terminal - asked):
             if eid in events:
                 yield f"{place} EID {eid} ended, and no consumer said so"
 
 
 @_check("never given to the end")
-def left(story: Story, ground: Ground) -> Iterator[str]:
-    for store in ground.kept.partitions:
-        for durable in {each.durable for each in story.links.values() if each.node == store[0] and each.durable}:
-            if (store, durable) not in ground.kept.starts:
+def left(observed: Observed, state: RealmState) -> Iterator[str]:
+    for store in state.kept.partitions:
+        for durable in {each.durable for each in observed.links.values() if each.node == store[0] and each.durable}:
+            if (store, durable) not in state.kept.starts:
                 yield f"{store, durable}: nobody knows what it has to be given"
-    for place, eids in ground.kept.left().items():
+    for place, eids in state.kept.left().items():
         for eid in eids:
-            yield f"{place} EID {eid}: {ground.kept.events[place[0]][eid]}"
+            yield f"{place} EID {eid}: {state.kept.events[place[0]][eid]}"
 
 
 @_check("deleted before its end")
-def trimmed(story: Story, ground: Ground) -> Iterator[str]:
-    for store, eids in ground.kept.trimmed.items():
-        for place, start in ground.kept.starts.items():
+def trimmed(observed: Observed, state: RealmState) -> Iterator[str]:
+    for store, eids in state.kept.trimmed.items():
+        for place, start in state.kept.starts.items():
             if place[0] == store:
-                for eid in sorted(eids - ground.kept.terminal.get(place, set())):
+                for eid in sorted(eids - state.kept.terminal.get(place, set())):
                     if eid >= start:
                         yield f"{place} EID {eid}"
 
 
 @_check("attempts miscounted")
-def miscounted(story: Story, ground: Ground) -> Iterator[str]:
+def miscounted(observed: Observed, state: RealmState) -> Iterator[str]:
     """A delivery-count lies between the failures that were confirmed and those that were said; or that may have been,
     since each link that was cut off had one event at most once when it broke, whether or not its peer had seen it."""
-    for place, deliveries in story.given.items():
-        said, sure = _failures(story.said[place]), _failures(story.answered[place])
+    for place, deliveries in observed.given.items():
+        said, sure = _failures(observed.said[place]), _failures(observed.answered[place])
         if not place[1]:
             continue
-        ended = _ended(story, place)
+        ended = _ended(observed, place)
         for given in deliveries:
             most = sum(at < given.at for at in said[given.eid])
             most += bisect_right(ended, given.ms + SEEN_LATE_MS)
@@ -264,9 +265,9 @@ def miscounted(story: Story, ground: Ground) -> Iterator[str]:
                 yield f"{place} EID {given.eid} says {given.count}; {least} to {most} failed"
 
 
-def _ended(story: Story, place: Place) -> list[float]:
+def _ended(observed: Observed, place: Place) -> list[float]:
     """When the links ended that were given events of there, in order. None of them was closed by its peer."""
-    links = (link for link in story.links.values() if (link.node, link.durable) == (place[0][0], place[1]))
+    links = (link for link in observed.links.values() if (link.node, link.durable) == (place[0][0], place[1]))
     return sorted(link.ended_ms for link in links)
 
 
@@ -279,17 +280,17 @@ def _failures(settles: list) -> dict[int, list[int]]:  # type: ignore[type-arg]
 
 
 @_check("new ones out of order")
-def given_order(story: Story, ground: Ground) -> Iterator[str]:
+def given_order(observed: Observed, state: RealmState) -> Iterator[str]:
     """On one link, what is given for the first time comes in the order of the store (where a group waited for somebody
     else, only within it); a plain one misses nothing."""
-    for place, deliveries in story.given.items():
-        events = sorted(ground.kept.events.get(place[0], {})) if not place[1] else []
+    for place, deliveries in observed.given.items():
+        events = sorted(state.kept.events.get(place[0], {})) if not place[1] else []
         index = {eid: at for at, eid in enumerate(events)}
         last: dict[tuple[int, str], int] = {}
         for given in deliveries:
             if given.again or given.count:
                 continue
-            lane = given.link, _group(story, given) if place[1] else ""
+            lane = given.link, _group(observed, given) if place[1] else ""
             before = last.get(lane)
             if before is not None and given.eid <= before:
                 yield f"{place} link {given.link}: EID {given.eid} after {before}"
@@ -299,13 +300,13 @@ def given_order(story: Story, ground: Ground) -> Iterator[str]:
 
 
 @_check("torn transaction")
-def torn(story: Story, ground: Ground) -> Iterator[str]:
-    for number, txn in story.txns.items():
-        there = [key in ground.stored for key in txn.attempts]
+def torn(observed: Observed, state: RealmState) -> Iterator[str]:
+    for number, txn in observed.txns.items():
+        there = [key in state.stored for key in txn.attempts]
         there += [
-            eid in ground.kept.terminal.get(place, set())
+            eid in state.kept.terminal.get(place, set())
             for place, eid in txn.retired
-            if not any(each.eid == eid and each.txn != number for each in story.said[place])
+            if not any(each.eid == eid and each.txn != number for each in observed.said[place])
         ]
         if txn.must_be is not False and any(there) and not all(there):
             yield f"transaction {number}: {sum(there)} of {len(there)} parts are kept"
@@ -314,9 +315,9 @@ def torn(story: Story, ground: Ground) -> Iterator[str]:
 
 
 @_check("aborted seen")
-def aborted(story: Story, ground: Ground) -> Iterator[str]:
-    for number, txn in story.txns.items():
+def aborted(observed: Observed, state: RealmState) -> Iterator[str]:
+    for number, txn in observed.txns.items():
         if txn.must_be is False:
             for key in txn.attempts:
-                if key in ground.stored:
-                    yield f"transaction {number}: {ground.stored[key]}"
+                if key in state.stored:
+                    yield f"transaction {number}: {state.stored[key]}"

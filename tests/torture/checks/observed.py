@@ -1,4 +1,4 @@
-"""A history, told by what it is about: links, attempts, deliveries, transactions. May import: the standard library."""
+"""A history, told by what it is about: links, attempts, deliveries, transactions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tests.torture.checks.realm_reader import Place
 from tests.torture.history import Row, Said
-from tests.torture.realm_reader import Place
 
 TERMINAL = ("accepted", "rejected")
 UNHEARD_MS = 5000  # what a peer was not told of may be under way so long after its link: twice the publishers' deadline
@@ -83,7 +83,7 @@ class Txn:
         return None
 
 
-class Story:
+class Observed:
     """See the module's docstring."""
 
     def __init__(self, rows: Iterable[Row]) -> None:

@@ -1,6 +1,6 @@
 """What a realm keeps, read with other code than the one that wrote it: kafka-python, or sqlite3. See docs/records.md.
 
-Errors: those of the clients. May import: the standard library, kafka-python, `tests.torture.history`.
+Errors: those of the clients.
 """
 
 from __future__ import annotations

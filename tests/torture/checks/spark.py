@@ -1,7 +1,6 @@
 """What Spark says of the same run: `realmgate reconcile`, compared with the checker's own words.
 
 Both must find nothing; but what was doubled in doubt is written twice (P2).
-May import: the standard library, `tests.torture`.
 """
 
 from __future__ import annotations
@@ -11,29 +10,29 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.gateway_process import REALMGATE
-from tests.torture.checks import Breach
-from tests.torture.stage import Stage
+from tests.kit.processes.gateway import REALMGATE
+from tests.torture.checks.guarantees import Violation
+from tests.torture.system.deployment import Deployment
 
 RECONCILE_S = 600.0
 CLEAN, ANOMALIES = 0, 1
 
 
-def judge(stage: Stage, *, is_doubled: bool) -> list[Breach]:
+def anomalies(deployment: Deployment, *, is_doubled: bool) -> list[Violation]:
     """Anomalies that Spark finds and the checker does not."""
-    out = stage.directory / "reconciled"
+    out = deployment.directory / "reconciled"
     done = subprocess.run(
-        [REALMGATE, "reconcile", "--config", stage.config_path, "--out", out],
+        [REALMGATE, "reconcile", "--config", deployment.config_path, "--out", out],
         capture_output=True,
         text=True,
         timeout=RECONCILE_S,
         check=False,
     )
     if done.returncode not in (CLEAN, ANOMALIES):
-        return [Breach("Spark agrees", f"it ended with {done.returncode}: {done.stderr[-2000:]}")]
+        return [Violation("Spark agrees", f"it ended with {done.returncode}: {done.stderr[-2000:]}")]
     allowed = {"P2": is_doubled}
     return [
-        Breach("Spark agrees", f"{each['class']} {each['count']}: {str(each['examples'][:2])[:500]}")
+        Violation("Spark agrees", f"{each['class']} {each['count']}: {str(each['examples'][:2])[:500]}")
         for each in _classes(out)
         if each["count"] and each["severity"] != "i" and not allowed.get(each["class"])
     ]

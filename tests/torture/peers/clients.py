@@ -1,4 +1,4 @@
-"""All peers of one run, on one thread. May import: the standard library."""
+"""All peers of one run, on one thread."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import selectors
 import threading
 import time
 
-from tests.torture.peer import Peer
+from tests.torture.peers.peer import Peer
 
 STEP_S = 0.004
 
 
-class Crowd:
+class Clients:
     """Turns the peers until `stop`. A fault of the thread is raised out of `check` and `stop`."""
 
     def __init__(self, peers: list[Peer]) -> None:
         self.peers = peers
         self._fault: BaseException | None = None
         self._is_over = False
-        self._thread = threading.Thread(target=self._run, name="torture-crowd", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="torture-clients", daemon=True)
 
     def start(self) -> None:
         self._thread.start()

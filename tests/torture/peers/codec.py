@@ -1,7 +1,7 @@
 """AMQP 1.0 types in octets: just what the torture's peers say, and whatever they may be told.
 
 Written anew, so that the one who checks shares no mistake with the one who is checked. Source: AMQP 1.0, part 1
-section 1.6. Errors: ValueError for a constructor that is none. May import: the standard library.
+section 1.6. Errors: ValueError for a constructor that is none.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""A peer that takes, thinks a while, and says what became of it. May import: the standard library."""
+"""A peer that takes, thinks a while, and says what became of it."""
 
 from __future__ import annotations
 
 from random import Random
 from typing import Any, Literal
 
-from tests.torture import frames
-from tests.torture.codec import Described, read
 from tests.torture.history import Event, History, read_body
-from tests.torture.peer import Peer
+from tests.torture.peers import frames
+from tests.torture.peers.codec import Described, read
+from tests.torture.peers.peer import Peer
 
 CREDIT = 400
 OUTCOMES = ("accepted", "released", "modified", "rejected")
@@ -69,7 +69,7 @@ class Consumer(Peer):
             self._held.append((fields[1], event))
         self._top_up()
 
-    def act(self, now: float) -> None:
+    def advance(self, now: float) -> None:
         if 1 not in self.links or self.mode == "plain":
             return
         self._top_up()

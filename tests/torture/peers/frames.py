@@ -1,4 +1,4 @@
-"""The frames that the torture's peers send, and how they read the gateway's. May import: the standard library."""
+"""The frames that the torture's peers send, and how they read the gateway's."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from tests.torture.codec import FALSE, NULL, TRUE, binary, described, items, read, string, symbol, ubyte, uint
 from tests.torture.history import Event
+from tests.torture.peers.codec import FALSE, NULL, TRUE, binary, described, items, read, string, symbol, ubyte, uint
 
 HEADER = b"AMQP\x00\x01\x00\x00"
 HEARTBEAT = b"\x00\x00\x00\x08\x02\x00\x00\x00"

@@ -1,7 +1,4 @@
-"""Which lane of its node a message asks for: a group's, a priority's, or none; and the message that asks for it.
-
-May import: the standard library.
-"""
+"""Which lane of its node a message asks for: a group's, a priority's, or none; and the message that asks for it."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from enum import Enum
 from random import Random
 from typing import NamedTuple
 
-from tests.torture.codec import NULL, TRUE, binary, described, items, string, ubyte
+from tests.torture.peers.codec import NULL, TRUE, binary, described, items, string, ubyte
 
 DEFAULT_PRIORITY = 4  # of a message that names none
 GROUPS = ["", "", "", *(f"group-{number}" for number in range(12))]

@@ -1,6 +1,6 @@
 """One AMQP peer on a non-blocking socket that comes back whenever it has lost its connection.
 
-What it has to say is said by its subclasses. Seconds are monotonic. May import: the standard library.
+Its subclasses say the rest. Seconds are monotonic.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from random import Random
 from typing import Any
 
-from tests.torture import frames
-from tests.torture.frames import ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, OPEN, TRANSFER
 from tests.torture.history import History
+from tests.torture.peers import frames
+from tests.torture.peers.frames import ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, OPEN, TRANSFER
 
 IDLE_MS = 4000  # what the gateway is told; it must say something twice as often
 SILENCE_S = 4.0  # without a word from the gateway the connection is given up
@@ -69,7 +69,7 @@ class Peer(ABC):
         raise AssertionError(f"{self.name} does not consume")
 
     @abstractmethod
-    def act(self, now: float) -> None:
+    def advance(self, now: float) -> None:
         """A moment with the session open."""
 
     @abstractmethod
@@ -97,7 +97,7 @@ class Peer(ABC):
             self.drop("silent", now)
             return
         if self.is_open:
-            self.act(now)
+            self.advance(now)
         if now - self._spoke_s > HEARTBEAT_S:
             self.send(frames.HEARTBEAT)
             self._spoke_s = now

@@ -1,4 +1,4 @@
-"""A peer that has numbers to say, and says each until it is accepted. May import: the standard library."""
+"""A peer that has numbers to say, and says each until it is accepted."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import deque
 from random import Random
 from typing import Any
 
-from tests.torture import frames
-from tests.torture.codec import NULL
 from tests.torture.history import History, Said, write_body
-from tests.torture.lanes import Lanes, message
-from tests.torture.peer import Peer
+from tests.torture.peers import frames
+from tests.torture.peers.codec import NULL
+from tests.torture.peers.lanes import Lanes, message
+from tests.torture.peers.peer import Peer
 
 BURST = 120  # messages in one go, at most
 
@@ -61,7 +61,7 @@ class Publisher(Peer):
     def credited(self, handle: int, credit: int) -> None:
         self._limit = credit
 
-    def act(self, now: float) -> None:
+    def advance(self, now: float) -> None:
         if 0 not in self.links:
             return
         self._due = min(self._due + (now - (self._then or now)) * self.rate, float(BURST))

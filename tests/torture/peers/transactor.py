@@ -1,7 +1,7 @@
 """A peer that works in transactions: takes from a queue, posts to two nodes, and discharges all of it as a whole.
 
 Some transactions are rolled back, some are left open by a connection that is cut; the next one is declared while the
-discharge of the one before is under way. May import: the standard library.
+discharge of the one before is under way.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
-from tests.torture import frames
-from tests.torture.codec import NULL, symbols
-from tests.torture.consumer import header_of
 from tests.torture.history import Event, History, Said, read_body, write_body
-from tests.torture.lanes import Lanes, message
-from tests.torture.peer import Peer
+from tests.torture.peers import frames
+from tests.torture.peers.codec import NULL, symbols
+from tests.torture.peers.consumer import header_of
+from tests.torture.peers.lanes import Lanes, message
+from tests.torture.peers.peer import Peer
 
 CONTROL, INPUT = 0, 3  # handles
 CREDIT = 100
@@ -171,7 +171,7 @@ class Transactor(Peer):
 
     # -- what it does
 
-    def act(self, now: float) -> None:
+    def advance(self, now: float) -> None:
         if len(self.links) < 2 + len(self._outputs):
             return
         if self._credit < CREDIT // 2 and len(self._held) < CREDIT and not self.is_ending:

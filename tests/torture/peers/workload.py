@@ -1,28 +1,26 @@
-"""Who takes part, and in what: two nodes of one store each, and those of several.
+"""The workload: which peers use which nodes. Two nodes have one store each, the others several.
 
-* `orders`, a queue, and `news`, a channel: of one store, made by whoever attaches first;
+* `orders`, a queue, and `news`, a channel: of one store, made by the first attach;
 * `spread`, a queue of several partitions, with groups and without; `wide`, a channel of several;
 * `levels`, a queue with levels of priority.
-
-May import: the standard library, `tests.torture`.
 """
 
 from __future__ import annotations
 
 from random import Random
 
-from tests.torture.consumer import Consumer
-from tests.torture.crowd import Crowd
 from tests.torture.history import History
-from tests.torture.lanes import Lanes
-from tests.torture.peer import Peer
-from tests.torture.publisher import Publisher
-from tests.torture.transactor import Output, Transactor
+from tests.torture.peers.clients import Clients
+from tests.torture.peers.consumer import Consumer
+from tests.torture.peers.lanes import Lanes
+from tests.torture.peers.peer import Peer
+from tests.torture.peers.publisher import Publisher
+from tests.torture.peers.transactor import Output, Transactor
 
-RATE = 60.0  # events a second of whoever publishes to several stores; the others say more
+RATE = 60.0  # events a second of a peer that publishes to several stores; the others publish more
 
 
-def crowd_of(port: int, history: History, seed: int) -> Crowd:
+def clients_of(port: int, history: History, seed: int) -> Clients:
     """Each queue has competing consumers, each channel a durable and a plain subscriber; two peers take from a queue
     and post to two nodes in transactions."""
 
@@ -57,4 +55,4 @@ def crowd_of(port: int, history: History, seed: int) -> Crowd:
     for peer in peers:
         if isinstance(peer, Publisher) and peer.lanes is not Lanes.NONE:
             peer.rate = RATE
-    return Crowd(peers)
+    return Clients(peers)

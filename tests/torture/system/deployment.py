@@ -1,6 +1,7 @@
-"""What is tortured: one gateway, its realm, and the proxies before and behind it. Everything lives in one directory.
+"""The system under test: one gateway, its realm, and the proxies before and behind it. Everything lives in one
+directory.
 
-Errors: RuntimeError when something does not come up again. May import: the standard library, PyYAML, `tests`.
+Errors: RuntimeError when something does not come up again.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing import Any
 
 import yaml
 
-from tests.broker import Broker
-from tests.gateway_process import REALMGATE
+from tests.kit.processes.broker import Broker
+from tests.kit.processes.full_disk import Disk
+from tests.kit.processes.gateway import REALMGATE
 from tests.torture.crash_points import MARK
-from tests.torture.disk import Disk
-from tests.torture.proxy import Proxy
-from tests.torture.tables import Tables
+from tests.torture.system.proxy import Proxy
+from tests.torture.system.tables import Tables
 
 COULD_NOT_RUN = 2  # what `realmgate serve` ends with when its realm is not there
 START_S = 90.0  # a gateway whose Kafka recovers beside eight builds
@@ -36,7 +37,7 @@ LIMITS = {"publish_deadline_ms": PUBLISH_DEADLINE_MS, "idle_timeout_ms": 6000}
 
 
 @dataclass(slots=True)
-class Stage:
+class Deployment:
     """See the module's docstring. `brokers` is empty for an embedded realm."""
 
     directory: Path

@@ -1,7 +1,7 @@
-"""What goes wrong: one thing after another, chosen by a seed. Each ends with everything up again.
+"""The nemesis: one fault after another, chosen by a seed. After each fault everything is up again.
 
 A kill comes when at least `IN_FLIGHT` deliveries are under way. Nothing here depends on tight timing: it waits for
-what it needs. May import: the standard library, `tests.torture`.
+what it needs.
 """
 
 from __future__ import annotations
@@ -12,45 +12,45 @@ import time
 from collections import Counter
 from random import Random
 
-from tests.broker import Broker
+from tests.kit.processes.broker import Broker
 from tests.torture.crash_points import POINTS, Point
-from tests.torture.crowd import Crowd
 from tests.torture.history import History
-from tests.torture.stage import PUBLISH_DEADLINE_MS, Stage
+from tests.torture.peers.clients import Clients
+from tests.torture.system.deployment import PUBLISH_DEADLINE_MS, Deployment
 
 IN_FLIGHT = 500
 PUSH_S = 60.0  # until so many are in flight
 POINT_S = 30.0  # until a gateway under load has come to the place where it is to die
 RELOADS = 5
-RELOAD_S = 60.0  # until the last tables are in force
+RELOAD_S = 60.0  # until the last tables are active
 LONG_S = 7.0  # beyond every time-out: silence of peers and gateway, publish deadline, transaction
 
 
 ANYWHERE = (
     "kill gateway", "kill at point", "stop gateway", "restart gateway", "reload", "cut", "delay", "swallow",
 )  # fmt: skip
-ACTS = {
+FAULTS = {
     "embedded": (*ANYWHERE, "fill disk"),
     "kafka": (*ANYWHERE, "kill kafka", "stop kafka", "cut kafka", "delay kafka", "swallow kafka"),
     "cluster": (*ANYWHERE, "kill kafka", "stop kafka"),
 }
 
 
-def acts_of(place: str) -> tuple[str, ...]:
+def faults_of(place: str) -> tuple[str, ...]:
     """What can go wrong with such a realm."""
-    return ACTS[place]
+    return FAULTS[place]
 
 
 class Nemesis:
-    """`do(NAME)` makes one thing go wrong: one of `acts_of`."""
+    """`do(NAME)` makes one thing go wrong: one of `faults_of`."""
 
-    def __init__(self, stage: Stage, crowd: Crowd, history: History, random: Random) -> None:
-        self.stage, self.crowd, self.history, self.random = stage, crowd, history, random
+    def __init__(self, deployment: Deployment, clients: Clients, history: History, random: Random) -> None:
+        self.deployment, self.clients, self.history, self.random = deployment, clients, history, random
         self.done: Counter[str] = Counter()
         self.points: Counter[str] = Counter()  # deaths at named places
         self.missed: Counter[str] = Counter()  # places that a gateway did not come to in time
         self.least_in_flight = 10**9
-        self._acts = {name: getattr(self, name.replace(" ", "_")) for name in acts_of(stage.place)}
+        self._faults = {name: getattr(self, name.replace(" ", "_")) for name in faults_of(deployment.place)}
 
     @property
     def kills(self) -> int:
@@ -60,23 +60,23 @@ class Nemesis:
         if point is not None:
             self.kill_at_point(point)
         else:
-            self._acts[name]()
+            self._faults[name]()
         self.done[name] += 1
-        self.crowd.check()
+        self.clients.check()
 
     def live(self, seconds: float) -> None:
         """Let things go well for a while."""
         time.sleep(seconds)
-        self.crowd.check()
+        self.clients.check()
 
     def load(self) -> int:
         """Wait until so many deliveries are under way that a kill hurts."""
-        self.crowd.push(True)
+        self.clients.push(True)
         until = time.monotonic() + PUSH_S
-        while (in_flight := self.crowd.in_flight) < IN_FLIGHT:
-            self.crowd.check()
-            self.stage.check()
-            assert time.monotonic() < until, f"only {in_flight} in flight\n{self.stage.log()}"
+        while (in_flight := self.clients.in_flight) < IN_FLIGHT:
+            self.clients.check()
+            self.deployment.check()
+            assert time.monotonic() < until, f"only {in_flight} in flight\n{self.deployment.log()}"
             time.sleep(0.002)
         return in_flight
 
@@ -86,60 +86,60 @@ class Nemesis:
     def _struck(self, what: str, in_flight: int) -> None:
         self.least_in_flight = min(self.least_in_flight, in_flight)
         self._note(what, in_flight)
-        self.crowd.push(False)
+        self.clients.push(False)
 
     # -- the gateway
 
     def kill_gateway(self) -> None:
         in_flight = self.load()
-        self.stage.kill()
+        self.deployment.kill()
         self._struck("kill gateway", in_flight)
-        self.stage.start()
+        self.deployment.start()
 
     def kill_at_point(self, point: Point | None = None) -> None:
-        point = point or self.random.choice(points_of(self.stage.kind, trims=self.stage.retain_s > 0))
+        point = point or self.random.choice(points_of(self.deployment.kind, trims=self.deployment.retain_s > 0))
         in_flight = self.load()
         if point.is_start:
-            self.stage.kill()
+            self.deployment.kill()
             self._struck("kill gateway", in_flight)
-        self.stage.mark.write_text(point.name)
+        self.deployment.mark.write_text(point.name)
         if point.is_start:
-            self.stage.launch()
-            self.stage.await_ready()
+            self.deployment.launch()
+            self.deployment.await_ready()
         elif any(word in point.name for word in ("snapshot", "returned", "projection", "trim", "rolled")):
-            self.crowd.push(False)  # these need settlements to go on
+            self.clients.push(False)  # these need settlements to go on
         died = self._await_death(point)
-        self.stage.mark.unlink()
-        self.crowd.push(False)
+        self.deployment.mark.unlink()
+        self.clients.push(False)
         if died:
             self._struck(f"kill at: {point.name}", in_flight)
             self.points[point.name] += 1
-            self.stage.start()
+            self.deployment.start()
 
     def _await_death(self, point: Point) -> bool:
-        process = self.stage.process
+        process = self.deployment.process
         assert process is not None
         until = time.monotonic() + POINT_S
         while process.poll() is None:
             if time.monotonic() > until:
-                self.stage.mark.write_text("")
+                self.deployment.mark.write_text("")
                 if process.poll() is None:
                     self.missed[point.name] += 1
                     return False
-            if self.crowd.in_flight > 3 * IN_FLIGHT:
-                self.crowd.push(False)  # nobody settles while all hold
+            if self.clients.in_flight > 3 * IN_FLIGHT:
+                self.clients.push(False)  # nobody settles while all hold
             time.sleep(0.002)
-        code = self.stage.reap()
-        assert code == -signal.SIGKILL, f"the gateway ended with {code} before {point.name!r}\n{self.stage.log()}"
+        code = self.deployment.reap()
+        assert code == -signal.SIGKILL, f"the gateway ended with {code} before {point.name!r}\n{self.deployment.log()}"
         return True
 
     def stop_gateway(self) -> None:
         """It sleeps beyond every time-out, and wakes."""
         in_flight = self.load()
-        self.stage.signal(signal.SIGSTOP)
+        self.deployment.signal(signal.SIGSTOP)
         self._struck("stop gateway", in_flight)
         time.sleep(LONG_S)
-        self.stage.signal(signal.SIGCONT)
+        self.deployment.signal(signal.SIGCONT)
         self._note("continue gateway")
         self._revive()
 
@@ -147,9 +147,9 @@ class Nemesis:
         """In order, under load."""
         in_flight = self.load()
         self._struck("restart gateway", in_flight)
-        code = self.stage.stop()
-        assert code == 0, f"the gateway stopped with {code}\n{self.stage.log()}"
-        self.stage.start()
+        code = self.deployment.stop()
+        assert code == 0, f"the gateway stopped with {code}\n{self.deployment.log()}"
+        self.deployment.start()
 
     def reload(self) -> None:
         """Other tables again and again, under load, and some that are not sound between them."""
@@ -159,87 +159,87 @@ class Nemesis:
             time.sleep(self.random.uniform(0.0, 0.1))
             digest = self._rename()
             time.sleep(self.random.uniform(0.0, 0.1))
-        self._await_said(f"tables {digest} are in force")
+        self._await_said(f"tables {digest} are active")
         self._spoil()
-        self._await_said(f"these tables are not used, tables {digest} stay in force")
-        self._await_said(f"tables {self._rename()} are in force")
+        self._await_said(f"these tables are not used; tables {digest} stay active")
+        self._await_said(f"tables {self._rename()} are active")
         self._struck("reload", in_flight)
 
     def _spoil(self) -> None:
-        self.stage.tables.spoil()
-        self.stage.signal(signal.SIGHUP)
+        self.deployment.tables.spoil()
+        self.deployment.signal(signal.SIGHUP)
 
     def _rename(self) -> str:
-        digest = self.stage.tables.rename(self.random.randrange(10**9))
-        self.stage.signal(signal.SIGHUP)
+        digest = self.deployment.tables.rename(self.random.randrange(10**9))
+        self.deployment.signal(signal.SIGHUP)
         return digest
 
     def _await_said(self, words: str) -> None:
         until = time.monotonic() + RELOAD_S
-        while words not in self.stage.log_path.read_text():
-            assert time.monotonic() < until, f"nobody said {words!r}\n{self.stage.log()}"
-            self.crowd.check()
+        while words not in self.deployment.log_path.read_text():
+            assert time.monotonic() < until, f"nobody said {words!r}\n{self.deployment.log()}"
+            self.clients.check()
             time.sleep(0.05)
 
     def _revive(self) -> None:
         """A gateway that found itself fenced has to be started again; ours has no rival, so it has to live on."""
-        self.stage.check()
+        self.deployment.check()
 
     # -- the network
 
     def cut(self) -> None:
         in_flight = self.load()
-        self.stage.front.cut()
+        self.deployment.front.cut()
         self._struck("cut", in_flight)
 
     def delay(self) -> None:
         self._note("delay")
-        self.stage.front.delay_s = self.random.uniform(0.02, 0.3)
+        self.deployment.front.delay_s = self.random.uniform(0.02, 0.3)
         time.sleep(1.0)
-        self.stage.front.delay_s = 0.0
+        self.deployment.front.delay_s = 0.0
 
     def swallow(self) -> None:
         """Connections stand and nothing passes, until both sides have given them up."""
         in_flight = self.load()
         self._struck("swallow", in_flight)
-        self.stage.front.is_swallowing = True
+        self.deployment.front.is_swallowing = True
         time.sleep(LONG_S)
-        self.stage.front.cut()
-        self.stage.front.is_swallowing = False
+        self.deployment.front.cut()
+        self.deployment.front.is_swallowing = False
 
     def cut_kafka(self) -> None:
-        assert self.stage.kafka_proxy is not None
+        assert self.deployment.kafka_proxy is not None
         self._struck("cut kafka", self.load())
-        self.stage.kafka_proxy.cut()
+        self.deployment.kafka_proxy.cut()
 
     def delay_kafka(self) -> None:
-        assert self.stage.kafka_proxy is not None
+        assert self.deployment.kafka_proxy is not None
         self._note("delay kafka")
-        self.stage.kafka_proxy.delay_s = self.random.uniform(0.05, 0.5)
+        self.deployment.kafka_proxy.delay_s = self.random.uniform(0.05, 0.5)
         time.sleep(2.0)
-        self.stage.kafka_proxy.delay_s = 0.0
+        self.deployment.kafka_proxy.delay_s = 0.0
 
     def swallow_kafka(self) -> None:
         """Nobody closes anything, and no answer comes, beyond every time-out."""
-        assert self.stage.kafka_proxy is not None
+        assert self.deployment.kafka_proxy is not None
         self._struck("swallow kafka", self.load())
-        self.stage.kafka_proxy.is_swallowing = True
+        self.deployment.kafka_proxy.is_swallowing = True
         time.sleep(LONG_S)
-        self.stage.kafka_proxy.is_swallowing = False  # what was on its way comes late
+        self.deployment.kafka_proxy.is_swallowing = False  # what was on its way comes late
 
     # -- the realm
 
     def fill_disk(self) -> None:
-        assert self.stage.disk is not None
+        assert self.deployment.disk is not None
         in_flight = self.load()
-        self.stage.disk.fill()
+        self.deployment.disk.fill()
         self._struck("fill disk", in_flight)
         time.sleep(1.5)
-        self.stage.disk.clear()
+        self.deployment.disk.clear()
         self._note("clear disk")
 
     def _broker(self) -> Broker:
-        return self.random.choice(self.stage.brokers)
+        return self.random.choice(self.deployment.brokers)
 
     def kill_kafka(self) -> None:
         broker = self._broker()

@@ -1,5 +1,6 @@
 """A TCP proxy on loopback that can cut, delay and swallow: the network between a peer and a gateway, or a gateway and
-Kafka (which has to tell its clients the proxy's port). One thread. May import: the standard library, `tests.broker`."""
+Kafka (which has to tell its clients the proxy's port). One thread.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.broker import Broker, start_broker
+from tests.kit.processes.broker import Broker, start_broker
 
 STEP_S = 0.003
 CHUNK = 1 << 17

@@ -1,7 +1,5 @@
 """The tables of the gateway that is tortured, in a folder of its own: shipped ones, but for the name of one rule, which
-is another one each time, or a file that is not sound. Behaviour stays, so every promise does.
-
-May import: the standard library, `mappings`.
+is another one each time, or a file that is not sound. Behaviour stays, so every guarantee holds.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from mappings import load_tables
-from mappings.table_set import SHIPPED
+from mappings.compiler.table_set import SHIPPED
 
 RULE = "id: stored-accepted"
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.transformers.amqp_values import amqp_values
 from tests.transformers.messages import Built, descriptors, messages, slow_offsets
-from tests.transformers.test_amqp_types import amqp_values
 from transformers import NativeEvent, event_transformer
-from transformers.amqp_types import AmqpMap, Described, Symbol, Timestamp, UByte, UInt, ULong, encode
-from transformers.named_headers import PROPERTY_NAMES
+from transformers.codec import AmqpMap, Described, Symbol, Timestamp, UByte, UInt, ULong, encode
+from transformers.events.named_headers import PROPERTY_NAMES
 
 COMPLETE = event_transformer("complete")
 DATA = encode(Described(0x75, b"\xffbody"))

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.transformers.plugins import install
-from transformers import NativeEvent, TransformerError, event_transformer, installed, user_names
-from transformers.complete import Complete
+from tests.kit.messages.plugins import install
+from transformers import NativeEvent, TransformerError, event_transformer, user_names
+from transformers.events import installed
+from transformers.events.complete import Complete
 
 
 @pytest.fixture

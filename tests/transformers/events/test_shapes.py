@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from native_backend.octets import Octets
+from native_backend.log.octets import Octets
 from tests.transformers.messages import Built, messages
 from transformers import TRANSFORMERS, transformer
-from transformers.amqp_types import Described, Symbol, UByte, UInt, ULong, encode
-from transformers.basic import Basic
-from transformers.none import Opaque
+from transformers.codec import Described, Symbol, UByte, UInt, ULong, encode
+from transformers.events.basic import Basic
+from transformers.events.none import Opaque
 
 PREFIX = b"1;basic;19aa5b3c1f0-9c2e;"
 HEADERS = [b"", encode(Described(0x70, [True, UByte(7), UInt(60000)])), encode(Described(0x70, [False, "high"]))]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.transformers.messages import Built, messages, slow_offsets
 from transformers import TRANSFORMERS, transformer
-from transformers.amqp_types import Described, Symbol, UByte, UInt, decode, encode
-from transformers.header import read_header
+from transformers.codec import Described, Symbol, UByte, UInt, decode, encode
+from transformers.message.header import read_header
 
 RUN = b"19aa5b3c1f0-9c2e"
 BASIC, NONE = b"1;basic;" + RUN + b";", b"1;none;" + RUN + b";"

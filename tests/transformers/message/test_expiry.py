@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from transformers import without_expiry
-from transformers.amqp_types import Described, Symbol, Timestamp, UInt, decode, encode
-from transformers.sections import section_offsets
+from transformers.codec import Described, Symbol, Timestamp, UInt, decode, encode
+from transformers.message.sections import section_offsets
 
 DATA = encode(Described(0x75, b"body"))
 EXPIRY = Timestamp(1_900_000_000_000)

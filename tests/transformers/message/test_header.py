@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.transformers.messages import Built, headers, messages, slow_offsets
 from transformers import redelivered_header
-from transformers.amqp_types import DecodeError, Described, Symbol, UByte, UInt, decode, encode
-from transformers.header import Header, read_header
+from transformers.codec import DecodeError, Described, Symbol, UByte, UInt, decode, encode
+from transformers.message.header import Header, read_header
 
 DATA = encode(Described(0x75, b"body"))
 

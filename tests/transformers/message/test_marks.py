@@ -6,12 +6,12 @@ from zlib import crc32
 
 import pytest
 
-from gateway.conversion import conversion
-from native_backend.marks import Marks, are_marked, count_from_storage
-from native_backend.octets import Octets
-from transformers.amqp_types import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, encode
-from transformers.marks import marks
-from transformers.sections import section_offsets
+from gateway.links.message_to_event import conversion
+from native_backend.events.delivery_marks import Marks, are_marked, count_from_storage
+from native_backend.log.octets import Octets
+from transformers.codec import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, encode
+from transformers.message.marks import marks
+from transformers.message.sections import section_offsets
 
 BODY = encode(Described(ULong(0x75), b"x"))
 
@@ -71,6 +71,11 @@ def test_every_transformer_marks_and_the_realm_reads_it(name: str) -> None:
     if made.column is not None:
         column = made.column(Octets([message, message, BODY]), 7)
         assert column is not None and [b";D+250;G" in key for key in column] == [True, True, False]
+
+
+def test_a_time_of_delivery_is_read_where_it_is_not_known_when_each_was_stored() -> None:
+    read = Marks([b"1;basic;r;1;1;4;;0;;0;D17;G1"], [])
+    assert (read.due_ms, read.groups) == ([17], [1])
 
 
 @pytest.mark.parametrize("key", [None, b"", b"DGO", b"1;basic;r;1;1;4;;0;;0;Dx;Gxyz", b"2;7;3;moved;1;none;r;1;D5;G1"])

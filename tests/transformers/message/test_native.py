@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformers.amqp_types import Symbol, decode
-from transformers.native import message_of
-from transformers.sections import BODY, section_offsets
+from transformers.codec import Symbol, decode
+from transformers.message.native import message_of
+from transformers.message.sections import BODY, section_offsets
 
 
 @given(st.text())

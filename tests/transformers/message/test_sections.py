@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transformers.messages import NAMES, Built, descriptors, messages, slow_offsets
-from transformers.amqp_types import DecodeError, Described, Symbol, UByte, UInt, encode
-from transformers.sections import section_offsets, sole_body_content, without_delivery_annotations
+from transformers.codec import DecodeError, Described, Symbol, UByte, UInt, encode
+from transformers.message.sections import section_offsets, sole_body_content, without_delivery_annotations
 
 
 def found(message: bytes) -> tuple[int, ...] | None:

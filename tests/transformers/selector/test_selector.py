@@ -7,22 +7,10 @@ from typing import Any
 
 import pytest
 
-from transformers.amqp_types import AmqpMap, Described, Int, Symbol, Timestamp, UByte, UInt, ULong, encode
+from tests.transformers.selector.selected import DATA, matches, message
+from transformers import annotated
+from transformers.codec import Int, Symbol, Timestamp, UByte, UInt, ULong
 from transformers.selector import SelectorError, selector
-
-DATA = b"\x00\x53\x75\xa0\x04body"
-
-
-def message(properties: list[Any] | None = None, header: list[Any] | None = None, **application: Any) -> bytes:
-    sections = [Described(0x70, header)] if header is not None else []
-    sections += [Described(0x73, properties)] if properties is not None else []
-    sections += [Described(0x74, AmqpMap(list(application.items())))] if application else []
-    return b"".join(map(encode, sections)) + DATA
-
-
-def matches(text: str, value: bytes) -> bool:
-    return selector(text).select([value]) == [True]
-
 
 ORDER: dict[str, Any] = {
     "number": Int(42),
@@ -205,6 +193,24 @@ HEADER = [True, UByte(9)]
 def test_headers_and_properties(text: str) -> None:
     assert matches(text, message(PROPERTIES, HEADER))
     assert not matches(text, message(["other"] * 12, [False, UByte(1)], JMSXDeliveryCount=1, subject="x"))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_true"),
+    [
+        ("amqp.dead_letter_cause = 'rejected' AND amqp.dead_letter_attempts >= 2", True),
+        ("amqp.dead_letter_condition LIKE 'app:%' AND a = 1", True),
+        ("amqp.dead_letter_time > 1000", False),
+        ("amqp.dead_letter_info IS NULL AND amqp.dead_letter_info = 'x'", False),
+        ("amqp.dead_letter_node IS NULL", True),
+    ],
+)
+def test_what_the_annotations_of_a_dead_letter_say(text: str, is_true: bool) -> None:
+    plain = message(a=1)
+    said = {"cause": "rejected", "attempts": UInt(2), "condition": Symbol("app:bad"), "time": Timestamp(1000)}
+    letter = annotated(plain, {f"x-opt-dead-letter-{name}": value for name, value in said.items()})
+    assert matches(text, letter) is is_true
+    assert matches(text, plain) is ("node" in text), "a message without annotations"
 
 
 @pytest.mark.parametrize(

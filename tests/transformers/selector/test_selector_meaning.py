@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.transformers.test_selector import matches, message
+from tests.transformers.selector.selected import matches, message
 from transformers.selector import SelectorError, selector
 
 NAMES = ("a", "b", "c", "d", "missing")

@@ -37,12 +37,18 @@ CHOICES: dict[str, str] = {
     "E-5": (
         "An event that is out may be settled after its time; if it comes back, it expires instead of being given again."
     ),
+    "H-5": (
+        "Rejected is the end of a delivery: it goes to the dead-letter node, where there is one, and is not given "
+        "again, so no delivery-count rises. The error that the peer gives with it is kept in the dead letter and in "
+        "the outcome record."
+    ),
     "H-6": (
         "Only where a subscription fails later: in flight is rejected with the error of the detach, as UM does (1.3-P)."
     ),
     "H-8": (
         "Where the gateway stops or the realm takes a subscription away: released. In `extended`, where a connection "
-        "breaks off: modified, delivery-failed (ADR 0064). There is no lock that times out."
+        "breaks off: modified, delivery-failed; where it ends in order, not counted, whatever the default-outcome says "
+        "of that (ADR 0064). There is no lock that times out."
     ),
     "H-10": (
         "delivery-failed and undeliverable-here are applied, annotations are not: an event is its "
@@ -53,8 +59,8 @@ CHOICES: dict[str, str] = {
         "released and modified return."
     ),
     "H-15": (
-        "No link state is kept: `unsettled` is answered with none, so every resumption is a new delivery, or "
-        "is ignored."
+        "No link state is kept: an empty `unsettled` is answered with an empty one, any other with none. A consumer "
+        "gets what was unsettled anew, as new deliveries; a delivery that its publisher resumes is ignored whole."
     ),
     "I-8": (
         "All four are admitted and answered. Where none is named the answer names none: silence is accepted, "
@@ -63,6 +69,8 @@ CHOICES: dict[str, str] = {
     "I-9": "Optional in 1.0: what is missing is `accepted` for silence.",
     "J-5": "Not advertised: a filter is in the answer, or the link is refused (J-4), so nobody has to guess.",
     "K-2": "A preference that is the node's way is kept, any other refused (K-3).",
+    "M-5": "Passed over where `dynamic` is not true: no node can come of them, and the answer has none.",
+    "O-5": "The documented profiles leave a publisher attached until it publishes (P-R2d).",
     "P-3": (
         "`amqp:illegal-state`; a channel above channel-max closes the connection (framing), because no "
         "session is there to end."
@@ -81,7 +89,7 @@ CHOICES: dict[str, str] = {
     "T-1": "Not tolerated: credit is what bounds memory.",
     "U-2": "Not tolerated.",
     "U-5": "A drain with credit left is answered where it ends, which answers its echo too.",
-    "V-2": "Whatever is said of a browsed event changes nothing.",
+    "V-2": "An outcome for a browsed event changes nothing.",
     "W-1": "On Kafka by its transactions, embedded by SQLite's.",
     "W-4": (
         "Departs in `extended` for what is posted where the receiver settles first: its provisional outcome is settled "
@@ -89,6 +97,10 @@ CHOICES: dict[str, str] = {
     ),
     "W-11": "Refused with `amqp:not-implemented`, as part 4 asks.",
     "W-17": "Cannot arise: what we send carries no txn-id, and our outcome names the transaction of its transfer.",
+    "W-20": (
+        "In `extended` a session may have several (`amqp:multi-txns-per-ssn` is offered, ADR 0071); in the profiles of "
+        "UM, one."
+    ),
     "X-4": "Settled without a state is the default outcome (S-A1).",
 }
 OPEN_IDS = """

@@ -1,10 +1,10 @@
 """Which test shows which requirement of AMQP 1.0, and `docs/conformance/amqp.md`, which says what came of it:
-`python -m tests.wire.amqp_conformance` runs the tests of the lines that have changed and writes it; `--all`: of every
+`python -m tests.wire.amqp.conformance` runs the tests of the lines that have changed and writes it; `--all`: of every
 line.
 
-The requirements are those of `tests/wire/amqp_requirements.json`, a copy of the checklist of semantics.md 2.A to 2.X.
+The requirements are those of `tests/wire/amqp/requirements.json`, a copy of the checklist of semantics.md 2.A to 2.X.
 A test cites them: `@pytest.mark.requirement("H-7", "H-11")`. What the text leaves open, and what was chosen, stands in
-`tests/wire/amqp_choices.py`.
+`tests/wire/amqp/choices.py`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Any
 
 import pytest
 
-from tests.wire.amqp_choices import CHOICES
+from tests.wire.amqp.choices import CHOICES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "conformance" / "amqp.md"
-REQUIREMENTS: list[dict[str, str]] = json.loads((Path(__file__).parent / "amqp_requirements.json").read_text("utf-8"))
+REQUIREMENTS: list[dict[str, str]] = json.loads((Path(__file__).parent / "requirements.json").read_text("utf-8"))
 PASSES = "passes"
 
 
@@ -118,9 +118,9 @@ def run(tests: Iterable[str]) -> dict[str, str]:
 
 HEAD = """# What AMQP 1.0 asks for, requirement by requirement
 
-Written by `python -m tests.wire.amqp_conformance` from the markers of the tests, which drive the gateway over a socket
-with frames made by hand; `tests/wire/test_amqp_conformance.py` fails when a MUST or MUST NOT has no test that passes,
-or when a line is no longer true. The requirements are those of `tests/wire/amqp_requirements.json`: the messaging text
+Written by `python -m tests.wire.amqp.conformance` from the markers of the tests, which drive the gateway over a socket
+with frames made by hand; `tests/wire/amqp/test_conformance.py` fails when a MUST or MUST NOT has no test that passes,
+or when a line is no longer true. The requirements are those of `tests/wire/amqp/requirements.json`: the messaging text
 of AMQP 1.0, the discussion paper on broker behaviour, the transport and transactions parts, and the settlement
 sequences of Proton's documentation. *choice*: what we do where the text leaves it open, or differs, and why. Files
 are those of `tests/wire/` unless they say otherwise.

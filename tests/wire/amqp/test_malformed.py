@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.frames import Seen
-from tests.wire.peer import Peer
-from transformers.amqp_types import AmqpMap, Array, Described, Symbol, ULong, encode
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen
+from tests.kit.wire.peer import Peer
+from transformers.codec import AmqpMap, Array, Described, Symbol, ULong, encode
 
 MESSAGE = frames.message()
 ERROR = Described(ULong(0x1D), [Symbol("amqp:not-found"), "gone"])
@@ -32,10 +32,10 @@ MALFORMED = {
 @pytest.mark.parametrize("bad", MALFORMED)
 @pytest.mark.parametrize("transactional", [False, True])
 def test_a_message_that_misrepresents_its_sections_ends_its_session(
-    house: GatewayProcess, node: str, bad: str, transactional: bool
+    gateway: GatewayProcess, node: str, bad: str, transactional: bool
 ) -> None:
     """What was good before it is stored; what is not is rejected, then the END says why; another session goes on."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.send(frames.begin(channel=1))
         peer.expect("begin")
@@ -52,15 +52,15 @@ def test_a_message_that_misrepresents_its_sections_ends_its_session(
         assert (ended.channel, ended.condition) == (0, "amqp:decode-error")
         peer.send(frames.end(), frames.attach_sender(node, name="other", channel=1))
         assert peer.expect("attach").channel == 1
-    with Peer(house.port) as other:
+    with Peer(gateway.port) as other:
         other.consumer(node, credit=5)
         assert [seen.payload for seen in other.receive(1)] == [MESSAGE]
         other.nothing(0.1)
 
 
 @pytest.mark.requirement("A-8")
-def test_a_message_without_a_body_is_not_handed_on_as_something_else(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_a_message_without_a_body_is_not_handed_on_as_something_else(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.publish(frames.header(), b"", MESSAGE)
         said = peer.outcomes(3)
@@ -86,9 +86,11 @@ UNKNOWN: dict[str, tuple[dict[Any, Any], int]] = {
 
 @pytest.mark.requirement("B-7")
 @pytest.mark.parametrize("unknown", UNKNOWN)
-def test_an_unknown_annotation_that_is_not_x_opt_ends_its_link(house: GatewayProcess, node: str, unknown: str) -> None:
+def test_an_unknown_annotation_that_is_not_x_opt_ends_its_link(
+    gateway: GatewayProcess, node: str, unknown: str
+) -> None:
     pairs, code = UNKNOWN[unknown]
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node, handle=0)
         peer.publisher(node, handle=1)
         peer.publish(frames.annotated(pairs, code))
@@ -99,8 +101,8 @@ def test_an_unknown_annotation_that_is_not_x_opt_ends_its_link(house: GatewayPro
 
 
 @pytest.mark.requirement("B-3")
-def test_the_annotation_rejected_holds_an_error_and_nothing_else(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_the_annotation_rejected_holds_an_error_and_nothing_else(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.publish(frames.annotated({"rejected": ERROR}, 0x71))
         assert peer.outcomes(1) == {0: "accepted"}
@@ -110,11 +112,11 @@ def test_the_annotation_rejected_holds_an_error_and_nothing_else(house: GatewayP
 
 
 @pytest.mark.requirement("B-4", "B-6", "B-8", "B-1", "B-2")
-def test_x_opt_annotations_pass_and_those_of_the_delivery_do_not(house: GatewayProcess, node: str) -> None:
+def test_x_opt_annotations_pass_and_those_of_the_delivery_do_not(gateway: GatewayProcess, node: str) -> None:
     """None is the same as an empty section, which passes as it is."""
     kept = [frames.annotated({"x-opt-a": 1}), frames.annotated({}), frames.annotated({"x-opt-f": 1}, 0x78)]
     hop = frames.annotated({"x-opt-hop": 1}, 0x71)
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *kept, hop, MESSAGE)
         peer.consumer(node, credit=5)
         assert [seen.payload for seen in peer.receive(5)] == [*kept, MESSAGE, MESSAGE]
@@ -122,14 +124,14 @@ def test_x_opt_annotations_pass_and_those_of_the_delivery_do_not(house: GatewayP
 
 @pytest.mark.requirement("A-7", "A-12", "A-15")
 @pytest.mark.parametrize("settled", [True, False])
-def test_properties_are_carried_and_not_judged(house: GatewayProcess, node: str, settled: bool) -> None:
+def test_properties_are_carried_and_not_judged(gateway: GatewayProcess, node: str, settled: bool) -> None:
     """A foreign `to`, every field of the properties, and values that application-properties should not have."""
     times = [1_700_000_000_000, 1_600_000_000_000]
     fields = ["id", b"somebody", "elsewhere", "subject", "reply", "corr", Symbol("text/plain"), None, *times, "g"]
     properties = encode(Described(ULong(0x73), [*fields, None, "reply-group"]))
     odd = AmqpMap([("list", [1]), ("map", AmqpMap([])), ("array", Array(0xA3, [Symbol("a")]))])
     message = properties + encode(Described(ULong(0x74), odd)) + MESSAGE
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.publish(message, settled=settled)
         if not settled:

@@ -6,45 +6,64 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.frames import AMQP_HEADER
-from tests.wire.peer import Peer
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.frames import AMQP_HEADER
+from tests.kit.wire.peer import Peer
 
 MESSAGE = frames.message()
 OUT_OF_ORDER = "amqp:illegal-state"
 
 
 @pytest.mark.parametrize("first", [frames.begin(), frames.end(), frames.attach_sender("q"), frames.close()])
-def test_what_comes_before_open_closes_the_connection(house: GatewayProcess, first: bytes) -> None:
-    with Peer(house.port, begin=False) as peer:
+def test_what_comes_before_open_closes_the_connection(gateway: GatewayProcess, first: bytes) -> None:
+    with Peer(gateway.port, begin=False) as peer:
         peer.send(AMQP_HEADER, first)
         peer.expect("open")
         assert peer.expect("close").condition == OUT_OF_ORDER
         assert peer.closed()
 
 
-def test_a_second_open_closes_the_connection(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_a_second_open_closes_the_connection(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.send(frames.open_("another"), frames.transfer(0, MESSAGE))
         assert peer.expect("close").condition == OUT_OF_ORDER
         assert peer.closed()
-        with Peer(house.port) as other:
+        with Peer(gateway.port) as other:
             other.consumer(node, credit=5)
             other.nothing(0.1)  # it came behind what was wrong
 
 
-def test_open_is_on_channel_0(house: GatewayProcess) -> None:
-    with Peer(house.port, begin=False) as peer:
+def test_open_is_on_channel_0(gateway: GatewayProcess) -> None:
+    with Peer(gateway.port, begin=False) as peer:
         peer.send(AMQP_HEADER, frames.frame(frames.OPEN, ["peer"], channel=1))
         peer.expect("open")
+        assert peer.expect("close").condition == "amqp:connection:framing-error"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        frames.attach_sender("q", channel=3),
+        frames.flow(0, 5, channel=3),
+        frames.transfer(0, MESSAGE, channel=3),
+        frames.disposition(0, 0, None, channel=3),
+        frames.detach(0, channel=3),
+        frames.end(3),
+    ],
+    ids=["attach", "flow", "transfer", "disposition", "detach", "end"],
+)
+def test_a_frame_of_a_session_that_is_not_begun_closes_the_connection(gateway: GatewayProcess, data: bytes) -> None:
+    with Peer(gateway.port) as peer:
+        peer.send(data)
         assert peer.expect("close").condition == OUT_OF_ORDER
+        assert peer.closed()
 
 
-def test_links_that_come_behind_the_error_of_their_session_are_not_there(house: GatewayProcess, node: str) -> None:
+def test_links_that_come_behind_the_error_of_their_session_are_not_there(gateway: GatewayProcess, node: str) -> None:
     """In the same octets and in later ones: nothing is subscribed, and the session can be begun anew."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, MESSAGE)
         attach = frames.attach_receiver(node) + frames.flow(1, 5)
         peer.send(frames.transfer(0, MESSAGE, handle=9), attach)
@@ -55,6 +74,21 @@ def test_links_that_come_behind_the_error_of_their_session_are_not_there(house: 
         peer.expect("begin")
         peer.consumer(node, credit=5)
         peer.receive(1)
+
+
+def test_a_session_that_is_begun_anew_behind_an_error_is_another_one(gateway: GatewayProcess, node: str) -> None:
+    """In the same octets: the error was of the session that its peer has ended."""
+    with Peer(gateway.port) as peer:
+        peer.publisher(node, handle=0)
+        anew = frames.attach_sender(frames.target(node, capability="queue"))
+        peer.send(frames.detach(9), frames.end(), frames.begin(), anew)
+        while not any(seen.name == "flow" for seen in peer.seen):
+            assert peer._read(10.0)
+        said = sorted(seen.name for seen in peer.seen if seen.name not in ("detach", "flow"))
+        assert said == ["attach", "begin", "end"]
+        peer.seen.clear()
+        peer.publish(MESSAGE)
+        assert peer.outcomes(1) == {0: "accepted"}
 
 
 def test_P_5_transfers_without_end_on_a_closed_link_end_its_session(small: GatewayProcess, node: str) -> None:

@@ -6,18 +6,18 @@ import struct
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.peer import Peer
-from transformers.amqp_types import AmqpMap, Described, Symbol
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from transformers.codec import AmqpMap, Described, Symbol
 
 LONG = "n" * 400
 MESSAGE = frames.message()
 SELECTOR = Described(Symbol("apache.org:selector-filter:string"), "a = = '" + "x" * 2_000)
 
 
-def small(house: GatewayProcess, size: int = 512) -> Peer:
-    peer = Peer(house.port, begin=False)
+def small(gateway: GatewayProcess, size: int = 512) -> Peer:
+    peer = Peer(gateway.port, begin=False)
     peer.send(frames.AMQP_HEADER, frames.open_(peer.container, frame_size=size), frames.begin())
     peer.expect("open")
     peer.expect("begin")
@@ -48,9 +48,9 @@ FAULTS = {
 
 @pytest.mark.requirement("P-1", "P-2")
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_answer_to_a_fault_fits(house: GatewayProcess, fault: str) -> None:
-    with small(house) as peer:
-        with Peer(house.port) as other:
+def test_the_answer_to_a_fault_fits(gateway: GatewayProcess, fault: str) -> None:
+    with small(gateway) as peer:
+        with Peer(gateway.port) as other:
             other.stored("any.small", MESSAGE)
         peer.send(FAULTS[fault])
         if fault == "annotation":
@@ -69,11 +69,11 @@ def test_the_answer_to_a_fault_fits(house: GatewayProcess, fault: str) -> None:
 
 
 @pytest.mark.requirement("O-3")
-def test_large_events_come_in_frames_that_fit(house: GatewayProcess, node: str) -> None:
+def test_large_events_come_in_frames_that_fit(gateway: GatewayProcess, node: str) -> None:
     payload = frames.message(b"x" * 5_000)
-    with Peer(house.port) as other:
+    with Peer(gateway.port) as other:
         other.stored(node, payload)
-    with small(house) as peer:
+    with small(gateway) as peer:
         peer.consumer(frames.source(node, default=frames.state("released")), credit=1)
         assert peer.receive(1)[0].payload == payload
         assert max(sizes(peer.raw)) <= 512
@@ -89,9 +89,11 @@ WIDE = frames.source("any.small", filters=AmqpMap([(Symbol("a"), FILTER)]))
     [frames.attach_receiver(WIDE), frames.attach_sender("any." + LONG, name="l" * 100)],
     ids=["filter", "name"],
 )
-def test_an_attach_whose_answer_does_not_fit_is_refused_in_frames_that_do(house: GatewayProcess, attach: bytes) -> None:
+def test_an_attach_whose_answer_does_not_fit_is_refused_in_frames_that_do(
+    gateway: GatewayProcess, attach: bytes
+) -> None:
     """And the session goes on."""
-    with small(house) as peer, Peer(house.port) as other:
+    with small(gateway) as peer, Peer(gateway.port) as other:
         other.publisher("any.small")
         other.publisher("any." + LONG, handle=1)
         peer.send(attach)
@@ -104,8 +106,8 @@ def test_an_attach_whose_answer_does_not_fit_is_refused_in_frames_that_do(house:
 
 @pytest.mark.requirement("P-4")
 @pytest.mark.parametrize("address", ["any.small", "nobody"])
-def test_a_link_name_that_no_answer_has_room_for_ends_its_session(house: GatewayProcess, address: str) -> None:
-    with small(house) as peer:
+def test_a_link_name_that_no_answer_has_room_for_ends_its_session(gateway: GatewayProcess, address: str) -> None:
+    with small(gateway) as peer:
         peer.send(frames.begin(channel=1))
         peer.expect("begin")
         peer.send(frames.attach_sender(address, name="l" * 600))
@@ -115,18 +117,23 @@ def test_a_link_name_that_no_answer_has_room_for_ends_its_session(house: Gateway
         assert max(sizes(peer.raw)) <= 512
 
 
+def remarks(gateway: GatewayProcess) -> list[str]:
+    """What stands on stderr beside the comings, goings and faults of peers."""
+    return [line for line in gateway.log_path.read_text().splitlines() if " realmgate.peers " not in line]
+
+
 @pytest.mark.requirement("O-3")
 @pytest.mark.parametrize("size", [0, 1, 100, 511])
 def test_a_max_frame_size_below_the_least_there_is_counts_as_the_least(
-    house: GatewayProcess, node: str, size: int
+    gateway: GatewayProcess, node: str, size: int
 ) -> None:
     """Every peer takes frames of 512 octets (2.7.1). Nothing is remarked on stderr."""
     payload = frames.message(b"x" * 5_000)
-    noise = house.log()
-    with Peer(house.port) as other:
+    before = remarks(gateway)
+    with Peer(gateway.port) as other:
         other.stored(node, payload)
-    with small(house, size) as peer:
+    with small(gateway, size) as peer:
         peer.consumer(node, credit=1)
         assert peer.receive(1)[0].payload == payload
         assert 500 < max(sizes(peer.raw)) <= 512
-    assert house.log() == noise
+    assert remarks(gateway) == before

@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mappings import load_tables
-from tests.wire import frames
-from tests.wire.conversation import Conversation, build_house
-from tests.wire.scripted_realm import ScriptedRealm
+from tests.kit.wire import frames
+from tests.kit.wire.conversation import Conversation, build_gateway
+from tests.kit.wire.scripted_realm import ScriptedRealm
 
 TABLES = load_tables()
 MESSAGE = frames.message()
@@ -62,7 +62,7 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 def talk(cuts: list[int]) -> list[list[object]]:
     """What the gateway says, by channel: how frames of two channels interleave is nobody's business, nor is it how
     often it repeats its windows or how far a disposition reaches."""
-    peer = Conversation(build_house(TABLES, ScriptedRealm()), begin=False)
+    peer = Conversation(build_gateway(TABLES, ScriptedRealm()), begin=False)
     for data in STAGES:
         peer.say(data, cut=lambda whole: pieces(whole, cuts))
     channels = sorted({seen.channel for seen in peer.seen})
@@ -97,12 +97,12 @@ def test_the_conversation_says_something() -> None:
 @given(st.binary(min_size=1, max_size=300), st.integers(0, 600), st.booleans())
 def test_whatever_comes_only_the_connection_ends(noise: bytes, at: int, insert: bool) -> None:
     """Octets put in or written over: a close, an end, a detach or nothing, never an exception."""
-    house = build_house(TABLES, ScriptedRealm())
-    peer, bystander = Conversation(house), Conversation(house, "bystander")
+    gateway = build_gateway(TABLES, ScriptedRealm())
+    peer, bystander = Conversation(gateway), Conversation(gateway, "bystander")
     data = CONVERSATION[len(frames.AMQP_HEADER + frames.open_("peer") + frames.begin()) :] + TRANSFERS + GOODBYE
     peer.say(data[:at] + noise + data[at if insert else at + len(noise) :])
     peer.lose()
     bystander.say(frames.attach_sender("q", name="unharmed"))
     assert [seen.state for seen in bystander.say(frames.transfer(0, MESSAGE))] == ["accepted"]
-    assert house.faults["assertion"] == 0
-    assert house.outcomes.open == 0
+    assert gateway.faults["assertion"] == 0
+    assert gateway.outcomes.open == 0

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gateway.symbolic import _NUMBERS
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.peer import Peer
-from transformers.amqp_types import Described, Symbol, decode, encode
+from gateway.frames.descriptors import _NUMBERS
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from transformers.codec import Described, Symbol, decode, encode
 
 MESSAGE = frames.message(b"event", frames.header(first=True))
 NAMES = {number: name for name, number in _NUMBERS.items()}
@@ -42,12 +42,12 @@ def _named(value: Any) -> Any:
     [(state, settled) for state in ("accepted", "released", "modified", "rejected") for settled in (True, False)]
     + [(None, True)],
 )
-def test_a_conversation_in_names(house: GatewayProcess, node: str, state: str | None, settled: bool) -> None:
+def test_a_conversation_in_names(gateway: GatewayProcess, node: str, state: str | None, settled: bool) -> None:
     """What is released by name is released, and no accepted silence."""
     flags = [True, False] if state == "modified" else []
     outcome = None if state is None else frames.state(state, *flags)
     source = frames.source(node, default=frames.state("released"))
-    with Peer(house.port, begin=False) as peer:
+    with Peer(gateway.port, begin=False) as peer:
         peer.send(frames.AMQP_HEADER, named(frames.open_("by-name") + frames.begin()))
         peer.expect("open")
         peer.expect("begin")
@@ -65,7 +65,7 @@ def test_a_conversation_in_names(house: GatewayProcess, node: str, state: str | 
         peer.send(named(frames.detach(1)))
         peer.expect("detach")
         assert [seen.payload for seen in first] == [MESSAGE] * 3
-    with Peer(house.port) as other:
+    with Peer(gateway.port) as other:
         other.consumer(node, credit=5)
         other.receive(0 if state in ("accepted", "rejected") else 3)
         other.nothing(0.1)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.addresses import Address, Addresses
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
+from gateway.config.addresses import Address, Addresses
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
 from tests.wire.conftest import NODES, serve
-from tests.wire.peer import Peer
-from transformers.amqp_types import Described
+from transformers.codec import Described
 
 LONG = "any." + "A name, with blanks / slashes, commas; and more of it. " * 4  # more than 200 characters
 
@@ -40,16 +40,16 @@ def test_3_3_the_longest_prefix_names_the_kind_and_the_rest_the_node() -> None:
 
 @pytest.mark.parametrize(("prefix", "kind"), [("queue://", "queue"), ("topic://", "channel")])
 def test_3_3_a_prefix_makes_a_node_of_its_kind_and_is_no_part_of_its_name(
-    house: GatewayProcess, node: str, prefix: str, kind: str
+    gateway: GatewayProcess, node: str, prefix: str, kind: str
 ) -> None:
     """The answer says the address as it was asked for; the bare name is the same node."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.send(frames.attach_receiver(prefix + node, 1))
         assert said(peer.expect("attach"), 5)[0] == prefix + node
         peer.send(frames.flow(1, 1, 0))
         peer.stored(node, frames.message(), kind=kind)
         assert peer.expect("transfer").payload == frames.message()
-    assert f'"kind": "{kind}"' in house.command("node", "show", node, "--json")
+    assert f'"kind": "{kind}"' in gateway.command("node", "show", node, "--json")
 
 
 @pytest.mark.parametrize("direction", ["publish", "subscribe"])
@@ -63,10 +63,10 @@ def test_3_3_a_prefix_makes_a_node_of_its_kind_and_is_no_part_of_its_name(
     ],
 )
 def test_3_3_there_is_no_queue_of_a_channels_name_and_the_other_way_round(
-    house: GatewayProcess, node: str, direction: str, kind: str, asked: tuple[str, str | None]
+    gateway: GatewayProcess, node: str, direction: str, kind: str, asked: tuple[str, str | None]
 ) -> None:
     prefix, capability = asked
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, frames.message(), kind=kind)
         if direction == "publish":
             peer.send(frames.attach_sender(frames.target(prefix + node, capability=capability), 5))
@@ -75,11 +75,11 @@ def test_3_3_there_is_no_queue_of_a_channels_name_and_the_other_way_round(
         assert peer.refused() == "amqp:not-found"
 
 
-def test_3_3_a_prefix_counts_for_more_than_a_capability(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_3_3_a_prefix_counts_for_more_than_a_capability(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.send(frames.attach_sender(frames.target(f"topic://{node}", capability="queue"), 5))
         assert peer.expect("attach").field(6) is not None
-    assert '"kind": "channel"' in house.command("node", "show", node, "--json")
+    assert '"kind": "channel"' in gateway.command("node", "show", node, "--json")
 
 
 def test_3_2_prefixes_are_the_configurations(prefixed: GatewayProcess, node: str) -> None:
@@ -101,8 +101,8 @@ def test_3_2_prefixes_are_the_configurations(prefixed: GatewayProcess, node: str
 
 
 @pytest.mark.parametrize("address", [LONG, f"queue://{LONG}", "any.orders/2026, cheap ones & ünï 'quoted' \"too\""])
-def test_node_names_of_200_characters_with_blanks_commas_and_slashes(house: GatewayProcess, address: str) -> None:
-    with Peer(house.port) as peer:
+def test_node_names_of_200_characters_with_blanks_commas_and_slashes(gateway: GatewayProcess, address: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.stored(address, frames.message(b"kept"))
         peer.consumer(address, credit=1)
         [seen] = peer.receive(1)
@@ -111,7 +111,7 @@ def test_node_names_of_200_characters_with_blanks_commas_and_slashes(house: Gate
         assert peer.outcomes(1) == {0: "accepted"}  # other addresses are this node's, too
 
 
-def test_a_prefix_without_a_name_is_no_node(house: GatewayProcess) -> None:
-    with Peer(house.port) as peer:
+def test_a_prefix_without_a_name_is_no_node(gateway: GatewayProcess) -> None:
+    with Peer(gateway.port) as peer:
         peer.send(frames.attach_sender("queue://", 5))
         assert peer.refused() == "amqp:not-found"

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from mappings import load_tables
-from tests.gateway_process import GatewayProcess
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.scenarios.environment import Environment
+from tests.kit.wire import frames
+from tests.kit.wire.conversation import Conversation
+from tests.kit.wire.frames import Seen
+from tests.kit.wire.peer import Peer
 from tests.patience import HANG_S
-from tests.wire import frames
-from tests.wire.conversation import Conversation
-from tests.wire.frames import Seen
-from tests.wire.peer import Peer
-from tests.wire.stage import Stage
 
 TABLES = {profile: load_tables(profile=profile) for profile in ("extended", "um-9.12")}
 
@@ -22,8 +22,8 @@ ACCEPTED = frames.state("accepted")
 SHARED, EVERYBODY = "topic,shared", "topic,shared,global"
 
 
-def made(house: GatewayProcess, channel: str) -> str:
-    with Peer(house.port) as peer:
+def made(gateway: GatewayProcess, channel: str) -> str:
+    with Peer(gateway.port) as peer:
         peer.publisher(channel, "channel")
     return channel
 
@@ -50,24 +50,24 @@ def end(peer: Peer, handle: int = 1, closed: bool = False) -> None:
     assert peer.expect("detach").condition is None
 
 
-def count(house: GatewayProcess, channel: str) -> int:
-    return len(house.command("durable", "list", channel).strip().splitlines()) - 1
+def count(gateway: GatewayProcess, channel: str) -> int:
+    return len(gateway.command("durable", "list", channel).strip().splitlines()) - 1
 
 
-def until_gone(house: GatewayProcess, channel: str) -> None:
+def until_gone(gateway: GatewayProcess, channel: str) -> None:
     until_s = time.monotonic() + HANG_S
-    while count(house, channel):
+    while count(gateway, channel):
         assert time.monotonic() < until_s, "the durable is still there"
         time.sleep(0.1)
 
 
 def test_3_3_links_of_several_connections_share_one_durable_and_each_event_goes_to_one(
-    house: GatewayProcess, node: str
+    gateway: GatewayProcess, node: str
 ) -> None:
     """K-4, U-3: by credit; a third that is given none blocks nobody."""
-    made(house, node)
+    made(gateway, node)
     where = durable(node, EVERYBODY)
-    with Peer(house.port) as one, Peer(house.port) as other:
+    with Peer(gateway.port) as one, Peer(gateway.port) as other:
         one.consumer(where, credit=3, name="s|global")
         other.consumer(where, credit=5, name="s|global")
         one.consumer(where, handle=2, name="s|global2")
@@ -80,12 +80,12 @@ def test_3_3_links_of_several_connections_share_one_durable_and_each_event_goes_
         one.close()
         other.credit(2)
         assert len(other.receive(2)) == 2, "what a lost link had comes to the others"
-        assert "shared" in house.command("durable", "list", node)
+        assert "shared" in gateway.command("durable", "list", node)
 
 
-def test_3_3_a_shared_durable_is_its_container_s_own_unless_it_is_global(house: GatewayProcess, node: str) -> None:
-    made(house, node)
-    with Peer(house.port) as one, Peer(house.port) as other:
+def test_3_3_a_shared_durable_is_its_container_s_own_unless_it_is_global(gateway: GatewayProcess, node: str) -> None:
+    made(gateway, node)
+    with Peer(gateway.port) as one, Peer(gateway.port) as other:
         for peer in (one, other):
             peer.consumer(durable(node, SHARED), credit=5, name="s")
             peer.consumer(durable(node, SHARED), handle=2, name="s|2")
@@ -96,10 +96,10 @@ def test_3_3_a_shared_durable_is_its_container_s_own_unless_it_is_global(house: 
 
 @pytest.mark.parametrize(("first", "second"), [("topic", SHARED), (SHARED, "topic")])
 def test_3_3_a_link_of_the_other_kind_is_refused_also_when_nobody_is_there(
-    house: GatewayProcess, node: str, first: str, second: str
+    gateway: GatewayProcess, node: str, first: str, second: str
 ) -> None:
-    made(house, node)
-    with Peer(house.port) as peer:
+    made(gateway, node)
+    with Peer(gateway.port) as peer:
         peer.consumer(durable(node, first))
         assert attach(peer, durable(node, second), 2, "sub|2") == "amqp:not-allowed"
         peer.send(frames.detach(2))
@@ -107,10 +107,10 @@ def test_3_3_a_link_of_the_other_kind_is_refused_also_when_nobody_is_there(
         assert attach(peer, durable(node, second), 2, "sub|2") == "amqp:not-allowed"
 
 
-def test_3_6_a_second_link_of_an_exclusive_durable_is_refused(house: GatewayProcess, node: str) -> None:
+def test_3_6_a_second_link_of_an_exclusive_durable_is_refused(gateway: GatewayProcess, node: str) -> None:
     """S-R1e: the same name on another session of the connection; resource-locked for another name that means it."""
-    made(house, node)
-    with Peer(house.port) as peer:
+    made(gateway, node)
+    with Peer(gateway.port) as peer:
         peer.consumer(durable(node), credit=5)
         peer.send(frames.begin(1))
         peer.expect("begin")
@@ -122,9 +122,11 @@ def test_3_6_a_second_link_of_an_exclusive_durable_is_refused(house: GatewayProc
 
 
 @pytest.mark.requirement("O-6")
-def test_O_6_the_same_container_on_another_connection_takes_the_durable_over(house: GatewayProcess, node: str) -> None:
-    made(house, node)
-    with Peer(house.port, f"c-{node}") as old, Peer(house.port, f"c-{node}") as new:
+def test_O_6_the_same_container_on_another_connection_takes_the_durable_over(
+    gateway: GatewayProcess, node: str
+) -> None:
+    made(gateway, node)
+    with Peer(gateway.port, f"c-{node}") as old, Peer(gateway.port, f"c-{node}") as new:
         old.consumer(durable(node), credit=1)
         old.stored(node, frames.message(), kind="channel")
         old.receive(1)
@@ -134,10 +136,10 @@ def test_O_6_the_same_container_on_another_connection_takes_the_durable_over(hou
 
 
 @pytest.mark.requirement("O-6")
-def test_O_6_one_name_twice_in_a_session_ends_that_session_and_no_other(house: GatewayProcess, node: str) -> None:
+def test_O_6_one_name_twice_in_a_session_ends_that_session_and_no_other(gateway: GatewayProcess, node: str) -> None:
     """No engine can tell the two apart; a name that is free again is no name twice."""
-    made(house, node)
-    with Peer(house.port) as peer:
+    made(gateway, node)
+    with Peer(gateway.port) as peer:
         peer.send(frames.begin(1))
         peer.expect("begin")
         for handle in (1, 2):
@@ -157,9 +159,9 @@ def test_O_6_one_name_twice_in_a_session_ends_that_session_and_no_other(house: G
 
 
 @pytest.mark.requirement("L-1", "L-3")
-def test_L_1_L_3_the_answer_says_what_holds(house: GatewayProcess, node: str) -> None:
-    made(house, node)
-    with Peer(house.port) as peer:
+def test_L_1_L_3_the_answer_says_what_holds(gateway: GatewayProcess, node: str) -> None:
+    made(gateway, node)
+    with Peer(gateway.port) as peer:
         assert told(peer.consumer(durable(node, expiry=None))) == (node, 2, "never", 0, "copy", ["topic"])
         bound = frames.source(node, 1, expiry="link-detach", timeout_s=7, capability=SHARED)
         attached = peer.consumer(bound, handle=2, name="two")
@@ -169,10 +171,10 @@ def test_L_1_L_3_the_answer_says_what_holds(house: GatewayProcess, node: str) ->
         assert told(attached) == (node, 0, "link-detach", 0, "copy", ["topic", "shared", "global"])
 
 
-def test_3_3_a_detached_durable_stays_and_one_recalled_and_closed_is_gone(house: GatewayProcess, node: str) -> None:
+def test_3_3_a_detached_durable_stays_and_one_recalled_and_closed_is_gone(gateway: GatewayProcess, node: str) -> None:
     """Unsubscribing as JMS does; what is stored is told, and closed=false changes nothing."""
-    made(house, node)
-    with Peer(house.port) as peer:
+    made(gateway, node)
+    with Peer(gateway.port) as peer:
         peer.consumer(durable(node))
         peer.send(frames.begin(1), frames.attach_without_source("sub", 5, channel=1))
         peer.expect("begin")
@@ -183,7 +185,7 @@ def test_3_3_a_detached_durable_stays_and_one_recalled_and_closed_is_gone(house:
             peer.send(frames.attach_without_source("sub", 2))
             assert told(peer.expect("attach")) == (node, 2, "never", 0, "copy", ["topic"])
             end(peer, 2, closed)
-            assert count(house, node) == (0 if closed else 1)
+            assert count(gateway, node) == (0 if closed else 1)
         peer.send(frames.attach_without_source("sub", 2))
         assert peer.refused() == "amqp:not-found"
         peer.send(frames.detach(2))
@@ -191,64 +193,64 @@ def test_3_3_a_detached_durable_stays_and_one_recalled_and_closed_is_gone(house:
         peer.nothing(0.1)
 
 
-def test_3_3_a_subscription_of_jms_moves_to_the_topic_that_it_is_opened_on(house: GatewayProcess, node: str) -> None:
+def test_3_3_a_subscription_of_jms_moves_to_the_topic_that_it_is_opened_on(gateway: GatewayProcess, node: str) -> None:
     """Who says that the source is a topic; without that, a name may stand on several channels."""
-    made(house, node)
-    other = made(house, f"{node}.other")
-    with Peer(house.port) as peer:
+    made(gateway, node)
+    other = made(gateway, f"{node}.other")
+    with Peer(gateway.port) as peer:
         peer.consumer(durable(node))
         end(peer)
         peer.consumer(durable(other, ""), handle=2)
         end(peer, 2)
-        assert (count(house, node), count(house, other)) == (1, 1)
+        assert (count(gateway, node), count(gateway, other)) == (1, 1)
         peer.consumer(durable(other), handle=3)
-        until_gone(house, node)
-        assert count(house, other) == 1
+        until_gone(gateway, node)
+        assert count(gateway, other) == 1
 
 
-def test_3_3_a_global_durable_is_recalled_by_whoever_says_global(house: GatewayProcess, node: str) -> None:
-    made(house, node)
+def test_3_3_a_global_durable_is_recalled_by_any_container_that_says_global(gateway: GatewayProcess, node: str) -> None:
+    made(gateway, node)
     name = f"g-{node}"
-    with Peer(house.port) as one, Peer(house.port) as other:
+    with Peer(gateway.port) as one, Peer(gateway.port) as other:
         one.consumer(durable(node, EVERYBODY), name=f"{name}|global")
-        other.send(frames.attach_without_source(f"{name}|global", 2, everybody=True))
+        other.send(frames.attach_without_source(f"{name}|global", 2, all_containers=True))
         assert other.refused() == "amqp:resource-locked"
         other.send(frames.detach(2))
         end(one)
         other.send(frames.attach_without_source(f"{name}|global", 2))
         assert other.refused() == "amqp:not-found", "it is not its own"
-        other.send(frames.detach(2), frames.attach_without_source(f"{name}|global", 3, everybody=True))
+        other.send(frames.detach(2), frames.attach_without_source(f"{name}|global", 3, all_containers=True))
         assert told(other.expect("attach"))[5] == ["topic", "shared", "global"]
         end(other, 3, closed=True)
-        assert count(house, node) == 0
+        assert count(gateway, node) == 0
 
 
 @pytest.mark.requirement("L-2")
-def test_L_2_a_volatile_subscription_ends_with_its_last_link(house: GatewayProcess, node: str) -> None:
-    made(house, node)
+def test_L_2_a_volatile_subscription_ends_with_its_last_link(gateway: GatewayProcess, node: str) -> None:
+    made(gateway, node)
     where = frames.source(node, capability=SHARED)
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         for handle in (1, 2):
             peer.consumer(where, credit=5, handle=handle, name=f"v|volatile{handle}")
         peer.stored(node, frames.message(), kind="channel")
         peer.receive(1)
         peer.settle([0], ACCEPTED)
         end(peer, 1, closed=True)
-        assert count(house, node) == 1
+        assert count(gateway, node) == 1
         end(peer, 2, closed=True)
         peer.consumer(where, credit=5, handle=3, name="v|volatile3")  # at once: it begins anew
         peer.nothing(0.1)
         peer.close()
-    until_gone(house, node)
+    until_gone(gateway, node)
 
 
 @pytest.mark.requirement("L-2")
 @pytest.mark.parametrize("policy", ["link-detach", "session-end", "connection-close"])
 def test_L_2_a_durable_lapses_when_the_scope_that_it_names_has_ended(
-    house: GatewayProcess, node: str, policy: str
+    gateway: GatewayProcess, node: str, policy: str
 ) -> None:
-    made(house, node)
-    with Peer(house.port) as peer:
+    made(gateway, node)
+    with Peer(gateway.port) as peer:
         peer.send(frames.begin(1))
         peer.expect("begin")
         peer.send(frames.attach_receiver(durable(node, expiry=policy), 1, channel=1))
@@ -263,13 +265,13 @@ def test_L_2_a_durable_lapses_when_the_scope_that_it_names_has_ended(
             if scope == policy:
                 break
             time.sleep(0.3)
-            assert count(house, node) == 1, f"{policy} has lapsed with {scope}"
-        until_gone(house, node)
+            assert count(gateway, node) == 1, f"{policy} has lapsed with {scope}"
+        until_gone(gateway, node)
 
 
 @pytest.mark.parametrize("profile", ["extended", "um-9.12"])
 def test_3_7_shared_subscriptions_are_offered_when_and_only_when_they_work(profile: str) -> None:
-    (seen,) = opened(Stage(TABLES[profile]).peer("peer"))
+    (seen,) = opened(Environment(TABLES[profile]).peer("peer"))
     offered = seen.field(7)
     assert ("SHARED-SUBS" in (getattr(offered, "items", None) or [offered])) == (profile == "extended")
 
@@ -280,12 +282,69 @@ def opened(peer: Conversation) -> list[Seen]:
 
 def test_3_3_a_durable_that_cannot_be_ended_says_so() -> None:
     """The closing DETACH is answered when the realm has, with its reason."""
-    stage = Stage(TABLES["extended"])
-    peer = stage.peer("peer")
-    stage.realm.answers["unsubscribe"] = "in-use"
-    stage.realm.holds.add("unsubscribe")
+    env = Environment(TABLES["extended"])
+    peer = env.peer("peer")
+    env.realm.answers["unsubscribe"] = "in-use"
+    env.realm.holds.add("unsubscribe")
     peer.say(frames.attach_without_source("sub"))
     assert peer.say(frames.detach(1)) == []
-    stage.realm.release()
+    env.realm.release()
     assert [(seen.name, seen.condition) for seen in peer.listen()] == [("detach", "amqp:resource-locked")]
-    assert stage.realm.calls[-1] == "unsubscribe peer:sub"
+    assert env.realm.calls[-1] == "unsubscribe peer:sub"
+
+
+@pytest.mark.parametrize("capability", ["topic", SHARED])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_who_closes_the_last_link_for_good_ends_the_durable(
+    gateway: GatewayProcess, node: str, capability: str, partitions: int
+) -> None:
+    """Also with events that are not settled; one that another link shares stays for that."""
+    gateway.command("node", "create", node, "--kind", "channel", "--partitions", str(partitions))
+    with Peer(gateway.port) as peer:
+        peer.consumer(durable(node, capability), credit=1, name="s|1")
+        peer.stored(node, frames.message(), frames.message(), kind="channel")
+        peer.receive(1)
+        if capability == SHARED:
+            peer.consumer(durable(node, capability), handle=2, name="s|2")
+            end(peer, closed=True)
+            assert count(gateway, node) == partitions
+            end(peer, 2, closed=True)
+        else:
+            end(peer, closed=True)
+        assert count(gateway, node) == 0
+        peer.consumer(durable(node, capability), credit=5, handle=3, name="s|1")
+        peer.nothing(0.1)
+
+
+def test_in_the_documented_profiles_a_durable_outlives_the_closing_of_its_link(
+    documented: GatewayProcess, node: str
+) -> None:
+    made(documented, node)
+    with Peer(documented.port) as peer:
+        peer.consumer(frames.source(node, 2, expiry="never"))
+        end(peer, closed=True)
+        assert count(documented, node) == 1
+
+
+def test_a_link_that_the_gateway_has_closed_ends_no_durable(gateway: GatewayProcess, node: str) -> None:
+    """Its peer answers with a closing DETACH: that is no wish of its own."""
+    made(gateway, node)
+    with Peer(gateway.port, "same") as old, Peer(gateway.port, "same") as new:
+        old.consumer(durable(node, "topic"), name="s")
+        new.consumer(durable(node, "topic"), name="s")
+        assert old.expect("detach").condition == "amqp:link:stolen"
+        old.send(frames.detach(1))
+        old.nothing(0.1)
+        assert count(gateway, node) == 1
+        new.stored(node, frames.message(), kind="channel")
+
+
+def test_what_was_acknowledged_before_the_link_was_closed_is_answered(gateway: GatewayProcess, node: str) -> None:
+    made(gateway, node)
+    with Peer(gateway.port) as peer:
+        peer.consumer(durable(node, "topic"), credit=3, name="s")
+        peer.stored(node, *[frames.message()] * 3, kind="channel")
+        numbers = [seen.field(1) for seen in peer.receive(3)]
+        peer.settle(numbers, frames.state("accepted"), settled=True)
+        end(peer, closed=True)
+        assert count(gateway, node) == 0

@@ -4,40 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.peer import Peer
-from transformers.amqp_types import AmqpMap, Described, Int, Symbol, Timestamp, ULong, encode
-
-SYMBOLIC, NUMERIC = Symbol("apache.org:selector-filter:string"), ULong(0x0000468C00000004)
-
-
-def selector(text: str, descriptor: Symbol | ULong = SYMBOLIC, key: str = "jms-selector") -> AmqpMap:
-    return AmqpMap([(Symbol(key), Described(descriptor, text))])
-
-
-def numbered(count: int, first: int = 0) -> list[bytes]:
-    """Messages with an application property `number`."""
-    numbers = range(first, first + count)
-    return [encode(Described(0x74, AmqpMap([("number", Int(n))]))) + frames.message() for n in numbers]
-
-
-def drained(peer: Peer, handle: int = 1) -> bool:
-    """Whether a drain is answered with nothing but the end of the credit."""
-    flow = peer.expect("flow")
-    while flow.field(4) != peer._theirs[handle] or flow.field(6) != 0:
-        flow = peer.expect("flow")
-    return flow.field(8) is True
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.filters import NUMERIC, SYMBOLIC, drained, numbered, selector
+from tests.kit.wire.peer import Peer
+from transformers.codec import AmqpMap, Described, Symbol, Timestamp, ULong
 
 
 @pytest.mark.requirement("J-2")
 @pytest.mark.parametrize("descriptor", [SYMBOLIC, NUMERIC])
 def test_J_2_a_selector_lets_through_what_matches_and_is_echoed(
-    house: GatewayProcess, node: str, descriptor: Symbol | ULong
+    gateway: GatewayProcess, node: str, descriptor: Symbol | ULong
 ) -> None:
     """Known by its descriptor, in both forms, whatever its key."""
     messages = numbered(20)
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *messages)
         filters = selector("number >= 15", descriptor, "any key")
         attached = peer.consumer(frames.source(node, filters=filters), credit=10)
@@ -52,9 +33,9 @@ def test_J_2_a_selector_lets_through_what_matches_and_is_echoed(
 
 
 @pytest.mark.parametrize("durable", [0, 2])
-def test_a_selector_chooses_for_a_subscriber(house: GatewayProcess, node: str, durable: int) -> None:
+def test_a_selector_chooses_for_a_subscriber(gateway: GatewayProcess, node: str, durable: int) -> None:
     messages = numbered(30)
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node, "channel", handle=5)
         peer.consumer(frames.source(node, durable, filters=selector("number BETWEEN 10 AND 12")), credit=10)
         peer.stored(node, *messages, kind="channel")
@@ -70,9 +51,9 @@ def test_a_selector_chooses_for_a_subscriber(house: GatewayProcess, node: str, d
     ("text", "position"), [("a = = 1", 5), ("a = 'x", 5), ("1 +", 4), ("a = 1 OR " * 1000 + "a = 1", 8193)]
 )
 def test_S_R1d_J_6_a_selector_that_cannot_be_read_ends_the_link_and_says_where(
-    house: GatewayProcess, node: str, kind: str, text: str, position: int
+    gateway: GatewayProcess, node: str, kind: str, text: str, position: int
 ) -> None:
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node, kind, handle=5)
         peer.send(frames.attach_receiver(frames.source(node, filters=selector(text))))
         attached, detached = peer.expect("attach"), peer.expect("detach")
@@ -83,10 +64,10 @@ def test_S_R1d_J_6_a_selector_that_cannot_be_read_ends_the_link_and_says_where(
 
 
 @pytest.mark.requirement("K-4", "V-1", "V-2")
-def test_V_1_V_2_K_4_a_copy_link_sees_a_queue_and_takes_nothing(house: GatewayProcess, node: str) -> None:
+def test_V_1_V_2_K_4_a_copy_link_sees_a_queue_and_takes_nothing(gateway: GatewayProcess, node: str) -> None:
     """Two of them see all; a rejection there changes nothing; the drain is answered when all was seen."""
     messages = numbered(12)
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *messages)
         for handle in (1, 2):
             attached = peer.consumer(frames.source(node, mode="copy"), handle=handle, name=f"browser-{handle}")
@@ -105,20 +86,41 @@ def test_V_1_V_2_K_4_a_copy_link_sees_a_queue_and_takes_nothing(house: GatewayPr
         assert [seen.payload for seen in peer.receive(12, 4)] == messages
 
 
+@pytest.mark.requirement("V-1")
+@pytest.mark.parametrize("state", ["accepted", "rejected"])
+def test_V_1_a_browser_never_sees_what_was_ended_before_it_asked(
+    gateway: GatewayProcess, node: str, state: str
+) -> None:
+    """All is on one connection: the outcome is read before the credit, and the journal may not have it yet."""
+    messages = numbered(20)
+    with Peer(gateway.port) as peer:
+        peer.stored(node, *messages)
+        for handle in range(2, 7):
+            peer.consumer(frames.source(node, mode="copy"), handle=handle, name=f"browser-{handle}")
+        peer.consumer(node, credit=20)
+        numbers = [seen.field(1) for seen in peer.receive(20)]
+        for handle in range(2, 7):
+            at = 3 * (handle - 2)
+            peer.settle(numbers[at : at + 3], frames.state(state))
+            peer.credit(100, handle, drain=True)
+            assert [seen.payload for seen in peer.receive(17 - at, handle)] == messages[at + 3 :]
+            assert drained(peer, handle)
+
+
 def tags(messages: list[frames.Seen]) -> list[int]:
     """EIDs, as the delivery tags say."""
     return [int(bytes(seen.field(2)).split(b":")[1]) for seen in messages]
 
 
 @pytest.mark.parametrize("durable", [0, 2])
-def test_a_position_says_where_a_subscriber_begins(house: GatewayProcess, node: str, durable: int) -> None:
+def test_a_position_says_where_a_subscriber_begins(gateway: GatewayProcess, node: str, durable: int) -> None:
     def started(*filters: Described) -> tuple[AmqpMap, str]:
         return AmqpMap([(Symbol(f"f{at}"), one) for at, one in enumerate(filters)]), f"link {next(names)}"
 
     names = iter(range(100))
     messages = numbered(10)
     offset = Symbol("rabbitmq:stream-offset-spec")
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *messages, kind="channel")
         asked, name = started(Described(offset, "first"))
         peer.consumer(frames.source(node, durable, filters=asked), credit=20, handle=1, name=name)
@@ -143,10 +145,10 @@ def test_a_position_says_where_a_subscriber_begins(house: GatewayProcess, node: 
         peer.nothing()
 
 
-def test_a_drain_waits_until_all_was_looked_at(house: GatewayProcess, node: str) -> None:
+def test_a_drain_waits_until_all_was_looked_at(gateway: GatewayProcess, node: str) -> None:
     """More than is looked at in one turn lies before the match."""
     messages = numbered(3000)
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *messages)
         peer.consumer(frames.source(node, filters=selector("number = 2999")))
         peer.credit(5, drain=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mappings import load_tables
-from tests.wire import frames
-from tests.wire.peer import Peer
-from tests.wire.tcp_house import TcpHouse
-from transformers.amqp_types import Described
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.scripted_gateway import ScriptedGateway
+from transformers.codec import Described
 
 ATTACHES = {
     "publish": lambda handle: frames.attach_sender("q", handle, f"link {handle}"),
@@ -31,14 +31,14 @@ def refusal(peer: Peer) -> tuple[str, dict[str, object]]:
     ("direction", "step"), [("publish", "find"), ("subscribe", "find"), ("subscribe", "subscribe")]
 )
 def test_a_realm_that_cannot_be_asked_refuses_for_now(direction: str, step: str) -> None:
-    with TcpHouse(load_tables()) as house, Peer(house.port) as peer:
-        house.realm.answers[step] = "unavailable"
+    with ScriptedGateway(load_tables()) as gateway, Peer(gateway.port) as peer:
+        gateway.realm.answers[step] = "unavailable"
         peer.send(ATTACHES[direction](0))
         condition, info = refusal(peer)
         assert condition == "amqp:link:detach-forced"
         assert info["rule"] == "attached.unavailable-refused-for-now"
         assert info["native-code"] == "SCRIPTED" and info["retry-after-ms"] == 1000
-        del house.realm.answers[step]
+        del gateway.realm.answers[step]
         peer.send(frames.detach(0), ATTACHES[direction](1))
         attached = peer.expect("attach")
         assert attached.field(5 if direction == "subscribe" else 6) is not None, "the session goes on, and it works"
@@ -46,8 +46,8 @@ def test_a_realm_that_cannot_be_asked_refuses_for_now(direction: str, step: str)
 
 @pytest.mark.parametrize("profile", ["um-9.9", "um-9.10", "um-9.12"])
 def test_S_R1b_the_documented_server_has_one_answer_for_whatever_goes_wrong(profile: str) -> None:
-    with TcpHouse(load_tables(profile=profile)) as house, Peer(house.port) as peer:
-        house.realm.answers["find"] = "unavailable"
+    with ScriptedGateway(load_tables(profile=profile)) as gateway, Peer(gateway.port) as peer:
+        gateway.realm.answers["find"] = "unavailable"
         peer.send(ATTACHES["subscribe"](0))
         condition, info = refusal(peer)
         assert condition == "amqp:internal-error" and "retry-after-ms" not in info

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from gateway.gateway import Gateway
+from gateway.session.gateway import Gateway
 from mappings import load_tables
-from tests.native_backend.gateway import Gateway as RealmHouse
-from tests.native_backend.logs.worlds import SimulatedWorld
-from tests.wire import frames
-from tests.wire.conversation import settings_of
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import SimulatedWorld
+from tests.kit.wire import frames
+from tests.kit.wire.conversation import settings_of
 
 TABLES = load_tables()
 MESSAGE = frames.message()
@@ -25,16 +25,16 @@ TURNS = 100  # milliseconds until what was asked of the realm is done
 class Peer:
     """A connection without a socket, to a gateway on a real realm."""
 
-    def __init__(self, house: Gateway, realm: RealmHouse) -> None:
-        self.connection = house.connect()
-        self._house, self._realm = house, realm
+    def __init__(self, gateway: Gateway, realm: RealmProcess) -> None:
+        self.connection = gateway.connect()
+        self._gateway, self._realm = gateway, realm
         self.say(frames.AMQP_HEADER, frames.open_("peer"), frames.begin())
 
     def say(self, *pieces: bytes) -> None:
         self.connection.receive(b"".join(pieces))
         for _ in range(TURNS):
-            self._house.poll()
-            self._house.touched.clear()
+            self._gateway.poll()
+            self._gateway.touched.clear()
             self.connection.data_to_send()
             self._realm.world.pass_time()
 
@@ -115,29 +115,37 @@ LIVES: list[Callable[[Peer], None]] = [
 
 @pytest.mark.parametrize("lives", LIVES, ids=lambda lives: lives.__name__)
 def test_nothing_leads_back_to_a_connection_that_has_gone(lives: Callable[[Peer], None]) -> None:
-    realm = RealmHouse(SimulatedWorld("simulated"), "gone").open()
+    realm = RealmProcess(SimulatedWorld("simulated"), "gone").open()
     realm.create("q", "queue")
-    house = Gateway(settings_of(TABLES, (), {}), realm.realm, TABLES, realm.clock)
-    left = [*remains(house, realm, lives)]
-    pass_time(house, realm)
+    gateway = Gateway(settings_of(TABLES, (), {}), realm.realm, TABLES, realm.clock)
+    left = [*remains(gateway, realm, lives)]
+    pass_time(gateway, realm)
     assert not [each() for each in left if each() is not None]
-    assert not (house.connections or house.link_names or house.links or house.opened or house.ready or house.touched)
+    assert not (
+        gateway.connections
+        or gateway.link_names
+        or gateway.publishers
+        or gateway.links
+        or gateway.opened
+        or gateway.ready
+        or gateway.touched
+    )
     realm.close()
 
 
-def remains(house: Gateway, realm: RealmHouse, lives: Callable[[Peer], None]) -> list[weakref.ref[Any]]:
+def remains(gateway: Gateway, realm: RealmProcess, lives: Callable[[Peer], None]) -> list[weakref.ref[Any]]:
     """What there was of it, just before its socket was lost."""
-    peer = Peer(house, realm)
+    peer = Peer(gateway, realm)
     lives(peer)
     engine = peer.connection.engine
     links = [each for link in engine.links() for each in (link, link.owner) if each is not None]
     left = [weakref.ref(each) for each in (peer.connection, engine, *links)]
-    house.disconnect(peer.connection)
+    gateway.disconnect(peer.connection)
     return left
 
 
-def pass_time(house: Gateway, realm: RealmHouse) -> None:
+def pass_time(gateway: Gateway, realm: RealmProcess) -> None:
     for _ in range(TURNS):
-        house.poll()
-        house.touched.clear()
+        gateway.poll()
+        gateway.touched.clear()
         realm.world.pass_time()

@@ -9,10 +9,20 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.conftest import StartGateway
-from tests.crowd import ATTACH, DETACH, DISPOSITION, HEARTBEAT, TRANSFER, Crowd, Member, descriptors, until, used_s
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
+from tests.kit.processes.gateway import GatewayProcess, StartGateway
+from tests.kit.wire import frames
+from tests.kit.wire.clients import (
+    ATTACH,
+    DETACH,
+    DISPOSITION,
+    HEARTBEAT,
+    TRANSFER,
+    Clients,
+    Member,
+    descriptors,
+    until,
+    used_s,
+)
 from tests.wire.conftest import serve
 
 MIB = 1024 * 1024
@@ -25,14 +35,14 @@ ROOM = 24 * MIB  # for what is no peer's: the events in memory, and the allocato
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     yield from serve(tmp_path_factory, limits=LIMITS)
 
 
 @pytest.fixture
-def crowd(house: GatewayProcess) -> Iterator[Crowd]:
-    with Crowd(house.port) as crowd:
-        yield crowd
+def clients(gateway: GatewayProcess) -> Iterator[Clients]:
+    with Clients(gateway.port) as clients:
+        yield clients
 
 
 def of_queue(name: str, credit: int) -> list[bytes]:
@@ -41,28 +51,30 @@ def of_queue(name: str, credit: int) -> list[bytes]:
     return [frames.attach_sender(target), frames.attach_receiver(source), frames.flow(1, credit)]
 
 
-def test_idle_connections_take_little_memory_and_hardly_any_processor(house: GatewayProcess, crowd: Crowd) -> None:
-    crowd.enter(20, lambda _: of_queue("any.idle", 10), answers=2)
-    before = house.rss_bytes()
-    crowd.enter(200, lambda _: of_queue("any.idle", 10), answers=2)
-    assert (house.rss_bytes() - before) / 200 < 150_000
+def test_idle_connections_take_little_memory_and_hardly_any_processor(
+    gateway: GatewayProcess, clients: Clients
+) -> None:
+    clients.enter(20, lambda _: of_queue("any.idle", 10), answers=2)
+    before = gateway.rss_bytes()
+    clients.enter(200, lambda _: of_queue("any.idle", 10), answers=2)
+    assert (gateway.rss_bytes() - before) / 200 < 150_000
     time.sleep(1.0)
-    used, seconds = used_s(house.pid), 3.0
-    for member in crowd.members:
+    used, seconds = used_s(gateway.pid), 3.0
+    for member in clients.members:
         member.send(HEARTBEAT)
     time.sleep(seconds)
-    assert used_s(house.pid) - used < 0.1 * seconds
+    assert used_s(gateway.pid) - used < 0.1 * seconds
 
 
-def test_a_thousand_links_of_one_connection(house: GatewayProcess, crowd: Crowd) -> None:
-    crowd.enter(1, lambda _: of_queue("any.links", 0), answers=2)
-    before = house.rss_bytes()
-    [member] = crowd.enter(1, lambda _: [], answers=0)
+def test_a_thousand_links_of_one_connection(gateway: GatewayProcess, clients: Clients) -> None:
+    clients.enter(1, lambda _: of_queue("any.links", 0), answers=2)
+    before = gateway.rss_bytes()
+    [member] = clients.enter(1, lambda _: [], answers=0)
     for channel in range(4):
         begin = [frames.begin(channel)] if channel else []
         member.send(*begin, *(one_of_many(channel, handle) for handle in range(250)))
         assert DETACH not in member.await_(ATTACH, count=250)
-    assert (house.rss_bytes() - before) / 1_000 < 40_000
+    assert (gateway.rss_bytes() - before) / 1_000 < 40_000
     member.send(frames.flow(249, 5, channel=3))
     for number in range(5):
         member.send(frames.transfer(number, MESSAGE, 248, channel=3))
@@ -79,14 +91,18 @@ def one_of_many(channel: int, handle: int) -> bytes:
 
 
 @pytest.mark.parametrize("realm", ["embedded", "kafka"])
-def test_a_consumer_with_one_credit_is_served_beside_one_with_ten_thousand(gateway: StartGateway, realm: str) -> None:
+def test_a_consumer_with_one_credit_is_served_beside_one_with_ten_thousand(
+    new_gateway: StartGateway, realm: str
+) -> None:
     """On one queue, while messages come without end: it waits for its next one no longer than a few others take."""
-    house = gateway(realm)
-    with Crowd(house.port) as crowd:
+    gateway = new_gateway(realm)
+    with Clients(gateway.port) as clients:
         source = frames.source("any.shared", capability="queue")
-        [small] = crowd.enter(1, lambda _: [frames.attach_receiver(source)])
-        [large] = crowd.enter(1, lambda _: [frames.attach_receiver(source), frames.flow(1, 10_000)])
-        [publisher] = crowd.enter(1, lambda _: [frames.attach_sender(frames.target("any.shared", capability="queue"))])
+        [small] = clients.enter(1, lambda _: [frames.attach_receiver(source)])
+        [large] = clients.enter(1, lambda _: [frames.attach_receiver(source), frames.flow(1, 10_000)])
+        [publisher] = clients.enter(
+            1, lambda _: [frames.attach_sender(frames.target("any.shared", capability="queue"))]
+        )
         stop = threading.Event()
         others = [threading.Thread(target=run, args=(stop,)) for run in (Reading(large), Streaming(publisher))]
         for other in others:
@@ -157,44 +173,44 @@ def has_no_room() -> bytes:
 @pytest.mark.parametrize("asks", [reads_nothing, has_no_room])
 @pytest.mark.parametrize("when", ["before", "afterwards"])
 def test_consumers_that_do_not_read_are_held_in_bounds(
-    house: GatewayProcess, crowd: Crowd, asks: Callable[[], bytes], when: str
+    gateway: GatewayProcess, clients: Clients, asks: Callable[[], bytes], when: str
 ) -> None:
     """Ten, who have credit for all of what each of them would get: 240 MB. It comes to them as it is published, or all
     is there when they ask for it. And when they read, they get it."""
     node = f"any.{asks.__name__}.{when}"
     source, target = frames.source(node, capability="topic"), frames.target(node, capability="topic")
-    [publisher] = crowd.enter(1, lambda _: [frames.attach_sender(target)])
+    [publisher] = clients.enter(1, lambda _: [frames.attach_sender(target)])
     asked = [asks()] if when == "before" else []
-    members = crowd.enter(10, lambda _: [frames.attach_receiver(source), *asked])
-    before = house.rss_bytes()
+    members = clients.enter(10, lambda _: [frames.attach_receiver(source), *asked])
+    before = gateway.rss_bytes()
     for number in range(COUNT):
         publisher.send(frames.transfer(number, LARGE))
         publisher.await_(DISPOSITION)
     for member in members:
         member.send(*([] if asked else [asks()]))
-    with Crowd(house.port) as others:  # somebody else is served, so what was asked for has been looked at
+    with Clients(gateway.port) as others:  # another peer is served, so earlier requests were read
         [other] = others.enter(1, lambda _: of_queue(f"{node}.other", 5), answers=2)
         for number in range(5):
             other.send(frames.transfer(number, MESSAGE))
             other.await_(TRANSFER, DISPOSITION)
-    assert house.rss_bytes() - before < ROOM
+    assert gateway.rss_bytes() - before < ROOM
     for member in members[:2]:
         member.send(frames.session_window(0, 100_000))
         member.await_(TRANSFER, count=COUNT)
 
 
 @pytest.mark.parametrize("goes", ["by CLOSE", "without a word"])
-def test_connections_that_come_and_go_leave_nothing(house: GatewayProcess, crowd: Crowd, goes: str) -> None:
-    come_and_go(crowd, 100, goes)
-    files, before = descriptors(house.pid), house.rss_bytes()
-    come_and_go(crowd, 400, goes)
-    until(lambda: descriptors(house.pid) <= files, "every descriptor")
-    assert house.rss_bytes() - before < 4 * MIB
+def test_connections_that_come_and_go_leave_nothing(gateway: GatewayProcess, clients: Clients, goes: str) -> None:
+    come_and_go(clients, 100, goes)
+    files, before = descriptors(gateway.pid), gateway.rss_bytes()
+    come_and_go(clients, 400, goes)
+    until(lambda: descriptors(gateway.pid) <= files, "every descriptor")
+    assert gateway.rss_bytes() - before < 4 * MIB
 
 
-def come_and_go(crowd: Crowd, count: int, goes: str) -> None:
+def come_and_go(clients: Clients, count: int, goes: str) -> None:
     for _ in range(0, count, 10):
-        members = crowd.enter(10, lambda number: of_queue(f"any.{number % 10}", 1), answers=2)
+        members = clients.enter(10, lambda number: of_queue(f"any.{number % 10}", 1), answers=2)
         for member in members:
             member.send(frames.transfer(0, MESSAGE))
         for member in members:
@@ -203,4 +219,4 @@ def come_and_go(crowd: Crowd, count: int, goes: str) -> None:
             if goes == "by CLOSE":
                 member.send(frames.close())
                 member.await_(b"\x00\x53\x18")
-        crowd.leave()
+        clients.leave()

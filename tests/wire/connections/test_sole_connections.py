@@ -7,21 +7,23 @@ from typing import Any
 import pytest
 
 from mappings import load_tables
-from native_backend.access import Subject
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.conversation import Conversation, build_house
-from tests.wire.frames import Seen
-from tests.wire.peer import Peer
-from tests.wire.scripted_realm import ScriptedRealm
-from transformers.amqp_types import AmqpMap, Array, Described
+from native_backend.nodes.grants import Subject
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.conversation import Conversation, build_gateway
+from tests.kit.wire.frames import Seen
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.scripted_realm import ScriptedRealm
+from transformers.codec import AmqpMap, Array, Described
 
 CAPABILITY = "sole-connection-for-container"
 FAILED, DETECTION = "amqp:connection-establishment-failed", "sole-connection-detection-policy"
+ENFORCEMENT = "sole-connection-enforcement-policy"
+REFUSE, CLOSE_EXISTING = 0, 1
 
 
-def connect(house: GatewayProcess, container: str, sole: int | None) -> tuple[Peer, Seen]:
-    peer = Peer(house.port, container, begin=False)
+def connect(gateway: GatewayProcess, container: str, sole: int | None) -> tuple[Peer, Seen]:
+    peer = Peer(gateway.port, container, begin=False)
     peer.send(frames.AMQP_HEADER, frames.open_(container, sole), frames.begin(), frames.attach_sender("any.sole"))
     return peer, peer.expect("open")
 
@@ -49,8 +51,8 @@ def refused(peer: Peer, opened: Seen) -> bool:
     return True
 
 
-def test_it_is_offered(house: GatewayProcess) -> None:
-    peer, opened = connect(house, "one", None)
+def test_it_is_offered(gateway: GatewayProcess) -> None:
+    peer, opened = connect(gateway, "one", None)
     offered = opened.field(7)
     assert CAPABILITY in (offered.items if isinstance(offered, Array) else [offered])
     assert properties(opened) == {}
@@ -58,56 +60,61 @@ def test_it_is_offered(house: GatewayProcess) -> None:
 
 
 @pytest.mark.parametrize("policy", [0, -1, 7])
-def test_the_second_one_is_refused_until_the_first_has_gone(house: GatewayProcess, policy: int) -> None:
+def test_the_second_one_is_refused_until_the_first_has_gone(gateway: GatewayProcess, policy: int) -> None:
     container = f"refused-{policy}"
-    first, opened = connect(house, container, policy)
+    first, opened = connect(gateway, container, policy)
     assert not refused(first, opened)
-    assert properties(opened) == {DETECTION: 1}
+    assert properties(opened) == {DETECTION: 1, ENFORCEMENT: REFUSE}
     for _ in range(2):
-        assert refused(*connect(house, container, policy))
+        peer, opened = connect(gateway, container, policy)
+        assert properties(opened) == {DETECTION: 1, ENFORCEMENT: REFUSE, FAILED: True}
+        assert refused(peer, opened)
     first.send(frames.close())
     first.expect("close")
-    again, opened = connect(house, container, policy)
+    again, opened = connect(gateway, container, policy)
     assert not refused(again, opened)
     again.reset()
-    while refused(*connect(house, container, policy)):  # until the gateway has read that it went
+    while refused(*connect(gateway, container, policy)):  # until the gateway has read that it went
         pass
     first.close()
 
 
-def test_the_one_that_is_there_goes(house: GatewayProcess) -> None:
+def test_the_one_that_is_there_goes(gateway: GatewayProcess) -> None:
     peers = []
     for number in range(3):
-        peer, opened = connect(house, "taken", 1)
+        peer, opened = connect(gateway, "taken", 1)
         assert not refused(peer, opened)
+        assert properties(opened) == {DETECTION: 1, ENFORCEMENT: CLOSE_EXISTING}
         peers.append(peer)
         if number:
             closed = peers[number - 1].expect("close")
             assert error(closed) == ("amqp:resource-locked", {"sole-connection-enforcement": True})
-    assert refused(*connect(house, "taken", 0))
+    assert refused(*connect(gateway, "taken", 0))
     for peer in peers:
         peer.close()
 
 
-def test_who_does_not_ask_is_let_alone(house: GatewayProcess) -> None:
-    first, _ = connect(house, "alone", None)
-    second, opened = connect(house, "alone", 0)
+def test_who_does_not_ask_is_let_alone(gateway: GatewayProcess) -> None:
+    first, _ = connect(gateway, "alone", None)
+    second, opened = connect(gateway, "alone", 0)
     assert not refused(second, opened)
-    third, opened = connect(house, "alone", None)
+    third, opened = connect(gateway, "alone", None)
     assert not refused(third, opened)
     for peer in (first, second, third):
         peer.close()
 
 
 def test_nobody_closes_another_users_connection() -> None:
-    stage = build_house(load_tables(None, "extended"), ScriptedRealm())
+    gateway = build_gateway(load_tables(None, "extended"), ScriptedRealm())
     peers = []
     for user in ("alice", "mallory", "alice"):
-        peer = Conversation(stage, begin=False)
+        peer = Conversation(gateway, begin=False)
         peer.connection.subject = Subject(user)
         peer.say(frames.AMQP_HEADER, frames.open_("mine", 1))
         peers.append(peer)
     first, other, second = ([seen.name for seen in peer.listen() or peer.seen] for peer in peers)
-    assert other == ["open", "close"] and properties(peers[1].seen[0])[FAILED] is True
+    assert other == ["open", "close"]
+    assert properties(peers[1].seen[0]) == {DETECTION: 1, FAILED: True}, "the policy is not carried out"
+    assert properties(peers[2].seen[0]) == {DETECTION: 1, ENFORCEMENT: CLOSE_EXISTING}
     assert second == ["open"]
     assert first[-1] == "close"

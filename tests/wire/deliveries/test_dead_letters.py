@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.frames import Seen, count_and_first
-from tests.wire.peer import Peer
-from transformers.amqp_types import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, decode, encode
-from transformers.sections import MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.frames import count_and_first
+from tests.kit.wire.peer import Peer
+from tests.wire.deliveries.dead_letters import annotated, given, letter
+from transformers.codec import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, decode, encode
+from transformers.message.sections import PROPERTIES, section_offsets
 
 HEADER = frames.header(first=True)
 MESSAGE = frames.message(b"event", HEADER)
@@ -20,24 +20,12 @@ FAILED = frames.state("modified", True, False)
 
 
 @pytest.fixture
-def nodes(house: GatewayProcess, node: str) -> tuple[str, str]:
+def nodes(gateway: GatewayProcess, node: str) -> tuple[str, str]:
     """A queue that allows two attempts, and where its dead letters go."""
     dead = f"{node}.dead"
-    house.command("node", "create", dead)
-    house.command("node", "create", node, "--dead-letter", dead, "--attempts", "2")
+    gateway.command("node", "create", dead)
+    gateway.command("node", "create", node, "--dead-letter", dead, "--attempts", "2")
     return node, dead
-
-
-def given(peer: Peer, node: str, count: int = 1, name: str = "sub") -> list[Seen]:
-    peer.consumer(node, credit=count, name=name)
-    return peer.receive(count)
-
-
-def annotated(payload: bytes) -> dict[str, Any]:
-    offsets = section_offsets(payload)
-    end = min(offset for offset in offsets[PROPERTIES:] if offset >= 0)
-    section, _ = decode(payload[offsets[MESSAGE_ANNOTATIONS] : end])
-    return {str(key): value for key, value in section.value.pairs}
 
 
 def bare(payload: bytes) -> bytes:
@@ -45,24 +33,15 @@ def bare(payload: bytes) -> bytes:
     return payload[min(offset for offset in offsets[PROPERTIES:] if offset >= 0) :]
 
 
-def letter(house: GatewayProcess, dead: str) -> bytes:
-    """The one event of the dead-letter node, taken off it."""
-    with Peer(house.port) as other:
-        (seen,) = given(other, dead)
-        other.settle([seen.field(1)], frames.state("accepted"))
-        other.nothing(0.05)
-        return seen.payload
-
-
 @pytest.mark.requirement("H-5", "H-13")
-def test_H_5_a_rejected_message_is_kept_with_its_cause(house: GatewayProcess, nodes: tuple[str, str]) -> None:
+def test_H_5_a_rejected_message_is_kept_with_its_cause(gateway: GatewayProcess, nodes: tuple[str, str]) -> None:
     node, dead = nodes
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, MESSAGE)
         (seen,) = given(peer, node)
         peer.settle([seen.field(1)], frames.state("rejected"), settled=False)
         assert peer.outcomes(1) == {0: "rejected"}
-    payload = letter(house, dead)
+    payload = letter(gateway, dead)
     assert bare(payload) == bare(MESSAGE)
     said = annotated(payload)
     assert said["x-opt-dead-letter-cause"] == "rejected"
@@ -70,19 +49,19 @@ def test_H_5_a_rejected_message_is_kept_with_its_cause(house: GatewayProcess, no
     assert said["x-opt-dead-letter-attempts"] == 1
 
 
-def test_a_dead_letter_has_no_time_to_live(house: GatewayProcess, nodes: tuple[str, str]) -> None:
+def test_a_dead_letter_has_no_time_to_live(gateway: GatewayProcess, nodes: tuple[str, str]) -> None:
     """A client that looks at absolute-expiry-time, as Qpid JMS does, would not show it to its application."""
     node, dead = nodes
     long = UInt(3_600_000)
     properties = encode(Described(ULong(0x73), ["id", *[None] * 7, Timestamp(1_900_000_000_000), Timestamp(1)]))
     message = encode(Described(ULong(0x70), [True, None, long])) + properties + frames.message(b"event")
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, message)
         (seen,) = given(peer, node)
         assert seen.payload.endswith(properties + frames.message(b"event"))
         peer.settle([seen.field(1)], frames.state("rejected"), settled=False)
         assert peer.outcomes(1) == {0: "rejected"}
-    payload = letter(house, dead)
+    payload = letter(gateway, dead)
     header, _ = decode(payload)
     assert header.value[:3] == [True, None, None]
     kept = encode(Described(ULong(0x73), ["id", *[None] * 8, Timestamp(1)]))
@@ -91,9 +70,9 @@ def test_a_dead_letter_has_no_time_to_live(house: GatewayProcess, nodes: tuple[s
 
 
 @pytest.mark.requirement("H-11")
-def test_H_11_the_last_attempt_that_fails_is_kept(house: GatewayProcess, nodes: tuple[str, str]) -> None:
+def test_H_11_the_last_attempt_that_fails_is_kept(gateway: GatewayProcess, nodes: tuple[str, str]) -> None:
     node, dead = nodes
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, MESSAGE)
         peer.consumer(node, credit=3)
         for number in range(2):
@@ -101,40 +80,40 @@ def test_H_11_the_last_attempt_that_fails_is_kept(house: GatewayProcess, nodes: 
             peer.settle([number], FAILED, settled=False)
             assert peer.outcomes(1) == {number: "modified"}
         peer.nothing(0.1)
-    said = annotated(letter(house, dead))
+    said = annotated(letter(gateway, dead))
     assert (said["x-opt-dead-letter-cause"], said["x-opt-dead-letter-attempts"]) == ("modified-failed", 2)
 
 
 @pytest.mark.requirement("F-2", "G-3")
 @pytest.mark.parametrize("how", ["reset", "close"])
 def test_an_event_that_its_consumers_die_of_is_kept_at_the_last_attempt(
-    house: GatewayProcess, nodes: tuple[str, str], how: str
+    gateway: GatewayProcess, nodes: tuple[str, str], how: str
 ) -> None:
     """One that leaves in order meanwhile takes no attempt."""
     node, dead = nodes
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, MESSAGE)
         given(peer, node)
         peer.send(frames.detach(1, closed=False))
         peer.expect("detach")
     for count in range(2):
-        doomed = Peer(house.port)
+        doomed = Peer(gateway.port)
         (seen,) = given(doomed, node)
         assert count_and_first(seen) == (count, False)
         getattr(doomed, how)()
-    payload = letter(house, dead)
+    payload = letter(gateway, dead)
     assert bare(payload) == bare(MESSAGE)
     said = annotated(payload)
     assert (said["x-opt-dead-letter-cause"], said["x-opt-dead-letter-attempts"]) == ("modified-failed", 2)
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.consumer(node, credit=1)
         peer.nothing(0.1)
 
 
-def test_one_disposition_may_return_some_and_give_up_others(house: GatewayProcess, nodes: tuple[str, str]) -> None:
+def test_one_disposition_may_return_some_and_give_up_others(gateway: GatewayProcess, nodes: tuple[str, str]) -> None:
     """A range of three, of which the first has failed before."""
     node, dead = nodes
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *(frames.message(b"%d" % number, HEADER) for number in range(3)))
         peer.consumer(node, credit=1)
         peer.receive(1)
@@ -149,23 +128,23 @@ def test_one_disposition_may_return_some_and_give_up_others(house: GatewayProces
             bare(frames.message(b"%d" % number)) for number in (1, 2)
         ]
         peer.settle([4, 5], frames.state("accepted"))
-    assert bare(letter(house, dead)) == bare(frames.message(b"0"))
+    assert bare(letter(gateway, dead)) == bare(frames.message(b"0"))
 
 
 @pytest.mark.requirement("B-4")
-def test_annotations_of_the_publisher_stay(house: GatewayProcess, nodes: tuple[str, str]) -> None:
+def test_annotations_of_the_publisher_stay(gateway: GatewayProcess, nodes: tuple[str, str]) -> None:
     node, dead = nodes
     own = encode(
         Described(ULong(0x72), AmqpMap([(Symbol("x-opt-mine"), 7), (Symbol("x-opt-dead-letter-cause"), "no")]))
     )
     message = HEADER + own + frames.message(b"event")
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, message)
         (seen,) = given(peer, node)
         assert seen.payload.endswith(own + frames.message(b"event"))
         peer.settle([seen.field(1)], frames.state("rejected"), settled=False)
         assert peer.outcomes(1) == {0: "rejected"}
-    said = annotated(letter(house, dead))
+    said = annotated(letter(gateway, dead))
     assert (said["x-opt-mine"], said["x-opt-dead-letter-cause"]) == (7, "rejected")
 
 
@@ -182,9 +161,9 @@ def test_as_documented_a_rejected_message_is_discarded(documented: GatewayProces
         peer.nothing(0.1)
 
 
-def test_a_failed_message_rests_before_it_comes_again(house: GatewayProcess, node: str) -> None:
-    house.command("node", "create", node, "--redelivery-delay", "400ms")
-    with Peer(house.port) as peer:
+def test_a_failed_message_rests_before_it_comes_again(gateway: GatewayProcess, node: str) -> None:
+    gateway.command("node", "create", node, "--redelivery-delay", "400ms")
+    with Peer(gateway.port) as peer:
         peer.stored(node, MESSAGE)
         (seen,) = given(peer, node)
         asked_s = time.monotonic()

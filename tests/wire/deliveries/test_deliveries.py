@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.frames import Seen
-from tests.wire.peer import Peer
-from transformers.amqp_types import AmqpMap, Described, Symbol, UByte, UInt, ULong, encode
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen
+from tests.kit.wire.peer import Peer
+from transformers.codec import AmqpMap, Described, Symbol, UByte, UInt, ULong, encode
 
 MESSAGE = frames.message()
 ACCEPTED = frames.state("accepted")
@@ -37,10 +37,10 @@ def drained(peer: Peer, handle: int = 1) -> int:
 
 
 @pytest.mark.requirement("A-4", "A-5", "C-1")
-def test_a_message_without_a_header_has_its_defaults(house: GatewayProcess, node: str) -> None:
+def test_a_message_without_a_header_has_its_defaults(gateway: GatewayProcess, node: str) -> None:
     """Priority 4, for ever, delivered without a header, as format 0."""
-    house.command("node", "create", node, "--priority-levels", "10")
-    with Peer(house.port) as peer:
+    gateway.command("node", "create", node, "--priority-levels", "10")
+    with Peer(gateway.port) as peer:
         low, high = (encode(Described(ULong(0x70), [None, UByte(level)])) for level in (3, 5))
         peer.stored(node, frames.message(b"3", low), frames.message(b"none"), frames.message(b"5", high))
         peer.consumer(node)
@@ -58,12 +58,12 @@ def test_a_message_without_a_header_has_its_defaults(house: GatewayProcess, node
 
 @pytest.mark.requirement("E-1", "E-3", "E-4")
 @pytest.mark.parametrize("dead", [False, True])
-def test_what_has_expired_is_not_sent(house: GatewayProcess, node: str, dead: bool) -> None:
+def test_what_has_expired_is_not_sent(gateway: GatewayProcess, node: str, dead: bool) -> None:
     """Not to a link that attaches later, not to one that has had credit all the while; from its arrival on."""
     if dead:
-        house.command("node", "create", f"{node}.dead")
-        house.command("node", "create", node, "--dead-letter", f"{node}.dead")
-    with Peer(house.port) as peer:
+        gateway.command("node", "create", f"{node}.dead")
+        gateway.command("node", "create", node, "--dead-letter", f"{node}.dead")
+    with Peer(gateway.port) as peer:
         peer.stored(node, living(1), living(600_000, b"lives"), living(1))
         time.sleep(0.05)
         peer.consumer(node, credit=5)
@@ -77,10 +77,10 @@ def test_what_has_expired_is_not_sent(house: GatewayProcess, node: str, dead: bo
 
 @pytest.mark.requirement("E-5")
 @pytest.mark.parametrize("outcome", ["accepted", "released"])
-def test_what_expires_while_a_consumer_has_it_is_over(house: GatewayProcess, node: str, outcome: str) -> None:
+def test_what_expires_while_a_consumer_has_it_is_over(gateway: GatewayProcess, node: str, outcome: str) -> None:
     """Its late outcome is no error and brings nothing back."""
-    with Peer(house.port) as peer:
-        with Peer(house.port) as other:
+    with Peer(gateway.port) as peer:
+        with Peer(gateway.port) as other:
             other.publisher(node)
         peer.consumer(node, credit=1)
         peer.stored(node, living(1_500))
@@ -92,8 +92,8 @@ def test_what_expires_while_a_consumer_has_it_is_over(house: GatewayProcess, nod
 
 
 @pytest.mark.requirement("G-4", "K-4")
-def test_a_state_is_of_one_node_or_durable(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_a_state_is_of_one_node_or_durable(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.stored(node, MESSAGE, kind="channel")
         for handle, name in ((1, "one"), (2, "two")):
             peer.consumer(frames.source(node, DURABLE), credit=1, handle=handle, name=name)
@@ -114,8 +114,8 @@ def test_a_state_is_of_one_node_or_durable(house: GatewayProcess, node: str) -> 
 
 @pytest.mark.requirement("H-1", "H-4")
 @pytest.mark.parametrize("late", ["released", "rejected", "accepted"])
-def test_what_is_settled_is_never_spoken_of_again(house: GatewayProcess, node: str, late: str) -> None:
-    with Peer(house.port) as peer:
+def test_what_is_settled_is_never_spoken_of_again(gateway: GatewayProcess, node: str, late: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.publish(MESSAGE)
         assert peer.outcomes(1) == {0: "accepted"}
@@ -141,11 +141,11 @@ def resuming(node: str, unsettled: Any, name: str = "sub") -> bytes:
 @pytest.mark.requirement("H-2", "H-15")
 @pytest.mark.parametrize("state", [None, "received", "accepted"])
 def test_a_consumer_cannot_resume_and_gets_what_is_unsettled_anew(
-    house: GatewayProcess, node: str, state: str | None
+    gateway: GatewayProcess, node: str, state: str | None
 ) -> None:
     """Cases 1 to 14 need a map of ours; there is none, so what is named comes as a new delivery, not as `received`."""
-    given = {None: None, "received": frames.state("received", ULong(0), ULong(3)), "accepted": ACCEPTED}[state]
-    with Peer(house.port) as peer:
+    given = {None: None, "received": frames.state("received", UInt(0), ULong(3)), "accepted": ACCEPTED}[state]
+    with Peer(gateway.port) as peer:
         peer.stored(node, MESSAGE)
         peer.consumer(node, credit=1)
         (first,) = peer.receive(1)
@@ -166,12 +166,14 @@ def resumed(delivery: int, payload: bytes) -> bytes:
 
 
 @pytest.mark.requirement("H-15")
-def test_a_resumed_transfer_of_what_nobody_knows_is_ignored(house: GatewayProcess, node: str) -> None:
+def test_a_resumed_transfer_of_an_unknown_delivery_is_ignored(gateway: GatewayProcess, node: str) -> None:
     """It is not published a second time; what is sent as new is."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         source, target = frames.source(None), frames.target(node, capability="queue")
         pairs = AmqpMap([(b"0", None), (b"1", ACCEPTED)])
-        peer.send(frames.frame(frames.ATTACH, ["pub", UInt(0), False, UByte(0), UByte(0), source, target, pairs]))
+        modes = [UByte(0), UByte(0)]
+        attach = ["pub", UInt(0), False, *modes, source, target, pairs, None, UInt(0)]
+        peer.send(frames.frame(frames.ATTACH, attach))
         assert not peer.expect("attach").field(7), "nothing is known of what was sent before"
         peer.expect("flow")
         peer.send(resumed(0, MESSAGE), frames.transfer(1, frames.message(b"new")), resumed(2, MESSAGE))
@@ -190,9 +192,9 @@ def test_a_resumed_transfer_of_what_nobody_knows_is_ignored(house: GatewayProces
 
 
 @pytest.mark.requirement("K-5")
-def test_what_a_copy_link_accepted_never_comes_again(house: GatewayProcess, node: str) -> None:
+def test_what_a_copy_link_accepted_never_comes_again(gateway: GatewayProcess, node: str) -> None:
     """On a durable source; a browser's source has no memory, and each of its links begins anew."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, MESSAGE, kind="channel")
         peer.consumer(frames.source(node, DURABLE), credit=5)
         peer.nothing(0.05)
@@ -209,9 +211,9 @@ def test_what_a_copy_link_accepted_never_comes_again(house: GatewayProcess, node
 
 @pytest.mark.requirement("J-3")
 @pytest.mark.parametrize("text", ["NOW() > 0", "CURRENT_TIMESTAMP > 0", "RAND() > 1"])
-def test_a_filter_has_no_word_for_what_changes_by_itself(house: GatewayProcess, node: str, text: str) -> None:
+def test_a_filter_has_no_word_for_what_changes_by_itself(gateway: GatewayProcess, node: str, text: str) -> None:
     """Neither the time nor the number of attempts: what a selector said of a message it says for ever."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, MESSAGE)
 
         def source(words: str) -> Described:
@@ -236,9 +238,9 @@ def test_a_filter_has_no_word_for_what_changes_by_itself(house: GatewayProcess, 
 
 
 @pytest.mark.requirement("Q-3", "Q-4")
-def test_who_publishes_and_does_not_read_is_answered_all_the_same(house: GatewayProcess, node: str) -> None:
+def test_who_publishes_and_does_not_read_is_answered_all_the_same(gateway: GatewayProcess, node: str) -> None:
     """Batchable or not: what is stored is settled at once, and the session's window never ends."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         credit = peer.publisher(node)
         count = min(credit, 3_000)
         state = [
@@ -256,8 +258,8 @@ def test_who_publishes_and_does_not_read_is_answered_all_the_same(house: Gateway
 
 
 @pytest.mark.requirement("T-1", "U-2")
-def test_what_is_sent_before_there_is_credit_ends_the_link(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_what_is_sent_before_there_is_credit_ends_the_link(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node, handle=1)
         peer.send(frames.attach_sender(node, 0), frames.transfer(0, MESSAGE))
         assert peer.refused() == "amqp:link:transfer-limit-exceeded"

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.peer import Peer
-from tests.wire.test_filters import drained, selector
-from transformers.amqp_types import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, encode
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.filters import drained, selector
+from tests.kit.wire.peer import Peer
+from transformers.codec import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, encode
 
 _DELAY_MS = 3000  # long enough for slow machines; all that wait do so together
 NO_LOCAL = AmqpMap([(Symbol("no-local"), Described(ULong(0x0000468C00000003), "NoLocalFilter{}"))])
@@ -33,20 +33,20 @@ def bodies(peer: Peer, count: int, handle: int = 1) -> list[bytes]:
     return [seen.payload[-1:] for seen in peer.receive(count, handle)]
 
 
-def test_delayed_delivery_is_offered(house: GatewayProcess) -> None:
-    with Peer(house.port) as peer:
+def test_delayed_delivery_is_offered(gateway: GatewayProcess) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher("any.offers")
         opened = next(seen for seen in frames.read(bytes(peer.raw))[0] if seen.name == "open")
         assert "DELAYED_DELIVERY" in [str(each) for each in opened.field(7).items]
 
 
-def test_a_message_with_a_delivery_time_is_not_given_before(house: GatewayProcess, node: str) -> None:
+def test_a_message_with_a_delivery_time_is_not_given_before(gateway: GatewayProcess, node: str) -> None:
     """Others overtake it; it comes as if for the first time: in a queue, to a subscriber, to a durable."""
     names = [("x-opt-delivery-time", None), ("x-opt-delivery-delay", ULong(_DELAY_MS))]
     nodes = [
         (kind, durable, *name) for kind, durable in (("queue", 0), ("channel", 0), ("channel", 2)) for name in names
     ]
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         for handle, (kind, durable, _, _) in enumerate(nodes):
             peer.publisher(f"{node}.{handle}", kind, handle=10 + handle)
             peer.consumer(frames.source(f"{node}.{handle}", durable), handle=handle, name=f"consumer-{handle}")
@@ -68,8 +68,8 @@ def test_a_message_with_a_delivery_time_is_not_given_before(house: GatewayProces
             assert not seen.payload.startswith(b"\x00\x53\x70"), "no header that counts an attempt"
 
 
-def test_a_browser_sees_what_is_due_and_a_selector_waits(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_a_browser_sees_what_is_due_and_a_selector_waits(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.stored(node, waiting(b"2"), frames.message(b"1"))
         peer.consumer(frames.source(node, mode="copy"), handle=2, name="browser")
         peer.credit(10, 2, drain=True)
@@ -78,9 +78,9 @@ def test_a_browser_sees_what_is_due_and_a_selector_waits(house: GatewayProcess, 
         assert bodies(peer, 2) == [b"1", b"2"]
 
 
-def test_a_group_keeps_to_one_consumer_until_that_leaves(house: GatewayProcess, node: str) -> None:
+def test_a_group_keeps_to_one_consumer_until_that_leaves(gateway: GatewayProcess, node: str) -> None:
     """Both get groups; what one has is in order; with its link its groups go to the other."""
-    with Peer(house.port) as one, Peer(house.port) as other:
+    with Peer(gateway.port) as one, Peer(gateway.port) as other:
         one.publisher(node, handle=5)
         for name, peer in (("one", one), ("other", other)):
             peer.consumer(node, credit=100, name=name)
@@ -96,8 +96,8 @@ def test_a_group_keeps_to_one_consumer_until_that_leaves(house: GatewayProcess, 
         assert again == got[1], "what the other had comes to the one that is left, group-sequence and all"
 
 
-def test_a_group_waits_for_its_consumer_and_others_go_on(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_a_group_waits_for_its_consumer_and_others_go_on(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node, handle=5)
         peer.consumer(node, credit=1, handle=1, name="slow")
         peer.stored(node, grouped("a", 1))
@@ -112,9 +112,9 @@ def test_a_group_waits_for_its_consumer_and_others_go_on(house: GatewayProcess, 
 
 
 @pytest.mark.parametrize("durable", [0, 2])
-def test_no_local_holds_back_what_its_own_container_publishes(house: GatewayProcess, node: str, durable: int) -> None:
+def test_no_local_holds_back_what_its_own_container_publishes(gateway: GatewayProcess, node: str, durable: int) -> None:
     """From before the subscription on or not: a publisher that is there already is marked, too."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node, "channel", handle=5)
         attached = peer.consumer(frames.source(node, durable, filters=NO_LOCAL), credit=10)
         assert attached.field(5).value[7] == NO_LOCAL
@@ -128,16 +128,16 @@ def test_no_local_holds_back_what_its_own_container_publishes(house: GatewayProc
 
 
 @pytest.mark.parametrize("message", [b"\x00\x53\x70\x45", grouped("g", 1)[: -len(frames.message(b"1"))]])
-def test_a_message_without_a_body_comes_as_it_was_sent(house: GatewayProcess, node: str, message: bytes) -> None:
-    with Peer(house.port) as peer:
+def test_a_message_without_a_body_comes_as_it_was_sent(gateway: GatewayProcess, node: str, message: bytes) -> None:
+    with Peer(gateway.port) as peer:
         peer.stored(node, message)
         peer.consumer(node, credit=1)
         assert [seen.payload for seen in peer.receive(1)] == [message]
 
 
 @pytest.mark.requirement("K-1")
-def test_K_1_the_answer_says_how_the_source_distributes(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_K_1_the_answer_says_how_the_source_distributes(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node, handle=5)
         assert peer.consumer(node).field(5).value[6] == "move"
         assert peer.consumer(frames.source(node, mode="copy"), handle=2, name="b").field(5).value[6] == "copy"

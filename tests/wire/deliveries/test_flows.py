@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.frames import Seen
-from tests.wire.peer import Peer
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen
+from tests.kit.wire.peer import Peer
+from transformers.codec import AmqpMap, Array, Symbol, UInt
 
 ONE, TWO = frames.message(b"one"), frames.message(b"two")
 NEXT_IN, NEXT_OUT, HANDLE, COUNT, CREDIT, DRAIN = 0, 2, 4, 5, 6, 8
@@ -26,9 +27,9 @@ def said(flow: Seen) -> tuple[object, ...]:
 
 
 @pytest.mark.requirement("U-5")
-def test_U_5_an_echo_is_answered_with_where_the_link_that_sends_stands(house: GatewayProcess, node: str) -> None:
+def test_U_5_an_echo_is_answered_with_where_the_link_that_sends_stands(gateway: GatewayProcess, node: str) -> None:
     """And the session's numbers are those that its transfers count on."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, ONE)
         peer.publisher(node, handle=3)
         attached = peer.consumer(node)
@@ -52,8 +53,8 @@ def test_U_5_an_echo_is_answered_with_where_the_link_that_sends_stands(house: Ga
 
 
 @pytest.mark.requirement("U-5")
-def test_U_5_an_echo_is_answered_with_where_the_link_that_receives_stands(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_U_5_an_echo_is_answered_with_where_the_link_that_receives_stands(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         credit = peer.publisher(node)
         peer.publish(ONE, TWO)
         assert set(peer.outcomes(2).values()) == {"accepted"}
@@ -66,8 +67,8 @@ def test_U_5_an_echo_is_answered_with_where_the_link_that_receives_stands(house:
 
 
 @pytest.mark.requirement("U-5")
-def test_U_5_an_echo_of_a_session_is_answered_for_the_session(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_U_5_an_echo_of_a_session_is_answered_for_the_session(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.publish(ONE)
         assert set(peer.outcomes(1).values()) == {"accepted"}
@@ -81,9 +82,9 @@ def test_U_5_an_echo_of_a_session_is_answered_for_the_session(house: GatewayProc
 
 
 @pytest.mark.requirement("U-4")
-def test_U_4_a_drain_that_takes_the_credit_away_is_answered(house: GatewayProcess, node: str) -> None:
+def test_U_4_a_drain_that_takes_the_credit_away_is_answered(gateway: GatewayProcess, node: str) -> None:
     """go-amqp's DrainCredit; the link goes on."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         attached = peer.consumer(node, credit=5)
         for _ in range(2):
             peer.credit(0, drain=True)
@@ -103,8 +104,8 @@ def test_U_4_a_drain_that_takes_the_credit_away_is_answered(house: GatewayProces
 
 
 @pytest.mark.requirement("U-4")
-def test_U_4_a_drain_is_answered_though_events_take_all_of_the_credit(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_U_4_a_drain_is_answered_though_events_take_all_of_the_credit(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.stored(node, ONE, TWO)
         attached = peer.consumer(node)
         peer.credit(2, drain=True)
@@ -115,8 +116,10 @@ def test_U_4_a_drain_is_answered_though_events_take_all_of_the_credit(house: Gat
 
 
 @pytest.mark.requirement("U-4", "U-5")
-def test_what_is_asked_together_with_the_attach_is_answered_behind_its_answer(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_what_is_asked_together_with_the_attach_is_answered_behind_its_answer(
+    gateway: GatewayProcess, node: str
+) -> None:
+    with Peer(gateway.port) as peer:
         peer.stored(node, ONE)
         peer.send(frames.attach_receiver(node), frames.flow(1, 0, drain=True))
         attached = peer.frames(1)[0]
@@ -128,9 +131,9 @@ def test_what_is_asked_together_with_the_attach_is_answered_behind_its_answer(ho
 
 @pytest.mark.requirement("U-4")
 def test_U_4_where_the_session_has_no_room_a_drain_is_answered_behind_what_it_waits_for(
-    house: GatewayProcess, node: str
+    gateway: GatewayProcess, node: str
 ) -> None:
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, ONE, TWO)
         attached = peer.consumer(node)
         peer.send(frames.flow(1, 2, window=0))
@@ -141,3 +144,25 @@ def test_U_4_where_the_session_has_no_room_a_drain_is_answered_behind_what_it_wa
         peer.send(frames.session_window(0, 10))
         assert [seen.payload for seen in peer.receive(2)] == [ONE, TWO]
         assert said(flow_of(peer)) == (attached.field(1), 2, 0, True)
+
+
+@pytest.mark.requirement("W-11")
+@pytest.mark.parametrize(
+    "properties",
+    [
+        AmqpMap([]),
+        AmqpMap([(Symbol("example:hint"), UInt(1)), (Symbol("other"), Array(0xA3, [Symbol("a")]))]),
+        AmqpMap([(Symbol("txn-id"), None)]),
+    ],
+    ids=["none", "unknown", "null"],
+)
+def test_properties_of_a_flow_that_are_not_known_are_passed_over(
+    gateway: GatewayProcess, node: str, properties: AmqpMap
+) -> None:
+    with Peer(gateway.port) as peer:
+        peer.stored(node, ONE, TWO)
+        peer.consumer(node)
+        peer.send(frames.flow(1, 1, properties=properties))
+        peer.receive(1)
+        peer.send(frames.flow(1, 1, 1, properties=AmqpMap([(Symbol("other"), True), (Symbol("txn-id"), b"t")])))
+        assert peer.detached(1) == "amqp:not-implemented"

@@ -7,10 +7,10 @@ import itertools
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.peer import Peer
-from transformers.amqp_types import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, encode
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from transformers.codec import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, encode
 
 
 def section(code: int, value: object) -> bytes:
@@ -48,9 +48,9 @@ AROUND = {
 HEADER = section(0x70, [True, None, UInt(60_000)])
 
 
-def through(house: GatewayProcess, node: str, *payloads: bytes) -> list[bytes]:
+def through(gateway: GatewayProcess, node: str, *payloads: bytes) -> list[bytes]:
     """What a consumer gets of what was published."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *payloads)
         peer.consumer(node, credit=len(payloads))
         got = peer.receive(len(payloads))
@@ -61,42 +61,42 @@ def through(house: GatewayProcess, node: str, *payloads: bytes) -> list[bytes]:
 @pytest.mark.requirement("A-1", "A-6")
 @pytest.mark.parametrize("around", AROUND)
 def test_A_1_A_6_a_bare_message_is_bit_identical_with_every_kind_of_body(
-    house: GatewayProcess, node: str, around: str
+    gateway: GatewayProcess, node: str, around: str
 ) -> None:
     before, after = AROUND[around]
     sent = [before + body + after for body in BODIES.values()]
-    assert dict(zip(BODIES, through(house, node, *sent), strict=True)) == dict(zip(BODIES, sent, strict=True))
+    assert dict(zip(BODIES, through(gateway, node, *sent), strict=True)) == dict(zip(BODIES, sent, strict=True))
 
 
 @pytest.mark.requirement("A-2")
-def test_A_2_no_section_is_inserted(house: GatewayProcess, node: str) -> None:
-    (got,) = through(house, node, BODIES["value-string"])
+def test_A_2_no_section_is_inserted(gateway: GatewayProcess, node: str) -> None:
+    (got,) = through(gateway, node, BODIES["value-string"])
     assert got == BODIES["value-string"]
 
 
 @pytest.mark.requirement("A-3")
 def test_A_3_a_hash_over_the_bare_message_holds_behind_a_header_and_annotations(
-    house: GatewayProcess, node: str
+    gateway: GatewayProcess, node: str
 ) -> None:
     bare = ODD_PROPERTIES + ODD_APPLICATION + ODD_LIST
     footer = section(0x78, AmqpMap([(Symbol("x-opt-sha256"), hashlib.sha256(bare).digest())]))
-    (got,) = through(house, node, HEADER + bare + footer)
+    (got,) = through(gateway, node, HEADER + bare + footer)
     start = got.index(ODD_PROPERTIES)
     assert hashlib.sha256(got[start : start + len(bare)]).digest() in got[start + len(bare) :]
     assert got[:start] == HEADER
 
 
 @pytest.mark.requirement("B-1")
-def test_B_1_delivery_annotations_stay_on_their_hop(house: GatewayProcess, node: str) -> None:
+def test_B_1_delivery_annotations_stay_on_their_hop(gateway: GatewayProcess, node: str) -> None:
     annotations = section(0x71, AmqpMap([(Symbol("x-opt-hop"), 1)]))
-    assert through(house, node, annotations + ODD_DATA, HEADER + annotations + ODD_DATA) == [
+    assert through(gateway, node, annotations + ODD_DATA, HEADER + annotations + ODD_DATA) == [
         ODD_DATA,
         HEADER + ODD_DATA,
     ]
 
 
-def test_NF_1_a_tag_is_the_store_and_the_event_in_at_most_32_octets(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_NF_1_a_tag_is_the_store_and_the_event_in_at_most_32_octets(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *[ODD_DATA] * 3)
         peer.consumer(node, credit=3)
         tags = [each.field(2).split(b":") for each in peer.receive(3)]
@@ -104,7 +104,7 @@ def test_NF_1_a_tag_is_the_store_and_the_event_in_at_most_32_octets(house: Gatew
     assert len(stores) == 1
     assert events == sorted(set(events))
     assert all(len(b":".join(tag)) <= 32 for tag in tags)
-    assert f'"store": {int(stores.pop())}' in house.command("node", "show", node, "--json")
+    assert f'"store": {int(stores.pop())}' in gateway.command("node", "show", node, "--json")
 
 
 @pytest.mark.parametrize("cuts", [(1,), (900,), (4_999,), (4, 5, 6, 2_500), (0, 0, 3_000)], ids=str)

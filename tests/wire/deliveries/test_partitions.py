@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.frames import Seen
-from tests.wire.peer import Peer
-from tests.wire.transacting import Transacting
-from transformers.amqp_types import Described, UByte, ULong, encode
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.transacting import Transacting
+from transformers.codec import Described, UByte, ULong, encode
 
 ACCEPTED = frames.state("accepted")
 RELEASED = frames.state("released")
@@ -54,11 +54,11 @@ def one_by_one(peer: Peer, count: int) -> list[Seen]:
     ],
 )
 def test_C_2_C_3_priorities_fall_into_as_many_levels_as_the_node_has(
-    house: GatewayProcess, node: str, levels: int, classes: list[set[int]]
+    gateway: GatewayProcess, node: str, levels: int, classes: list[set[int]]
 ) -> None:
-    house.command("node", "create", node, "--priority-levels", str(levels))
+    gateway.command("node", "create", node, "--priority-levels", str(levels))
     sent = [priority for some in classes for priority in sorted(some)]
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *(urgent(priority, b"%02x" % priority) for priority in sent))
         peer.consumer(node)
         came = one_by_one(peer, len(sent))
@@ -70,17 +70,17 @@ def test_C_2_C_3_priorities_fall_into_as_many_levels_as_the_node_has(
 
 
 @pytest.mark.requirement("C-4")
-def test_C_4_the_order_within_a_level_is_kept(house: GatewayProcess, node: str) -> None:
-    house.command("node", "create", node, "--priority-levels", "10")
-    with Peer(house.port) as peer:
+def test_C_4_the_order_within_a_level_is_kept(gateway: GatewayProcess, node: str) -> None:
+    gateway.command("node", "create", node, "--priority-levels", "10")
+    with Peer(gateway.port) as peer:
         peer.stored(node, urgent(4, b"A "), urgent(9, b"B "), urgent(9, b"C "), urgent(None, b"D "))
         peer.consumer(node)
         assert bodies(one_by_one(peer, 4)) == [b"B ", b"C ", b"A ", b"D "], "without a header: 4"
 
 
-def test_links_are_spread_and_each_keeps_its_order(house: GatewayProcess, node: str) -> None:
-    house.command("node", "create", node, "--partitions", "3")
-    with Peer(house.port) as peer:
+def test_links_are_spread_and_each_keeps_its_order(gateway: GatewayProcess, node: str) -> None:
+    gateway.command("node", "create", node, "--partitions", "3")
+    with Peer(gateway.port) as peer:
         for link in range(3):
             peer.stored(node, *(frames.message(b"%d%d" % (link, at)) for at in range(5)))
         peer.consumer(node, credit=15)
@@ -96,7 +96,7 @@ def test_links_are_spread_and_each_keeps_its_order(house: GatewayProcess, node: 
         peer.credit(6)
         again = peer.receive(6)
         assert sorted(seen.field(2) for seen in again) == sorted(seen.field(2) for seen in given_back)
-    with Peer(house.port) as peer:  # what the other one left behind
+    with Peer(gateway.port) as peer:  # what the other one left behind
         peer.consumer(node, credit=20)
         last = peer.receive(6)
         assert sorted(bodies(last)) == sorted(bodies(again))
@@ -104,10 +104,10 @@ def test_links_are_spread_and_each_keeps_its_order(house: GatewayProcess, node: 
         peer.nothing(0.1)
 
 
-def test_a_group_stays_in_one_store_whoever_sends_it(house: GatewayProcess, node: str) -> None:
-    house.command("node", "create", node, "--partitions", "4")
+def test_a_group_stays_in_one_store_for_all_senders(gateway: GatewayProcess, node: str) -> None:
+    gateway.command("node", "create", node, "--partitions", "4")
     groups = [f"group-{at}" for at in range(8)]
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         for half in range(2):
             peer.stored(node, *(grouped(group, b"%d%d" % (half, at)) for at, group in enumerate(groups)))
         peer.consumer(node, credit=20)
@@ -120,12 +120,12 @@ def test_a_group_stays_in_one_store_whoever_sends_it(house: GatewayProcess, node
     assert len(set(stores(came))) > 1
 
 
-def test_a_transaction_over_several_stores_is_done_as_a_whole_or_not(house: GatewayProcess, node: str) -> None:
+def test_a_transaction_over_several_stores_is_done_as_a_whole_or_not(gateway: GatewayProcess, node: str) -> None:
     source, target = f"{node}.source", f"{node}.target"
     for name in (source, target):
-        house.command("node", "create", name, "--priority-levels", "3")
+        gateway.command("node", "create", name, "--priority-levels", "3")
     sent = [urgent(priority, b"p%d" % priority) for priority in (0, 4, 9)]
-    with Transacting(house.port) as peer:
+    with Transacting(gateway.port) as peer:
         peer.stored(source, *sent)
         peer.publisher(target)
         peer.consumer(source, credit=3)
@@ -143,23 +143,23 @@ def test_a_transaction_over_several_stores_is_done_as_a_whole_or_not(house: Gate
         for seen in came:
             peer.retire(transaction, seen.field(1))
         assert peer.discharge(transaction) == "accepted"
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.consumer(target)
         assert bodies(one_by_one(peer, 3)) == [b"p9", b"p4", b"p0"]
         peer.consumer(source, credit=5, handle=2, name="source")
         peer.nothing(0.1)
 
 
-def test_whoever_consumes_from_a_node_that_grows_has_to_attach_again(house: GatewayProcess, node: str) -> None:
-    house.command("node", "create", node)
-    with Peer(house.port) as peer:
+def test_consumers_of_a_node_that_grows_have_to_attach_again(gateway: GatewayProcess, node: str) -> None:
+    gateway.command("node", "create", node)
+    with Peer(gateway.port) as peer:
         peer.stored(node, frames.message(b"01"), frames.message(b"02"))
         peer.consumer(node, credit=5)
         assert bodies(peer.receive(2)) == [b"01", b"02"]
-        house.command("node", "set", node, "partitions=2")
+        gateway.command("node", "set", node, "partitions=2")
         assert set(peer.outcomes(2).values()) == {"released"}
         assert peer.detached() == "amqp:resource-locked"
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         for link in range(2):
             peer.stored(node, frames.message(b"1%d" % link))
         peer.consumer(node, credit=5)
@@ -169,23 +169,23 @@ def test_whoever_consumes_from_a_node_that_grows_has_to_attach_again(house: Gate
         peer.nothing(0.1)
 
 
-def test_groups_keep_their_consumer_and_their_order_when_their_node_grows(house: GatewayProcess, node: str) -> None:
-    house.command("node", "create", node, "--partitions", "2")
+def test_groups_keep_their_consumer_and_their_order_when_their_node_grows(gateway: GatewayProcess, node: str) -> None:
+    gateway.command("node", "create", node, "--partitions", "2")
     groups = [f"group-{at}" for at in range(8)]
 
     def some(turn: int) -> list[bytes]:
         return [grouped(group, b"%d%d" % (turn, at)) for at, group in enumerate(groups)]
 
-    with Peer(house.port) as before:
+    with Peer(gateway.port) as before:
         before.publisher(node)
         before.publish(*some(0))
         assert set(before.outcomes(8).values()) == {"accepted"}
-        house.command("node", "set", node, "partitions=5")
+        gateway.command("node", "set", node, "partitions=5")
         before.stored(node, *some(1))  # by a link that comes after
         before.publish(*some(2))  # by the one that was there
         assert set(before.outcomes(8).values()) == {"accepted"}
-    assert "message groups in partitions 0 to 1" in house.command("node", "show", node)
-    with Peer(house.port) as one, Peer(house.port) as two:
+    assert "message groups in partitions 0 to 1" in gateway.command("node", "show", node)
+    with Peer(gateway.port) as one, Peer(gateway.port) as two:
         for link in range(5):
             one.stored(node, frames.message(b"x%d" % link))
         for peer in (one, two):

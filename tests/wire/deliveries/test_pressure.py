@@ -8,45 +8,44 @@ from pathlib import Path
 import pytest
 
 from mappings import load_tables
-from tests.conftest import StartGateway
-from tests.gateway_process import kafka_realm, start_gateway
-from tests.wire import frames
-from tests.wire.peer import Peer
-from tests.wire.tcp_house import TcpHouse
+from tests.kit.processes.gateway import StartGateway, kafka_realm, start_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.scripted_gateway import ScriptedGateway
 
 NODES = {"create_on_attach": ["any.*"]}
 LARGE = b"x" * 60_000
 
 
 def test_credit_is_withheld_while_the_realm_holds_what_came() -> None:
-    with TcpHouse(load_tables()) as house, Peer(house.port) as peer:
-        house.realm.holds.add("publish")
+    with ScriptedGateway(load_tables()) as gateway, Peer(gateway.port) as peer:
+        gateway.realm.holds.add("publish")
         credit = peer.publisher("q")
         numbers = peer.publish(*[frames.message(b"%d" % number) for number in range(credit)])
-        house.until(lambda: sum(int(call.split()[1]) for call in house.realm.calls if "publish" in call) == credit)
+        gateway.until(lambda: sum(int(call.split()[1]) for call in gateway.realm.calls if "publish" in call) == credit)
         peer.nothing(0.3)
         assert not [seen for seen in peer.seen if seen.name == "flow" and seen.field(6)], (
             "credit for what is not stored"
         )
-        house.do(house.realm.release)
+        gateway.do(gateway.realm.release)
         assert peer.outcomes(credit) == dict.fromkeys(numbers, "accepted")
         more = peer.publish(frames.message(b"one more"))  # beyond its credit the link would be ended
         assert peer.outcomes(1) == {more[0]: "accepted"}
 
 
 @pytest.mark.parametrize("realm", ["embedded", "kafka"])
-def test_more_octets_than_may_wait_are_read_later(gateway: StartGateway, realm: str) -> None:
+def test_more_octets_than_may_wait_are_read_later(new_gateway: StartGateway, realm: str) -> None:
     """Reading pauses at `limits.in_flight_bytes`; nothing is refused."""
-    house = gateway(realm, nodes=NODES, limits={"in_flight_bytes": 1 << 20})
-    _accepts_all(house.port)
+    gateway = new_gateway(realm, nodes=NODES, limits={"in_flight_bytes": 1 << 20})
+    _accepts_all(gateway.port)
 
 
 def test_a_full_queue_of_the_kafka_client_is_no_error(tmp_path: Path, kafka_bootstrap: str) -> None:
     client = {"queue.buffering.max.kbytes": 1024, "queue.buffering.max.messages": 50}
     realm = {**kafka_realm(kafka_bootstrap, f"t{uuid.uuid4().hex[:8]}"), "client": client}
-    house = start_gateway(tmp_path, realm, nodes=NODES)
-    _accepts_all(house.port)
-    assert house.stop() == 0, house.log()
+    gateway = start_gateway(tmp_path, realm, nodes=NODES)
+    _accepts_all(gateway.port)
+    assert gateway.stop() == 0, gateway.log()
 
 
 def _accepts_all(port: int) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.peer import Peer
-from transformers.amqp_types import Described, ULong
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from transformers.codec import Described, ULong
 
 MESSAGE = frames.message()
 TRANSACTIONAL = Described(ULong(0x34), [b"txn", None])
@@ -24,14 +24,14 @@ GARBAGE = [
 @pytest.fixture(params=["extended", "um-9.12"])
 def either(request: pytest.FixtureRequest) -> GatewayProcess:
     """A gateway of each profile."""
-    gateway: GatewayProcess = request.getfixturevalue({"extended": "house", "um-9.12": "documented"}[request.param])
+    gateway: GatewayProcess = request.getfixturevalue({"extended": "gateway", "um-9.12": "documented"}[request.param])
     return gateway
 
 
 def drained(peer: Peer, node: str, count: int) -> list[bytes]:
     """What is on a queue: exactly `count`."""
-    peer.consumer(node, credit=count + 1, handle=20, name="drain")
-    got = [seen.payload for seen in peer.receive(count, 20)]
+    peer.consumer(node, credit=count + 1, handle=2, name="drain")
+    got = [seen.payload for seen in peer.receive(count, 2)]
     peer.nothing()
     return got
 
@@ -93,8 +93,8 @@ def test_P_A1_a_settled_one_in_several_frames_ends_the_link_as_documented(
         assert peer.detached(0) == "amqp:not-implemented"
 
 
-def test_an_aborted_message_never_was(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_an_aborted_message_never_was(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.send(frames.transfer(0, MESSAGE[:4], more=True), frames.aborted(), frames.transfer(1, MESSAGE))
         assert peer.outcomes(1) == {1: "accepted"}
@@ -123,9 +123,9 @@ def test_U_1_credit_comes_again_for_what_is_completed(small: GatewayProcess, nod
 
 
 @pytest.mark.requirement("N-1")
-def test_N_1_order_is_kept(house: GatewayProcess, node: str) -> None:
+def test_N_1_order_is_kept(gateway: GatewayProcess, node: str) -> None:
     sent = [frames.message(b"%d" % number) for number in range(1_000)]
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.publish(*sent)
         assert set(peer.outcomes(1_000).values()) == {"accepted"}

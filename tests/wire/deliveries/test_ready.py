@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gateway.gateway import Gateway
+from gateway.session.gateway import Gateway
 from mappings import load_tables
-from tests.wire import frames
-from tests.wire.conversation import Conversation, build_house
-from tests.wire.scripted_realm import ScriptedRealm, ScriptedSubscription
+from tests.kit.wire import frames
+from tests.kit.wire.conversation import Conversation, build_gateway
+from tests.kit.wire.scripted_realm import ScriptedRealm, ScriptedSubscription
 
 TABLES = load_tables()
 
@@ -53,8 +53,8 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> Visits:
 class Consumer:
     """A link with credit, on a connection of its own."""
 
-    def __init__(self, house: Gateway, credit: int, number: int = 0) -> None:
-        self.peer = Conversation(house, f"peer-{number}")
+    def __init__(self, gateway: Gateway, credit: int, number: int = 0) -> None:
+        self.peer = Conversation(gateway, f"peer-{number}")
         self.peer.say(frames.attach_receiver("q", handle=0))
         self.flow(credit)
 
@@ -72,30 +72,30 @@ def put(realm: ScriptedRealm, count: int) -> None:
 
 
 def test_links_that_wait_are_not_visited(realm: ScriptedRealm, visits: Visits) -> None:
-    house = build_house(TABLES, realm)
-    consumers = [Consumer(house, 10, number) for number in range(50)]
-    house.poll()
+    gateway = build_gateway(TABLES, realm)
+    consumers = [Consumer(gateway, 10, number) for number in range(50)]
+    gateway.poll()
     before = visits.count
     for _ in range(10):
-        house.poll()
+        gateway.poll()
     assert visits.count == before
     put(realm, 50)
-    house.poll()
+    gateway.poll()
     assert visits.count == before, "they sleep until they are woken"
     visits.wake_all()
-    house.poll()
+    gateway.poll()
     assert sum(consumer.got for consumer in consumers) == 50
     assert visits.count <= before + 55
 
 
 def test_a_consumer_with_one_credit_goes_on_beside_one_with_ten_thousand(realm: ScriptedRealm) -> None:
     """Both are ready in every turn; neither waits for the other."""
-    house = build_house(TABLES, realm)
-    large, small = Consumer(house, 10_000, 1), Consumer(house, 1, 2)
+    gateway = build_gateway(TABLES, realm)
+    large, small = Consumer(gateway, 10_000, 1), Consumer(gateway, 1, 2)
     for turn in range(1, 11):
         put(realm, 20)
-        house.poll()
-        house.poll()
+        gateway.poll()
+        gateway.poll()
         if small.got == turn // 2 + 1:
             small.flow(1)
     assert small.got >= 4
@@ -103,18 +103,18 @@ def test_a_consumer_with_one_credit_goes_on_beside_one_with_ten_thousand(realm: 
 
 
 def test_one_that_takes_nothing_blocks_nobody(realm: ScriptedRealm, visits: Visits) -> None:
-    house = build_house(TABLES, realm, unsettled_per_link=5)
-    full, congested, free = Consumer(house, 100, 1), Consumer(house, 100, 2), Consumer(house, 3, 3)
-    congested.peer.connection.unread.congest(True)
+    gateway = build_gateway(TABLES, realm, unsettled_per_link=5)
+    full, congested, free = Consumer(gateway, 100, 1), Consumer(gateway, 100, 2), Consumer(gateway, 3, 3)
+    congested.peer.connection.unread.set_congested(True)
     put(realm, 8)
     visits.wake_all()
-    house.poll()
+    gateway.poll()
     assert (full.got, congested.got, free.got) == (5, 0, 3)
     put(realm, 3)
-    house.poll()
+    gateway.poll()
     assert (full.got, congested.got, free.got) == (5, 0, 3)
-    congested.peer.connection.unread.congest(False)
-    house.poll()
+    congested.peer.connection.unread.set_congested(False)
+    gateway.poll()
     assert congested.got == 3
     put(realm, 1)
     full.peer.say(frames.disposition(0, 4, frames.state("accepted")))
@@ -122,14 +122,14 @@ def test_one_that_takes_nothing_blocks_nobody(realm: ScriptedRealm, visits: Visi
 
 
 def test_credit_wakes_and_so_does_what_a_drain_found_empty(realm: ScriptedRealm, visits: Visits) -> None:
-    house = build_house(TABLES, realm)
-    consumer = Consumer(house, 1)
+    gateway = build_gateway(TABLES, realm)
+    consumer = Consumer(gateway, 1)
     put(realm, 3)
     visits.wake_all()
-    house.poll()
+    gateway.poll()
     assert consumer.got == 1
     before = visits.count
-    house.poll()
+    gateway.poll()
     assert visits.count == before, "without credit nothing is asked for it"
     consumer.flow(1)
     assert consumer.got == 2
@@ -138,17 +138,17 @@ def test_credit_wakes_and_so_does_what_a_drain_found_empty(realm: ScriptedRealm,
     consumer.peer.say(frames.flow(0, 1, 7))  # the drain has used up all five
     put(realm, 1)
     visits.wake_all()
-    house.poll()
+    gateway.poll()
     assert consumer.got == 4
 
 
 def test_a_link_that_ends_while_it_is_ready_harms_nobody(realm: ScriptedRealm, visits: Visits) -> None:
-    house = build_house(TABLES, realm)
-    gone, stays = Consumer(house, 1, 1), Consumer(house, 1, 2)
+    gateway = build_gateway(TABLES, realm)
+    gone, stays = Consumer(gateway, 1, 1), Consumer(gateway, 1, 2)
     put(realm, 1)
     visits.wake_all()
     gone.peer.lose()
-    house.poll()
+    gateway.poll()
     assert stays.got == 1
-    assert not house.ready
-    assert house.faults["assertion"] == 0
+    assert not gateway.ready
+    assert gateway.faults["assertion"] == 0

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.peer import Peer
-from transformers.amqp_types import UInt
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from transformers.codec import UInt
 
 SHORT = [frames.message(b"%d " % number * (number % 40 + 1)) for number in range(40)]
 LONG = frames.message(bytes(range(256)) * 1000)  # several frames
 
 
-def test_a_session_window_bounds_what_is_sent_at_once(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_a_session_window_bounds_what_is_sent_at_once(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *SHORT)
         peer.consumer(node)
         peer.send(frames.flow(1, 40, window=2))
@@ -26,9 +26,9 @@ def test_a_session_window_bounds_what_is_sent_at_once(house: GatewayProcess, nod
     assert [each.payload for each in got] == SHORT
 
 
-def test_messages_of_several_frames_among_others(house: GatewayProcess, node: str) -> None:
+def test_messages_of_several_frames_among_others(gateway: GatewayProcess, node: str) -> None:
     payloads = [*SHORT[:10], LONG, *SHORT[10:20], LONG, LONG, *SHORT[20:]]
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         stream = b""
         for number, payload in enumerate(payloads):
@@ -42,8 +42,8 @@ def test_messages_of_several_frames_among_others(house: GatewayProcess, node: st
         assert [each.payload for each in peer.receive(len(payloads))] == payloads
 
 
-def test_runs_of_two_links_do_not_mix(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_runs_of_two_links_do_not_mix(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.publisher(f"{node}.other", handle=2)
         halves = SHORT[:20], SHORT[20:]
@@ -64,8 +64,8 @@ def test_runs_of_two_links_do_not_mix(house: GatewayProcess, node: str) -> None:
     assert sorted(got.values()) == sorted(map(list, halves))
 
 
-def test_what_comes_settled_in_a_run_is_stored(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_what_comes_settled_in_a_run_is_stored(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node, mode=1)
         peer.publish(*SHORT, settled=True)
         peer.consumer(node, credit=40)
@@ -76,7 +76,7 @@ def test_what_comes_settled_in_a_run_is_stored(house: GatewayProcess, node: str)
 @pytest.mark.parametrize("fields", ["few", "many"])
 @pytest.mark.parametrize("before", [0, 1, 10], ids=["alone", "behind one", "in a run"])
 def test_a_tag_of_more_than_32_octets_ends_its_link_and_no_other(
-    house: GatewayProcess, node: str, before: int, fields: str
+    gateway: GatewayProcess, node: str, before: int, fields: str
 ) -> None:
     """What came before it counts, what comes behind it does not; the session goes on counting."""
     longest, too_long = b"t" * 32, b"t" * 33
@@ -86,7 +86,7 @@ def test_a_tag_of_more_than_32_octets_ends_its_link_and_no_other(
             return frames.transfer(number, SHORT[0], handle, tag=tag)
         return frames.frame(frames.TRANSFER, [UInt(handle), UInt(number), tag], SHORT[0])
 
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.publisher(f"{node}.other", handle=2)
         numbers = iter(range(100))

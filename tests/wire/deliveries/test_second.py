@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.peer import Peer
-from tests.wire.transacting import Transacting
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.transacting import Transacting
 
 MESSAGE = frames.message()
 SECOND = 1
@@ -21,11 +21,11 @@ def settle(peer: Peer, numbers: list[int]) -> None:
 @pytest.mark.requirement("X-3")
 @pytest.mark.parametrize("count", [1, 3, 50])
 def test_X_3_an_outcome_is_settled_when_its_publisher_has_settled(
-    house: GatewayProcess, documented: GatewayProcess, node: str, count: int
+    gateway: GatewayProcess, documented: GatewayProcess, node: str, count: int
 ) -> None:
     """One by one, and in runs."""
-    for gateway in (house, documented):
-        with Peer(gateway.port) as peer:
+    for each in (gateway, documented):
+        with Peer(each.port) as peer:
             peer.publisher(node, mode=0, rcv=SECOND)
             numbers = peer.publish(*[MESSAGE] * count)
             assert peer.told(count) == dict.fromkeys(numbers, ("accepted", False))
@@ -58,9 +58,9 @@ def test_who_never_settles_is_given_no_more_credit_and_who_does_goes_on(small: G
             assert peer.told(credit) == dict.fromkeys(numbers, ("accepted", False))
 
 
-def test_a_publisher_may_settle_before_it_has_heard_the_outcome(house: GatewayProcess, node: str) -> None:
+def test_a_publisher_may_settle_before_it_has_heard_the_outcome(gateway: GatewayProcess, node: str) -> None:
     """Nothing is said of it any more; what comes settled is not answered either."""
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node, mode=2, rcv=SECOND)
         peer.send(frames.transfer(0, MESSAGE), frames.disposition(0, 0, None, sender=True))
         peer.send(frames.transfer(1, MESSAGE, settled=True), frames.transfer(2, MESSAGE))
@@ -71,9 +71,9 @@ def test_a_publisher_may_settle_before_it_has_heard_the_outcome(house: GatewayPr
 
 
 def test_one_transfer_may_ask_for_the_receiver_to_settle_first_but_not_the_other_way_round(
-    house: GatewayProcess, node: str
+    gateway: GatewayProcess, node: str
 ) -> None:
-    with Peer(house.port) as peer:
+    with Peer(gateway.port) as peer:
         peer.publisher(node, rcv=SECOND)
         peer.send(frames.transfer(0, MESSAGE, rcv=0), frames.transfer(1, MESSAGE, rcv=SECOND))
         assert peer.told(2) == {0: ("accepted", True), 1: ("accepted", False)}
@@ -103,9 +103,9 @@ def test_a_relay_settles_second_too_and_its_links_share_the_credit(small: Gatewa
 
 @pytest.mark.requirement("X-3", "W-4")
 def test_what_is_posted_is_settled_by_its_publisher_when_it_has_been_discharged(
-    house: GatewayProcess, node: str
+    gateway: GatewayProcess, node: str
 ) -> None:
-    with Transacting(house.port) as peer:
+    with Transacting(gateway.port) as peer:
         assert peer.control().field(4) == 0, "a coordinator settles by itself"
         peer.publisher(node, rcv=SECOND)
         transaction = peer.declare()

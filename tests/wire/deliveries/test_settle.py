@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.frames import Seen, count_and_first, without_header
-from tests.wire.peer import Peer
-from transformers.amqp_types import AmqpMap, Described, Symbol, ULong
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen, count_and_first, without_header
+from tests.kit.wire.peer import Peer
+from transformers.codec import AmqpMap, Described, Symbol, UInt, ULong
 
 FRESH = frames.message(b"event", frames.header(first=True))
 DURABLE = 2
@@ -25,10 +25,10 @@ def channel_or_queue(kind: str) -> str:
 
 
 def given(
-    house: GatewayProcess, peer: Peer, kind: str, node: str, count: int = 1, rcv: int = 0, **more: Any
+    gateway: GatewayProcess, peer: Peer, kind: str, node: str, count: int = 1, rcv: int = 0, **more: Any
 ) -> list[Seen]:
     """Events of a new node, delivered to `peer`."""
-    with Peer(house.port) as other:
+    with Peer(gateway.port) as other:
         other.publisher(node, channel_or_queue(kind))
     peer.consumer(source_of(kind, node, **more), credit=count, rcv=rcv)
     peer.nothing(0.05)  # the subscription is there, and nothing is
@@ -36,11 +36,11 @@ def given(
     return peer.receive(count)
 
 
-def left(house: GatewayProcess, peer: Peer, kind: str, node: str, expected: int) -> list[Seen]:
+def left(gateway: GatewayProcess, peer: Peer, kind: str, node: str, expected: int) -> list[Seen]:
     """What is given out again once `peer` has detached: exactly so many."""
     peer.send(frames.detach(1, closed=False))
     peer.expect("detach")
-    with Peer(house.port, peer.container) as other:
+    with Peer(gateway.port, peer.container) as other:
         other.consumer(source_of(kind, node), credit=expected + 1)
         got = other.receive(expected)
         other.nothing(0.1)
@@ -52,24 +52,24 @@ def left(house: GatewayProcess, peer: Peer, kind: str, node: str, expected: int)
 @pytest.mark.parametrize("rcv", [0, 1], ids=["first", "second"])
 @pytest.mark.parametrize("kind", ["queue", "plain", "durable"])
 def test_S_A4_S_A5_S_A6_S_A7_accepted_is_confirmed_and_done(
-    house: GatewayProcess, node: str, kind: str, rcv: int
+    gateway: GatewayProcess, node: str, kind: str, rcv: int
 ) -> None:
     """X-3: accepted and not settled; the gateway settles once the realm has it."""
-    with Peer(house.port) as peer:
-        (seen,) = given(house, peer, kind, node, rcv=rcv)
+    with Peer(gateway.port) as peer:
+        (seen,) = given(gateway, peer, kind, node, rcv=rcv)
         peer.settle([seen.field(1)], frames.state("accepted"), settled=False)
         assert peer.outcomes(1) == {0: "accepted"}
-        left(house, peer, kind, node, 0)
+        left(gateway, peer, kind, node, 0)
 
 
 @pytest.mark.parametrize("kind", ["queue", "plain", "durable"])
-def test_S_A2_what_the_consumer_has_settled_is_not_answered(house: GatewayProcess, node: str, kind: str) -> None:
-    with Peer(house.port) as peer:
-        (seen,) = given(house, peer, kind, node)
+def test_S_A2_what_the_consumer_has_settled_is_not_answered(gateway: GatewayProcess, node: str, kind: str) -> None:
+    with Peer(gateway.port) as peer:
+        (seen,) = given(gateway, peer, kind, node)
         peer.settle([seen.field(1)], frames.state("accepted"))
         peer.settle([seen.field(1)], frames.state("released"))  # too late: nobody knows the delivery any more
         peer.nothing(0.1)
-        left(house, peer, kind, node, 0)
+        left(gateway, peer, kind, node, 0)
 
 
 DEFAULTS = {
@@ -85,24 +85,25 @@ DEFAULTS = {
 @pytest.mark.requirement("I-2", "S-1", "X-4")
 @pytest.mark.parametrize("default", DEFAULTS)
 def test_S_A1_I_2_settled_without_a_state_is_the_default_outcome(
-    house: GatewayProcess, node: str, default: str
+    gateway: GatewayProcess, node: str, default: str
 ) -> None:
     outcome, again = DEFAULTS[default]
-    with Peer(house.port) as peer:
-        (seen,) = given(house, peer, "queue", node, default=outcome)
+    with Peer(gateway.port) as peer:
+        (seen,) = given(gateway, peer, "queue", node, default=outcome)
         peer.settle([seen.field(1)], None)
-        got = left(house, peer, "queue", node, 0 if again is None else 1)
+        got = left(gateway, peer, "queue", node, 0 if again is None else 1)
         assert [count_and_first(each) for each in got] == ([] if again is None else [again])
 
 
 @pytest.mark.requirement("G-3", "S-1")
 @pytest.mark.parametrize("default", [name for name in DEFAULTS if name != "none"])
-def test_G_3_what_a_lost_link_leaves_is_the_default_outcome(house: GatewayProcess, node: str, default: str) -> None:
+def test_G_3_what_a_lost_link_leaves_is_the_default_outcome(gateway: GatewayProcess, node: str, default: str) -> None:
+    """Rule `default.lost-in-order-is-not-counted`: a link that leaves in order has not failed."""
     outcome, again = DEFAULTS[default]
-    with Peer(house.port) as peer:
-        given(house, peer, "queue", node, default=outcome)
-        got = left(house, peer, "queue", node, 0 if again is None else 1)
-        assert [count_and_first(each) for each in got] == ([] if again is None else [again])
+    with Peer(gateway.port) as peer:
+        given(gateway, peer, "queue", node, default=outcome)
+        got = left(gateway, peer, "queue", node, 0 if again is None else 1)
+        assert [count_and_first(each) for each in got] == ([] if again is None else [(0, False)])
 
 
 AGAIN = {
@@ -117,11 +118,11 @@ AGAIN = {
 @pytest.mark.parametrize("state", AGAIN)
 @pytest.mark.parametrize("kind", ["queue", "durable"])
 def test_F_1_F_2_H_7_H_11_given_out_again_with_counts(
-    house: GatewayProcess, node: str, kind: str, state: str, settled: bool
+    gateway: GatewayProcess, node: str, kind: str, state: str, settled: bool
 ) -> None:
     outcome, again = AGAIN[state]
-    with Peer(house.port) as peer:
-        (seen,) = given(house, peer, kind, node)
+    with Peer(gateway.port) as peer:
+        (seen,) = given(gateway, peer, kind, node)
         assert count_and_first(seen) == (0, True)
         peer.settle([seen.field(1)], outcome, settled)
         if not settled:
@@ -130,61 +131,61 @@ def test_F_1_F_2_H_7_H_11_given_out_again_with_counts(
         (seen,) = peer.receive(1)
         assert count_and_first(seen) == again
         peer.settle([seen.field(1)], frames.state("modified", True, False))
-        (seen,) = left(house, peer, kind, node, 1)
+        (seen,) = left(gateway, peer, kind, node, 1)
         assert count_and_first(seen) == (again[0] + 1, False)
 
 
 @pytest.mark.requirement("H-12")
-def test_H_12_undeliverable_here_goes_to_another_link_only(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
-        (seen,) = given(house, peer, "queue", node)
+def test_H_12_undeliverable_here_goes_to_another_link_only(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
+        (seen,) = given(gateway, peer, "queue", node)
         peer.settle([seen.field(1)], frames.state("modified", True, True), settled=False)
         assert peer.outcomes(1) == {0: "modified"}
         peer.credit(1)
         peer.nothing(0.2)
-        with Peer(house.port) as other:
+        with Peer(gateway.port) as other:
             other.consumer(node, credit=1)
             assert count_and_first(other.receive(1)[0]) == (1, False)
 
 
 @pytest.mark.requirement("H-14")
-def test_H_14_a_durable_has_nobody_else_so_undeliverable_is_the_end(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
-        (seen,) = given(house, peer, "durable", node)
+def test_H_14_a_durable_has_no_other_consumer_so_undeliverable_is_the_end(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
+        (seen,) = given(gateway, peer, "durable", node)
         peer.settle([seen.field(1)], frames.state("modified", False, True), settled=False)
         assert peer.outcomes(1) == {0: "modified"}
-        left(house, peer, "durable", node, 0)
+        left(gateway, peer, "durable", node, 0)
 
 
 @pytest.mark.requirement("H-5", "H-13")
 @pytest.mark.parametrize("kind", ["queue", "durable", "plain"])
-def test_H_5_rejected_is_the_end(house: GatewayProcess, node: str, kind: str) -> None:
-    with Peer(house.port) as peer:
-        (seen,) = given(house, peer, kind, node)
+def test_H_5_rejected_is_the_end(gateway: GatewayProcess, node: str, kind: str) -> None:
+    with Peer(gateway.port) as peer:
+        (seen,) = given(gateway, peer, kind, node)
         peer.settle([seen.field(1)], frames.state("rejected"), settled=False)
         assert peer.outcomes(1) == {0: "rejected"}
-        left(house, peer, kind, node, 0)
+        left(gateway, peer, kind, node, 0)
 
 
 @pytest.mark.requirement("H-3")
-def test_H_3_received_is_no_outcome(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
-        (seen,) = given(house, peer, "queue", node)
-        peer.settle([seen.field(1)], frames.state("received", ULong(0), ULong(0)), settled=False)
+def test_H_3_received_is_no_outcome(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
+        (seen,) = given(gateway, peer, "queue", node)
+        peer.settle([seen.field(1)], frames.state("received", UInt(0), ULong(0)), settled=False)
         peer.nothing(0.1)
         peer.settle([seen.field(1)], frames.state("accepted"), settled=False)
         assert peer.outcomes(1) == {0: "accepted"}
 
 
 @pytest.mark.requirement("I-7")
-def test_I_7_an_outcome_that_was_not_agreed_on_ends_the_link(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
-        given(house, peer, "queue", node, 2, outcomes=["accepted"])
+def test_I_7_an_outcome_that_was_not_agreed_on_ends_the_link(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
+        given(gateway, peer, "queue", node, 2, outcomes=["accepted"])
         peer.settle([0], frames.state("accepted"), settled=False)
         assert peer.outcomes(1) == {0: "accepted"}
         peer.settle([1], frames.state("rejected"), settled=False)
         assert peer.detached(1) == "amqp:not-allowed"
-        with Peer(house.port) as other:
+        with Peer(gateway.port) as other:
             other.consumer(node, credit=2)
             assert len(other.receive(1)) == 1  # the one that it had no word for
             other.nothing(0.1)
@@ -200,20 +201,20 @@ def test_I_7_an_outcome_that_was_not_agreed_on_ends_the_link(house: GatewayProce
     ids=["W-18-transactional", "unknown"],
 )
 def test_a_state_that_cannot_be_carried_out_ends_the_link_and_loses_nothing(
-    house: GatewayProcess, node: str, state: Described, condition: str
+    gateway: GatewayProcess, node: str, state: Described, condition: str
 ) -> None:
-    with Peer(house.port) as peer:
-        given(house, peer, "queue", node)
+    with Peer(gateway.port) as peer:
+        given(gateway, peer, "queue", node)
         peer.settle([0], state, settled=False)
         assert peer.detached(1) == condition
-        with Peer(house.port) as other:
+        with Peer(gateway.port) as other:
             other.consumer(node, credit=1)
             assert other.receive(1)
 
 
 @pytest.mark.requirement("W-11")
-def test_W_11_acquiring_under_a_transaction_ends_the_link(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_W_11_acquiring_under_a_transaction_ends_the_link(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.stored(node, FRESH)
         peer.consumer(node)
         peer.send(frames.flow(1, 1, properties=AmqpMap([(Symbol("txn-id"), b"txn")])))
@@ -222,8 +223,8 @@ def test_W_11_acquiring_under_a_transaction_ends_the_link(house: GatewayProcess,
 
 @pytest.mark.requirement("R-5", "X-1")
 @pytest.mark.parametrize("kind", ["queue", "plain", "durable"])
-def test_X_1_R_5_sent_settled_is_done_when_it_is_sent(house: GatewayProcess, node: str, kind: str) -> None:
-    with Peer(house.port) as peer:
+def test_X_1_R_5_sent_settled_is_done_when_it_is_sent(gateway: GatewayProcess, node: str, kind: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.publisher(node, channel_or_queue(kind))
         peer.consumer(source_of(kind, node), credit=3, mode=1)
         peer.nothing(0.05)
@@ -231,12 +232,12 @@ def test_X_1_R_5_sent_settled_is_done_when_it_is_sent(house: GatewayProcess, nod
         assert [seen.field(4) for seen in peer.receive(3)] == [True] * 3
         peer.settle([0, 1], frames.state("released"))  # nobody listens
         peer.nothing(0.1)
-        left(house, peer, kind, node, 0)
+        left(gateway, peer, kind, node, 0)
 
 
 @pytest.mark.requirement("G-1", "K-4")
-def test_G_1_K_4_competing_consumers_share_a_queue(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as one, Peer(house.port) as two:
+def test_G_1_K_4_competing_consumers_share_a_queue(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as one, Peer(gateway.port) as two:
         one.publisher(node)
         one.consumer(node, credit=10)
         two.consumer(node, credit=10)
@@ -252,8 +253,8 @@ def test_G_1_K_4_competing_consumers_share_a_queue(house: GatewayProcess, node: 
 
 
 @pytest.mark.requirement("K-4")
-def test_K_4_every_subscriber_of_a_channel_gets_a_copy(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as one, Peer(house.port) as two:
+def test_K_4_every_subscriber_of_a_channel_gets_a_copy(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as one, Peer(gateway.port) as two:
         one.publisher(node, "channel")
         one.stored(node, frames.message(b"before"), kind="channel")
         one.consumer(node, credit=10)
@@ -266,8 +267,8 @@ def test_K_4_every_subscriber_of_a_channel_gets_a_copy(house: GatewayProcess, no
 
 
 @pytest.mark.requirement("U-3")
-def test_U_3_never_more_than_the_credit(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_U_3_never_more_than_the_credit(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *[FRESH] * 30)
         peer.consumer(node)
         for credit in (3, 1, 7, 0, 2):
@@ -277,8 +278,8 @@ def test_U_3_never_more_than_the_credit(house: GatewayProcess, node: str) -> Non
 
 
 @pytest.mark.requirement("U-4")
-def test_U_4_a_drain_sends_what_is_there_and_uses_the_credit_up(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
+def test_U_4_a_drain_sends_what_is_there_and_uses_the_credit_up(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
         peer.stored(node, *[FRESH] * 3)
         peer.consumer(node)
         for there in (3, 0):
@@ -295,9 +296,9 @@ def test_U_4_a_drain_sends_what_is_there_and_uses_the_credit_up(house: GatewayPr
 
 
 @pytest.mark.requirement("Q-1")
-def test_dispositions_in_ranges_and_out_of_order(house: GatewayProcess, node: str) -> None:
-    with Peer(house.port) as peer:
-        got = given(house, peer, "queue", node, 10)
+def test_dispositions_in_ranges_and_out_of_order(gateway: GatewayProcess, node: str) -> None:
+    with Peer(gateway.port) as peer:
+        got = given(gateway, peer, "queue", node, 10)
         assert [seen.field(1) for seen in got] == list(range(10))
         peer.send(
             frames.disposition(6, 8, frames.state("accepted"), settled=False),
@@ -307,4 +308,4 @@ def test_dispositions_in_ranges_and_out_of_order(house: GatewayProcess, node: st
         assert peer.outcomes(4) == {6: "accepted", 7: "accepted", 8: "accepted", 9: "released"}
         peer.send(frames.disposition(3, 5, frames.state("accepted"), settled=False))
         assert peer.outcomes(3) == dict.fromkeys((3, 4, 5), "accepted")
-        assert len(left(house, peer, "queue", node, 1)) == 1
+        assert len(left(gateway, peer, "queue", node, 1)) == 1

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tests.gateway_process import GatewayProcess
-from tests.wire import frames
-from tests.wire.peer import Peer
-from tests.wire.transacting import CONTROL, Transacting
-from transformers.amqp_types import UByte, UInt
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.transacting import CONTROL, Transacting
+from transformers.codec import Described, UByte, UInt, ULong
 
 ONE = frames.message(b"one")
 ACCEPTED = frames.state("accepted")
 
 
 @pytest.fixture
-def peer(house: GatewayProcess) -> Iterator[Transacting]:
-    with Transacting(house.port) as made:
+def peer(gateway: GatewayProcess) -> Iterator[Transacting]:
+    with Transacting(gateway.port) as made:
         yield made
 
 
@@ -130,16 +131,16 @@ def test_W_4_a_transaction_may_have_messages_of_each_way_to_settle(peer: Transac
     assert len(peer.there(f"{node}.second", 1)) == 1
 
 
-def test_a_peer_may_be_gone_before_its_discharge_is_answered(house: GatewayProcess, node: str) -> None:
+def test_a_peer_may_be_gone_before_its_discharge_is_answered(gateway: GatewayProcess, node: str) -> None:
     """What was committed is there; the answer finds nobody."""
     for number in range(1, 11):
-        with Transacting(house.port) as peer:
+        with Transacting(gateway.port) as peer:
             peer.publisher(node)
             transaction = peer.begun()
             peer.post(transaction, ONE)
             peer.told(1)
             peer.send(frames.discharge(peer.number(), transaction))
-        with Peer(house.port) as witness:
+        with Peer(gateway.port) as witness:
             witness.consumer(node, credit=number)
             [event] = witness.receive(1)
             witness.settle([event.field(1)], ACCEPTED, settled=True)
@@ -165,3 +166,19 @@ def test_W_6_many_posted_at_once_are_what_one_after_another_is(peer: Transacting
     assert peer.discharge(transaction) == "accepted"
     there = [event.payload for event in peer.there(node, 40)]
     assert there == bodies[20:30] + bodies[:20] + bodies[30:]
+
+
+@pytest.mark.requirement("W-12")
+@pytest.mark.parametrize(
+    "fields", [["true"], [UInt(1)], [[]], [False, None]], ids=["string", "uint", "list", "one-too-many"]
+)
+def test_a_discharge_with_an_invalid_field_is_no_commit(peer: Transacting, node: str, fields: list[Any]) -> None:
+    """Nobody knows what it was to be: its transaction goes with the control link."""
+    peer.publisher(node)
+    transaction = peer.begun()
+    peer.post(transaction, ONE)
+    peer.told(1)
+    discharge = Described(ULong(0x32), [transaction, *fields])
+    peer.send(frames.request(peer.number(), discharge))
+    assert peer.until("detach").condition == "amqp:invalid-field"
+    assert peer.there(node, 0) == []

@@ -9,12 +9,12 @@ import re
 import pytest
 
 from mappings import TableSet, load_tables
-from mappings.vocabulary import PROFILES
-from tests.wire import frames
-from tests.wire.peer import Peer
-from tests.wire.tcp_house import TcpHouse
-from tests.wire.um_conformance import DOCUMENT, HEAD, line_of, lines, show
-from tests.wire.um_expectations import SEED
+from mappings.language.vocabulary import PROFILES
+from tests.kit.tables.um_rows import SEED
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.scripted_gateway import ScriptedGateway
+from tests.wire.um.conformance import DOCUMENT, HEAD, line_of, lines, show
 
 TABLES: dict[str, TableSet] = {profile: load_tables(profile=profile) for profile in PROFILES}
 WRITTEN = DOCUMENT.read_text(encoding="utf-8")
@@ -23,7 +23,7 @@ WRITTEN = DOCUMENT.read_text(encoding="utf-8")
 @pytest.mark.parametrize(("row", "profile"), [(line.row, line.profile) for line in lines()])
 def test_um_rows(row: str, profile: str) -> None:
     shown = show(line_of(row, profile), TABLES[profile])
-    assert str(shown) in WRITTEN.splitlines(), f"{shown}; run python -m tests.wire.um_conformance and review the change"
+    assert str(shown) in WRITTEN.splitlines(), f"{shown}; run python -m tests.wire.um.conformance and review the change"
 
 
 def test_the_document_has_a_line_for_each_row_and_profile_and_no_cell_is_empty() -> None:
@@ -31,9 +31,10 @@ def test_the_document_has_a_line_for_each_row_and_profile_and_no_cell_is_empty()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in WRITTEN[len(HEAD) :].splitlines()]
     assert [(row, profile) for row, profile, *_ in cells] == [(row, profile) for row in SEED for profile in PROFILES]
     assert len(cells) == 47 * 4
-    for row, profile, rule, test, result in cells:
+    for row, profile, rule, test, realms, result in cells:
         assert re.fullmatch(r"[a-z]+\.[a-z0-9-]+(, [a-z]+\.[a-z0-9-]+)*", rule), (row, profile, rule)
         assert test == f"`test_um_rows[{row}-{profile}]`"
+        assert realms.startswith(("embedded; Kafka", "Kafka; scripted only on embedded", "scripted only on embedded"))
         assert result.startswith(("as documented", "departs: "))
 
 
@@ -53,20 +54,20 @@ def test_only_what_is_known_departs() -> None:
 @pytest.mark.parametrize("default", ["released", "rejected", "modified"])
 def test_S_A1_silence_is_the_default_outcome_of_the_source(default: str) -> None:
     """And what it has become is no contradiction of what the peer says next."""
-    with TcpHouse(TABLES["um-9.12"]) as house, Peer(house.port) as peer:
+    with ScriptedGateway(TABLES["um-9.12"]) as gateway, Peer(gateway.port) as peer:
         peer.consumer(frames.source("q", default=frames.state(default)), credit=1)
         peer.stored("q", frames.message())
         peer.receive(1)
-        house.realm.calls.clear()
-        house.realm.holds.add("settle")
+        gateway.realm.calls.clear()
+        gateway.realm.holds.add("settle")
         peer.settle([0], None, settled=False)
-        house.until(lambda: bool(house.realm.calls))
+        gateway.until(lambda: bool(gateway.realm.calls))
         peer.settle([0], frames.state(default), settled=False)
         peer.settle([0], None, settled=False)
         peer.nothing(0.015)
-        house.do(house.realm.release)
+        gateway.do(gateway.realm.release)
         assert peer.outcomes(1) == {0: default}
-        assert house.realm.calls == [{"rejected": "discard 1"}.get(default, "return 1")]
+        assert gateway.realm.calls == [{"rejected": "discard 1"}.get(default, "return 1")]
 
 
 def _transactional(row: str) -> bool:

@@ -1,77 +1,83 @@
-"""Plays for the rows about transactions, as `um_plays`: what is done inside of one, and what becomes of it."""
+"""Scenarios for the rows about transactions, as `scenarios`: what is done inside of one, and what becomes of it."""
 
 from __future__ import annotations
 
-from tests.wire import frames
-from tests.wire.tcp_house import TcpHouse
-from tests.wire.transacting import Transacting
-from tests.wire.um_expectations import Expected
-from tests.wire.um_plays import MESSAGE, QUIET_S, Play
-from transformers.amqp_types import Array, Described, Symbol, ULong
+from tests.kit.tables.um_rows import Expected
+from tests.kit.wire import frames
+from tests.kit.wire.scripted_gateway import ScriptedGateway
+from tests.kit.wire.transacting import Transacting
+from tests.wire.um.scenarios import MESSAGE, QUIET_S, Scenario
+from transformers.codec import Array, Described, Symbol, ULong
 
 
-def offered(capability: str, wanted: bool) -> Play:
+def offered(capability: str, wanted: bool) -> Scenario:
     """Asked for, it is offered or it is not."""
 
-    def play(house: TcpHouse, _: Expected) -> None:
+    def scenario(gateway: ScriptedGateway, _: Expected) -> None:
         asked = Array(0xA3, [Symbol(capability), Symbol("amqp:local-transactions")])
-        with Transacting(house.port) as peer:
+        with Transacting(gateway.port) as peer:
             peer.send(frames.attach_sender(Described(ULong(0x30), [asked]), 7))
             said = [str(each) for each in peer.expect("attach").field(6).value[0].items]
             assert (capability in said) is wanted, said
 
-    return play
+    return scenario
 
 
-def declared(house: TcpHouse, _: Expected) -> None:
-    with Transacting(house.port) as peer:
+def declared(gateway: ScriptedGateway, _: Expected) -> None:
+    with Transacting(gateway.port) as peer:
         assert peer.begun()
-        assert house.realm.calls == [], "nothing is held open in the log"
+        assert gateway.realm.calls == [], "nothing is held open in the log"
 
 
-def discharged(house: TcpHouse, _: Expected) -> None:
-    """Committed, rolled back, and one that cannot be honoured."""
-    for answer, fail, said, calls in (
-        ("done", False, "accepted", ["commit 0 1"]),
-        ("done", True, "accepted", []),
-        ("unexpected", False, "rejected:amqp:transaction:rollback", ["commit 0 1"]),
-    ):
-        with Transacting(house.port) as peer:
-            peer.publisher("q")
+def discharged(gateway: ScriptedGateway, _: Expected) -> None:
+    """Committed, and rolled back."""
+    _discharge(gateway, ("done", False, "accepted", ["commit 0 1"]), ("done", True, "accepted", []))
+
+
+def discharged_in_vain(gateway: ScriptedGateway, _: Expected) -> None:
+    """It cannot be honoured."""
+    _discharge(gateway, ("unexpected", False, "rejected:amqp:transaction:rollback", ["commit 0 1"]))
+
+
+def _discharge(gateway: ScriptedGateway, *cases: tuple[str, bool, str, list[str]]) -> None:
+    for answer, fail, said, calls in cases:
+        with Transacting(gateway.port) as peer:
+            peer.publisher(gateway.queue)
             transaction = peer.begun()
             peer.post(transaction, MESSAGE)
             peer.told(1)
-            house.realm.calls.clear()
-            house.realm.answers["commit"] = answer
+            gateway.realm.calls.clear()
+            gateway.realm.answers["commit"] = answer
             assert peer.discharge(transaction, fail) == said
-            assert house.realm.calls == calls
+            assert gateway.realm.calls == calls
 
 
-def posted(house: TcpHouse, _: Expected) -> None:
+def posted(gateway: ScriptedGateway, _: Expected) -> None:
     """Published by the discharge; until then accepted only provisionally, and settled at once or with it."""
-    with Transacting(house.port) as peer:
-        peer.settles = _settles(house)
-        peer.publisher("q")
+    with Transacting(gateway.port) as peer:
+        peer.settles = _settles(gateway)
+        peer.publisher(gateway.queue)
         transaction = peer.begun()
         [number] = peer.post(transaction, MESSAGE)
         peer.promised(number)
         peer.post(transaction, MESSAGE, settled=True)
         peer.nothing(QUIET_S)
-        assert house.realm.calls == []
+        assert gateway.realm.calls == []
         assert peer.discharge(transaction) == "accepted"
-        assert house.realm.calls == ["commit 0 2"]
+        assert gateway.realm.calls == ["commit 0 2"]
         peer.ended(number)
 
 
-def posting_refused(answer: str) -> Play:
+def posting_refused(answer: str) -> Scenario:
     """Rejected inside the transactional state, and settled at once or with the discharge (1.3-I)."""
 
-    def play(house: TcpHouse, expected: Expected) -> None:
-        with Transacting(house.port) as peer:
-            peer.settles = _settles(house)
-            peer.publisher("q")
+    def scenario(gateway: ScriptedGateway, expected: Expected) -> None:
+        with Transacting(gateway.port) as peer:
+            peer.settles = _settles(gateway)
+            peer.publisher(gateway.queue)
             transaction = peer.begun()
-            house.realm.answers["post"] = answer
+            gateway.realm.answers["post"] = answer
+            gateway.realm.calls.clear()
             [number] = peer.post(transaction, MESSAGE)
             if expected.closes:
                 assert peer.until("detach").condition == expected.error
@@ -80,46 +86,46 @@ def posting_refused(answer: str) -> Play:
             assert peer.discharge(transaction) == "accepted"
             if not expected.closes:
                 peer.ended(number, state=f"rejected:{expected.error}")
-            assert house.realm.calls == []
+            assert gateway.realm.calls == []
 
-    return play
+    return scenario
 
 
-def retired(house: TcpHouse, _: Expected) -> None:
+def retired(gateway: ScriptedGateway, _: Expected) -> None:
     """Nothing happens before the discharge; then it is acknowledged, told and settled (1.3-H)."""
-    with Transacting(house.port) as peer:
-        transaction = _given(house, peer)
+    with Transacting(gateway.port) as peer:
+        transaction = _given(gateway, peer)
         peer.retire(transaction, 0)
         peer.nothing(QUIET_S)
-        assert house.realm.calls == []
+        assert gateway.realm.calls == []
         assert peer.discharge(transaction) == "accepted"
-        assert house.realm.calls == ["commit 1 0"]
+        assert gateway.realm.calls == ["commit 1 0"]
         assert peer.told(1) == {0: ("accepted", True)}
 
 
-def retired_in_vain(house: TcpHouse, _: Expected) -> None:
+def retired_in_vain(gateway: ScriptedGateway, _: Expected) -> None:
     """The discharge is refused, and the delivery is the consumer's as before (W-10)."""
-    with Transacting(house.port) as peer:
-        transaction = _given(house, peer)
-        house.realm.answers["commit"] = "unexpected"
+    with Transacting(gateway.port) as peer:
+        transaction = _given(gateway, peer)
+        gateway.fail_retiring()
         peer.retire(transaction, 0)
         assert peer.discharge(transaction) == "rejected:amqp:transaction:rollback"
         peer.nothing(QUIET_S)
         peer.settle([0], frames.state("accepted"), settled=False)
         assert peer.told(1) == {0: ("accepted", True)}
-        assert house.realm.calls == ["commit 1 0", "acknowledge 1"]
+        assert gateway.realm.calls == ["commit 1 0", "acknowledge 1"]
 
 
-def _settles(house: TcpHouse) -> bool:
+def _settles(gateway: ScriptedGateway) -> bool:
     """What is posted is settled at once."""
-    return house.tables.profile == "extended"
+    return gateway.tables.profile == "extended"
 
 
-def _given(house: TcpHouse, peer: Transacting) -> bytes:
+def _given(gateway: ScriptedGateway, peer: Transacting) -> bytes:
     """A durable subscriber's event, and a transaction."""
-    peer.consumer(frames.source("c", 2), credit=1)
-    peer.stored("c", MESSAGE, kind="channel")
+    peer.consumer(frames.source(gateway.channel, 2), credit=1)
+    peer.stored(gateway.channel, MESSAGE, kind="channel")
     peer.receive(1)
     transaction = peer.begun()
-    house.realm.calls.clear()
+    gateway.realm.calls.clear()
     return transaction

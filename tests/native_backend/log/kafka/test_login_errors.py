@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka import KafkaError
 from kafka.errors import InvalidReplicationFactorError
 
-from native_backend.log import Failure, LogError
-from native_backend.logs.kafka import settings
-from native_backend.logs.kafka.causes import control_failure_of
-from native_backend.logs.kafka.driver import KafkaLog
-from native_backend.logs.kafka.entry import Entry, quieten
+from native_backend.log.kafka import settings
+from native_backend.log.kafka.causes import control_failure_of
+from native_backend.log.kafka.driver import KafkaLog
+from native_backend.log.kafka.login_errors import LoginErrors, quieten
+from native_backend.log.port import Failure, LogError
 
 
 def test_both_clients_get_the_same_entry() -> None:
@@ -40,35 +40,35 @@ def test_both_clients_get_the_same_entry() -> None:
 
 @pytest.mark.parametrize("name", ["ssl.ca.pem", "enable.ssl.certificate.verification", "sasl.oauthbearer.config"])
 def test_what_one_client_does_not_know_is_refused(name: str) -> None:
-    with pytest.raises(LogError, match=f"realm.client: {name}: the client for control calls knows no such setting"):
+    with pytest.raises(LogError, match=f"realm.client: {name}: the client for admin calls knows no such setting"):
         KafkaLog("127.0.0.1:1", {name: "x"})
 
 
 def test_a_refusal_explains_what_timed_out_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 100.0
-    monkeypatch.setattr("native_backend.logs.kafka.entry.time.monotonic", lambda: now_s)
-    entry = Entry()
+    monkeypatch.setattr("native_backend.log.kafka.login_errors.time.monotonic", lambda: now_s)
+    errors = LoginErrors()
     overdue, gone = Failure("unavailable", "timed out"), Failure("not-found", "no topic")
-    assert entry.refusal is None and entry.explained(overdue) == overdue
-    entry.on_error(KafkaError(KafkaError._TRANSPORT, "a connection was lost"))
-    assert entry.refusal is None
-    entry.on_error(KafkaError(KafkaError._SSL, "handshake failed: Disconnected"))
-    assert entry.refusal is None, "a node that restarts"
-    entry.on_error(KafkaError(KafkaError._AUTHENTICATION, "invalid credentials"))
-    assert entry.explained(overdue) == Failure("refused", "invalid credentials", "_AUTHENTICATION")
-    assert entry.explained(gone) == gone
+    assert errors.refusal is None and errors.explained(overdue) == overdue
+    errors.on_error(KafkaError(KafkaError._TRANSPORT, "a connection was lost"))
+    assert errors.refusal is None
+    errors.on_error(KafkaError(KafkaError._SSL, "handshake failed: Disconnected"))
+    assert errors.refusal is None, "a node that restarts"
+    errors.on_error(KafkaError(KafkaError._AUTHENTICATION, "invalid credentials"))
+    assert errors.explained(overdue) == Failure("refused", "invalid credentials", "_AUTHENTICATION")
+    assert errors.explained(gone) == gone
     now_s = 111.0
-    assert entry.refusal is None, "it got in since, or nobody tries"
-    entry.on_error(KafkaError(KafkaError._SSL, "certificate verify failed"))
-    assert entry.refusal is not None
+    assert errors.refusal is None, "it logged in since, or no client tries"
+    errors.on_error(KafkaError(KafkaError._SSL, "certificate verify failed"))
+    assert errors.refusal is not None
 
 
 def test_errors_are_counted_and_told_seldom(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     now_s = 100.0
-    monkeypatch.setattr("native_backend.logs.kafka.entry.time.monotonic", lambda: now_s)
-    entry = Entry()
+    monkeypatch.setattr("native_backend.log.kafka.login_errors.time.monotonic", lambda: now_s)
+    errors = LoginErrors()
     for _ in range(100):
-        entry.on_error(KafkaError(KafkaError._AUTHENTICATION, "invalid credentials"))
+        errors.on_error(KafkaError(KafkaError._AUTHENTICATION, "invalid credentials"))
         now_s += 0.5
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 2

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from native_backend.log import LogError
-from native_backend.logs.kafka.offsets import METADATA_CHARACTERS_MAX, GroupOffsets
-from native_backend.retrying import Retries
+from native_backend.log.kafka.offsets import METADATA_CHARACTERS_MAX, GroupOffsets
+from native_backend.log.port import LogError
+from native_backend.log.retry import Retries
 
 NEVER = object()
 PLACE = {("um.node.news", 0): (7, "realmgate1;3;0")}

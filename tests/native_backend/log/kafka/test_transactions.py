@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from native_backend.log import LogError, Transacted, Write
-from native_backend.logs.kafka.slot import BREATH_MAX_S, BREATH_MIN_S, REFUSED_S, Breath, Slot, claim
+from native_backend.log.kafka.batches import BatchSizes
+from native_backend.log.kafka.transactions import BREATH_MAX_S, BREATH_MIN_S, REFUSED_S, Breath, Transactions, claim
+from native_backend.log.port import LogError, Transacted, Write
 from tests.patience import HANG_S
 
 
@@ -48,10 +49,10 @@ class SlowProducer:
         self.aborted += 1
 
 
-def outcome(slot: Any) -> Transacted:
-    slot.submit([Write("t", 0, b"k", b"v")], "me")
+def outcome(transactions: Any) -> Transacted:
+    transactions.submit([Write("t", 0, b"k", b"v")], "me")
     deadline = time.monotonic() + HANG_S
-    while not (answers := slot.poll()):
+    while not (answers := transactions.poll()):
         assert time.monotonic() < deadline
         time.sleep(0.001)
     answer: Transacted = answers[0]
@@ -59,14 +60,14 @@ def outcome(slot: Any) -> Transacted:
 
 
 def test_a_commit_without_an_answer_is_in_doubt_and_the_shard_must_be_claimed_again() -> None:
-    slot: Any = Slot("s", [SlowProducer(KafkaException(KafkaError(KafkaError._TIMED_OUT)))])  # type: ignore[list-item]
-    first, second = outcome(slot), outcome(slot)
+    transactions: Any = Transactions("s", [SlowProducer(KafkaException(KafkaError(KafkaError._TIMED_OUT)))])  # type: ignore[list-item]
+    first, second = outcome(transactions), outcome(transactions)
     assert first.failure is not None
     assert second.failure is not None
     assert (first.failure.cause, first.offsets) == ("indeterminate", [-1])
     assert second.failure.cause == "indeterminate", "whoever hears `unavailable` tries again, and would do so for ever"
     assert "claim it again" in second.failure.detail
-    slot.retire(5.0)
+    transactions.retire(5.0)
 
 
 class StuckProducer(SlowProducer):
@@ -80,20 +81,20 @@ class StuckProducer(SlowProducer):
 
 
 def test_a_transaction_that_cannot_even_be_aborted_is_in_doubt() -> None:
-    slot: Any = Slot("s", [StuckProducer(None)])  # type: ignore[list-item]
-    answers = [outcome(slot), outcome(slot)]
+    transactions: Any = Transactions("s", [StuckProducer(None)])  # type: ignore[list-item]
+    answers = [outcome(transactions), outcome(transactions)]
     assert [answer.failure.cause for answer in answers if answer.failure] == ["indeterminate", "indeterminate"]
-    slot.retire(5.0)
+    transactions.retire(5.0)
 
 
 def test_a_commit_that_must_be_aborted_is_certainly_not_stored() -> None:
     error = KafkaError(KafkaError._TIMED_OUT, "in time no more", False, False, True)
     producer = SlowProducer(KafkaException(error))
-    slot: Any = Slot("s", [producer])  # type: ignore[list-item]
-    answer = outcome(slot)
+    transactions: Any = Transactions("s", [producer])  # type: ignore[list-item]
+    answer = outcome(transactions)
     assert answer.failure is not None
     assert (answer.failure.cause, producer.aborted) == ("unavailable", 1)
-    slot.retire(5.0)
+    transactions.retire(5.0)
 
 
 class DestroyedProducer(SlowProducer):
@@ -105,11 +106,11 @@ class DestroyedProducer(SlowProducer):
 
 def test_a_transaction_into_a_topic_that_goes_is_not_found() -> None:
     producer = DestroyedProducer(None)
-    slot: Any = Slot("s", [producer])  # type: ignore[list-item]
-    answer = outcome(slot)
+    transactions: Any = Transactions("s", [producer])  # type: ignore[list-item]
+    answer = outcome(transactions)
     assert answer.failure is not None
     assert (answer.failure.cause, producer.aborted) == ("not-found", 1)
-    slot.retire(5.0)
+    transactions.retire(5.0)
 
 
 class ClaimedProducer(SlowProducer):
@@ -127,11 +128,11 @@ class ClaimedProducer(SlowProducer):
 def test_the_table_decides_whether_a_claim_is_made_again() -> None:
     """A broker that is fenced for a moment gives the first two; the client says of neither that it passes."""
     passing = [KafkaError(KafkaError.NOT_COORDINATOR), KafkaError(KafkaError.BROKER_NOT_AVAILABLE)]
-    claim("s", [ClaimedProducer(*passing)], 10.0).retire(5.0)  # type: ignore[list-item]
+    claim("s", [ClaimedProducer(*passing)], BatchSizes(), 10.0).retire(5.0)  # type: ignore[list-item]
     held_for_passing = KafkaError(KafkaError.UNSUPPORTED_VERSION, "of another age", False, True)
     producer = ClaimedProducer(held_for_passing)
     with pytest.raises(LogError) as raised:
-        claim("s", [producer], 10.0)  # type: ignore[list-item]
+        claim("s", [producer], BatchSizes(), 10.0)  # type: ignore[list-item]
     assert (raised.value.failure.cause, producer.errors) == ("unexpected", [])
 
 
@@ -154,9 +155,9 @@ class SteadyProducer(SlowProducer):
 
 def test_the_broker_has_a_moment_after_each_commit() -> None:
     producer = SteadyProducer(0)
-    slot: Any = Slot("s", [producer])  # type: ignore[list-item]
-    answers = [outcome(slot) for _ in range(10)]
-    slot.retire(5.0)
+    transactions: Any = Transactions("s", [producer])  # type: ignore[list-item]
+    answers = [outcome(transactions) for _ in range(10)]
+    transactions.retire(5.0)
     assert all(0.0 < answer.rest_s <= BREATH_MAX_S for answer in answers), "who gathers hears how long he may"
     gaps = [later - earlier for earlier, later in pairwise(producer.begun)]
     assert min(gaps) >= BREATH_MIN_S
@@ -164,10 +165,10 @@ def test_the_broker_has_a_moment_after_each_commit() -> None:
 
 def test_two_producers_take_turns_so_that_nobody_waits_for_the_markers_of_the_other() -> None:
     one, other = SteadyProducer(0), SteadyProducer(0)
-    slot: Any = Slot("s", [one, other])  # type: ignore[list-item]
-    slot._lanes[1].breath.seconds = slot._lanes[0].breath.seconds = 0.2
-    rests = [outcome(slot).rest_s for _ in range(2)]
-    slot.retire(5.0)
+    transactions: Any = Transactions("s", [one, other])  # type: ignore[list-item]
+    transactions._lanes[1].breath.seconds = transactions._lanes[0].breath.seconds = 0.2
+    rests = [outcome(transactions).rest_s for _ in range(2)]
+    transactions.retire(5.0)
     assert (len(one.begun), len(other.begun)) == (1, 1)
     assert other.begun[0] - one.begun[0] < 0.2
     assert rests[0] == 0.0, "the other one has rested"
@@ -188,7 +189,7 @@ def test_the_moment_grows_with_every_refusal_and_shrinks_again() -> None:
         breath.learn(0.002)
     assert breath.seconds == BREATH_MIN_S
     producer = SteadyProducer(4)
-    slot: Any = Slot("s", [producer])  # type: ignore[list-item]
-    rests = [outcome(slot).rest_s for _ in range(4)]
-    slot.retire(5.0)
+    transactions: Any = Transactions("s", [producer])  # type: ignore[list-item]
+    rests = [outcome(transactions).rest_s for _ in range(4)]
+    transactions.retire(5.0)
     assert max(rests) > first

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from native_backend.log import Append, Appended, Completion, TopicSpec, Transacted, Write
-from native_backend.logs.simulated.disk import TRANSACTION_TIMEOUT_MS, Disk
-from native_backend.logs.simulated.driver import SimulatedLog
-from native_backend.logs.simulated.faults import Faults
+from native_backend.log.port import Append, Appended, Completion, TopicSpec, Transacted, Write
+from native_backend.log.simulated.disk import TRANSACTION_TIMEOUT_MS, Disk
+from native_backend.log.simulated.driver import SimulatedLog
+from native_backend.log.simulated.faults import Faults
 
 
 class Clock:
@@ -18,7 +18,7 @@ class Clock:
         return self.ms
 
 
-class Stage:
+class Setup:
     """A log with two topics, its disk and its clock."""
 
     def __init__(self, faults: Faults, seed: int = 1) -> None:
@@ -26,7 +26,7 @@ class Stage:
         self.clock = Clock()
         self.random = Random(seed)
         self.log = SimulatedLog(self.disk, self.random, self.clock, faults)
-        self.log.create_topics([TopicSpec("a"), TopicSpec("b")])
+        self.log.control.create_topics([TopicSpec("a"), TopicSpec("b")])
 
     def successor(self) -> SimulatedLog:
         return SimulatedLog(self.disk, self.random, self.clock)
@@ -45,17 +45,17 @@ class Stage:
         return told
 
     def values(self, topic: str) -> list[bytes | None]:
-        return self.successor().read_range(topic, 0, 0, 10_000).values
+        return self.successor().control.read_range(topic, 0, 0, 10_000).values
 
 
 def history(seed: int) -> list[tuple[int, object, list[int], str]]:
     faults = Faults(0.3, 0.3, 0.7, 50, 0.5, 50, 0.1, ("unavailable",), 0.1, 0.1)
-    stage = Stage(faults, seed)
-    stage.log.claim("s")
+    setup = Setup(faults, seed)
+    setup.log.control.claim("s")
     for number in range(50):
-        stage.append("a" if number % 2 else "b", number, 3)
+        setup.append("a" if number % 2 else "b", number, 3)
         if number % 10 == 0:
-            stage.log.transact("s", [Write("a", 0, b"k", b"t")], f"t{number}")
+            setup.log.transact("s", [Write("a", 0, b"k", b"t")], f"t{number}")
     return [
         (
             when,
@@ -63,7 +63,7 @@ def history(seed: int) -> list[tuple[int, object, list[int], str]]:
             answer.offsets,
             answer.failure.cause if answer.failure else "",
         )
-        for when, answer in stage.run()
+        for when, answer in setup.run()
     ]
 
 
@@ -73,10 +73,10 @@ def test_the_same_seed_is_the_same_history() -> None:
 
 
 def test_completions_keep_the_order_of_a_partition_and_change_places_between_partitions() -> None:
-    stage = Stage(Faults(delay=0.8))
+    setup = Setup(Faults(delay=0.8))
     for number in range(40):
-        stage.append("a" if number % 2 else "b", number)
-    owners = [answer.batch.owner for _, answer in stage.run() if isinstance(answer, Appended)]
+        setup.append("a" if number % 2 else "b", number)
+    owners = [answer.batch.owner for _, answer in setup.run() if isinstance(answer, Appended)]
     assert sorted(owners) == list(range(40))
     assert owners != sorted(owners)
     for rest in (0, 1):
@@ -84,61 +84,61 @@ def test_completions_keep_the_order_of_a_partition_and_change_places_between_par
 
 
 def test_without_faults_everything_is_told_at_the_next_poll_and_dense() -> None:
-    stage = Stage(Faults())
-    stage.append("a", 0, 10)
-    (answer,) = stage.log.poll()
+    setup = Setup(Faults())
+    setup.append("a", 0, 10)
+    (answer,) = setup.log.poll()
     assert answer.offsets == list(range(10))
 
 
 def test_the_stable_offset_lags_behind_what_was_acknowledged() -> None:
-    stage = Stage(Faults(lag=1.0, lag_ms_max=20))
-    reader = stage.log.open_reader("a", 0, 0)
-    stage.append("a", 0)
-    assert len(stage.log.poll()) == 1
-    assert stage.log.bounds("a", 0) == (0, 0)
+    setup = Setup(Faults(lag=1.0, lag_ms_max=20))
+    reader = setup.log.open_reader("a", 0, 0)
+    setup.append("a", 0)
+    assert len(setup.log.poll()) == 1
+    assert setup.log.control.bounds("a", 0) == (0, 0)
     assert reader.read(10) is None
-    stage.clock.ms += 20
-    assert stage.log.bounds("a", 0) == (0, 1)
+    setup.clock.ms += 20
+    assert setup.log.control.bounds("a", 0) == (0, 1)
     assert reader.read(10) == ([0], [b"0.0"], [b"k"])
 
 
 def test_a_refused_append_is_not_stored() -> None:
-    stage = Stage(Faults(refuse=1.0, refusals=("refused",)))
-    stage.append("a", 0, 2)
-    (answer,) = stage.log.poll()
+    setup = Setup(Faults(refuse=1.0, refusals=("refused",)))
+    setup.append("a", 0, 2)
+    (answer,) = setup.log.poll()
     assert answer.failure is not None
     assert (answer.failure.cause, answer.offsets) == ("refused", [-1, -1])
-    assert stage.values("a") == []
+    assert setup.values("a") == []
 
 
 def test_an_append_in_doubt_is_stored_or_not() -> None:
     stored = set()
     for seed in range(20):
-        stage = Stage(Faults(unknown_append=1.0), seed)
-        stage.append("a", 0, 2)
-        (answer,) = stage.log.poll()
+        setup = Setup(Faults(unknown_append=1.0), seed)
+        setup.append("a", 0, 2)
+        (answer,) = setup.log.poll()
         assert answer.failure is not None
         assert answer.failure.cause == "indeterminate"
-        stored.add(len(stage.values("a")))
+        stored.add(len(setup.values("a")))
     assert stored == {0, 2}
 
 
 def test_a_commit_in_doubt_is_decided_by_the_next_claim() -> None:
     fates = set()
     for seed in range(60):
-        stage = Stage(Faults(unknown_commit=1.0), seed)
-        stage.log.claim("s")
-        stage.log.transact("s", [Write("a", 0, b"k", b"t"), Write("b", 0, b"k", b"t")], "me")
-        ((_, answer),) = stage.run(1)
+        setup = Setup(Faults(unknown_commit=1.0), seed)
+        setup.log.control.claim("s")
+        setup.log.transact("s", [Write("a", 0, b"k", b"t"), Write("b", 0, b"k", b"t")], "me")
+        ((_, answer),) = setup.run(1)
         assert isinstance(answer, Transacted)
         assert answer.failure is not None
         assert answer.failure.cause == "indeterminate"
-        was_open = bool(stage.disk.left_open)
-        before = (stage.values("a"), stage.values("b"))
+        was_open = bool(setup.disk.left_open)
+        before = (setup.values("a"), setup.values("b"))
         if was_open:
             assert before == ([], [])
-        stage.successor().claim("s")
-        after = (stage.values("a"), stage.values("b"))
+        setup.successor().control.claim("s")
+        after = (setup.values("a"), setup.values("b"))
         assert after in (([b"t"], [b"t"]), ([], []))
         assert was_open or after == before
         fates.add((was_open, len(after[0])))
@@ -147,41 +147,41 @@ def test_a_commit_in_doubt_is_decided_by_the_next_claim() -> None:
 
 def test_an_open_transaction_holds_the_stable_offset_back_until_it_times_out() -> None:
     for seed in range(60):
-        stage = Stage(Faults(unknown_commit=1.0), seed)
-        stage.log.claim("s")
-        stage.log.transact("s", [Write("a", 0, b"k", b"t")], "me")
-        stage.run(1)
-        if not stage.disk.left_open:
+        setup = Setup(Faults(unknown_commit=1.0), seed)
+        setup.log.control.claim("s")
+        setup.log.transact("s", [Write("a", 0, b"k", b"t")], "me")
+        setup.run(1)
+        if not setup.disk.left_open:
             continue
-        stage.append("a", 0)
-        stage.run(1)
-        assert stage.values("a") == []
-        stage.run(TRANSACTION_TIMEOUT_MS)
-        stage.log.poll()
-        assert stage.values("a")[-1] == b"0.0"
+        setup.append("a", 0)
+        setup.run(1)
+        assert setup.values("a") == []
+        setup.run(TRANSACTION_TIMEOUT_MS)
+        setup.log.poll()
+        assert setup.values("a")[-1] == b"0.0"
         return
     raise AssertionError("no seed left a transaction open")
 
 
 def test_another_process_may_fence_the_shard() -> None:
-    stage = Stage(Faults(fence=1.0))
-    stage.log.claim("s")
-    stage.log.transact("s", [Write("a", 0, b"k", b"t")], "me")
-    ((_, answer),) = stage.run(1)
+    setup = Setup(Faults(fence=1.0))
+    setup.log.control.claim("s")
+    setup.log.transact("s", [Write("a", 0, b"k", b"t")], "me")
+    ((_, answer),) = setup.run(1)
     assert answer.failure is not None
     assert answer.failure.cause == "fenced"
-    assert stage.values("a") == []
+    assert setup.values("a") == []
 
 
 def test_kill_stores_a_prefix_of_what_was_under_way_and_answers_nobody() -> None:
     lengths = set()
     for seed in range(40):
-        stage = Stage(Faults(delay=1.0, split=0.5), seed)
+        setup = Setup(Faults(delay=1.0, split=0.5), seed)
         for number in range(5):
-            stage.append("a", number, 4)
-        stage.log.kill()
-        assert stage.log.poll() == []
-        values = stage.values("a")
+            setup.append("a", number, 4)
+        setup.log.kill()
+        assert setup.log.poll() == []
+        values = setup.values("a")
         assert values == [b"%d.%d" % (number, n) for number in range(5) for n in range(4)][: len(values)]
         lengths.add(len(values))
     assert {0, 20} & lengths
@@ -189,8 +189,8 @@ def test_kill_stores_a_prefix_of_what_was_under_way_and_answers_nobody() -> None
 
 
 def test_a_compacted_topic_keeps_the_newest_only() -> None:
-    stage = Stage(Faults())
-    stage.log.create_topics([TopicSpec("c", compacted=True)])
+    setup = Setup(Faults())
+    setup.log.control.create_topics([TopicSpec("c", compacted=True)])
     for number in range(10):
-        stage.log.put("c", b"k%d" % (number % 2), b"%d" % number)
-    assert stage.values("c") == [b"8", b"9"]
+        setup.log.control.put("c", b"k%d" % (number % 2), b"%d" % number)
+    assert setup.values("c") == [b"8", b"9"]

@@ -23,6 +23,8 @@ import org.apache.qpid.jms.JmsConnectionFactory;
  * Asking gone  URL QUEUE            what is sent to a temporary queue that was deleted, to one whose connection has
  *                                   closed and to a queue that never was is refused, and the producer goes on. Prints
  *                                   `gone`
+ * Asking own   URL                  a temporary queue and topic are consumed by their own connection only, however
+ *                                   another one names them; both may be published to. Prints `own`
  * </pre>
  */
 public final class Asking {
@@ -37,6 +39,7 @@ public final class Asking {
         case "ask" -> ask(client, service, arguments[2], Integer.parseInt(arguments[3]));
         case "topic" -> topic(client, service, Integer.parseInt(arguments[2]));
         case "gone" -> gone(factory, client, service, arguments[2]);
+        case "own" -> own(client, service);
         default -> throw new IllegalArgumentException(arguments[0]);
       }
     }
@@ -130,6 +133,39 @@ public final class Asking {
     MessageConsumer consumer = session.createConsumer(session.createQueue(name));
     check(consumer.receive(RECEIVE_MS) != null, "what was sent in the end has not come");
     System.out.println("gone");
+  }
+
+  private static void own(Connection client, Connection service) throws Exception {
+    Session owning = client.createSession(false, Session.AUTO_ACKNOWLEDGE);
+    Session other = service.createSession(false, Session.AUTO_ACKNOWLEDGE);
+    TemporaryQueue queue = owning.createTemporaryQueue();
+    TemporaryTopic topic = owning.createTemporaryTopic();
+    Queue named = other.createQueue(queue.getQueueName()); // by name: the client would not even try
+    locked(() -> other.createConsumer(named));
+    locked(() -> other.createBrowser(named).getEnumeration());
+    locked(() -> other.createConsumer(other.createTopic(topic.getTopicName())));
+    MessageConsumer asks = owning.createConsumer(queue);
+    MessageConsumer hears = client.createSession(false, Session.AUTO_ACKNOWLEDGE).createConsumer(topic);
+    MessageProducer producer = other.createProducer(null);
+    producer.send(named, other.createTextMessage("to the queue"));
+    producer.send(topic, other.createTextMessage("to the topic"));
+    for (MessageConsumer consumer : new MessageConsumer[] {asks, hears}) {
+      check(consumer.receive(RECEIVE_MS) != null, "its own connection gets nothing");
+    }
+    System.out.println("own");
+  }
+
+  private interface Attempt {
+    Object run() throws Exception;
+  }
+
+  private static void locked(Attempt attempt) throws Exception {
+    try {
+      attempt.run();
+      throw new IllegalStateException("another connection consumes from it");
+    } catch (JMSException refusal) {
+      check(String.valueOf(refusal.getMessage()).contains("amqp:resource-locked"), refusal.getMessage());
+    }
   }
 
   private static void refused(MessageProducer producer, Destination destination, Session session) throws JMSException {

@@ -1,0 +1,71 @@
+"""The JSON of `/api/...`: each answer is a list over gateways, and each of them says its run and its time. A gateway
+answers for itself, so its list has one.
+
+    {"gateways": [{"run": ..., "at_us": ..., "state": "ready", "connections": [...], "next": ID or null}]}
+
+A page has `limit` rows (100; at most `ADMIN_ROWS`) of those behind the row `after`, in an order that stays. `next` is
+the last row's, where there are more. Microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+import orjson
+
+from gateway.admin.http import JSON, Response
+from gateway.config.limits import ADMIN_ROWS
+
+_LIMIT: Final = 100
+
+
+class WrongParameter(Exception):
+    """Of a request; says what to write."""
+
+
+@dataclass(slots=True)
+class Answering:
+    """Which gateway answers, when, and how it is."""
+
+    run: str
+    at_us: int
+    state: str
+
+    def answer(self, status: HTTPStatus = HTTPStatus.OK, **what: Any) -> Response:
+        document = {"gateways": [{"run": self.run, "at_us": self.at_us, "state": self.state, **what}]}
+        return Response(status, JSON, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+    def refusal(self, status: HTTPStatus, words: str) -> Response:
+        return self.answer(status, problem=words)
+
+
+def limit_of(query: Mapping[str, str]) -> int:
+    """Rows of one answer. Raises WrongParameter."""
+    return min(ADMIN_ROWS, max(1, number_of(query, "limit", _LIMIT)))
+
+
+def number_of(query: Mapping[str, str], name: str, default: int) -> int:
+    """A whole number from 0 on. Raises WrongParameter."""
+    written = query.get(name, "")
+    if not written:
+        return default
+    if not (written.isascii() and written.isdigit() and len(written) <= 20):
+        raise WrongParameter(f"{name}={written[:40]} is no whole number from 0")
+    return int(written)
+
+
+def place_of(query: Mapping[str, str], run: str) -> tuple[int, ...]:
+    """Of the row `after`, by the numbers in its ID: (0,) before all. Raises WrongParameter."""
+    written = query.get("after", "")
+    return place(written, run) if written else (0,)
+
+
+def place(written: str, run: str) -> tuple[int, ...]:
+    """The numbers of an ID of this run: RUN.CONNECTION, or RUN.CONNECTION.LINK. Raises WrongParameter."""
+    of, *numbers = written.split(".")
+    if of != run or not numbers or not all(each.isascii() and each.isdigit() and len(each) < 20 for each in numbers):
+        raise WrongParameter(f"{written[:60]} is no ID of the run {run}")
+    return tuple(map(int, numbers))

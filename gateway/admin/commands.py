@@ -1,0 +1,72 @@
+"""What an operator does to a gateway through its admin address: close a connection.
+
+A command changes something, so it is no page. It is a POST; `admin.commands` says who may ask for one, by the address
+of the asking socket. A browser says in `Origin` that a page asks: that is refused, whatever the page. Who asks is said
+in `Realmgate-Who` and logged with that address; there is no login. ADR 0089.
+"""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import Final
+
+from gateway.admin.answers import Answering, WrongParameter, place
+from gateway.admin.http import Request, Response
+from gateway.admin.peers import connection_row
+from gateway.evidence.log_events import about
+from gateway.evidence.notices import peer_of
+from gateway.session.connection import Connection
+from gateway.session.gateway import Gateway
+
+WHO: Final = "realmgate-who"  # the header
+_CHARACTERS: Final = 200  # of a reason, and of who gives it
+_log = logging.getLogger("realmgate.commands")
+
+
+def may_not(request: Request, commands: str) -> str:
+    """Why this request is no command, in words; empty: it is one. `commands`: as in the configuration."""
+    if "origin" in request.headers:
+        return "commands are not taken from web pages"
+    if not request.headers.get(WHO, "").strip():
+        return f"a command says who gives it: write a header {WHO}: NAME"
+    if commands == "none":
+        return "this gateway takes no commands: write admin: {commands: loopback} in its configuration"
+    if commands == "loopback" and not _is_loopback(request.address):
+        return "this gateway takes commands from its own machine only (admin.commands: loopback)"
+    return ""
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        known = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    return known.is_loopback or bool(known.version == 6 and known.ipv4_mapped and known.ipv4_mapped.is_loopback)
+
+
+async def close_connection(gateway: Gateway, answering: Answering, request: Request) -> Response:
+    """`?id=ID&reason=TEXT`: the peer gets a CLOSE with `amqp:connection:forced` and the reason. What its consumers had
+    not settled comes back uncounted. Raises WrongParameter."""
+    refused = may_not(request, gateway.settings.admin_commands)
+    if refused:
+        return answering.refusal(HTTPStatus.FORBIDDEN, refused)
+    reason = request.query.get("reason", "").strip()[:_CHARACTERS]
+    if not reason:
+        raise WrongParameter("a reason is missing: write reason=TEXT")
+    id_ = request.query.get("id", "")
+    found = _connection(gateway, place(id_, answering.run))
+    if found is None or found.closing:
+        return answering.refusal(HTTPStatus.NOT_FOUND, f"there is no connection {id_}")
+    row = {**connection_row(found), "id": id_}
+    who = request.headers[WHO][:_CHARACTERS]
+    words = f"{who!a} from {request.address} closes connection {id_} ({peer_of(found)}): {reason!a}"
+    event = about("connection closed by command", connection=id_, who=who, reason=reason)
+    _log.warning("connection closed by command: %s", words, extra=event)
+    found.close("amqp:connection:forced", f"closed by an operator: {reason}", cause="stopped")
+    return answering.answer(closed=row)
+
+
+def _connection(gateway: Gateway, numbers: tuple[int, ...]) -> Connection | None:
+    return next((each for each in gateway.connections if (each.record.number,) == numbers), None)

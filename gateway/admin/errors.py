@@ -1,0 +1,49 @@
+"""The last refusals and faults of a run: `/api/errors`. Microseconds since 1970."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from gateway.admin.answers import Answering, limit_of, number_of, place_of
+from gateway.admin.http import Request, Response
+from gateway.admin.remedies import remedy_for
+from gateway.evidence.recent_errors import FIELDS, RecentError
+from gateway.session.gateway import Gateway
+
+_STEP: Final = 50  # entries looked at without a pause
+_ASKED: Final = ("what", "user", "container", "node", "condition", "answer")
+
+
+async def errors(gateway: Gateway, answering: Answering, request: Request) -> Response:
+    """`?limit=&after=&since=&what=&user=&container=&node=&condition=&answer=`, the oldest first; `since`: those that
+    happened, or happened again, at that time or later. Raises WrongParameter."""
+    recent, limit = gateway.outcomes.recent, limit_of(request.query)
+    above = place_of(request.query, answering.run)[0]
+    since_us = number_of(request.query, "since", 0)
+    wanted = {name: request.query[name] for name in _ASKED if request.query.get(name)}
+    rows: list[dict[str, Any]] = []
+    following = None
+    for at, each in enumerate(recent.above(above), 1):
+        if each.at_us >= since_us and all(each.facts.get(name) == value for name, value in wanted.items()):
+            if len(rows) == limit:
+                following = rows[-1]["id"]
+                break
+            rows.append(_row(answering.run, each))
+        if at % _STEP == 0:
+            await asyncio.sleep(0)
+    return answering.answer(errors=rows, left_out=recent.left_out, next=following)
+
+
+def _row(run: str, error: RecentError) -> dict[str, Any]:
+    return {
+        "id": f"{run}.{error.number}",
+        "first_us": error.first_us,
+        "at_us": error.at_us,
+        "count": error.count,
+        "more": error.more,
+        **{name: error.facts.get(name) for name in FIELDS},
+        "text": error.text,
+        "remedy": remedy_for(error.facts),
+        "delivery": error.delivery,
+    }

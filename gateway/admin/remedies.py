@@ -1,0 +1,84 @@
+"""What an operator can do about a refusal or a fault: by fault, else by the realm's answer, else by condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_CLIENT: Final = (
+    "the client breaks the protocol: look for a newer version of its library, and report this line to its maker"
+)
+_LOOK: Final = "run realmgate doctor; /health names what is wrong with the realm"
+_NO_NODE: Final = (
+    "there is no node {node}: correct the address in the application, or create it: realmgate node create {node}"
+)
+_GRANT: Final = "if {user} may do this: realmgate acl grant user:{user} {right} --node {node}"
+_SMALLER: Final = (
+    "send smaller messages, or raise limits.message_size_bytes; on Kafka also max.message.bytes of the node's topic"
+)
+_FULL: Final = "take messages from {node}, or raise its capacity: realmgate node set {node} capacity-events=N"
+
+OF_FAULTS: Final[Mapping[str, str]] = {
+    "failed-login": "correct the password in the application, or in the file of users (realmgate user hash)",
+    "sasl": "the client and the gateway have no login in common: compare security.sasl with what the client is set to",
+    "message-too-large": _SMALLER,
+    "too-large-for-the-consumer": "let the consumer take larger messages (its max-message-size), or move them away:"
+    " realmgate queue move {node}",
+    "idle": "the client or the network hangs; if it only pauses, let it ask for a longer idle time-out",
+    "idle-time-out-not-kept": "let the client ask for a longer idle time-out",
+    "too-many-links": "let the application close links that it does not use, or raise limits.links_per_session",
+    "too-many-nodes": "let the application delete temporary queues that it does not use, or raise"
+    " limits.temporary_nodes",
+    "too-many-containers": "let fewer containers use no-local filters, or raise limits.no_local_containers",
+    "container-in-use": "two clients have one container-id (JMS: client id): give each its own",
+    "container-taken-over": "two clients have one container-id (JMS: client id): give each its own",
+    "link-name-in-use": "two links of one container have one name: give each its own",
+    "invalid-terminus": "the address, or a capability of the attach, is none of those in docs/queues.md and"
+    " docs/durables.md",
+    "over-credit": _CLIENT,
+    "answer-too-large": "let the client take frames of at least 4 KiB, or use shorter names",
+    "message-malformed": "the application, or its library, sends octets that are no AMQP message",
+}
+"""Other faults are mistakes of a client's library."""
+
+OF_ANSWERS: Final[Mapping[str, str]] = {
+    "access-denied": _GRANT,
+    "capacity-reached": _FULL,
+    "not-found": _NO_NODE,
+    "too-large": _SMALLER,
+    "invalid": "the log takes no such record: native has the log's own words",
+    "selector-invalid": "correct the selector in the application; text says where it is wrong",
+    "already-subscribed": "the subscription has a consumer: stop it, or let both share it (JMS 2.0: shared)",
+    "in-use": "another consumer holds it: realmgate links --node {node} says who; stop it, or give each its own name",
+    "kind-differs": "the subscription exists and is of another kind (shared or not): use another name, or delete it:"
+    " realmgate durable delete",
+    "unexpected": _LOOK,
+    "indeterminate": f"the message may be stored or not: the publisher decides whether to send it again; {_LOOK}",
+    "unavailable": _LOOK,
+}
+
+OF_CONDITIONS: Final[Mapping[str, str]] = {
+    "amqp:not-found": _NO_NODE,
+    "amqp:unauthorized-access": _GRANT,
+    "amqp:link:message-size-exceeded": _SMALLER,
+    "amqp:resource-limit-exceeded": _FULL,
+    "amqp:resource-deleted": "the node was deleted while it was used: create it again, or stop the application",
+    "amqp:resource-locked": "another link or connection holds it: realmgate links says which",
+    "amqp:not-implemented": "the application asks for something that this gateway does not do",
+    "amqp:not-allowed": "the application asks for something that the tables do not allow: the rule's reason says why",
+    "amqp:precondition-failed": "what the application relied on does not hold any more: let it begin anew",
+    "amqp:internal-error": _LOOK,
+}
+_ASK_THE_RULE: Final = "the rule's reason says why: realmgate mappings explain"
+_RIGHTS: Final = {"publish": "publish", "subscribe": "subscribe"}
+
+
+def remedy_for(facts: Mapping[str, str | None]) -> str:
+    """One sentence, with the names of the node and the user. `facts`: of an entry (`RecentError.facts`)."""
+    fault, answer, condition = facts.get("fault"), facts.get("answer"), facts.get("condition")
+    if fault:
+        text = OF_FAULTS.get(fault, _CLIENT)
+    else:
+        text = OF_ANSWERS.get(answer or "") or OF_CONDITIONS.get(condition or "") or _ASK_THE_RULE
+    right = _RIGHTS.get(facts.get("direction") or "", "RIGHT")
+    return text.format(node=facts.get("node") or "NODE", user=facts.get("user") or "NAME", right=right)

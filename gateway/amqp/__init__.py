@@ -1,0 +1,1 @@
+"""The fence around proton: facts in, calls out."""

@@ -1,0 +1,1 @@
+"""From an ATTACH to a link, or to its refusal; and what a link has to do before it goes."""

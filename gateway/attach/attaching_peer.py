@@ -1,0 +1,28 @@
+"""A peer's connection, as an ATTACH of it is decided. Source: ADR 0087."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from gateway.attach.link_names import LinkNames
+from gateway.attach.node_lifetimes import Lifetimes
+from gateway.attach.undecided_attaches import Undecided
+from gateway.links.consuming import ConsumingLink
+from gateway.transactions.open_transactions import TransactingPeer
+
+
+class AttachingPeer(TransactingPeer, Protocol):
+    """See the module's docstring."""
+
+    @property
+    def lifetimes(self) -> Lifetimes: ...
+
+    @property
+    def link_names(self) -> LinkNames: ...
+
+    @property
+    def undecided(self) -> Undecided: ...
+
+    @property
+    def consuming(self) -> dict[ConsumingLink, None]:
+        """In the order of attaching."""

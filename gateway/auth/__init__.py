@@ -1,0 +1,1 @@
+"""Who a peer is: SASL mechanisms, users, passwords, certificates."""

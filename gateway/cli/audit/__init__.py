@@ -1,0 +1,1 @@
+"""Who gave a command and why, and the list of the commands that were given."""

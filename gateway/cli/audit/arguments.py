@@ -1,0 +1,15 @@
+"""The words of `realmgate audit`, as the command line takes them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from gateway.cli.audit.since import since_us
+
+
+def add_audit(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
+    since = "30s, 10m, 2h, 1d, or a time with its zone; default: all"
+    parser.add_argument("--since", type=since_us, default=0, metavar="TIME", help=since)
+    parser.add_argument("--json", action="store_true", help="every field, as a JSON array")
+    add_config(parser)

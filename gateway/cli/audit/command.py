@@ -1,0 +1,120 @@
+"""`realmgate audit`: the commands that changed a realm: when, who, what, why, and what came of it, oldest first. Works
+beside a serving gateway or without one.
+
+What the records of an earlier release do not say is empty. A command without an answer was given to an owner that was
+killed, or its answer is on its way; the journal says what became of it. Exit codes: 0 done. Errors: `LogError`, told by
+`gateway.cli.main`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Any, Final, TextIO
+
+from gateway.cli.output import printable, write_json, write_table
+from gateway.config.settings import Settings
+from gateway.serve.open_log import open_log
+from native_backend.log.port import Log, LogError
+from native_backend.log.time_search import first_at
+from native_backend.nodes.commands import (
+    Command,
+    Reply,
+    answers_topic,
+    commands_topic,
+    decode_command,
+    decode_reply,
+    given_at,
+)
+from native_backend.nodes.durable import QUEUE
+from native_backend.nodes.metadata import read_tail
+
+_DEADLINE_S: Final = 10.0
+_TITLES: Final = ("TIME", "WHO", "WHAT", "ANSWER", "COUNT", "WHY")
+
+
+def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
+    """One command; its exit code."""
+    with closing(open_log(settings)) as log:
+        found = _given(log, settings.realm.prefix, arguments.since)
+    if arguments.json:
+        write_json(found, out)
+    else:
+        write_table(_TITLES, [_row(one) for one in found], out)
+    return 0
+
+
+def _given(log: Log, prefix: str, since: int) -> list[dict[str, Any]]:
+    """The commands since then, and their answers."""
+    replies: dict[str, Reply] = {}
+    for value in _values(log, answers_topic(prefix), since):
+        reply = decode_reply(value)
+        if reply is not None:
+            replies[reply.id] = reply
+    found = []
+    for value in _values(log, commands_topic(prefix), since):
+        command = decode_command(value)
+        if command is not None and command.what != "count":  # it changes nothing
+            found.append(_document(given_at(value), command, replies.get(command.id)))
+    return found
+
+
+def _values(log: Log, topic: str, since: int) -> Iterator[bytes]:
+    """Blocks; raises LogError. None of a realm that was never opened."""
+    try:
+        start = first_at(log, topic, 0, log.control.bounds(topic, 0), since // 1000, _DEADLINE_S)
+    except LogError as error:
+        if error.failure.cause != "not-found":
+            raise
+        return
+    for records in read_tail(log, topic, start):
+        yield from (value for value in records.values if value is not None)
+
+
+def _document(at_us: int, command: Command, reply: Reply | None) -> dict[str, Any]:
+    return {
+        "at": datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "who": command.who or None,
+        "why": command.why or None,
+        "id": command.id,
+        "what": command.what,
+        "node": command.node,
+        "durable": command.durable or None,
+        "where": command.where or None,
+        "eid": command.eid,
+        "max": command.count,
+        "to": command.to or None,
+        "answer": reply.answer if reply is not None else None,
+        "count": reply.count if reply is not None else None,
+        "detail": reply.detail if reply is not None else None,
+    }
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    count = str(one["count"]) if one["count"] is not None else "-"
+    return one["at"], _shown(one["who"]), _words(one), _shown(one["answer"]), count, _shown(one["why"])
+
+
+def _words(one: dict[str, Any]) -> str:
+    words = [one["what"], printable(one["node"])]
+    if one["durable"] not in (None, QUEUE):
+        words.append(f"durable {printable(one['durable'])}")
+    if one["what"] == "seek":
+        words.append(f"to EID {one['eid']}")
+    elif one["eid"]:
+        words.append(f"below EID {one['eid']}")
+    if one["max"]:
+        words.append(f"at most {one['max']}")
+    if one["what"] == "move":
+        words.append(f"to {printable(one['to'])}")
+    elif one["to"] == "topic":
+        words.append("with its topic")
+    if one["where"]:
+        words.append(f"where {printable(one['where'])}")
+    return " ".join(words)
+
+
+def _shown(text: str | None) -> str:
+    return printable(text) if text else "-"

@@ -1,0 +1,64 @@
+"""Where `send` and `receive` connect to, and as whom.
+
+The password is in no text that is made of it. Errors: `AddressProblem`, in words for an operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from gateway.config.fields import PORTS
+from gateway.config.settings import Listen, Settings
+
+USER, PASSWORD = "REALMGATE_USER", "REALMGATE_PASSWORD"
+_SCHEMES: Final = ("amqp", "amqps")
+_ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+
+
+class AddressProblem(Exception):
+    """No address to connect to; says what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerAddress:
+    """`url` has neither user nor password. `user` None: without a login. `ca`: whose certificates count."""
+
+    url: str
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    ca: Path | None = None
+
+
+def from_url(url: str, environment: Mapping[str, str], ca: Path | None) -> PeerAddress:
+    """User and password of the URL, or of the environment. Raises AddressProblem."""
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
+    except ValueError:
+        scheme, host, port = "", None, None
+    if scheme not in _SCHEMES or not host:
+        raise AddressProblem("--url is no address of AMQP: write amqp://HOST:PORT or amqps://HOST:PORT")
+    plain = Listen(host, port or PORTS[scheme], scheme).url
+    if parts.username is None:
+        return _login(plain, environment, ca)
+    return PeerAddress(plain, unquote(parts.username), unquote(parts.password or ""), ca)
+
+
+def from_settings(settings: Settings, environment: Mapping[str, str], ca: Path | None) -> PeerAddress:
+    """The first address that AMQP is spoken at without WebSocket. Raises AddressProblem."""
+    listen = next((each for each in settings.listen if not each.web), None)
+    if listen is None:
+        raise AddressProblem("the configuration listens for WebSocket only, which this client does not speak")
+    if listen.port == 0:
+        raise AddressProblem("listen has port 0, a free one: name it with --url amqp://HOST:PORT")
+    host = _ANYWHERE.get(listen.host, listen.host)
+    return _login(Listen(host, listen.port, listen.scheme).url, environment, ca)
+
+
+def _login(url: str, environment: Mapping[str, str], ca: Path | None) -> PeerAddress:
+    user = environment.get(USER)
+    return PeerAddress(url, user, environment.get(PASSWORD, "") if user is not None else None, ca)

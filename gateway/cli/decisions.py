@@ -1,0 +1,66 @@
+"""`realmgate decisions list`: what tables decided about peers beside deliveries (refused attaches, faults, ended
+subscriptions, declares and discharges), as the outcome records have it. Works beside a serving gateway or without one.
+
+Exit codes: 0 done. Errors: `LogError`, printed by `gateway.cli.main`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
+
+from gateway.cli.output import printable, write_json, write_table
+
+if TYPE_CHECKING:
+    from gateway.config.settings import Settings
+    from native_backend.log.port import Log
+
+_TITLES = ("TIME", "WHAT", "COUNT", "USER", "CONTAINER", "ADDRESS", "NODE", "RULE", "CONDITION")
+WHATS = ("attach", "fault", "subscription", "publisher", "declare", "commit", "rollback", "unreadable")
+
+
+def add_decisions(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="oldest first", allow_abbrev=False)
+    listing.add_argument("--what", choices=WHATS, help="these only")
+    listing.add_argument("--user", metavar="NAME", help="of this user only")
+    listing.add_argument("--json", action="store_true", help="every field, as a JSON array")
+    add_config(listing)
+
+
+def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
+    """One command; its exit code."""
+    from gateway.serve.open_log import open_log
+
+    with closing(open_log(settings)) as log:
+        found = [
+            one
+            for one in _decisions(log, f"{settings.realm.prefix}.outcomes")
+            if arguments.what in (None, one["what"]) and arguments.user in (None, one.get("user"))
+        ]
+    if arguments.json:
+        write_json(found, out)
+    else:
+        write_table(_TITLES, [_row(one) for one in found], out)
+    return 0
+
+
+def _decisions(log: Log, topic: str) -> Iterator[dict[str, Any]]:
+    from gateway.cli.explain_record import documents
+
+    for record in documents(log, topic):
+        for one in record.get("decisions", ()):
+            yield {"run": record["run"], "at": record["at"], **one}
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    at = datetime.fromtimestamp(one["at"] / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if "left_out" in one:
+        return (at, one["what"], str(one["left_out"]), *["-"] * 4, "(left out)", "-")
+    side = "answer_" if "answer_rule" in one else ""
+    rule = f"{one[f'{side}table']}.{one[f'{side}rule']}" if f"{side}rule" in one else "-"
+    names = [printable(str(one.get(key) or "-")) for key in ("user", "container", "address", "node")]
+    return (at, one["what"], str(one["count"]), *names, rule, one.get("condition") or "-")

@@ -1,0 +1,1 @@
+"""`realmgate doctor`: one line for each thing that is looked at, with the remedy."""

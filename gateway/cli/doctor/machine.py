@@ -1,0 +1,207 @@
+"""What is looked at on this machine: packages, disk, certificates, users, the way in, limits, Java, the last verdict.
+
+Each check yields findings and raises nothing. Blocks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import ssl
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok, warn
+from gateway.config.exposure import exposures
+from gateway.config.settings import EmbeddedRealm, Settings
+from gateway.serve.file_limit import OWN
+from native_backend.log.port import Inspection, LogError
+
+_DISK_LOW, _DISK_FULL = 2 << 30, 200 << 20
+_SOON_S = 30 * 86_400
+_VERDICT_S = 2 * 86_400
+_HEALTH_S = 5.0
+_JAVA_S = 60.0
+_JAVA = """
+from reconciliation.model.spark import CONNECTOR, check_java
+check_java()
+print(CONNECTOR)
+"""
+_VALIDITY = re.compile(rb"\x30[\x1e\x20\x22](?:\x17\x0d|\x18\x0f)[0-9]{12,14}Z(?:\x17\x0d|\x18\x0f)([0-9]{12,14})Z")
+"""Of a certificate in DER: RFC 5280, 4.1.2.5."""
+
+
+def packages() -> Iterator[Finding]:
+    """Those that a version is demanded of."""
+    wrong = 0
+    for requirement in requires("realmgate") or ():
+        name, _, wanted = requirement.partition(";")[0].strip().partition("==")
+        if "extra ==" in requirement or not wanted:
+            continue
+        try:
+            found = version(name)
+        except PackageNotFoundError:
+            found = "not installed"
+        if found != wanted:
+            wrong += 1
+            yield warn("versions", f"{name} is {found}", f"{sys.executable} -m pip install {name}=={wanted}")
+    if not wrong:
+        yield ok("versions", f"realmgate {version('realmgate')}, Python {sys.version.split()[0]}, packages as demanded")
+
+
+def disk(settings: Settings, inspected: Inspection | LogError | None) -> Iterator[Finding]:
+    if isinstance(settings.realm, EmbeddedRealm):
+        free, where = shutil.disk_usage(settings.realm.path).free, f"the disk of {settings.realm.path}"
+    elif not isinstance(inspected, Inspection) or inspected.free_bytes is None:
+        yield not_looked_at(
+            "disk", "the brokers do not say how full their disks are (Kafka 3.3, Describe on the cluster)"
+        )
+        return
+    else:
+        free, where = inspected.free_bytes, "the fullest disk of the brokers"
+    words, remedy = (
+        f"{where} has {free >> 20} MiB free",
+        "make room, or let messages and evidence be kept for less long",
+    )
+    if free < _DISK_FULL:
+        yield fail("disk", words, remedy)
+    elif free < _DISK_LOW:
+        yield warn("disk", words, remedy)
+    else:
+        yield ok("disk", words)
+
+
+def certificates(settings: Settings, now_s: float) -> Iterator[Finding]:
+    """`now_s`: seconds since 1970."""
+    if settings.tls is None:
+        yield ok("certificates", "none are configured")
+        return
+    for path in {settings.tls.certificate, settings.tls.client_ca} - {None}:
+        assert path is not None
+        ends = [*_ends(path)]
+        if not ends:
+            yield not_looked_at("certificates", f"{path}: no certificate can be read in it")
+            continue
+        left_s = min(ends) - now_s
+        until = datetime.fromtimestamp(min(ends), UTC).strftime("%Y-%m-%d")
+        remedy = "renew it; the gateway reads the file again by itself"
+        if left_s < 0:
+            yield fail("certificates", f"{path}: it expired on {until}", remedy)
+        elif left_s < _SOON_S:
+            yield warn("certificates", f"{path}: it expires on {until}", remedy)
+        else:
+            yield ok("certificates", f"{path}: it holds until {until}")
+
+
+def _ends(path: Path) -> Iterator[float]:
+    """Of each certificate in the file, seconds since 1970."""
+    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+    for part in path.read_text(errors="replace").split(begin)[1:]:
+        try:
+            found = _VALIDITY.search(ssl.PEM_cert_to_DER_cert(begin + part.partition(end)[0] + end))
+        except ValueError:
+            continue
+        if found is not None:
+            digits = found[1].decode()
+            if len(digits) == 12:
+                digits = ("20" if digits < "50" else "19") + digits
+            yield datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+
+
+def users(settings: Settings) -> Iterator[Finding]:
+    """The file itself was read with the configuration."""
+    file = settings.security.users_file
+    if file is None:
+        yield ok("users", "no users file is configured")
+    elif file.stat().st_mode & 0o004:
+        yield warn("users", f"{file}: every user of this machine may read it", f"chmod o-r {file}")
+    else:
+        yield ok("users", f"{file} can be read")
+
+
+def exposure(settings: Settings, has_grants: bool) -> Iterator[Finding]:
+    found = [*exposures(settings, has_grants)]
+    for words in found:
+        what, _, remedy = words.rpartition(": ")
+        yield warn("open", what, remedy)
+    if not found:
+        yield ok("open", "nothing is open to other machines without a login")
+
+
+def files(settings: Settings) -> Iterator[Finding]:
+    wanted, hard = settings.limits.connections + OWN, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if 0 <= hard < wanted:
+        words = f"this user may open {hard} files; limits.connections takes {wanted}"
+        yield warn("file limit", words, "raise the hard limit (ulimit -Hn; LimitNOFILE= of a systemd unit)")
+    else:
+        yield ok("file limit", f"this user may open {'any number of' if hard < 0 else hard} files, {wanted} are needed")
+
+
+def spark() -> Iterator[Finding]:
+    """As the reconciliation itself finds them."""
+    try:
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-P", "-c", _JAVA], capture_output=True, text=True, check=False, timeout=_JAVA_S
+        )
+    except subprocess.TimeoutExpired:
+        yield not_looked_at("spark", f"Java and pyspark did not answer within {_JAVA_S:.0f} s")
+        return
+    if done.returncode == 0:
+        yield ok("spark", f"Java and pyspark are there; the connector is {done.stdout.strip()}")
+        return
+    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    yield warn(
+        "spark",
+        f"realmgate reconcile cannot run here: {last.rpartition('Error: ')[2]}",
+        "install Java 17 and the packages that realmgate reconcile names, or reconcile elsewhere",
+    )
+
+
+def running(settings: Settings) -> Iterator[Finding]:
+    """What the gateway itself says is wrong, evidence that waits among it."""
+    if settings.admin is None or settings.admin.port == 0:
+        yield not_looked_at("gateway", "the configuration has no admin address with a port to ask")
+        return
+    try:
+        with urllib.request.urlopen(f"{settings.admin.url}/health", timeout=_HEALTH_S) as answer:  # noqa: S310
+            health = json.load(answer)
+    except urllib.error.HTTPError as error:
+        health = json.load(error)
+    except (OSError, ValueError) as error:
+        yield not_looked_at("gateway", f"{settings.admin.url}/health does not answer: {error}")
+        return
+    problems = health.get("problems", ())
+    for one in problems:
+        yield fail("gateway", f"{one['about']}: {one['detail']}", one["remedy"])
+    pending = health.get("evidence", {}).get("pending", 0)
+    if not problems:
+        yield ok("gateway", f"it is {health['state']}, {pending} evidence records are on their way")
+
+
+def verdict(reports: Path | None, now_s: float) -> Iterator[Finding]:
+    """The newest manifest in a directory that `reconcile --out` was given."""
+    if reports is None:
+        yield not_looked_at("verdict", "name the directory of the reports with --reports DIR")
+        return
+    found = sorted(reports.glob("report/window=*/manifest.json"), key=os.path.getmtime)
+    if not found:
+        yield warn("verdict", f"{reports} has no report", f"realmgate reconcile --out {reports}")
+        return
+    age_s = now_s - found[-1].stat().st_mtime
+    manifest = json.loads(found[-1].read_text())
+    words = f"{manifest['verdict']}, {age_s / 3600:.1f} hours ago ({found[-1].parent.name})"
+    if not manifest["clean"]:
+        yield fail("verdict", words, f"read {found[-1].parent}")
+    elif age_s > _VERDICT_S:
+        yield warn("verdict", words, f"realmgate reconcile --out {reports}")
+    else:
+        yield ok("verdict", words)

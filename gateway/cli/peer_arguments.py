@@ -1,0 +1,64 @@
+"""The words of the commands that ask serving gateways, as the command line takes them."""
+
+from __future__ import annotations
+
+import argparse
+
+from gateway.cli.audit.since import since_us
+from gateway.cli.configuration.search import add_config
+from gateway.cli.realm_arguments import whole_number
+
+
+def add_peers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    connections = commands.add_parser("connections", help="list the connections of serving gateways")
+    links = commands.add_parser("links", help="list the links of serving gateways: credit, unsettled, outcomes")
+    links.add_argument("--node", metavar="NAME", help="of this node only")
+    for listing in (connections, links):
+        listing.add_argument("--user", metavar="NAME", help="of this user only")
+        listing.add_argument("--container", metavar="ID", help="of this container only")
+        listing.add_argument("--json", action="store_true", help="every field, as the gateways answer")
+    connection = commands.add_parser("connection", help="close a connection")
+    actions = connection.add_subparsers(dest="action", required=True, metavar="ACTION")
+    close = actions.add_parser("close", help="close one; its client may connect again", allow_abbrev=False)
+    close.add_argument("id", metavar="ID", help="as `connections` shows it")
+    close.add_argument("--reason", required=True, metavar="TEXT", help="for the peer and the log")
+    errors = commands.add_parser("errors", help="list the last refusals and faults", allow_abbrev=False)
+    errors.add_argument("--node", metavar="NAME", help="of this node only")
+    errors.add_argument("--container", metavar="ID", help="of this container only")
+    errors.add_argument("--condition", metavar="CONDITION", help="with this condition only")
+    denials = commands.add_parser("denials", help="list what was refused for want of a right", allow_abbrev=False)
+    for listing in (errors, denials):
+        listing.add_argument(
+            "--since", type=since_us, metavar="TIME", help="no older than 30s, 10m, 2h, 1d, or a time with its zone"
+        )
+        listing.add_argument("--user", metavar="NAME", help="of this user only")
+        listing.add_argument("--json", action="store_true", help="every field, as the gateways answer")
+    top = commands.add_parser("top", help="show the rates of nodes and links", allow_abbrev=False)
+    top.add_argument(
+        "--interval", metavar="S", type=seconds_above_0, default=2.0, help="between two readings; default: 2"
+    )
+    top.add_argument(
+        "--times", metavar="N", type=whole_number, default=1, help="default: 1; 0: until it is interrupted"
+    )
+    top.add_argument("--links", metavar="N", type=whole_number, default=20, help="so many of the fastest; default: 20")
+    top.add_argument("--json", action="store_true", help="every field and link")
+    for parser in (connections, links, close, errors, denials, top):
+        _add_gateways(parser)
+
+
+def _add_gateways(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group()
+    add_config(where)
+    where.add_argument(
+        "--gateway", metavar="URL", action="append", help="an admin address; may be repeated; default: admin.listen"
+    )
+
+
+def seconds_above_0(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
+    return seconds

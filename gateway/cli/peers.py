@@ -1,0 +1,151 @@
+"""`realmgate connections`, `links`, `connection close`, `errors` and `denials`: what serving gateways say of their
+peers, asked at their admin addresses.
+
+Exit codes: 0 done. Errors: `AdminProblem`, printed by `gateway.cli.main` (exit code 2).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from gateway.cli.admin_client import Query, addresses, ask, rows
+from gateway.cli.audit.who import who_am_i
+from gateway.cli.output import printable, write_json, write_table
+from gateway.config.settings import Settings
+
+Row = dict[str, Any]
+_ERRORS = ("TIME", "WHAT", "COUNT", "USER", "CONTAINER", "ADDRESS", "NODE", "CONDITION", "RULE", "DELIVERY", "TEXT")
+_REMEDIES_MAX = 20
+_CONNECTIONS = ("ID", "USER", "CONTAINER", "ADDRESS", "SINCE", "CLIENT", "LINKS", "IN", "OUT", "UNSETTLED", "STATE")
+_LINKS = (
+    "ID",
+    "NODE",
+    "DIRECTION",
+    "NAME",
+    "USER",
+    "CONTAINER",
+    "CREDIT",
+    "NO CREDIT",
+    "UNSETTLED",
+    "OLDEST",
+    "OUTCOMES",
+)
+
+
+def run(arguments: argparse.Namespace, settings: Settings | None, out: TextIO) -> int:
+    """One command; its exit code."""
+    urls = addresses(arguments.gateway, settings)
+    if arguments.command == "connection":
+        return _close(arguments, urls, out)
+    if arguments.command == "connections":
+        query: Query = {"user": arguments.user, "container": arguments.container}
+        _list(arguments, urls, out, "connections", _CONNECTIONS, _connection, query)
+    elif arguments.command == "links":
+        query = {"user": arguments.user, "container": arguments.container, "node": arguments.node}
+        _list(arguments, urls, out, "links", _LINKS, _link, query)
+    else:
+        _list(arguments, urls, out, "errors", _ERRORS, _error, _errors_asked(arguments))
+    return 0
+
+
+def _list(
+    arguments: argparse.Namespace,
+    urls: list[str],
+    out: TextIO,
+    what: str,
+    titles: tuple[str, ...],
+    cells: Callable[[Row], tuple[str, ...]],
+    query: Query,
+) -> None:
+    """All gateways, one table."""
+    found: dict[str, Row] = {}
+    for url in urls:
+        for gateway, page in rows(url, f"/api/{what}", what, query):
+            known = found.setdefault(gateway["run"], {**gateway, what: [], "url": url})
+            known[what] += page
+    if arguments.json:
+        write_json({"gateways": [{**each, "next": None} for each in found.values()]}, out)
+        return
+    for each in found.values():
+        out.write(f"gateway {each['run']} at {each['url']}: {each['state']}, {time_of(each['at_us'])}\n")
+    write_table(titles, [cells(row) for each in found.values() for row in each[what]], out)
+    if what == "errors":
+        _write_remedies([row for each in found.values() for row in each[what]], out)
+    left_out = sum(each.get("left_out", 0) for each in found.values())
+    if left_out:
+        out.write(f"and {left_out} that have no entry\n")
+
+
+def _write_remedies(errors: list[Row], out: TextIO) -> None:
+    """What to do, once for each rule or fault and remedy; the last ones."""
+    remedies = dict.fromkeys((each["rule"] or each["fault"] or each["what"], each["remedy"]) for each in errors)
+    for about, remedy in [*remedies][-_REMEDIES_MAX:]:
+        out.write(f"{printable(about)}: {printable(remedy)}\n")
+
+
+def _errors_asked(arguments: argparse.Namespace) -> Query:
+    since = None if arguments.since is None else str(arguments.since)
+    if arguments.command == "denials":
+        return {"user": arguments.user, "since": since, "answer": "access-denied"}
+    return {
+        "user": arguments.user,
+        "container": arguments.container,
+        "since": since,
+        "node": arguments.node,
+        "condition": arguments.condition,
+    }
+
+
+def _close(arguments: argparse.Namespace, urls: list[str], out: TextIO) -> int:
+    run = arguments.id.partition(".")[0]
+    for url in urls:
+        if len(urls) > 1 and ask(url, "/api/connections", {"limit": "1"})[0]["run"] != run:
+            continue
+        query = {"id": arguments.id, "reason": arguments.reason}
+        [gateway] = ask(url, "/api/connections/close", query, "POST", who_am_i())
+        closed = gateway["closed"]
+        names = [printable(closed[key] or "-") for key in ("user", "container", "address")]
+        out.write(f"closed {closed['id']}: user {names[0]}, container {names[1]}, from {names[2]}\n")
+    return 0
+
+
+def time_of(at_us: int) -> str:
+    return datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _connection(row: Row) -> tuple[str, ...]:
+    names = [printable(row[key] or "-") for key in ("user", "container", "address")]
+    client = printable(" ".join(row["client"][key] for key in ("product", "version")).strip() or "-")
+    counts = [str(sum(row["outcomes"][direction].values())) for direction in ("publish", "subscribe")]
+    return (
+        row["id"],
+        *names,
+        time_of(row["since_us"]),
+        client,
+        str(row["links"]),
+        *counts,
+        str(row["unsettled"]),
+        row["state"],
+    )
+
+
+def _link(row: Row) -> tuple[str, ...]:
+    node = printable(row["node"] or f"({row['kind']})") + (f" {printable(row['durable'])}" if row["durable"] else "")
+    names = [printable(row[key] or "-") for key in ("name", "user", "container")]
+    outcomes = ", ".join(f"{name} {count}" for name, count in sorted(row.get("outcomes", {}).items())) or "-"
+    without, oldest = row.get("without_credit_s"), row["oldest_unsettled_s"]
+    return (
+        row["id"], node, row["direction"], *names, str(row["credit"]), f"{without:.0f} s" if without else "-",
+        str(row["unsettled"]), f"{oldest:.0f} s" if oldest is not None else "-", outcomes,
+    )  # fmt: skip
+
+
+def _error(row: Row) -> tuple[str, ...]:
+    what = f"{row['what']} {row['fault'] or row['outcome'] or row['direction'] or ''}".rstrip()
+    count = str(row["count"]) + (f" +{row['more']}" if row["more"] else "")
+    names = [printable(row[key] or "-") for key in ("user", "container", "address", "node")]
+    known = [row[key] or "-" for key in ("condition", "rule", "delivery")]
+    return (time_of(row["at_us"]), what, count, *names, *known, printable(row["text"]))

@@ -1,0 +1,1 @@
+"""`realmgate trace`: the life of one message, as the realm's records have it."""

@@ -1,0 +1,16 @@
+"""The words of `realmgate trace`, as the command line takes them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+
+def add_trace(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
+    parser.add_argument(
+        "what", metavar="TAG|RUN:SEQ", nargs="?", help="a delivery tag (STORE:EID), or a delivery of a gateway's run"
+    )
+    parser.add_argument("--message-id", metavar="ID", help="every message with it; reads all events")
+    parser.add_argument("--node", metavar="NODE", help="with --message-id: only this node's events")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    add_config(parser)

@@ -1,0 +1,147 @@
+"""Steps of a message's life as a document and as lines for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gateway.cli.output import printable
+from gateway.cli.trace.events import StoredEvent
+from gateway.cli.trace.life import Life, Step
+from gateway.cli.trace.outcomes import Outcome
+from gateway.cli.trace.reasons import Reasons
+from gateway.cli.trace.records import iso
+
+_INDENT = " " * 42
+_UNKNOWN = "time not recorded"
+
+
+def document(step: Step, life: Life, reasons: Reasons) -> dict[str, Any]:
+    """Every field; those that do not concern the step are absent."""
+    known: dict[str, Any] = {"at": iso(step.at_us) if step.at_us is not None else None, "what": step.what}
+    if step.place is not None:
+        event = life.events.get(step.place)
+        node = event.node.name if isinstance(event, StoredEvent) else None
+        if node is None and step.outcome is not None:
+            node = step.outcome.group["node"]
+        known |= {"node": node, "store": step.place[0], "eid": step.place[1]}
+    return known | step.fields | _answer(step, reasons)
+
+
+def _answer(step: Step, reasons: Reasons) -> dict[str, Any]:
+    outcome = step.outcome
+    if outcome is None:
+        return {}
+    if step.what in ("published", "given"):
+        return _link(outcome) | ({"rules": [*reasons.rules(outcome, ("",))]} if step.what == "published" else {})
+    answered: dict[str, Any] = {
+        key: outcome.group[key] for key in ("answer", "native", "outcome", "condition", "class")
+    }
+    if outcome.error is not None:
+        answered["error"] = outcome.error
+    return answered | {"rules": [*reasons.rules(outcome, ("answer_",) if step.what == "answered" else ("", "answer_"))]}
+
+
+def refusal(outcome: Outcome, reasons: Reasons) -> dict[str, Any]:
+    """A publish that was never stored."""
+    group = outcome.group
+    of: dict[str, Any] = {
+        "at": iso(outcome.at_us),
+        "what": "refused" if group["answer"] != "indeterminate" else "answered",
+    }
+    of |= {"node": group["node"], "run": outcome.run, "seq": outcome.seq}
+    answer = {key: group[key] for key in ("operation", "answer", "native", "outcome", "condition", "class")}
+    return of | _link(outcome) | answer | {"rules": [*reasons.rules(outcome)]}
+
+
+def _link(outcome: Outcome) -> dict[str, Any]:
+    group = outcome.group
+    return {"link": group["name"], "container": group["container"], "user": group.get("user")}
+
+
+def lines(one: dict[str, Any]) -> Iterator[str]:
+    """A step's document: one line, and one for each rule."""
+    place = f"{one['store']}:{one['eid']}" if "store" in one else ""
+    where = printable(one["node"]) if one.get("node") is not None else place
+    if one.get("durable"):
+        where += f"/{printable(one['durable'])}"
+    text = _WORDS.get(one["what"], _settled)(one)
+    yield f"{one['at'] or _UNKNOWN:<24}  {one['what']:<15} {where}: {text}"
+    for rule in one.get("rules", ()):
+        because = rule["because"] or "its reason is not recorded: the tables have changed since"
+        yield f"{_INDENT}rule {rule['table']}.{rule['rule']}: {because}"
+    if one.get("error"):
+        words = (one["error"].get(key) for key in ("condition", "description", "info"))
+        yield f"{_INDENT}error {' '.join(json.dumps(each) for each in words if each is not None)}"
+
+
+def _published(one: dict[str, Any]) -> str:
+    return f"{_by(one)} as delivery {one['run']}:{one['seq']}"
+
+
+def _by(one: dict[str, Any]) -> str:
+    if "link" not in one:
+        return "by a link that is not recorded,"
+    user = f"user {printable(one['user'])}" if one["user"] else "a user that is not recorded"
+    return f"by {user}, container {printable(one['container'])}, link {printable(one['link'])},"
+
+
+def _given(one: dict[str, Any]) -> str:
+    return f"{_by(one).replace('by ', 'to ', 1)} as delivery {one['run']}:{one['seq']}"
+
+
+def _stored(one: dict[str, Any]) -> str:
+    tag = f"{one['store']}:{one['eid']}"
+    return f"tag {tag}, {one['octets']} octets, in topic {one['topic']} partition {one['partition']}"
+
+
+def _answered(one: dict[str, Any]) -> str:
+    words = [one["outcome"], one["condition"], f"(native answer {one['answer']}"]
+    if one["native"]:
+        words[-1] += f", {one['native']}"
+    return " ".join(each for each in words if each) + ")"
+
+
+def _refused(one: dict[str, Any]) -> str:
+    return f"{_published(one)}: {_answered(one)}; it was not stored"
+
+
+def _waits(one: dict[str, Any]) -> str:
+    words = "not settled now: " + ("it was given before" if one["given"] else "it has not been given")
+    if one["failed"]:
+        words += f", {one['failed']} attempts failed"
+    return words + (f", it is not given before {one['not_before']}" if one.get("not_before") else "")
+
+
+def _settled(one: dict[str, Any]) -> str:
+    words = [f"{one['operation']}, cause {one['cause']}"]
+    if one.get("seq"):
+        words.append(f"delivery {one['run']}:{one['seq']}")
+    if "outcome" in one:
+        words.append(f"answered {_answered(one)}")
+    if one.get("not_before"):
+        words.append(f"not given again before {one['not_before']}")
+    if "to_node" in one:
+        to = printable(one["to_node"]) if one["to_node"] is not None else "a node that was deleted"
+        words.append(f"to {to}" + (f" as {', '.join(one['to'])}" if one["to"] else ", where the copy is kept no more"))
+    elif one["operation"] in ("dead-letter", "expired"):
+        words.append("kept nowhere: the node had no dead-letter node")
+    if "given_again" in one:
+        words.append("given again" if one["given_again"] else f"the place is {one['to_eid']}: it counts as settled")
+    if "command" in one:
+        command = one["command"]
+        by = f" by {printable(command['who'])}" if "who" in command else ""
+        why = f" ({printable(command['why'])})" if command.get("why") else ""
+        words.append(f"commanded at {command['at']}{by}{why}")
+    return ", ".join(words)
+
+
+_WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "published": _published,
+    "stored": _stored,
+    "answered": _answered,
+    "given": _given,
+    "refused": _refused,
+    "waits": _waits,
+}

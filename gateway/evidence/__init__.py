@@ -1,0 +1,1 @@
+"""What is recorded of the gateway's decisions: outcomes, counters, notices."""

@@ -1,0 +1,75 @@
+"""What the deliveries of one group of outcomes share: the key that outcome records group them by.
+
+Records: docs/records.md "Outcomes".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from mappings import Decision
+
+
+@dataclass(slots=True)
+class LinkIdentity:
+    """What an outcome record says of a link. `number` is unique in a run. `user` and `address` are its peer's, `counts`
+    its deliveries by outcome, `totals` those of its connection by direction and outcome: for operators."""
+
+    number: int
+    direction: str
+    name: str
+    container: str
+    node: str | None = None
+    store: int | None = None
+    durable: str | None = None
+    user: str = ""
+    address: str = ""
+    counts: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
+    totals: Counter[tuple[str, str]] = field(default_factory=Counter, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutcomeKey:
+    """All that deliveries of one group share. Links keep theirs, so that a group is found by identity."""
+
+    link: LinkIdentity
+    rule: Decision
+    answer_rule: Decision | None
+    operation: str
+    cause: str
+    answer: str | None
+    native: str | None
+    outcome: str
+    condition: str | None
+    klass: str | None
+    presettled: bool
+    stated: str = ""  # by a consumer
+
+    def columns(self) -> dict[str, Any]:
+        link, answer = self.link, self.answer_rule
+        return {
+            "direction": link.direction,
+            "link": link.number,
+            "name": link.name,
+            "container": link.container,
+            "user": link.user,
+            "node": link.node,
+            "store": link.store,
+            "durable": link.durable,
+            "table": self.rule.table,
+            "cell": self.rule.cell,
+            "rule": self.rule.rule,
+            "answer_table": answer.table if answer else None,
+            "answer_cell": answer.cell if answer else None,
+            "answer_rule": answer.rule if answer else None,
+            "operation": self.operation,
+            "cause": self.cause,
+            "answer": self.answer,
+            "native": self.native,
+            "outcome": self.outcome,
+            "condition": self.condition,
+            "class": self.klass,
+            "presettled": int(self.presettled),
+        }

@@ -1,0 +1,140 @@
+"""The last refusals and faults, for operators: attaches that were refused, faults, failed logins, deliveries that got
+another outcome than their peer asked for, links and subscriptions that were ended, requests that were refused.
+
+At most `KEPT` entries. What is the same within `SAME_S` is one entry, which says how many it stands for. A peer (user
+and address) has `PEER_ENTRIES` at once and one more every `PEER_ENTRY_S`; what it has beyond is counted in its last
+entry (`more`). All peers together have `ENTRIES` at once and `ENTRIES_PER_S`. So no flood pushes out what others did.
+One entry for a group of deliveries, never one for a message. Microseconds since 1970, counts.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gateway.amqp.error_description import complaint
+from gateway.evidence.outcome_key import OutcomeKey
+
+KEPT: Final = 2_000
+SAME_S: Final = 60.0
+PEER_ENTRIES, PEER_ENTRY_S = 20.0, 30.0
+ENTRIES, ENTRIES_PER_S = 200.0, 5.0
+PEERS: Final = 1_000
+"""Remembered; the one that was heard of least recently is forgotten."""
+FIELDS: Final = (
+    "what", "user", "container", "address", "node", "link", "direction", "durable", "condition", "class", "rule",
+    "outcome", "answer", "native", "fault",
+)  # fmt: skip
+"""Entries that agree in all of these are the same."""
+
+
+@dataclass(slots=True)
+class RecentError:
+    """`number` rises, from 1 on. `facts`: by `FIELDS`, those that are known. `delivery`: RUN:SEQ of the first one.
+    `count`: how many times it happened; `more`: what else the peer did that has no entry."""
+
+    number: int
+    facts: Mapping[str, str]
+    text: str
+    delivery: str | None
+    first_us: int
+    at_us: int
+    count: int
+    more: int = 0
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """Entries that may be made now; it fills with time."""
+
+    most: float
+    per_s: float
+    left: float
+    filled_us: int
+
+    def take(self, now_us: int) -> bool:
+        self.left = min(self.most, self.left + self.per_s * max(0, now_us - self.filled_us) / 1e6)
+        self.filled_us = now_us
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
+
+
+@dataclass(slots=True)
+class _Peer:
+    allowance: _Allowance
+    last: RecentError | None = None
+    same: dict[tuple[str | None, ...], RecentError] = field(default_factory=dict)
+
+
+class RecentErrors:
+    """One run's."""
+
+    def __init__(self, run: str, epoch_us: Callable[[], int]) -> None:
+        self.left_out = 0  # that no entry stands for
+        self._run = run
+        self._epoch_us = epoch_us
+        self._entries: deque[RecentError] = deque(maxlen=KEPT)
+        self._peers: OrderedDict[tuple[str, str], _Peer] = OrderedDict()
+        self._allowance = _Allowance(ENTRIES, ENTRIES_PER_S, ENTRIES, 0)
+        self._number = 0
+
+    def above(self, number: int) -> Iterator[RecentError]:
+        """Those that are kept, the oldest first."""
+        return (each for each in [*self._entries] if each.number > number)
+
+    def delivery(self, key: OutcomeKey, seq: int, count: int, now_us: int) -> None:
+        """So many deliveries got an outcome that differs from what was asked for; the first has that seq."""
+        rule, link = key.answer_rule or key.rule, key.link
+        words = (key.answer, key.native) if key.answer else ()
+        text = complaint(link.node or "", rule, *words) if rule.then.get("condition") or words else rule.rule
+        facts = {
+            "what": "delivery", "user": link.user, "container": link.container, "address": link.address,
+            "node": link.node, "link": link.name, "direction": link.direction, "durable": link.durable,
+            "condition": key.condition, "class": key.klass, "rule": f"{rule.table}.{rule.rule}",
+            "outcome": key.outcome, "answer": key.answer, "native": key.native,
+        }  # fmt: skip
+        self.add(facts, text, count, f"{self._run}:{seq}", now_us)
+
+    def decided(self, entry: Mapping[str, Any]) -> None:
+        """What a table decided about something else than a delivery, as the outcome records have it."""
+        side = "answer_" if "answer_rule" in entry else ""
+        rule = f"{entry[f'{side}table']}.{entry[f'{side}rule']}" if f"{side}rule" in entry else None
+        text = entry.get("detail") or entry.get("native") or entry.get("answer") or entry.get(f"{side}rule") or ""
+        self.add({**entry, "rule": rule}, str(text))
+
+    def add(
+        self, facts: Mapping[str, Any], text: str, count: int = 1, delivery: str | None = None, at_us: int | None = None
+    ) -> None:
+        """It has happened so often. `at_us`: None: now."""
+        now_us = self._epoch_us() if at_us is None else at_us
+        peer = self._peer((facts.get("user") or "", facts.get("address") or ""), now_us)
+        key = tuple(facts.get(name) or None for name in FIELDS)
+        same = peer.same.get(key)
+        if same is not None and now_us - same.first_us < SAME_S * 1e6:
+            same.count += count
+            same.at_us = now_us
+        elif peer.allowance.take(now_us) and self._allowance.take(now_us):
+            known = {name: str(value) for name, value in zip(FIELDS, key, strict=True) if value is not None}
+            self._number += 1
+            made = RecentError(self._number, known, str(text)[:400], delivery, now_us, now_us, count)
+            self._entries.append(made)
+            peer.same = {each: of for each, of in peer.same.items() if now_us - of.first_us < SAME_S * 1e6}
+            peer.same[key] = peer.last = made
+        elif peer.last is not None:
+            peer.last.more += count
+        else:
+            self.left_out += count
+
+    def _peer(self, who: tuple[str, str], now_us: int) -> _Peer:
+        peer = self._peers.get(who)
+        if peer is None:
+            peer = self._peers[who] = _Peer(_Allowance(PEER_ENTRIES, 1 / PEER_ENTRY_S, PEER_ENTRIES, now_us))
+            if len(self._peers) > PEERS:
+                self._peers.popitem(last=False)
+        else:
+            self._peers.move_to_end(who)
+        return peer

@@ -1,0 +1,1 @@
+"""AMQP frames as octets: read, checked, rewritten."""

@@ -1,0 +1,130 @@
+"""What all connections of a gateway share, and what their links count together.
+
+`Gateway` adds the connections themselves and the turn. Octets, counts. Source: ADR 0087.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Protocol
+
+from gateway.amqp.link_ends import Link
+from gateway.config.settings import Settings
+from gateway.evidence.notices import Notices, PeerIdentity, peer_of
+from gateway.evidence.outcomes import Outcomes
+from gateway.links.credit import CreditPool
+from gateway.links.message_to_event import Conversion, conversion
+from gateway.links.publishers import Publishers
+from gateway.terminus.no_local import NoLocalContainers, origin_of
+from mappings import TableSet
+from native_backend.clock import Clock
+from native_backend.interface import NativeRealm
+
+TRANSACTION_ID_BYTES = 32  # W-19
+
+
+class Pumped(Protocol):
+    """A link that may have something to send."""
+
+    def pump(self) -> bool: ...
+
+
+class Shared:
+    """One gateway's, for its whole life."""
+
+    def __init__(self, settings: Settings, realm: NativeRealm, tables: TableSet, clock: Clock) -> None:
+        self.settings = settings
+        self.limits = settings.limits
+        self.realm = realm
+        self.tables = tables
+        self.clock = clock
+        self.container = f"realmgate-{realm.run}"
+        self.credit = CreditPool(self.limits.in_flight, self.limits.credit_per_link, self.limits.links)
+        self.outcomes = Outcomes(
+            realm.run,
+            tables.origin,
+            lambda key, value: realm.append_evidence("outcomes", key, value),
+            clock.epoch_us,
+        )
+        self.no_local = NoLocalContainers(realm.durables)
+        self.notices = Notices(clock)
+        self.publishers: Publishers[Any] = Publishers()
+        self.ready: dict[Pumped, None] = {}  # may get something in the next turn; all others are not visited
+        self.opened = 0  # connections whose peers have said who they are
+        self.links = 0
+        self.transactions = 0  # open ones
+        self.transaction_bytes = 0  # of messages that they hold
+        self.in_flight_bytes = 0
+        self.faults: Counter[str] = Counter()
+        self.on_pressure: Callable[[bool], None] = lambda _: None  # stop or go on reading sockets
+        self.on_origin: Callable[[str], None] = lambda _: None  # that container's messages bear its mark from now on
+        self._pressure = False
+        self._connection_numbers = self._link_numbers = 0
+        self._transaction_numbers = 0
+
+    def next_connection_number(self) -> int:
+        self._connection_numbers += 1
+        return self._connection_numbers
+
+    def next_link_number(self) -> int:
+        self._link_numbers += 1
+        return self._link_numbers
+
+    def next_transaction_id(self) -> bytes:
+        """At most 32 octets (W-19); no other run ever gives the same one (NF-2)."""
+        self._transaction_numbers += 1
+        return f"{self.realm.run}:{self._transaction_numbers:x}".encode()[:TRANSACTION_ID_BYTES]
+
+    def count_bytes(self, count: int) -> None:
+        """Bytes of messages that wait for the realm. Above the limit no socket is read (a publisher's credit
+        counts messages, not bytes)."""
+        self.in_flight_bytes += count
+        if not self._pressure and self.in_flight_bytes > self.limits.in_flight_bytes:
+            self._pressure = True
+            self.on_pressure(True)
+
+    def release_bytes(self, count: int) -> None:
+        self.in_flight_bytes -= count
+        if self._pressure and self.in_flight_bytes < self.limits.in_flight_bytes // 2:
+            self._pressure = False
+            self.on_pressure(False)
+
+    def count_fault(self, fault: str, detail: str, who: Hashable = "", **facts: Any) -> bool:
+        """Count it, and name it in the log: a peer must not be able to fill the disk, nor to hide behind another. True:
+        it has a line of its own there. `facts`: for programs that read the log."""
+        self.faults[fault] += 1
+        return self.notices.tell(f"peer fault {fault}", who, detail, facts)
+
+    def turn_away(self, what: str, fault: str, detail: str, who: Hashable, user: str, address: str) -> None:
+        """A peer that has no connection yet: a login that failed (`login`), or a `fault`."""
+        self.count_fault(fault, detail, who, user=user, address=address)
+        self.outcomes.recent.add({"what": what, "fault": fault, "user": user, "address": address}, detail)
+
+    def note_fault(self, peer: PeerIdentity, fault: str, detail: str, link: Link | None) -> Mapping[str, Any]:
+        """What a peer did is counted, named in the log and recorded; what table `fault` says of it."""
+        decision = self.tables["fault"].decide(fault=fault)
+        facts = {"user": peer.subject.user, "container": peer.container[:200], "address": peer.address}
+        key = peer.subject.user, peer.address
+        has_line = self.count_fault(fault, f"{detail:.200}; {peer_of(peer)}", key, **facts)
+        columns = {"fault": fault, "link": link.name if link is not None else None, "detail": detail}
+        if link is not None:
+            columns["node"] = link.owner.node_name
+        self.outcomes.decisions.refused(has_line, "fault", decision, peer, **columns)
+        return decision.then
+
+    def conversion(self, node: str, tables: TableSet, container: str) -> Conversion:
+        """What makes events of that container's messages for that node."""
+        name = tables.classify(node).transformer or self.settings.transformer
+        made = conversion(name, self.realm.run, node)
+        return made.marked(origin_of(container)) if container in self.no_local else made
+
+    def mark_origin(self, container: str) -> bool:
+        """What it publishes bears its mark from now on. False: there are too many such containers."""
+        known = container in self.no_local
+        if not known and len(self.no_local) >= self.limits.no_local_containers:
+            return False
+        self.no_local.add(container)
+        if not known:
+            self.on_origin(container)
+        return True

@@ -1,0 +1,1 @@
+"""What is read again while the gateway serves: tables, users, certificates."""

@@ -1,0 +1,1 @@
+"""Sockets: listeners, TLS, WebSocket, the SASL handshake, and the loop around a gateway."""

@@ -1,0 +1,1 @@
+"""The gateway and its connections: a peer's facts, turned into submissions in the order they came."""

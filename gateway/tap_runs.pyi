@@ -1,6 +1,0 @@
-"""See tap_runs.c."""
-
-def cut(
-    data: memoryview | bytes, position: int, frame_size_max: int, message_size_max: int, like: int, /
-) -> tuple[int, bytes, bytes] | None: ...
-def told(data: memoryview | bytes, position: int, channel: int, stated: int, /) -> tuple[int, int]: ...

@@ -1,0 +1,25 @@
+"""What a link selects of its node's events, by the filters of its source."""
+
+from __future__ import annotations
+
+from gateway.terminus.filters import Filters
+from gateway.terminus.no_local import NO_LOCAL, origin_of
+from native_backend.events.selection import Selection
+from transformers.selector import SelectorError, selector
+
+
+def asked_selection(filters: Filters, container: str, longest: int) -> Selection | None:
+    """None: every event. `longest`: characters of a selector. Raises SelectorError."""
+    text = filters.selector or ""
+    if not text and not filters.no_local:
+        return None
+    if len(text) > longest:
+        raise SelectorError(longest, f"longer than {longest} characters")
+    select = selector(text).select if text else _all
+    if not filters.no_local:
+        return Selection(text, select)
+    return Selection(f"{NO_LOCAL}{container}; {text}", select, origin_of(container))
+
+
+def _all(values: list[bytes]) -> list[bool]:
+    return [True] * len(values)

@@ -1,0 +1,1 @@
+"""Transactions: the coordinator, what is posted and what is retired inside of one."""

@@ -1,0 +1,63 @@
+"""The transactions of one connection that are not discharged: by session and txn-id.
+
+A session may have several where the table `capability` offers it. What names one of another session finds nothing
+(semantics 2.W-20). Monotonic seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from gateway.amqp.link_ends import Link
+from gateway.links.peer import Peer
+from gateway.transactions.transaction import Transaction
+
+
+class OpenTransactions:
+    """See the module's docstring."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[int, bytes], Transaction] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, session: int, transaction: Transaction) -> None:
+        self._open[session, transaction.id] = transaction
+
+    def remove(self, session: int, transaction: Transaction) -> None:
+        del self._open[session, transaction.id]
+
+    def find(self, session: int, identity: bytes | None) -> Transaction | None:
+        return None if identity is None else self._open.get((session, identity))
+
+    def any_of(self, session: int) -> bool:
+        """Whether that session has one."""
+        return any(its == session for its, _ in self._open)
+
+    def doom(self, session: int, identities: Iterable[bytes | None], state: str = "doomed") -> None:
+        """Those of them that are open can only be rolled back."""
+        for identity in identities:
+            transaction = self.find(session, identity)
+            if transaction is not None:
+                transaction.doom(state)
+
+    def expire(self, began_before_s: float) -> None:
+        """Those that took too long can only be rolled back."""
+        for transaction in self._open.values():
+            if transaction.began_s <= began_before_s:
+                transaction.doom("expired")
+
+
+class TransactingPeer(Peer, Protocol):
+    """A peer's connection, as its transactions use it."""
+
+    @property
+    def transactions(self) -> OpenTransactions: ...
+
+    def unfinished(self, link: Link, identity: bytes) -> bool:
+        """Whether a message is here in part only, on that link's session and in that transaction."""
+
+    def flush(self) -> None:
+        """What is to be sent so far goes before what comes."""

@@ -1,0 +1,1 @@
+"""From YAML to tables that decide: load, check, compile."""

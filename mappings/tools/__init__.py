@@ -1,0 +1,1 @@
+"""What authors of tables use: `realmgate mappings ...`."""

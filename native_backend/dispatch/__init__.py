@@ -1,0 +1,1 @@
+"""Who of the links of a queue or durable gets the next event."""

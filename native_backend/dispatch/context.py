@@ -1,0 +1,136 @@
+"""What every part of one realm shares: the log below, the clock beside, the answers above."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from mappings.language.causes import ANSWERS, answered
+from native_backend.clock import Clock
+from native_backend.events.copy_key import Annotate
+from native_backend.events.known_ends import KnownEnds
+from native_backend.events.log_end import LogEnds
+from native_backend.events.selection import ScanBudget
+from native_backend.events.store_events import StoreEvents
+from native_backend.events.wait_list import WaitLists
+from native_backend.events.window import StoreWindows
+from native_backend.journal.journal import Journal
+from native_backend.journal.lease import Lease
+from native_backend.journal.settlement import Settlement
+from native_backend.limits import RealmLimits
+from native_backend.log.columns import Strings
+from native_backend.log.port import Append, Cause, Failure, Log, LogError
+from native_backend.log.worker import Worker
+from native_backend.nodes.answers import Answer
+from native_backend.nodes.metadata import Metadata
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import SubscribeAnswer
+from native_backend.state.dead_letter_counts import DeadLetterCounts
+from native_backend.state.mistakes import Mistakes
+from native_backend.state.occupancy import Counted
+from native_backend.state.troubles import Alarms, Troubles
+
+_LOG = logging.getLogger(__name__)
+_ANSWERS = cast("Mapping[Cause, SubscribeAnswer]", ANSWERS["attach"])
+LASTING = answered("later")  # failures of a read that waiting does not mend
+_LOOKS = 3  # at an end that lies below what is known, before it is believed
+
+
+@dataclass(frozen=True, slots=True)
+class RealmContext:
+    """One realm's, for its whole life."""
+
+    log: Log
+    prefix: str
+    run: str
+    clock: Clock
+    worker: Worker
+    projections: Worker
+    """Where group offsets are set: no peer waits for them, and their coordinator may be away alone."""
+    limits: RealmLimits
+    windows: StoreWindows
+    journal: Journal
+    answer: Callable[[Answer], None]
+    metadata: Metadata
+    annotate: Annotate
+    lease: Lease
+    scanning: ScanBudget
+    ends: LogEnds
+    alarms: Alarms
+    """What an operator has to look at, counted."""
+    troubles: Troubles
+    mistakes: Mistakes
+    wait_lists: WaitLists = field(default_factory=WaitLists)
+    preparing: set[Settlement] = field(default_factory=set)
+    """What left its link and is not with the journal yet: its dead letters are read, or its commit is prepared."""
+    dead_letters: DeadLetterCounts = field(default_factory=DeadLetterCounts)
+    counted: dict[int, Counted] = field(default_factory=dict)
+    """By store: the nodes that have a capacity."""
+    events: dict[tuple[str, int], StoreEvents] = field(default_factory=dict)
+    """By topic and partition: what is known of the events of each store."""
+
+    @property
+    def known(self) -> KnownEnds:
+        """Where the stores end."""
+        return self.journal.known
+
+
+def subscribe_answer(failure: Failure) -> SubscribeAnswer:
+    """A failure of the log as the mapping tables know it on the `attached` axis."""
+    return _ANSWERS[failure.cause]
+
+
+def store_bounds(log: Log, node: Node, deadline_s: float) -> tuple[int, int]:
+    """First kept EID and end, certain to be of this node's own topic. Blocks; raises LogError.
+
+    A log reads on in a recreated topic as if nothing had happened (Kafka does): only the id tells.
+    """
+    topic = log.control.find_topics([node.topic], deadline_s).get(node.topic)
+    if topic is None or topic.id != node.topic_id:
+        raise LogError(Failure("not-found", f"the topic of node {node.name!r} is gone or was recreated"))
+    return log.control.bounds(node.topic, node.partition, deadline_s)
+
+
+def certain_bounds(services: RealmContext, node: Node, position: int) -> tuple[int, int]:
+    """First kept EID and end of a store of which something is known up to `position`. Blocks; raises LogError.
+
+    An end below that is believed when it is still below a moment later: a broker that is no leader any more, and does
+    not know it yet, says less than there is.
+    """
+    deadline_s = services.limits.control_deadline_s
+    first, end = store_bounds(services.log, node, deadline_s)
+    lowest = end
+    for _ in range(_LOOKS):
+        if end >= position:
+            return first, end
+        services.worker.pause(services.limits.retry_interval_s)
+        first, end = store_bounds(services.log, node, deadline_s)
+        lowest = min(lowest, end)
+    return first, lowest if end < position else end
+
+
+def bounded(services: RealmContext, node: Node, position: int, done: Callable[[int], None]) -> None:
+    """A reader at `position` is out of range: ask where the node's store begins now, and whether it has become shorter.
+    `done` with where it begins."""
+
+    place = node.topic, node.partition
+    cuts = services.known.cuts(place)
+
+    def looked(bounds: tuple[int, int] | LogError) -> None:
+        if isinstance(bounds, LogError):
+            _LOG.warning("cannot find where node %r begins: %s", node.name, bounds)
+            return
+        if bounds[1] < position:
+            services.known.looked(place, bounds[1], position, cuts)
+        done(bounds[0])
+
+    services.worker.submit(lambda: certain_bounds(services, node, position), looked)
+
+
+def append(services: RealmContext, node: Node, keys: Strings, values: Strings, owner: object) -> None:
+    """Events for the node's store, to the log."""
+    known = services.known.of((node.topic, node.partition))
+    began_s = services.clock.monotonic_s()
+    services.log.append(Append(node.topic, node.partition, keys, values, owner, known=known, began_s=began_s))

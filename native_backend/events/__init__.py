@@ -1,0 +1,1 @@
+"""Events as they are read: windows of stores, keys, marks, selections."""

@@ -1,0 +1,162 @@
+"""What this process knows of the events of one store: which EIDs are events, which have expired, which are not due yet.
+
+What it stored itself it knows at once. Whatever else a log holds (another writer's events, the marks behind
+transactions, aborted records) is learned by `native_backend/shard/counting.py`, which accounts for every EID below
+`counted_to`. Times in milliseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from native_backend.events.delivery_marks import Marks
+from native_backend.events.event_map import EventMap
+from native_backend.events.expiry import NEVER, expiries
+from native_backend.log.event_key import may_be_due, may_have_times
+from native_backend.log.port import Records
+from native_backend.nodes.node import Node
+from native_backend.state.delayed import Delays
+from native_backend.state.intervals import Intervals, dense_runs
+
+_EXPIRY_SLOT_MS = 1000
+"""A day of messages that live for a day costs 20 MB, and no number is more than a second late."""
+_DATED = 1000  # ranges with a time that are kept before it is looked which of them are still needed
+
+
+class StoreEvents:
+    """See the module's docstring. `known`: all that was there when it was looked at first is accounted for. `changes`
+    grows whenever more has become known than that what follows are events."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.changes = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: what was known does not hold."""
+        self.known = False
+        self.first = 0
+        self.counted_to = -1  # nothing was looked at yet
+        self.target = -1  # where the store ended at the last look
+        self.top = 0  # above every event that is known
+        self.changes += 1
+        self.map = EventMap()
+        self.expired = Intervals()  # events
+        self.future = Intervals()  # events that are not due
+        self._expiries, self._due = Delays(_EXPIRY_SLOT_MS), Delays()
+        self._dated_max = _DATED
+        self.is_dated = False  # some of them will expire, or are not due yet
+        self._transactions = array(
+            "q"
+        )  # the last event of each that this process stored at or above `counted_to`, rising
+
+    # -- what this process stores
+
+    def stored(self, eids: list[int], keys: Sequence[bytes | None], now_ms: int) -> None:
+        """Events, in rising order, that the log has just stored by an append."""
+        if self.counted_to == eids[0] and eids[-1] - eids[0] == len(eids) - 1:
+            self.counted_to = eids[-1] + 1
+        self._note(eids, keys, now_ms)
+
+    def transacted(self, eids: list[int], keys: Sequence[bytes | None], now_ms: int) -> None:
+        """The same, by a transaction of this process: whatever ends it lies somewhere behind them."""
+        if eids[-1] >= self.counted_to >= 0:
+            self._transactions.append(eids[-1])
+        self._note(eids, keys, now_ms)
+
+    def _note(self, eids: list[int], keys: Sequence[bytes | None], now_ms: int) -> None:
+        if self.counted_to < 0:
+            return  # they will be read
+        self._add(dense_runs(eids))
+        self._date(eids, keys, [now_ms] * len(eids), now_ms)
+
+    def is_open(self, now_ms: int) -> bool:
+        """Something that was stored here is not accounted for."""
+        if self.is_dated:
+            self.pass_time(now_ms)
+        return bool(self._transactions) or self.top > self.counted_to >= 0
+
+    def own(self, end: int) -> tuple[int, int]:
+        """Events and transactions of this process in what is not accounted for, below `end`."""
+        return self.map.count(self.counted_to, end), bisect_left(self._transactions, end)
+
+    # -- what is accounted for
+
+    def begin(self, first: int, base: int) -> None:
+        """The store begins at `first`; below `base` nothing counts."""
+        self.first, self.counted_to = first, max(first, base)
+
+    def confirm(self, end: int) -> None:
+        """Below `end` there is nothing but what is known."""
+        self.counted_to = max(self.counted_to, end)
+        del self._transactions[: bisect_left(self._transactions, end)]
+        self.changes += 1
+
+    def learn(self, records: Records, now_ms: int) -> None:
+        """All that the log has from `counted_to` to `records.next`."""
+        found = [at for at, value in enumerate(records.values) if value is not None]
+        eids = [records.offsets[at] for at in found]
+        self._add(dense_runs(eids))
+        self._date(eids, [records.keys[at] for at in found], [records.timestamps_ms[at] for at in found], now_ms)
+        self.confirm(records.next)
+
+    def _add(self, runs: list[tuple[int, int]]) -> None:
+        for first, last in runs:
+            self.map.add(first, last)
+        if runs:
+            self.top = max(self.top, runs[-1][1] + 1)
+
+    def begins_at(self, first: int, low: int) -> None:
+        """The log keeps nothing below `first`, and nothing below `low` counts."""
+        if first > self.first:
+            self.first = first
+            self.changes += 1
+        self.counted_to = max(self.counted_to, first)
+        bound = max(first, low)
+        self.map.remove_below(bound)
+        self.expired.remove_below(bound)
+        self.future.remove_below(bound)
+        if len(self._expiries) + len(self._due) > self._dated_max:
+            self._expiries.remove_below(bound)
+            self._due.remove_below(bound)
+            self._dated_max = max(_DATED, 2 * (len(self._expiries) + len(self._due)))
+
+    def messages(self, now_ms: int) -> int:
+        """Those of a channel: all that are kept and whose time is not over."""
+        self.pass_time(now_ms)
+        return self.map.count(self.first, self.top) - self.expired.count()
+
+    # -- times
+
+    def pass_time(self, now_ms: int) -> None:
+        for first, last in self._expiries.due(now_ms):
+            self._expire(first, last)
+        for first, last in self._due.due(now_ms):
+            self.future.discard(first, last)
+        self.is_dated = bool(self._expiries) or bool(self._due)
+
+    def _expire(self, first: int, last: int) -> None:
+        self.expired.add(first, last)
+        self.changes += 1
+
+    def _date(self, eids: list[int], keys: Sequence[bytes | None], times_ms: list[int], now_ms: int) -> None:
+        """Remember when each expires and is due: nearly none, but for a node with a time to live."""
+        ttl_ms, joined = self.node.properties.ttl_ms, b"".join(filter(None, keys))
+        if not (eids and (ttl_ms or may_have_times(joined))):
+            return
+        ends = expiries(times_ms, keys, ttl_ms)
+        due = Marks(keys, times_ms).due_ms if may_be_due(joined) else None
+        for at, eid in enumerate(eids):
+            if ends is None or ends[at] >= NEVER:
+                pass
+            elif ends[at] <= now_ms:
+                self._expire(eid, eid)
+            else:
+                self._expiries.add(eid, eid, ends[at])
+                self.is_dated = True
+            if due is not None and due[at] > now_ms:
+                self.future.add(eid, eid)
+                self._due.add(eid, eid, due[at])
+                self.is_dated = True

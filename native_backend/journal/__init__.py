@@ -1,0 +1,1 @@
+"""The journal: settlements in groups, the lease, recovery."""

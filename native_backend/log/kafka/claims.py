@@ -1,0 +1,54 @@
+"""The shards that this process has claimed: the transactions of each, and those that go on until they have ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from confluent_kafka import Producer
+
+from native_backend.log.kafka.batches import BatchSizes
+from native_backend.log.kafka.transactions import Transactions, claim
+from native_backend.log.port import Completion, Failure, Transacted, Write
+
+
+class Claims:
+    """`make` gives a producer with this transactional id. `claim` may be called from any thread, the rest from one."""
+
+    def __init__(self, make: Callable[[str], Producer], batches: BatchSizes) -> None:
+        self._make, self._batches = make, batches
+        self._transactions: dict[str, Transactions] = {}
+        self._retired: list[Transactions] = []
+        self._fenced: list[Completion] = []
+
+    def claim(self, shard: str, deadline_s: float) -> None:
+        deadline = time.monotonic() + deadline_s
+        held = self._transactions.pop(shard, None)
+        if held is not None:
+            self._retired.append(held)
+            held.retire(deadline_s / 2)
+        producers = [self._make(name) for name in (shard, f"{shard}.second")]
+        self._transactions[shard] = claim(shard, producers, self._batches, max(deadline - time.monotonic(), 0.1))
+
+    def transact(self, shard: str, writes: Sequence[Write], owner: object) -> None:
+        transactions = self._transactions.get(shard)
+        if transactions is None:
+            failure = Failure("fenced", f"shard {shard} is not claimed")
+            self._fenced.append(Transacted(owner, [-1] * len(writes), failure))
+            return
+        transactions.submit(writes, owner)
+
+    def poll(self) -> list[Completion]:
+        completions: list[Completion] = []
+        for transactions in [*self._retired, *self._transactions.values()]:
+            completions += transactions.poll()
+        if self._retired:
+            self._retired = [each for each in self._retired if not each.is_done]
+        if self._fenced:
+            completions += self._fenced
+            self._fenced = []
+        return completions
+
+    def close(self, deadline: float) -> None:
+        for transactions in self._transactions.values():
+            transactions.retire(max(deadline - time.monotonic(), 0.1))

@@ -1,0 +1,40 @@
+"""How a cluster and its topics are set up, asked by kafka-python; what the user may not see is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kafka import errors as kafka_errors
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+
+from native_backend.log.port import Inspection, TopicState
+
+
+def inspect(admin: KafkaAdminClient, topics: Sequence[str]) -> Inspection:
+    """Raises `KafkaError`."""
+    brokers = admin.describe_cluster()["brokers"]
+    version = str(admin.get_broker_version_data(brokers[0]["broker_id"]))
+    wanted = [ConfigResource(ConfigResourceType.TOPIC, topic, None) for topic in topics]
+    settings = admin.describe_configs(wanted, config_filter="all").get("topic", {}) if wanted else {}
+    states = {}
+    for topic in admin.describe_topics(list(topics)) if topics else ():
+        name, partitions = topic["name"], topic["partitions"]
+        if topic["error_code"] == 0 and partitions and settings.get(name):
+            states[name] = TopicState(
+                {key: str(one["value"]) for key, one in settings[name].items()},
+                min(len(each["replica_nodes"]) for each in partitions),
+                min(len(each["isr_nodes"]) for each in partitions),
+            )
+    return Inspection(len(brokers), version.removeprefix("<BrokerVersionData ").rstrip(">"), _free(admin), states)
+
+
+def _free(admin: KafkaAdminClient) -> int | None:
+    """Brokers say it since 3.3, to those who may describe the cluster."""
+    try:
+        asked: list[dict[str, Any]] = admin.describe_log_dirs()
+    except kafka_errors.KafkaError:
+        return None
+    directories = [each for broker in asked for each in broker["log_dirs"]]
+    free = [each["usable_bytes"] for each in directories if each.get("usable_bytes", -1) >= 0]
+    return min(free, default=None)

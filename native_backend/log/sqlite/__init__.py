@@ -1,0 +1,1 @@
+"""The embedded realm's log: one SQLite file in a directory."""

@@ -1,0 +1,1 @@
+"""What operators and the ends of durables do: purge, seek, move, delete."""

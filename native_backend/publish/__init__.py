@@ -1,0 +1,1 @@
+"""Publishing, its capacity and its transactions; the evidence beside it."""

@@ -1,0 +1,53 @@
+"""The journal says how many outcome records of its run are stored: reconciliation sees when their end is missing.
+
+A topic whose last records are gone looks like the topic of a gateway that was killed a little earlier. So each time
+more outcome records are stored, the journal notes the highest `n`: at once when the realm closes, else at most every
+`limits.attestation_interval_s`. Records: docs/records.md "Journal", operation `recorded`; ADR 0079.
+"""
+
+from __future__ import annotations
+
+from native_backend.dispatch.context import RealmContext
+from native_backend.journal.each_store import EachStore
+from native_backend.publish.evidence import Evidence
+
+OUTCOMES = "outcomes"
+
+
+class Attestation:
+    """See the module's docstring."""
+
+    def __init__(self, services: RealmContext, evidence: Evidence) -> None:
+        self._services, self._evidence = services, evidence
+        self._noted = 0  # what the journal says
+        self._asked = 0  # what it will say when the note under way is stored; 0: there is none
+        self._due_s = 0.0
+
+    @property
+    def _stored(self) -> int:
+        """The highest `n` of an outcome record that is stored."""
+        return self._evidence.stored[f"{self._services.prefix}.{OUTCOMES}"]
+
+    @property
+    def owing(self) -> bool:
+        """The journal needs a note of stored records, and can take one."""
+        return not self._services.journal.fenced and (self._asked > 0 or self._stored > self._noted)
+
+    def advance(self, closing: bool) -> None:
+        """Once a turn."""
+        if self._asked or not self.owing:
+            return
+        services = self._services
+        now_s = services.clock.monotonic_s()
+        if closing or now_s >= self._due_s:
+            self._due_s = now_s + services.limits.attestation_interval_s
+            self._asked = stored = self._stored
+            note = {("", "", 0): (1, stored, 0, 1)}
+            EachStore(services.journal, self._is_noted, self._is_refused).note("recorded", OUTCOMES, note)
+
+    def _is_noted(self) -> None:
+        self._noted, self._asked = self._asked, 0
+
+    def _is_refused(self) -> None:
+        """The next note says it."""
+        self._asked = 0

@@ -1,0 +1,112 @@
+"""Looks whether the topics of nodes are still the nodes' own: once a second of those that are published to, every few
+seconds of all.
+
+Kafka's producer goes on in a topic of the same name that was deleted and made again: what is then answered as stored
+lies in a store that no node has, and no consumer gets it. Only the id tells. What is wrong with a node is shown as a
+trouble, until it is mended or the node deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from native_backend.dispatch.context import RealmContext
+from native_backend.log.port import LogError, Topic
+from native_backend.nodes.broken_nodes import Broken, find
+from native_backend.nodes.metadata import Metadata
+from native_backend.nodes.node import Node
+from native_backend.state.troubles import TOPIC_KINDS
+
+_LOG = logging.getLogger(__name__)
+Found = tuple[dict[str, Topic], dict[str, Broken]]
+
+
+class TopicWatch:
+    """Watches the topics of the nodes in `used`, which publishing fills by store. Calls `lose` for each node whose
+    topic was replaced."""
+
+    def __init__(self, services: RealmContext, metadata: Metadata, lose: Callable[[Node], None]) -> None:
+        self.used: dict[int, Node] = {}
+        self._services = services
+        self._metadata = metadata
+        self._lose = lose
+        self._wide: set[bytes] = set()  # topics that have more partitions than their node; told once
+        self._round: deque[str] = deque()  # names of nodes that are still to be looked at in this one
+        self._round_s = 0.0  # when the next one begins
+        self._looking = False
+        self._look_s = 0.0
+
+    def open(self) -> None:
+        """Look at all nodes. Blocks; raises LogError."""
+        nodes = list(self._metadata.nodes.values())
+        self._judge(nodes, *self._find(nodes))
+
+    def advance(self) -> None:
+        if self._looking or self._services.clock.monotonic_s() < self._look_s:
+            return
+        nodes, self.used = {node.name: node for node in self.used.values()} | self._of_round(), {}
+        if nodes:
+            self._looking = True
+            each = list(nodes.values())
+            self._services.worker.submit(lambda: self._find(each), lambda found: self._found(each, found))
+
+    def _of_round(self) -> dict[str, Node]:
+        """The next few of all nodes."""
+        now_s, limits, known = self._services.clock.monotonic_s(), self._services.limits, self._metadata.nodes
+        if not self._round and now_s >= self._round_s:
+            self._round_s = now_s + limits.topic_round_s
+            self._round.extend(known)
+            self._forget_deleted()
+        names = [self._round.popleft() for _ in range(min(len(self._round), limits.topic_round_nodes))]
+        return {name: known[name] for name in names if name in known}
+
+    def _forget_deleted(self) -> None:
+        """End the troubles of deleted nodes."""
+        for trouble in self._services.troubles.present():
+            if trouble.kind in TOPIC_KINDS and trouble.about not in self._metadata.nodes:
+                self._services.troubles.end(trouble.kind, trouble.about)
+
+    def _find(self, nodes: list[Node]) -> Found:
+        return find(self._services.log, nodes, self._services.limits.control_deadline_s)
+
+    def _found(self, nodes: list[Node], found: Found | LogError) -> None:
+        self._looking = False
+        self._look_s = self._services.clock.monotonic_s() + self._services.limits.topic_look_s
+        if not isinstance(found, LogError):
+            self._judge(nodes, *found)
+
+    def _judge(self, nodes: list[Node], found: dict[str, Topic], broken: dict[str, Broken]) -> None:
+        for node in nodes:
+            now = self._metadata.nodes.get(node.name)
+            if now is None or now.topic_id != node.topic_id:
+                continue  # it was deleted
+            wrong, topic = broken.get(node.name), found.get(node.topic)
+            self._tell(node, wrong)
+            if not self._metadata.alive(node):
+                continue
+            if wrong is not None and wrong.how == "made-again":
+                _LOG.error("topic %s was created again: node %r has lost its events; delete it", node.topic, node.name)
+                self._metadata.forget(node)
+                self._lose(node)
+            elif topic is not None and topic.partitions > node.partitions and node.topic_id not in self._wide:
+                self._wide.add(node.topic_id)
+                _LOG.warning(
+                    "topic %s has %d partitions, node %r only the first %d: events in the others are not delivered; "
+                    "realmgate node set %s partitions=%d takes them in",
+                    node.topic,
+                    topic.partitions,
+                    node.name,
+                    node.partitions,
+                    node.name,
+                    topic.partitions,
+                )
+
+    def _tell(self, node: Node, wrong: Broken | None) -> None:
+        troubles = self._services.troubles
+        for kind in TOPIC_KINDS:
+            if wrong is not None and kind == f"topic-{wrong.how}":
+                troubles.begin(kind, wrong.detail, node.name)
+            else:
+                troubles.end(kind, node.name)

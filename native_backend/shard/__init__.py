@@ -1,0 +1,1 @@
+"""The states that this process owns: opened, counted, written as snapshots, trimmed."""

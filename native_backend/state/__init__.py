@@ -1,0 +1,1 @@
+"""Pure numbers: which event is where."""

@@ -1,0 +1,1 @@
+"""Subscriptions: what a consuming link holds of the realm."""

@@ -1,0 +1,170 @@
+"""A subscription from now on, without a state in the realm: what its link gives back is given to that link again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from native_backend.dispatch.context import LASTING, RealmContext, bounded, subscribe_answer
+from native_backend.events.batch import Delivered, Gathering
+from native_backend.events.chunk import Chunk
+from native_backend.events.expiry import stretch
+from native_backend.events.selection import SelectionCursor
+from native_backend.events.wait_list import Wake
+from native_backend.journal.settlement import Settling
+from native_backend.log.port import Failure
+from native_backend.nodes.answers import Settled
+from native_backend.nodes.attempts import last_attempts
+from native_backend.nodes.words import SubscribeAnswer
+from native_backend.subscriptions.delayed_delivery import PutOff
+from native_backend.subscriptions.subscription import Subscribe, Subscription, unsettled
+
+_LOG = logging.getLogger(__name__)
+
+
+class PlainSubscription(Subscription):
+    """From now on; see `PutOff` for what it is given again."""
+
+    def __init__(
+        self,
+        services: RealmContext,
+        request: Subscribe,
+        owner: object,
+        closed: Callable[[Subscription], None],
+        position: int,
+    ) -> None:
+        super().__init__(services, request, owner, closed)
+        self._window = services.windows.window(services.metadata.stores.get(self.node.store, self.node))
+        self._cursor = self._window.join(position)
+        self._cursor.on_cut = self._cut
+        self._selection_cursor = (
+            SelectionCursor(request.selection, services.scanning) if request.selection is not None else None
+        )
+        self._later: PutOff | None = None  # once an event is not due, or was given back
+        self._wake: Wake | None = None  # of who parked
+
+    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
+        gathering = Gathering(count_max, bytes_max)
+        self.looking = False
+        if self._later is not None:
+            self._take_due(self._later, gathering)
+        while gathering.room > 0 and not self.looking and self._open and self._lost is None:
+            chunk = self._window.next(self._cursor)
+            if chunk is None:
+                break
+            if isinstance(chunk, Failure):
+                self._unreadable(chunk)
+                break
+            begin, end = chunk.index(self._cursor.position), len(chunk.eids)
+            lives = True
+            if chunk.expiries_ms is not None:
+                end, lives = stretch(chunk.expiries_ms, begin, end, self._services.clock.epoch_us() // 1000)
+            if self._selection_cursor is not None and lives:
+                found = self._selection_cursor.stretch(chunk, begin, end)
+                if found is None:
+                    self.looking = True
+                    break
+                end, lives = found
+            if lives and chunk.marks is not None and chunk.marks.due_ms is not None:
+                end, lives = self._due(chunk, chunk.marks.due_ms, begin, end)
+                if end == begin:
+                    break
+            eids = gathering.add(chunk, begin, end) if lives else chunk.eids[begin:end]
+            if eids:
+                self._cursor.position = eids[-1] + 1
+        if gathering.eids:
+            self.search_anew()
+        return gathering.delivered(self._later.failed if self._later is not None else {}, 0)
+
+    def _due(self, chunk: Chunk, due_ms: list[int], begin: int, end: int) -> tuple[int, bool]:
+        """The first part that is all due or all not, and is put off then: where it ends (`begin`: no further now), and
+        whether it is due."""
+        end, later = stretch(due_ms, begin, end, self._services.clock.epoch_us() // 1000)
+        if later and not self._put_off().add(chunk, begin, end):
+            end = begin
+        return end, not later
+
+    def _put_off(self) -> PutOff:
+        if self._later is None:
+            self._later = PutOff(self._window, self._services.wait_lists, self._services.limits)
+        return self._later
+
+    def _take_due(self, put_off: PutOff, gathering: Gathering) -> None:
+        if not self._open or self._lost is not None:
+            return
+        now_ms = self._services.clock.epoch_us() // 1000
+        failure = put_off.take(gathering, now_ms)
+        self.looking = gathering.room > 0 and put_off.is_due(now_ms)
+        if failure is not None:
+            self._unreadable(failure)
+
+    def park(self, wake: Wake) -> bool:
+        if self.looking:
+            return False
+        if self._lost is None and self._window.at_hand(self._cursor, 1):
+            return False
+        if self._lost is None and self._later is not None:
+            self._later.park(wake)
+        if self._lost is None:
+            self._wake = wake
+            self._window.park(self._cursor, wake)
+        return True
+
+    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
+        """What is returned is given to this link again, unless it has gone. Nothing else can be settled."""
+        if self._lost is not None:
+            self._services.answer(unsettled(self._lost, owner))
+            return
+        if settling.operation != "return":
+            self._services.answer(Settled(owner, "not-found", "not-outstanding"))
+            return
+        eids = [eid for eid in eids if eid < self._cursor.position]  # the store has lost others since they were given
+        if self._open and eids:
+            self._put_off().give_back(eids, settling.failed, self._services.clock.epoch_us() // 1000)
+            if self._wake is not None:
+                self._wake()
+        self._services.answer(Settled(owner, "done"))
+
+    def forget(self, eids: list[int]) -> None:
+        if self._later is not None:
+            self._later.forget(eids)
+
+    def last_attempts(self, eids: list[int]) -> list[bool] | None:
+        failed = self._later.failed if self._later is not None else {}
+        return last_attempts(self._window.node.properties.attempts, failed, eids)
+
+    def unreserve(self, eids: list[int]) -> None:
+        """Nothing of it is ever held."""
+
+    @property
+    def position(self) -> int:
+        return self._cursor.position
+
+    def lose(self, answer: SubscribeAnswer, native: str) -> None:
+        self._leave()
+        super().lose(answer, native)
+
+    def _unreadable(self, failure: Failure) -> None:
+        if failure.cause == "retention":
+            bounded(self._services, self.node, self._cursor.position, self._kept)
+        elif failure.cause in LASTING:
+            self.lose(subscribe_answer(failure), failure.code or failure.cause)
+        else:
+            _LOG.warning("cannot read node %r now: %s", self.node.name, failure)
+
+    def _cut(self, end: int) -> None:
+        """The store has become shorter; its cursor is not beyond the end any more."""
+        if self._later is not None:
+            self._later.cut(end)
+        self.search_anew()
+
+    def _kept(self, first: int) -> None:
+        self._cursor.position = max(self._cursor.position, first)
+        if self._later is not None:
+            self._later.lose_below(first)
+
+    def _leave(self) -> None:
+        if self._later is not None:
+            self._later.leave()
+            self._later = None
+        self._window.leave(self._cursor)

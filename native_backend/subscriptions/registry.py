@@ -1,0 +1,200 @@
+"""The subscriptions of one process: how they begin, and how they end when their subject may have them no more.
+
+A durable has one link, or, where it is shared, as many as come; of one that is known as the one kind no link of the
+other kind becomes part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from native_backend.access.authorizer import Authorizer
+from native_backend.dispatch.context import RealmContext, subscribe_answer
+from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.log.port import LogError
+from native_backend.nodes.durable import QUEUE, DurableName
+from native_backend.nodes.durable_terms import Terms
+from native_backend.nodes.grants import SUBSCRIBING
+from native_backend.nodes.metadata import Metadata
+from native_backend.nodes.node import Node
+from native_backend.nodes.words import SubscribeAnswer
+from native_backend.operations.durable_lifetime import DurableLifetimes
+from native_backend.shard.shard import Shard
+from native_backend.subscriptions.partitioned import Opened, open_stores, subscribed
+from native_backend.subscriptions.subscription import Subscribe, Subscribed, Subscription
+
+NOT_GRANTED = "not-granted"  # the native code of what the realm's grants do not allow
+_GROWN = "more-partitions"  # of who has to attach again, to all of them
+
+
+class Subscriptions:
+    """See the module's docstring."""
+
+    def __init__(
+        self, services: RealmContext, metadata: Metadata, shard: Shard, access: Authorizer, endings: DurableLifetimes
+    ) -> None:
+        self._services, self._metadata, self._shard, self._access = services, metadata, shard, access
+        self._endings = endings
+        self._open: set[Subscription] = set()
+        access.on_changed.append(self._recheck)
+        metadata.on_changed.append(self._grown)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def close(self) -> None:
+        for subscription in list(self._open):
+            subscription.close()
+
+    def lose_plain(self, store: int) -> None:
+        """The node is gone; what has a state is lost with that."""
+        for subscription in list(self._open):
+            if subscription.mode in ("plain", "browse") and subscription.node.store == store:
+                subscription.lose("not-found", "deleted")
+
+    def _grown(self, node: Node | None) -> None:
+        """Consumers of a node that has more partitions now must attach again."""
+        for subscription in list(self._open) if node is not None else ():
+            of = subscription.node
+            if node is not None and of.topic_id == node.topic_id and of.partitions < node.partitions:
+                subscription.revoke(_GROWN, "in-use")
+
+    def begin(self, request: Subscribe, owner: object) -> None:
+        """Answered by `Subscribed`."""
+        request = self._as_known(request)
+        refused, native = self._refused(request)
+        if refused is not None:
+            self._services.answer(Subscribed(owner, None, refused, native))
+            return
+
+        def done(stores: list[Opened] | LogError) -> None:
+            if isinstance(stores, LogError):
+                self._begun(owner, stores)
+            else:
+                self._opened(request, owner, stores)
+
+        open_stores(self._services, self._shard, request, _state_of(request), done)
+
+    def _refused(self, request: Subscribe) -> tuple[SubscribeAnswer | None, str]:
+        """Why it does not begin, as far as that is known before its stores are opened, and the native code."""
+        kind, mode = request.node.kind, request.mode
+        if not self._metadata.alive(request.node):
+            return "not-found", ""
+        if not self._allowed(request):
+            return "access-denied", NOT_GRANTED
+        if mode == "browse" and kind != "queue":
+            return "unexpected", "not-browsed"
+        if (mode == "queue" and kind != "queue") or (mode == "durable" and (kind == "queue" or not request.durable)):
+            return "unexpected", "mode-not-fitting"
+        if mode != "plain" and self._services.journal.fenced:
+            return "in-use", ""
+        return (self._hindered(request, request.durable) if mode == "durable" and request.durable else None), ""
+
+    def _as_known(self, request: Subscribe) -> Subscribe:
+        """By the earlier name of the durable, where there is one that is this subscriber's."""
+        names, node = request.names, request.node
+        if names is None or not names.earlier or self._metadata.durable(node, names.name) is not None:
+            return request
+        known = self._metadata.durable(node, names.earlier)
+        if known is None or not names.means(known):
+            return request
+        return replace(request, durable=known.name, terms=replace(request.terms, subscriber=names.subscriber))
+
+    def _recheck(self) -> None:
+        for subscription in list(self._open):
+            if not self._allowed(subscription):
+                subscription.revoke(NOT_GRANTED)
+
+    def _allowed(self, requested: Subscribe | Subscription) -> bool:
+        return self._access.allows(requested.subject, SUBSCRIBING[requested.mode], requested.node)
+
+    def _opened(self, request: Subscribe, owner: object, stores: list[Opened]) -> None:
+        """Every store of the node is there: one more link, unless another was quicker."""
+        first = stores[0].dispatch if request.mode == "durable" else None
+        hindrance = hindrance_of(first.durable.terms, request.terms, bool(first.links)) if first is not None else None
+        if hindrance is not None:
+            self._services.answer(Subscribed(owner, None, hindrance))
+        elif self._metadata.stores[request.node.store].partitions > request.node.partitions:
+            self._services.answer(Subscribed(owner, None, "in-use", _GROWN))
+        else:
+            subscription = subscribed(self._services, request, owner, self._open.discard, stores)
+            if first is not None:
+                self._enter(subscription, request, owner, first)
+            else:
+                self._begun(owner, subscription)
+
+    def _hindered(self, request: Subscribe, name: str) -> SubscribeAnswer | None:
+        """Why that durable gets no such link. What stands in the way and has no links itself ends: the durable of that
+        name for other events, and those on other nodes where only one is wanted."""
+        known, store = self._shard.terms(request.node, name), request.node.part(0).store
+        occupied = self._shard.occupied(store, name)
+        hindrance = hindrance_of(known, request.terms, occupied) if known is not None else None
+        if hindrance == "kind-differs" or (hindrance is not None and occupied) or not self._moved(request, name):
+            return hindrance or "in-use"
+        if hindrance is not None:  # it is for other events, and has no links
+            durable = self._metadata.durable(request.node, name)
+            if durable is None:
+                return hindrance
+            self._endings.renew(durable)
+        return None
+
+    def _moved(self, request: Subscribe, name: str) -> bool:
+        """Durables of that name elsewhere end, where that is wanted. False: one of them has links."""
+        if not request.only_here:
+            return True
+        named = self._endings.named(request.names or DurableName(name))
+        others = [each for each in named if each.node != request.node.name]
+        if any(self._shard.occupied(other.store, other.name) for other in others):
+            return False
+        for other in others:
+            self._endings.renew(other)
+        return True
+
+    def _enter(self, subscription: Subscription, request: Subscribe, owner: object, dispatch: Dispatch) -> None:
+        """A link of a durable, on the terms that it brings."""
+        subscription.on_released = partial(self._endings.released, dispatch.durable)
+        self._endings.held(dispatch.durable)
+
+        def agreed(error: LogError | None) -> None:
+            if error is not None:
+                subscription.close()
+                subscription.release()
+            self._begun(owner, subscription if error is None else error)
+
+        if dispatch.durable.terms == request.terms:
+            agreed(None)
+        else:
+            self._shard.agree(dispatch, request.terms, agreed)
+
+    def _begun(self, owner: object, result: Subscription | LogError) -> None:
+        if isinstance(result, LogError):
+            failure = result.failure
+            native = failure.code or failure.cause
+            self._services.answer(Subscribed(owner, None, subscribe_answer(failure), native))
+            return
+        if not self._allowed(result):  # since it was asked
+            result.close()
+            result.release()
+            self._services.answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
+            return
+        self._open.add(result)
+        self._services.answer(Subscribed(owner, result, "ready"))
+
+
+def hindrance_of(held: Terms, requested: Terms, in_use: bool) -> SubscribeAnswer | None:
+    """Why a durable on those terms has no place for a link that asks for these."""
+    if held.shared != requested.shared:
+        return "kind-differs"
+    if held.selector != requested.selector or (in_use and not requested.shared):
+        return "in-use"
+    if held.subscriber not in (None, requested.subscriber):  # another subscriber of the earlier name was faster
+        return "in-use"
+    return None
+
+
+def _state_of(request: Subscribe) -> str | None:
+    """The durable whose state it needs: a browser that of the queue, a plain subscription none."""
+    if request.mode == "plain":
+        return None
+    return request.durable if request.mode == "durable" else QUEUE

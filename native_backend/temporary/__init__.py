@@ -1,0 +1,1 @@
+"""Temporary nodes and their topics."""

@@ -1,0 +1,81 @@
+"""One turn of a realm: what its workers and its log have answered, then what is due, then the links that wait.
+
+A mistake of ours in one step ends that step; the others go on (`Mistakes`, ADR 0091).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from native_backend.dispatch.context import RealmContext
+from native_backend.log.port import Appended, Transacted
+from native_backend.log.worker import Workers
+from native_backend.publish.attestation import Attestation
+from native_backend.publish.diagnosis import Diagnosis
+from native_backend.publish.publisher import Publisher
+from native_backend.state.mistakes import Step
+
+
+class Turn:
+    """Of one realm. `due`: parts by their names, which look in every turn whether they have something to do; not while
+    closing, which waits for everything that was begun."""
+
+    def __init__(
+        self,
+        services: RealmContext,
+        workers: Workers,
+        publisher: Publisher,
+        diagnosis: Diagnosis,
+        attestation: Attestation,
+        due: Iterable[tuple[str, Callable[[], None]]],
+    ) -> None:
+        self._services, self._publisher = services, publisher
+        self._diagnosis, self._attestation = diagnosis, attestation
+        self._closing = False
+        for part in (services.journal, services.windows, services.wait_lists):
+            part.on_mistake = lambda what: services.mistakes.note(what)
+        answers = [Step("answers of a worker", worker.completed) for worker in workers.each()]
+        answers += [Step("lease", self._look_at_lease), Step("answers of the log", self._complete)]
+        answers += [Step("journal", self._journal)]
+        links = [Step("publisher", publisher.advance), Step("links", self._wake_links)]
+        self._steps = [*answers, *(Step(name, advance, False) for name, advance in due), *links]
+        self._last_steps = [*answers, *links]
+
+    def take(self, *, closing: bool) -> None:
+        services, self._closing = self._services, closing
+        services.windows.turn += 1
+        services.mistakes.take(self._last_steps if closing else self._steps)
+
+    def _look_at_lease(self) -> None:
+        services = self._services
+        services.lease.advance()
+        if services.lease.lost and not services.journal.fenced:
+            services.journal.give_up("fenced", "fenced")
+
+    def _complete(self) -> None:
+        for completion in self._services.log.poll():
+            try:
+                self._completed(completion)
+            except Exception:
+                self._services.mistakes.note("an answer of the log could not be processed")
+
+    def _completed(self, completion: Appended | Transacted) -> None:
+        if completion.failure is not None or self._diagnosis.failing:
+            self._diagnosis.saw(completion)
+        if isinstance(completion, Appended):
+            self._publisher.completed(completion)
+        else:
+            self._services.journal.completed(completion)
+
+    def _journal(self) -> None:
+        self._attestation.advance(self._closing)
+        self._services.journal.advance()
+
+    def _wake_links(self) -> None:
+        """Those that parked, where there may be something for them now."""
+        services, wait_lists = self._services, self._services.wait_lists
+        services.windows.look()
+        if wait_lists.has_dates:
+            wait_lists.notify_due(services.clock.epoch_us() // 1000)
+        if wait_lists.pending:
+            wait_lists.wake_some()

@@ -1,0 +1,1 @@
+"""`realmgate reconcile`: its arguments, its steps and its exit code."""

@@ -1,0 +1,1 @@
+"""What every step knows: windows, ranges, runs, schemas, classes of findings, settings."""

@@ -1,0 +1,120 @@
+"""Which records a reconciliation reads: the topics of a realm by kind, and one offset range for each partition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from typing import Literal
+
+Kind = Literal["realm", "tables", "state", "outcomes", "journal", "lease", "events"]
+SINGLE: tuple[Kind, ...] = ("realm", "tables", "state", "outcomes", "journal", "lease")
+"""Kinds that are one topic each, `PREFIX.KIND`; the other topics hold events: those of the nodes in the metadata."""
+REQUIRED: tuple[Kind, ...] = ("realm", "tables", "state", "outcomes", "journal")
+"""Without one of these something cannot be judged."""
+
+GONE = "the topic is gone: restore it from a backup"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Range:
+    """Offsets `first <= offset < end` of one partition; below `first` nothing is kept any more."""
+
+    topic: str
+    partition: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPosition:
+    """A stored group offset, with its metadata."""
+
+    group: str
+    topic: str
+    partition: int
+    position: int
+    metadata: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Unread:
+    """A topic, one partition of it, or offsets `first <= offset < end` of that, which could not be read. `why` names
+    what keeps it from being read, and what to do."""
+
+    topic: str
+    partition: int | None
+    why: str
+    first: int = 0
+    end: int = 0
+
+    @property
+    def pending(self) -> bool:
+        """Only so many offsets of a partition."""
+        return self.end > self.first
+
+    @property
+    def words(self) -> str:
+        place = self.topic if self.partition is None else f"{self.topic} partition {self.partition}"
+        offsets = f", offsets {self.first:,} to {self.end - 1:,}" if self.end > self.first else ""
+        return f"{place}{offsets}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """All that one reconciliation looks at.
+
+    `topics` has the id (in hex) of each topic that exists, of those that are the realm's. `journal_before`: what the
+    journal says below that offset was there before it was asked where the outcomes end. `growing`: more outcome records
+    were stored while all this was asked."""
+
+    ranges: tuple[Range, ...]
+    positions: tuple[GroupPosition, ...]
+    topics: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[Unread, ...] = ()
+    journal_before: int = 0
+    growing: bool = False
+    changed: frozenset[int] = frozenset()
+
+    def range_of(self, topic: str, partition: int = 0) -> Range | None:
+        """None for a partition that is not read."""
+        return next((one for one in self.ranges if (one.topic, one.partition) == (topic, partition)), None)
+
+    def first_kept(self, topic: str, partition: int = 0) -> int:
+        """The first kept offset of a partition; 0 for one that is not read."""
+        found = self.range_of(topic, partition)
+        return found.first if found is not None else 0
+
+    def unread_of(self, topic: str, partition: int = 0) -> Unread | None:
+        """What of this partition could not be read; None: all of it could."""
+        return next((one for one in self.unread if one.topic == topic and one.partition in (None, partition)), None)
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets the ranges span: at least as many as there are records."""
+        return sum(one.end - one.first for one in self.ranges)
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "ranges": [asdict(one) for one in self.ranges],
+            "positions": [asdict(one) for one in self.positions],
+            "topics": dict(sorted(self.topics.items())),
+            "unread": [asdict(one) for one in self.unread],
+        }
+
+
+def kind_of(prefix: str, topic: str) -> Kind:
+    """What a topic of the realm holds."""
+    return next((kind for kind in SINGLE if topic == f"{prefix}.{kind}"), "events")
+
+
+def name_of(extent: Extent) -> str:
+    """A directory name that says the range: readable where it can be, a digest for the rest. A topic that was made
+    again has another id: its records are others, though their offsets may be the same."""
+    ranges = sorted(extent.ranges)
+    content = [[asdict(one) for one in ranges], sorted(extent.topics.items())]
+    digest = blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
+    ends = {one.topic.rpartition(".")[2]: one for one in ranges if one.topic.endswith((".outcomes", ".journal"))}
+    parts = [f"{kind}-{one.first}-{one.end}" for kind, one in sorted(ends.items())]
+    return "_".join([*parts, digest])

@@ -1,0 +1,117 @@
+"""The embedded realm as Parquet: a snapshot of `realm.sqlite`, written in batches, without Spark.
+
+All records, ends and group positions come from one read-only transaction beside the live writer, so they agree with
+each other: what the journal says was there when the outcomes ended. Errors: `SourceError`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from native_backend.log.port import LogError
+from native_backend.log.sqlite import snapshot
+from reconciliation.model.errors import SourceError
+from reconciliation.model.ranges import GONE, REQUIRED, SINGLE, Extent, GroupPosition, Kind, Range, Unread, kind_of
+from reconciliation.model.schemas import RECORD
+from reconciliation.read.known_nodes import KnownNodes
+
+BATCH_RECORDS = 32_768
+
+
+def extent_of(directory: Path, prefix: str) -> Extent:
+    """The ranges as they are now."""
+    with _opened(directory) as realm:
+        return _extent(realm, prefix)
+
+
+def export(directory: Path, prefix: str, target: Path) -> Extent:
+    """Write every record of the realm below `target`; returns what was read (a live realm may have grown since it was
+    asked for its extent)."""
+    with _opened(directory) as realm:
+        extent = _extent(realm, prefix)
+        torn: list[Unread] = []
+        writers: dict[Kind, _KindFile] = {}
+        try:
+            for topic in sorted({one.topic for one in extent.ranges}):
+                _write(realm, topic, kind_of(prefix, topic), target, writers, torn)
+        finally:
+            for file in writers.values():
+                file.close()
+        unread = tuple(sorted((*extent.unread, *torn)))
+        return Extent(extent.ranges, extent.positions, extent.topics, unread, extent.journal_before)
+
+
+@contextmanager
+def _opened(directory: Path) -> Iterator[snapshot.Snapshot]:
+    try:
+        with snapshot.opened(directory) as realm:
+            yield realm
+    except (sqlite3.Error, LogError, OSError) as error:
+        raise SourceError(f"cannot read the realm in {directory}: {error}") from error
+
+
+def _extent(realm: snapshot.Snapshot, prefix: str) -> Extent:
+    ids = {topic: id_.hex() for topic, id_ in realm.topic_ids().items()}
+    single = [f"{prefix}.{kind}" for kind in SINGLE]
+    known = KnownNodes()
+    known.fold(row[2:] for row in realm.rows(f"{prefix}.realm", _ignored))
+    read = {*single, *(node.topic for node in known.nodes if ids.get(node.topic) == node.topic_id.hex())} & ids.keys()
+    ends = {place: bounds for place, bounds in realm.ends().items() if place[0] in read}
+    ranges = sorted(Range(topic, number, first, end) for (topic, number), (first, end) in ends.items())
+    missing = [f"{prefix}.{kind}" for kind in REQUIRED if f"{prefix}.{kind}" not in ids]
+    positions = sorted(
+        (GroupPosition(*row) for row in realm.group_positions()), key=lambda one: (one.group, one.topic, one.partition)
+    )
+    topics = {topic: ids[topic] for topic in {*single, *(node.topic for node in known.nodes)} & ids.keys()}
+    unread = tuple(Unread(topic, None, GONE) for topic in missing)
+    return Extent(tuple(ranges), tuple(positions), topics, unread, ends.get((f"{prefix}.journal", 0), (0, 0))[1])
+
+
+def _ignored(topic: str, number: int, first: int, end: int) -> None:
+    """The export names it."""
+
+
+def _write(
+    realm: snapshot.Snapshot, topic: str, kind: Kind, target: Path, writers: dict[Kind, _KindFile], torn: list[Unread]
+) -> None:
+    def unreadable(name: str, number: int, first: int, end: int) -> None:
+        torn.append(Unread(name, number, "these records cannot be decoded", first, end))
+
+    for row in realm.rows(topic, unreadable):
+        if kind == "events" and row[5] is None:
+            continue  # a tombstone is no event
+        file = writers.get(kind)
+        if file is None:
+            file = writers[kind] = _KindFile(target / f"kind={kind}")
+        file.add((*row[:5], None) if kind == "events" else row)
+
+
+class _KindFile:
+    """One Parquet file, filled in batches."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._writer = pq.ParquetWriter(directory / "part-0.parquet", RECORD, compression="zstd")
+        self._rows: list[snapshot.Row] = []
+
+    def add(self, row: snapshot.Row) -> None:
+        self._rows.append(row)
+        if len(self._rows) >= BATCH_RECORDS:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        if self._rows:
+            columns = zip(*self._rows, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, RECORD, strict=True)]
+            self._writer.write_batch(pa.record_batch(arrays, schema=RECORD))
+            self._rows = []

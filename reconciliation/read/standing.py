@@ -1,0 +1,115 @@
+"""How each store stands that ever accepted a message, as outcome records, the journal and the metadata name them.
+
+The books start from these, not from the topics that there are: a node whose topic is gone has lost what it accepted,
+unless the journal says that the node was deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reconciliation.model.ranges import Extent
+from reconciliation.model.tally import Tally
+from reconciliation.read.catalog import Catalog
+
+Standing = Literal["read", "lost", "unseen", "deleted", "ended"]
+"""read: its events were looked at. lost: they are gone. unseen: they could not be looked at. deleted: by a command that
+the journal has. ended: it was a temporary node, and lasted as long as its maker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One store. `why` it was not read, in words; `accepted`: publishes that were answered stored."""
+
+    store: int
+    node: str
+    kind: str
+    standing: Standing
+    why: str = ""
+    accepted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """What the journal says of a store: its node's name (unless it only was given copies), and whether it was
+    deleted."""
+
+    store: int
+    node: str | None
+    deleted: bool
+
+
+def places(
+    catalog: Catalog, extent: Extent, prefix: str, tallies: Iterable[Tally], mentions: Iterable[Mention]
+) -> dict[int, Place]:
+    """Every store that is, or that something was accepted in, or that the journal speaks of."""
+    accepted, names = _accepted(tallies)
+    mentioned = {one.store: one for one in mentions}
+    names = {store: one.node for store, one in mentioned.items() if one.node} | names
+    stores = {*catalog.nodes, *catalog.absent, *accepted, *mentioned}
+    return {
+        store: _place(
+            catalog, extent, prefix, store, names.get(store, ""), accepted.get(store, 0), mentioned.get(store)
+        )
+        for store in sorted(stores)
+    }
+
+
+def _accepted(tallies: Iterable[Tally]) -> tuple[dict[int, int], dict[int, str]]:
+    accepted: dict[int, int] = {}
+    names: dict[int, str] = {}
+    for one in tallies:
+        if one.direction == "publish" and one.answer == "stored" and one.store is not None:
+            accepted[one.store] = accepted.get(one.store, 0) + one.count
+            names[one.store] = one.node or ""
+    return accepted, names
+
+
+def _place(
+    catalog: Catalog, extent: Extent, prefix: str, store: int, name: str, accepted: int, mention: Mention | None
+) -> Place:
+    node = catalog.nodes.get(store)
+    if node is not None:
+        return Place(store, node.name, node.kind, "read", "", accepted)
+    if store in catalog.absent:
+        node, why = catalog.absent[store]
+        unseen = extent.unread_of(node.topic, node.partition) is not None
+        words = f"node {node.name}, topic {node.topic} partition {node.partition}: {why}"
+        return Place(store, node.name, node.kind, "unseen" if unseen else "lost", words, accepted)
+    if mention is not None and mention.deleted:
+        return Place(store, name, "", "deleted", "", accepted)
+    if store in extent.changed or catalog.known.is_temporary(store, name):
+        return Place(store, name, "", "ended", "", accepted)
+    unread = extent.unread_of(f"{prefix}.realm") or extent.unread_of(f"{prefix}.journal")
+    if unread is not None or not catalog.known.records:
+        why = unread.words if unread is not None else f"{prefix}.realm holds no record: restore it from a backup"
+        return Place(store, name, "", "unseen", f"node {name}, store {store} was not found; {why}", accepted)
+    words = f"node {name}, store {store}: it is not in the metadata, and the journal does not say that it was deleted"
+    return Place(store, name, "", "lost", words, accepted)
+
+
+def unseen_findings(
+    found: Iterable[Place], extent: Extent, catalog: Catalog, counts: Mapping[int, int]
+) -> list[dict[str, Any]]:
+    """Q1 for everything that could not be looked at. `counts`: by store, publishes that could be compared with nothing.
+    What was lost with its store is P1, where something is known to have been accepted there."""
+    parts = [*catalog.nodes.values(), *(node for node, _ in catalog.absent.values())]
+    findings, named = [], set[int]()
+    for one in extent.unread:
+        of = [part for part in parts if part.topic == one.topic and one.partition in (None, part.partition)]
+        named.update(part.store for part in of)
+        count = sum(counts.get(part.store, 0) for part in of)
+        findings.append(_q1(one.words, count, of[0].name if of else None, of[0].store if len(of) == 1 else None))
+    left = [place for place in found if place.store not in named and _is_unseen(place)]
+    return findings + [_q1(one.why, counts.get(one.store, 0), one.node or None, one.store) for one in left]
+
+
+def _is_unseen(place: Place) -> bool:
+    return place.standing == "unseen" or (place.standing == "lost" and not place.accepted)
+
+
+def _q1(why: str, count: int, node: str | None, store: int | None) -> dict[str, Any]:
+    compared = f"; {count:,} publishes could be compared with nothing" if count else ""
+    return {"class": "Q1", "count": max(1, count), "node": node, "store": store, "detail": f"{why}{compared}"}

@@ -1,0 +1,1 @@
+"""The findings as balance sheet, verdict, summary and page."""

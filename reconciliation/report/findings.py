@@ -1,0 +1,51 @@
+"""What was found, condensed: the classes that occur, with their first examples, and the totals for the balance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciliation.model.classes import is_anomaly
+from reconciliation.report.balance import Key
+
+EXAMPLES = 10
+
+
+@dataclass(slots=True)
+class ClassReport:
+    """One class that occurs: how often, where, and its first examples."""
+
+    code: str
+    count: int = 0
+    nodes: set[str] = field(default_factory=set)
+    first_eid: int | None = None
+    last_eid: int | None = None
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.count += row["count"]
+        if row["node"] is not None:
+            self.nodes.add(row["node"])
+        if row["eid"] is not None:
+            self.first_eid = min(row["eid"], self.first_eid) if self.first_eid is not None else row["eid"]
+            self.last_eid = max(row["eid"], self.last_eid or 0)
+        if len(self.examples) < EXAMPLES:
+            self.examples.append({**row, "tag": tag(row)})
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything found, condensed: classes in their order (within the window), totals of all time for the balance."""
+
+    classes: list[ClassReport]
+    totals: Counter[Key]
+
+    @property
+    def anomalies(self) -> int:
+        return sum(one.count for one in self.classes if is_anomaly(one.code))
+
+
+def tag(row: dict[str, Any]) -> str | None:
+    """The delivery tag under which the peer knows it."""
+    return f"{row['store']}:{row['eid']}" if row["store"] is not None and row["eid"] is not None else None

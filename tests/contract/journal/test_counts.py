@@ -1,0 +1,213 @@
+"""The contract of the realm, continued: how many messages there are is exact, for every queue, durable and channel,
+from the start, and a group's lag is that number."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from zlib import crc32
+
+import pytest
+
+from native_backend.events.message_counts import MessageCounts
+from native_backend.limits import RealmLimits
+from native_backend.log.port import Failure, LogError
+from native_backend.nodes.admin import show_node
+from native_backend.nodes.durable import QUEUE, Durable
+from native_backend.nodes.group_offset import low_of
+from native_backend.nodes.metadata_writer import realm_metadata
+from native_backend.nodes.node import Node
+from native_backend.shard import state_reader as observing
+from tests.contract.recovery.counted_run import CountedRun
+from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess
+from tests.patience import HANG_S
+
+__all__ = ["realm", "start", "world"]  # fixtures
+
+PATIENCE_S = HANG_S  # a broker on busy cores takes its time
+SOON = RealmLimits(count_interval_s=0.05, count_round_s=0.1, count_records=7, projection_interval_s=0.05)
+
+
+def counts(realm: RealmProcess, node: Node, durable: str = QUEUE) -> MessageCounts | None:
+    """As metrics show it, all stores together. None: they are being counted."""
+    found = [
+        one.counts
+        for one in realm.realm.figures.durables()
+        if one is not None and (one.node, one.durable) == (node.name, durable)
+    ]
+    assert len(found) == node.partitions
+    known = [one for one in found if one is not None]
+    return reduce(add, known) if len(known) == len(found) else None
+
+
+def stored(realm: RealmProcess, node: Node) -> int | None:
+    found = [one.stored for one in realm.realm.figures.nodes() if one is not None and one.node == node.name]
+    return sum(one for one in found if one is not None) if None not in found else None
+
+
+def lag(realm: RealmProcess, node: Node, group: str) -> int:
+    """As Kafka's tools compute it: of every partition the end less the group's offset. -1: there is no group."""
+    offsets = realm.log.control.projected(f"{realm.prefix}.{group}")
+    places = [(part.topic, part.partition) for part in node.parts]
+    if any(where not in offsets for where in places):
+        return -1
+    return sum(realm.log.control.bounds(*where)[1] - offsets[where][0] for where in places)
+
+
+def agrees(run: CountedRun) -> None:
+    """Waits until it does; the assertion shows what it is in the end."""
+    realm, queue, channel = run.realm, run.queue, run.channel
+    wanted, of_durable = run.truth(queue), run.truth(channel)
+
+    def differ() -> list[tuple[str, object, object]]:
+        dead, letters = counts(realm, run.dead), run.letters()
+        pairs = [
+            ("queue", counts(realm, queue), wanted),
+            ("durable", counts(realm, channel, "d"), of_durable),
+            ("letters", dead and dead.available, letters),
+            ("stored in the queue", stored(realm, queue), wanted.stored),
+            ("stored in the channel", stored(realm, channel), run.kept),
+            ("lag of the queue", lag(realm, queue, "queue.orders"), wanted.stored),
+            ("lag of the durable", lag(realm, channel, "durable.news.d"), of_durable.stored),
+            ("lag of the letters", lag(realm, run.dead, "queue.dead"), letters),
+        ]
+        return [pair for pair in pairs if pair[1] != pair[2]]
+
+    deadline = time.monotonic() + PATIENCE_S
+    while (different := differ()) and time.monotonic() < deadline:
+        realm.turn()
+    assert different == []
+
+
+@pytest.mark.parametrize("stores", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_numbers_are_those_of_the_messages(start: Start, stores: int, seed: int) -> None:
+    realm = start(SOON)
+    run = CountedRun(realm, stores, seed)
+    for at in range(60):
+        run.step()
+        if at % 20 == 19:
+            agrees(run)
+    realm.kill()
+    later = start(SOON)
+    run.die(later)
+    agrees(run)
+    for _ in range(20):
+        run.step()
+    agrees(run)
+
+
+def test_a_queue_without_a_consumer_has_its_numbers_and_its_group(realm: RealmProcess, start: Start) -> None:
+    node = realm.create("orders")
+    realm.publish(node, bodies(5))
+    realm.publish(node, bodies(3))
+    realm.close()
+    later = start(SOON)
+    there = later.find("orders")
+    assert there is not None
+    later.until(lambda: counts(later, there) == MessageCounts(8, 8, 0, 0), "the number")
+    later.until(lambda: lag(later, there, "queue.orders") == 8, "the group")
+    links = [each.links for each in later.realm.figures.durables() if each is not None]
+    assert links == [0], "no consumer opened it"
+
+
+def test_no_number_is_shown_before_it_is_known(start: Start) -> None:
+    first = start()
+    node = first.create("orders")
+    first.publish(node, bodies(30))
+    first.close()
+    realm = start(replace(SOON, count_interval_s=10_000.0))
+    realm.realm._shard._counting._due_s = float("inf")
+    for _ in range(50):
+        realm.turn()
+    assert counts(realm, node) is None
+    assert stored(realm, node) is None
+    assert realm.realm.figures.depths.counting == 1
+    realm.realm._shard._counting._due_s = 0.0
+    realm.until(lambda: counts(realm, node) == MessageCounts(30, 30, 0, 0), "the number")
+    assert realm.realm.figures.depths.counting == 0
+
+
+def test_the_group_of_a_deleted_durable_stays_away(start: Start) -> None:
+    realm = start(replace(SOON, projection_interval_s=0.0))
+    node = realm.create("news", "channel")
+    for number in range(5):
+        consumer = realm.consumer(node, "durable", "d")
+        eids = realm.publish(node, bodies(6))
+        assert consumer.receive(6) == eids
+        consumer.acknowledge(eids[:4])
+        group = f"{realm.prefix}.durable.news.d"
+        realm.until(lambda group=group: bool(realm.log.control.projected(group)), f"the group, {number}")  # type: ignore[misc]
+        realm.publish(node, bodies(2))
+        assert realm.command("delete", node, "d").answer == "done"
+        for _ in range(20):
+            realm.turn()
+        assert realm.log.control.projected(group) == {}
+
+
+def test_the_group_of_a_durable_that_could_not_be_erased_whole_stays_away(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    realm = start(replace(SOON, projection_interval_s=0.0))
+    node = realm.create("news", "channel")
+    realm.consumer(node, "durable", "d")
+    realm.publish(node, bodies(6))
+    group = f"{realm.prefix}.durable.news.d"
+    realm.until(lambda: bool(realm.log.control.projected(group)), "the group")
+
+    def erased_in_part(durable: Durable) -> None:
+        realm.log.control.forget(durable.group)
+        raise LogError(Failure("unavailable", "for now"))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(realm.realm._shard, "_erase", erased_in_part)
+        assert realm.command("delete", node, "d").answer == "unavailable"
+        realm.publish(node, bodies(2))
+        for _ in range(50):
+            realm.turn()
+        assert realm.log.control.projected(group) == {}
+    anew = realm.consumer(node, "durable", "d")
+    eids = realm.publish(node, bodies(3))
+    assert anew.receive(3) == eids
+    realm.until(lambda: lag(realm, node, "durable.news.d") == 3, "the group of the durable that follows")
+
+
+def test_a_group_offset_of_an_earlier_release_is_read_and_written_anew(start: Start) -> None:
+    first = start()
+    node = first.create("orders")
+    eids = first.publish(node, bodies(5))
+    consumer = first.consumer(node)
+    consumer.receive(3)
+    consumer.acknowledge(eids[:2])
+    first.close()
+    log, group = first.world.open(), f"{first.prefix}.queue.orders"
+    low = low_of(log.control.projected(group)[node.topic, 0])
+    old = low, f"realmgate1;1;{crc32(f'{low};1'.encode()):08x}"
+    log.control.project(group, {(node.topic, 0): old})
+    found = show_node(log, first.prefix, "orders")
+    assert found is not None
+    assert [one.low for one in found.durables if one.partition == 0] == [low]
+    later = start(SOON)
+    there = later.find("orders")
+    assert there is not None
+    later.until(lambda: log.control.projected(group)[node.topic, 0][1].startswith("realmgate2;"), "the group")
+    later.until(lambda: lag(later, there, "queue.orders") == 3, "its lag")
+    assert low_of(log.control.projected(group)[node.topic, 0]) == low
+
+
+def test_what_is_too_much_to_read_has_no_numbers_without_a_gateway(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    realm = start()
+    node = realm.create("orders")
+    realm.publish(node, bodies(9))
+    realm.close()
+    log = realm.world.open()
+    metadata = realm_metadata(log, realm.prefix)
+    known = observing.count_stored(log, realm.prefix, metadata, [node])
+    assert sum(one.stored for one in known.values() if one is not None) == 9
+    monkeypatch.setattr(observing, "COUNTED_MAX", 2)
+    assert observing.count_stored(log, realm.prefix, metadata, [node]) == {}

@@ -1,0 +1,159 @@
+"""The contract of the realm, continued: a full node refuses, or gives up its oldest events; counts are right after
+whatever happens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from native_backend.limits import RealmLimits
+from native_backend.log.port import Append, Appended
+from native_backend.nodes.answers import Commanded, Published
+from native_backend.nodes.commands import Command
+from native_backend.nodes.metadata_writer import set_properties
+from native_backend.nodes.properties import Properties
+from tests.contract.actions import FULL, create, entries, offer, stored
+from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess
+
+__all__ = ["realm", "start", "world"]  # fixtures
+
+
+def test_a_full_queue_refuses_until_there_is_room(realm: RealmProcess) -> None:
+    node = create(realm, "orders", FULL)
+    eids, refused = offer(realm, node, 14)
+    assert (len(eids), refused) == (10, 4)
+    assert offer(realm, node, 1) == ([], 1)
+    consumer = realm.consumer(node)
+    assert consumer.receive(10) == eids
+    assert offer(realm, node, 1) == ([], 1)  # given is not done with
+    consumer.acknowledge([eids[3], eids[7]])
+    assert consumer.settle("return", [eids[0]]) == "done"
+    more, refused = offer(realm, node, 5)
+    assert (len(more), refused) == (2, 3)
+
+
+def test_what_is_under_way_counts_too(realm: RealmProcess) -> None:
+    node = create(realm, "orders", FULL)
+    offer(realm, node, 1)
+    owners = [object() for _ in range(6)]
+    for owner in owners:
+        realm.realm.publish(node, [b"key"] * 3, bodies(3), owner)
+    told = [realm.answer(Published, lambda answer, owner=owner: answer.owner is owner) for owner in owners]  # type: ignore[misc]
+    assert [each.answer for each in told] == ["stored"] * 3 + ["capacity-reached"] * 3
+
+
+@pytest.mark.parametrize("orderly", [False, True])
+def test_the_count_is_right_after_a_restart(start: Start, orderly: bool) -> None:
+    realm = start()
+    node = create(realm, "orders", replace(FULL, capacity_events=300))
+    eids, _ = offer(realm, node, 290)
+    consumer = realm.consumer(node)
+    consumer.receive(290)
+    consumer.acknowledge(eids[5:250:2])
+    if orderly:
+        realm.close()
+    else:
+        realm.kill()
+    later = start()
+    left = 290 - len(eids[5:250:2])
+    more, refused = offer(later, later.find("orders") or node, 300)
+    assert (len(more), refused) == (300 - left, left)
+    again = later.consumer(node)
+    got = again.receive(300)
+    again.acknowledge(got[:100])
+    assert len(offer(later, node, 120)[0]) == 100
+
+
+def test_events_of_other_writers_count(realm: RealmProcess) -> None:
+    node = create(realm, "orders", FULL)
+    offer(realm, node, 3)
+    log = realm.world.open()
+    log.append(Append(node.topic, 0, [b"native"] * 4, bodies(4)))
+    told: list[Appended] = []
+
+    def there() -> bool:
+        told.extend(each for each in log.poll() if isinstance(each, Appended))
+        return bool(told)
+
+    realm.until(there, "they are stored")
+    stored(realm, node, 7)
+    offer(realm, node, 1)  # shows the hole
+    realm.until(lambda: not realm.workers.pending, "it is counted")
+    eids, refused = offer(realm, node, 9)
+    assert (len(eids), refused) == (2, 7)
+
+
+def test_octets_bound_a_node_too(realm: RealmProcess) -> None:
+    node = create(realm, "orders", Properties(capacity_bytes=1000, honour_capacity=True))
+    eids, refused = offer(realm, node, 12, 100)
+    assert (len(eids), refused) == (10, 2)
+    consumer = realm.consumer(node)
+    consumer.receive(10)
+    consumer.acknowledge(eids)
+    assert offer(realm, node, 12, 100)[1] == 2
+
+
+def test_an_event_that_is_given_up_makes_room(realm: RealmProcess) -> None:
+    realm.create("dead")
+    node = create(realm, "orders", replace(FULL, dead_letter="dead"))
+    eids, _ = offer(realm, node, 10)
+    consumer = realm.consumer(node)
+    consumer.receive(10)
+    assert consumer.settle("dead-letter", eids[:4], reason="rejected") == "done"
+    assert len(offer(realm, node, 10)[0]) == 4
+
+
+def test_a_queue_that_does_not_honour_it_gives_up_its_oldest(start: Start) -> None:
+    realm = start()
+    node = create(realm, "orders", Properties(capacity_events=10))
+    consumer = realm.consumer(node)
+    eids, refused = offer(realm, node, 8)
+    assert refused == 0
+    consumer.receive(2)
+    consumer.acknowledge(eids[1:2])
+    eids += offer(realm, node, 30)[0]
+    realm.until(lambda: bool(entries(realm, "evicted")) and not realm.realm._journal.busy, "they are given up")
+    realm.until(lambda: realm.log.control.bounds(node.topic, 0)[0] >= eids[-10], "the log lets go of them")
+    assert realm.log.control.bounds(node.topic, 0)[0] == eids[-10]
+    assert consumer.settle("return", eids[:1]) == "done"  # it was in a consumer's hands: told, and gone all the same
+    assert consumer.receive(10) == eids[-10:]
+    assert consumer.drain() == []
+    realm.kill()
+    later = start()
+    assert later.consumer(node).receive(10) == eids[-10:]
+
+
+def test_a_channel_keeps_its_newest_whether_or_not_they_were_seen(realm: RealmProcess) -> None:
+    node = create(realm, "news", Properties(capacity_events=10), "channel")
+    durable = realm.consumer(node, "durable", "a:b")
+    eids, _ = offer(realm, node, 6)
+    durable.receive(6)
+    durable.acknowledge(eids)
+    eids += offer(realm, node, 9)[0]
+    realm.until(lambda: realm.log.control.bounds(node.topic, 0)[0] >= eids[-10], "the oldest go")
+    assert realm.log.control.bounds(node.topic, 0)[0] == eids[-10]
+    assert durable.drain() == eids[6:]
+
+
+def test_a_capacity_is_set_and_lifted_while_publishers_are_there(start: Start) -> None:
+    realm = start(RealmLimits(metadata_interval_s=0.01))
+    node = realm.create("orders")
+    realm.publish(node, bodies(8))
+    log = realm.world.open()
+    for properties, stored_then in ((FULL, 2), (Properties(), 5), (FULL, 0)):
+        set_properties(log, realm.prefix, "orders", lambda _, to=properties: to, realm.clock)  # type: ignore[misc]
+        realm.until(lambda to=properties: realm.realm.node("orders").properties == to, "it is seen")  # type: ignore[misc,union-attr]
+        assert len(offer(realm, node, 5)[0]) == stored_then
+
+
+def test_a_purge_makes_room(realm: RealmProcess) -> None:
+    node = create(realm, "orders", FULL)
+    offer(realm, node, 10)
+    dispatch_of = realm.consumer(node)
+    dispatch_of.subscription.close()
+    owner = object()
+    realm.realm.execute(Command("1", "purge", "orders", node.store, "queue", realm.clock.epoch_us() + 10**8), owner)
+    assert realm.answer(Commanded, lambda answer: answer.owner is owner).answer == "done"
+    assert len(offer(realm, node, 12)[0]) == 10

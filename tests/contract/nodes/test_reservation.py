@@ -1,0 +1,72 @@
+"""The contract of the realm, continued: what a transaction or a move brings into a node with a capacity."""
+
+from __future__ import annotations
+
+from native_backend.nodes.grants import ANONYMOUS
+from native_backend.nodes.properties import Properties
+from tests.contract.actions import FULL, commit, committed, create, entries, offer, posting, retire
+from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess
+
+__all__ = ["realm", "start", "world"]  # fixtures
+
+
+def test_a_transaction_that_would_overfill_a_node_is_refused_as_a_whole(realm: RealmProcess) -> None:
+    """P-R3b: nothing of it is stored, in no node, and what it would have ended is held as before."""
+    source, orders = realm.create("source"), create(realm, "orders", FULL)
+    news = realm.create("news", "channel")
+    taken = realm.publish(source, bodies(2))
+    taker, listener = realm.consumer(source), realm.consumer(news, "durable", "d")
+    assert taker.receive(2) == taken
+    offer(realm, orders, 4)
+    settlements = retire(taker, taken[:1])
+    brings = [
+        posting(realm, "news", [b"n"]),
+        posting(realm, "orders", bodies(4)),
+        posting(realm, "orders", bodies(3)),
+    ]
+    answer = committed(realm, commit(realm, settlements, brings))
+    assert (answer.answer, answer.native, answer.node) == ("capacity-reached", "capacity-reached", "orders")
+    assert answer.offsets == [-1] * 8
+    assert listener.drain() == []
+    taker.subscription.unreserve(taken[:1])
+    taker.acknowledge(taken[:1])
+    assert committed(realm, commit(realm, retire(taker, taken[1:]), brings[:2])).answer == "done"
+    assert listener.receive(1)
+    assert offer(realm, orders, 5)[1] == 3
+
+
+def test_a_node_that_only_transactions_publish_to_is_counted(start: Start) -> None:
+    """They leave holes in the log, which are read; what is under way counts, and what failed does not."""
+    realm = start()
+    orders = create(realm, "orders", FULL)
+    owners = [commit(realm, [], [posting(realm, "orders", bodies(4))]) for _ in range(3)]
+    assert [committed(realm, owner).answer for owner in owners] == ["done", "done", "capacity-reached"]
+    assert realm.realm.may_publish(orders, ANONYMOUS) == "ready"
+    assert committed(realm, commit(realm, [], [posting(realm, "orders", bodies(2))])).answer == "done"
+    realm.until(lambda: realm.realm.may_publish(orders, ANONYMOUS) == "capacity-reached", "the node being full")
+    consumer = realm.consumer(orders)
+    consumer.acknowledge(consumer.receive(10)[:3])
+    realm.until(lambda: realm.realm.may_publish(orders, ANONYMOUS) == "ready", "the room that was made")
+    realm.close()
+    later = start()
+    assert committed(later, commit(later, [], [posting(later, "orders", bodies(4))])).answer == "capacity-reached"
+    assert committed(later, commit(later, [], [posting(later, "orders", bodies(3))])).answer == "done"
+
+
+def test_what_transactions_bring_makes_a_node_give_up_its_oldest(realm: RealmProcess) -> None:
+    create(realm, "orders", Properties(capacity_events=10))
+    for _ in range(4):
+        assert committed(realm, commit(realm, [], [posting(realm, "orders", bodies(5))])).answer == "done"
+    realm.until(lambda: bool(entries(realm, "evicted")), "room being made")
+
+
+def test_a_move_ends_where_its_target_is_full(realm: RealmProcess) -> None:
+    orders, dead = realm.create("orders"), create(realm, "dead", FULL)
+    eids = realm.publish(orders, bodies(15))
+    offer(realm, dead, 4)
+    moved = realm.command("move", orders, to="dead")
+    assert (moved.answer, moved.count, moved.detail) == ("done", 6, "dead is full")
+    assert offer(realm, dead, 1) == ([], 1)
+    assert realm.consumer(orders).receive(9) == eids[6:]
+    assert len(realm.consumer(dead).receive(10)) == 10

@@ -1,0 +1,242 @@
+"""Who was refused what, and why: each cause is made over a real socket and found in /api/errors and on the command
+line; and no flood pushes out what others did."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+import urllib.parse
+from collections.abc import Iterator
+from typing import Any
+
+import proton
+import pytest
+
+from gateway.evidence.recent_errors import ENTRIES, KEPT, PEER_ENTRIES, SAME_S, RecentErrors
+from tests.gateway.logins import PASSWORD, connect, write_users
+from tests.kit.processes.admin_pages import DEADLINE_S, Watch
+from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway, embedded_realm, start_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.reloading import MESSAGE
+
+ADMIN = {"listen": "http://127.0.0.1:0"}
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    directory = tmp_path_factory.mktemp("errors")
+    write_users(directory / "users.yaml", ann=[], ben=[])
+    security = {"sasl": ["ANONYMOUS", "PLAIN"], "users": "users.yaml", "plain_without_tls": True}
+    limits = {"message_size_bytes": 100_000}
+    gateway = start_gateway(
+        directory, embedded_realm(directory), security=security, admin=ADMIN, nodes={}, limits=limits
+    )
+    yield gateway
+    assert gateway.stop() == 0, gateway.log()
+    assert "Traceback" not in gateway.log_path.read_text(), gateway.log()
+
+
+def errors(watch: Watch, **query: Any) -> list[Row]:
+    status, _, body = watch.ask(f"/api/errors?{urllib.parse.urlencode(query)}")
+    assert status == 200, body
+    [answer] = json.loads(body)["gateways"]
+    found: list[Row] = answer["errors"]
+    return found
+
+
+def found(watch: Watch, **query: Any) -> list[Row]:
+    """As soon as there are any."""
+    end = time.monotonic() + DEADLINE_S
+    while not (rows := errors(watch, **query)):
+        assert time.monotonic() < end, errors(watch)
+        time.sleep(0.05)
+    return rows
+
+
+def expect(row: Row, **wanted: Any) -> None:
+    assert {key: row[key] for key in wanted} == wanted, row
+
+
+def told(watch: Watch, *command: str) -> str:
+    done = subprocess.run(
+        [REALMGATE, *command, "--gateway", watch.url], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", ["embedded", "kafka"])
+def test_a_misspelt_queue_and_a_full_one_are_found(new_gateway: StartGateway, kind: str) -> None:
+    gateway = new_gateway(kind, admin=ADMIN, nodes={})
+    watch = Watch.of(gateway)
+    gateway.command("node", "create", "small", "--capacity-events", "2", "--honour-capacity", "true")
+    with Peer(gateway.port, container="shop") as peer:
+        peer.send(frames.attach_sender("oders", 7, "to-oders"))
+        assert peer.refused() == "amqp:not-found"
+        [row] = found(watch, node="oders")
+        expect(row, what="attach", user="anonymous", container="shop", address="127.0.0.1", link="to-oders", count=1)
+        expect(row, condition="amqp:not-found", rule="attach.refuse-an-unknown-node", direction="publish")
+        peer.publisher("small")
+        states = peer.outcomes(len(peer.publish(*[MESSAGE] * 5)))
+        assert "rejected:amqp:resource-limit-exceeded" in states.values()
+        [row] = found(watch, node="small", what="delivery")
+        expect(
+            row,
+            container="shop",
+            answer="capacity-reached",
+            condition="amqp:resource-limit-exceeded",
+            outcome="rejected",
+        )
+        assert row["count"] == sum(str(state).startswith("rejected") for state in states.values())
+        run, _, seq = row["delivery"].rpartition(":")
+        assert run == watch.health()["run"] and int(seq) >= 1
+        assert row["rule"].startswith("published.capacity-reached")
+        assert row["class"] == "transient" and row["text"]
+    shown = told(watch, "errors", "--since", "10m", "--node", "oders")
+    assert "attach.refuse-an-unknown-node" in shown and "shop" in shown and "small" not in shown
+
+
+def test_a_wrong_password_is_found_with_its_user(gateway: GatewayProcess) -> None:
+    watch = Watch.of(gateway)
+    with pytest.raises(proton.ConnectionException):
+        connect(gateway, f"{PASSWORD}?", "PLAIN", user="ann")
+    [row] = found(watch, what="login", user="ann")
+    expect(row, fault="failed-login", address="127.0.0.1")
+    assert PASSWORD not in json.dumps(row)
+    assert "failed-login" in told(watch, "errors", "--user", "ann")
+    assert errors(watch, user="ann", since=row["at_us"]) == [row]
+    assert errors(watch, user="ann", since=row["at_us"] + 1) == []
+
+
+def test_a_mechanism_that_is_not_offered_is_found(gateway: GatewayProcess) -> None:
+    watch = Watch.of(gateway)
+    with Peer(gateway.port, begin=False) as peer:
+        peer.send(b"HTTP/1.1 ")
+        assert peer.closed()
+    [row] = [each for each in found(watch, what="login") if each["fault"] == "sasl"]
+    expect(row, address="127.0.0.1", user=None)
+
+
+def test_a_denied_attach_and_a_right_that_was_lost_are_found(gateway: GatewayProcess) -> None:
+    watch = Watch.of(gateway)
+    gateway.command("node", "create", "guarded")
+    gateway.command("acl", "grant", "user:ben", "publish", "--node", "guarded")
+    connection = connect(gateway, PASSWORD, "PLAIN", user="ben")
+    sender = connection.create_sender("guarded", name="loses-it")
+    sender.send(proton.Message(body="x"))
+    denied = connect(gateway, PASSWORD, "PLAIN", user="ann")
+    with pytest.raises(Exception, match="unauthorized-access"):
+        denied.create_sender("guarded")
+    [row] = found(watch, answer="access-denied", user="ann")
+    expect(row, what="attach", node="guarded", condition="amqp:unauthorized-access", native="not-granted")
+    gateway.command("acl", "grant", "user:ann", "publish", "--node", "guarded")
+    gateway.command("acl", "revoke", "user:ben", "publish", "--node", "guarded")
+    with pytest.raises(Exception, match="unauthorized-access"):
+        end = time.monotonic() + DEADLINE_S
+        while time.monotonic() < end:
+            sender.send(proton.Message(body="x"))
+    [row] = found(watch, answer="access-denied", user="ben")
+    expect(row, what="delivery", node="guarded", link="loses-it", direction="publish", address="127.0.0.1")
+    shown = told(watch, "denials", "--since", "1h")
+    assert "ann" in shown and "ben" in shown and "oders" not in shown
+    for each in (connection, denied):
+        each.close()
+
+
+def test_a_message_that_is_too_large_is_found_with_its_node(gateway: GatewayProcess) -> None:
+    watch = Watch.of(gateway)
+    gateway.command("node", "create", "letters")
+    with Peer(gateway.port, container="large") as peer:
+        peer.publisher("letters")
+        peer.publish(frames.message(bytes(60_000)), frames.message(b""))
+        peer.outcomes(2)
+        number = 2
+        half = frames.message(bytes(60_000))
+        peer.send(frames.transfer(number, half, 0, more=True), frames.transfer(number, half, 0))
+        assert peer.detached() == "amqp:link:message-size-exceeded"
+    [row] = found(watch, container="large")
+    expect(row, what="fault", node="letters", condition="amqp:link:message-size-exceeded", user="anonymous")
+
+
+def test_a_flood_of_one_peer_pushes_out_nothing_of_another(gateway: GatewayProcess) -> None:
+    watch = Watch.of(gateway)
+    connection = connect(gateway, PASSWORD, "PLAIN", user="ben")
+    with pytest.raises(Exception, match="not-found"):
+        connection.create_sender("before-the-flood")
+    connection.close()
+    count = 300
+    with Peer(gateway.port, container="flooding") as peer:
+        for number in range(count):
+            peer.send(frames.attach_sender(f"no-{number}", 0, f"link-{number}"))
+            assert peer.refused() == "amqp:not-found"
+            peer.send(frames.detach(0))
+    rows = found(watch, container="flooding", limit=1000)
+    assert len(rows) < 3 * PEER_ENTRIES
+    assert sum(row["count"] for row in rows) <= count
+    assert max(row["more"] for row in errors(watch, limit=1000)) > count / 2
+    assert errors(watch, node="before-the-flood")
+
+
+def test_pages_of_errors_follow_one_another(gateway: GatewayProcess) -> None:
+    watch = Watch.of(gateway)
+    whole = [row["id"] for row in errors(watch, limit=1000)]
+    assert len(whole) > 3
+    paged, after = [], ""
+    while after is not None:
+        [answer] = json.loads(watch.ask(f"/api/errors?limit=2&after={after}")[2])["gateways"]
+        paged += [row["id"] for row in answer["errors"]]
+        after = answer["next"]
+    assert paged == whole
+
+
+def test_a_time_without_a_zone_is_refused(gateway: GatewayProcess) -> None:
+    command: list[Any] = [REALMGATE, "errors", "--since", "2026-11-23", "--gateway", Watch.of(gateway).url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, "is no time: write" in done.stderr) == (2, True)
+
+
+# -- the bounds, with a clock of our own
+
+
+class Clock:
+    now_us = 1_000_000_000
+
+    def __call__(self) -> int:
+        return self.now_us
+
+
+def add(recent: RecentErrors, user: str, node: str, count: int = 1) -> None:
+    recent.add({"what": "attach", "user": user, "address": "1.2.3.4", "node": node}, "text", count)
+
+
+def test_what_is_the_same_is_one_entry_for_a_while() -> None:
+    clock = Clock()
+    recent = RecentErrors("run", clock)
+    for _ in range(50):
+        add(recent, "ann", "orders", 2)
+    add(recent, "ann", "other")
+    assert [(each.number, each.count) for each in recent.above(0)] == [(1, 100), (2, 1)]
+    clock.now_us += int(SAME_S * 1e6)
+    add(recent, "ann", "orders")
+    assert [(each.number, each.count) for each in recent.above(1)] == [(2, 1), (3, 1)]
+
+
+def test_many_peers_have_so_many_entries_together_and_the_rest_is_counted() -> None:
+    clock = Clock()
+    recent = RecentErrors("run", clock)
+    for number in range(int(ENTRIES) + 50):
+        add(recent, f"user-{number}", "orders")
+    assert (len([*recent.above(0)]), recent.left_out) == (ENTRIES, 50)
+
+
+def test_the_oldest_entries_go() -> None:
+    clock = Clock()
+    recent = RecentErrors("run", clock)
+    for number in range(KEPT + 10):
+        clock.now_us += 1_000_000
+        add(recent, f"user-{number}", "orders")
+    kept = [each.number for each in recent.above(0)]
+    assert (len(kept), kept[0], kept[-1]) == (KEPT, 11, KEPT + 10)

@@ -1,0 +1,177 @@
+"""`realmgate send` and `receive` over a real gateway process: outcomes, exit codes, and no password in their output."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.client import command
+from gateway.cli.client.connection import NO_ANSWER, Outcome
+from gateway.cli.main import run
+from tests.gateway.logins import PASSWORD, write_users
+from tests.kit.processes.certificates import Authority
+from tests.kit.processes.gateway import (
+    COMMAND_TIMEOUT_S,
+    REALMGATE,
+    GatewayProcess,
+    StartGateway,
+    embedded_realm,
+    make_gateway,
+)
+from tests.rewriting import rewrite
+
+WAIT = ("--timeout", "60")
+NO_LOGIN: dict[str, str] = {}
+SOON = ("--timeout", "2")  # for what does not come
+
+
+def said(
+    gateway: GatewayProcess, *words: str, url: str = "", stdin: bytes = b"", environment: dict[str, str] = NO_LOGIN
+) -> tuple[int, list[str], str]:
+    """Exit code, lines of stdout, stderr."""
+    done = subprocess.run(
+        [REALMGATE, *words, "--url", url or f"amqp://{gateway.address}"],
+        input=stdin, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False, env=os.environ | environment,
+    )  # fmt: skip
+    return done.returncode, done.stdout.decode().splitlines(), done.stderr.decode()
+
+
+def test_what_is_sent_is_received(new_gateway: StartGateway) -> None:
+    gateway = new_gateway("embedded")
+    words = ("--property", "colour=red", "--property", "size=a=b", "--subject", "shoes", "--count", "2")
+    code, lines, err = said(gateway, "send", "orders", "--body", "Grüße", *words, *WAIT)
+    assert (code, err) == (0, "")
+    assert [line.split("  ")[:2] for line in lines] == [["1", "accepted"], ["2", "accepted"]]
+    ids = [line.rpartition("message-id ")[2] for line in lines]
+    code, lines, err = said(gateway, "receive", "orders", "--count", "2", "--json", *WAIT)
+    assert (code, err) == (0, "")
+    got = [json.loads(line) for line in lines]
+    assert [one["id"] for one in got] == ids
+    for one in got:
+        assert (one["body"], one["subject"], one["durable"], one["outcome"]) == ("Grüße", "shoes", True, "accepted")
+        assert one["properties"] == {"colour": "red", "size": "a=b"}
+        assert one["content_type"] is one["reply_to"] is one["group_id"] is None
+    traced = json.loads(gateway.command("trace", got[0]["tag"], "--json"))
+    assert traced["found"], "its tag is the one that trace takes"
+    code, lines, err = said(gateway, "receive", "orders", *SOON)
+    assert (code, lines) == (1, []) and "0 of 1 messages came within 2 s" in err
+
+
+def test_a_message_from_stdin_that_need_not_last(new_gateway: StartGateway) -> None:
+    gateway = new_gateway("embedded")
+    code, _, err = said(gateway, "send", "orders", "--body", "-", "--non-durable", *WAIT, stdin=b"a\nb")
+    assert (code, err) == (0, "")
+    code, [line], _ = said(gateway, "receive", "orders", "--json", *WAIT)
+    assert code == 0 and (json.loads(line)["body"], json.loads(line)["durable"]) == ("a\nb", False)
+    code, lines, err = said(gateway, "send", "orders", "--body", "-", *WAIT, stdin=b"\xff")
+    assert (code, lines) == (2, []) and "no UTF-8" in err
+
+
+def test_messages_that_are_returned_and_rejected(new_gateway: StartGateway) -> None:
+    gateway = new_gateway("embedded")
+    gateway.command("node", "create", "dead")
+    gateway.command("node", "create", "orders", "--dead-letter", "dead")
+    assert said(gateway, "send", "orders", *WAIT)[0] == 0
+    code, [line], _ = said(gateway, "receive", "orders", "--release", *WAIT)
+    assert code == 0 and line.startswith("1  released  ") and line.endswith("  message 1")
+    code, [line], _ = said(gateway, "receive", "orders", "--reject", *WAIT)
+    assert code == 0 and line.startswith("1  rejected")
+    code, [line], _ = said(gateway, "receive", "dead", *WAIT)
+    assert code == 0 and line.startswith("1  accepted  ")
+
+
+def test_a_message_that_is_not_accepted(new_gateway: StartGateway) -> None:
+    gateway = new_gateway("embedded")
+    gateway.command("node", "create", "small", "--capacity-events", "1", "--honour-capacity", "true")
+    code, lines, err = said(gateway, "send", "small", "--count", "2", *WAIT)
+    assert (code, err) == (1, "")
+    assert lines[0].startswith("1  accepted  ")
+    assert lines[1].startswith("2  rejected: amqp:resource-limit-exceeded: "), lines
+
+
+@pytest.mark.parametrize("command", ["send", "receive"])
+def test_a_link_that_is_refused(new_gateway: StartGateway, command: str) -> None:
+    gateway = new_gateway("embedded", nodes={"create_on_attach": []})
+    code, lines, err = said(gateway, command, "nowhere", *WAIT)
+    assert (code, lines) == (1, []) and "amqp:not-found" in err
+
+
+def test_a_login_with_the_password_of_the_environment_or_the_url(new_gateway: StartGateway, tmp_path: Path) -> None:
+    write_users(tmp_path / "users.yaml", alice=[])
+    security = {"sasl": ["PLAIN"], "users": str(tmp_path / "users.yaml"), "plain_without_tls": True}
+    gateway = new_gateway("embedded", security=security)
+    login = {"REALMGATE_USER": "alice", "REALMGATE_PASSWORD": PASSWORD}
+    code, lines, err = said(gateway, "send", "orders", *WAIT, environment=login)
+    assert (code, err) == (0, "") and PASSWORD not in "".join(lines)
+    code, lines, err = said(gateway, "receive", "orders", *WAIT, url=f"amqp://alice:{PASSWORD}@{gateway.address}")
+    assert (code, err) == (0, "") and PASSWORD not in "".join(lines)
+    wrong = f"{PASSWORD}-and-more"
+    code, lines, err = said(gateway, "send", "orders", *WAIT, url=f"amqp://alice:{wrong}@{gateway.address}")
+    assert (code, lines) == (2, []) and gateway.address in err and PASSWORD not in err
+    assert PASSWORD not in gateway.log()
+
+
+def test_a_configuration_says_where(new_gateway: StartGateway) -> None:
+    gateway = new_gateway("embedded")
+    written = gateway.config_path.read_text()
+    rewrite(gateway.config_path, written.replace(str(gateway.port), "0"))
+    with pytest.raises(RuntimeError, match="listen has port 0"):
+        gateway.command("send", "orders")
+    rewrite(gateway.config_path, written)
+    assert gateway.command("send", "orders", *WAIT).startswith("1  accepted  ")
+    assert gateway.command("receive", "orders", *WAIT).endswith("  message 1\n")
+
+
+def test_tls(tmp_path: Path) -> None:
+    authority, others = Authority(tmp_path / "authority"), Authority(tmp_path / "others")
+    pair = authority.sign("server", "/CN=gateway", "DNS:localhost")
+    tls = {"certificate": str(pair.certificate), "key": str(pair.key)}
+    gateway = make_gateway(tmp_path, embedded_realm(tmp_path), tls=tls)
+    gateway.more = ["amqps"]
+    gateway.start()
+    url = f"amqps://localhost:{gateway.ports['amqps']}"
+    try:
+        code, lines, err = said(gateway, "send", "orders", "--ca", str(authority.certificate), *WAIT, url=url)
+        assert (code, err) == (0, "") and len(lines) == 1
+        for words in ([], ["--ca", str(others.certificate)]):
+            code, lines, err = said(gateway, "send", "orders", *words, *WAIT, url=url)
+            assert (code, lines) == (2, []) and "certificate verify failed" in err
+        code, lines, err = said(gateway, "send", "orders", "--ca", str(tmp_path / "absent.pem"), *WAIT, url=url)
+        assert (code, lines) == (2, []) and "absent.pem" in err
+    finally:
+        assert gateway.stop() == 0
+
+
+def test_no_answer_ends_the_command(
+    new_gateway: StartGateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gateway = new_gateway("embedded")
+    monkeypatch.setattr(command, "send", lambda *_: Outcome(NO_ANSWER))
+    assert run(["send", "orders", "--count", "3", "--url", f"amqp://{gateway.address}"]) == 1
+    said = capsys.readouterr()
+    assert said.out.startswith("1  no answer  message-id ") and said.out.count("\n") == 1
+    assert "1 of 3 messages were sent: the last one may or may not be stored" in said.err
+
+
+def test_no_peer_listens_there(tmp_path: Path) -> None:
+    nobody = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log", port=1)
+    code, lines, err = said(nobody, "send", "orders", *SOON, url="amqp://alice:hidden-word@127.0.0.1:1")
+    assert (code, lines) == (2, []) and "amqp://127.0.0.1:1" in err and "hidden-word" not in err
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:5672", "127.0.0.1", "amqp://", "amqp://h:99999999", "ws://h:80"])
+def test_what_is_no_address(tmp_path: Path, url: str) -> None:
+    nobody = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log")
+    code, lines, err = said(nobody, "send", "orders", url=url)
+    assert (code, lines) == (2, []) and "write amqp://HOST:PORT" in err
+
+
+def test_wrong_words(tmp_path: Path) -> None:
+    nobody = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log")
+    for words in (("--count", "0"), ("--timeout", "soon"), ("--property", "colour")):
+        code, lines, err = said(nobody, "send", "orders", *words, url="amqp://127.0.0.1:1")
+        assert (code, lines) == (2, []) and words[1] in err

@@ -1,0 +1,195 @@
+"""`doctor`: each planted fault turns its line red, with a remedy; on a healthy realm no line is; on both realms."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import time
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+
+from gateway.cli.doctor import machine
+from gateway.cli.doctor.command import examine
+from gateway.cli.doctor.finding import Finding
+from gateway.config.settings import load_settings
+from gateway.serve.open_log import open_log
+from native_backend.log.port import Log
+from tests.gateway.logins import write_users
+from tests.kit.processes.certificates import Authority
+from tests.kit.processes.gateway import GatewayProcess, StartGateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.patience import HANG_S
+
+REALMS = pytest.mark.parametrize("kind", ["embedded", "kafka"])
+ROOM = SimpleNamespace(free=1 << 40)
+
+
+@pytest.fixture(autouse=True)
+def room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine of the tests may be full."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: ROOM)
+    monkeypatch.setattr(machine, "_DISK_LOW", 1)
+
+
+def red(gateway: GatewayProcess, reports: Path | None = None) -> dict[str, list[Finding]]:
+    """The lines that say that something is wrong, by check; each has a remedy."""
+    code, findings = examine(gateway.config_path, reports)
+    wrong: dict[str, list[Finding]] = {}
+    for one in findings:
+        if one.status in ("warn", "FAIL"):
+            wrong.setdefault(one.check, []).append(one)
+            assert one.remedy, one
+    assert code == int(bool(wrong)), findings
+    return wrong
+
+
+def used(new_gateway: StartGateway, kind: str, **settings: Any) -> GatewayProcess:
+    """A gateway that has stored and settled something."""
+    gateway = new_gateway(kind, limits={"connections": 50}, **settings)
+    gateway.command("node", "create", "orders")
+    with Peer(gateway.port) as peer:
+        peer.stored("orders", frames.message(), frames.message())
+        peer.consumer("orders", credit=1)
+        peer.settle([seen.field(1) for seen in peer.receive(1)], frames.state("accepted"))
+    return gateway
+
+
+def log_of(gateway: GatewayProcess) -> Log:
+    return open_log(load_settings(gateway.config_path))
+
+
+def prefix_of(gateway: GatewayProcess) -> str:
+    return str(gateway.settings["realm"].get("prefix", "um"))
+
+
+@REALMS
+def test_nothing_is_wrong_with_a_healthy_realm(new_gateway: StartGateway, kind: str, tmp_path: Path) -> None:
+    gateway = used(new_gateway, kind, admin={"listen": "http://127.0.0.1:0"})
+    assert red(gateway) == {}
+    window = tmp_path / "reports" / "report" / "window=all"
+    window.mkdir(parents=True)
+    (window / "manifest.json").write_text(json.dumps({"verdict": "CLEAN", "clean": True}))
+    assert red(gateway, tmp_path / "reports") == {}
+    said = gateway.command("doctor").splitlines()
+    assert any(line.startswith("not looked at  verdict") and "--reports" in line for line in said)
+    gateway.stop()
+    assert red(gateway) == {}, "nor without a gateway"
+
+
+@REALMS
+def test_faults_of_a_realm_turn_their_lines_red(new_gateway: StartGateway, kind: str) -> None:
+    gateway = used(new_gateway, kind)
+    gateway.kill()
+    assert {*red(gateway)} == {"lease"}, "its owner was killed"
+    gateway.restart()
+    gateway.stop()
+    prefix = prefix_of(gateway)
+    with closing(log_of(gateway)) as log:
+        newest = log.control.read_range(f"{prefix}.outcomes", 0, 0, 50).values
+        run = orjson.loads(newest[-1] or b"")["run"]
+        vouched = {"node": "", "durable": "", "store": 0, "operation": "recorded", "runs": [[1, 10**9, 0, 1]]}
+        value = orjson.dumps({"v": 1, "run": run, "n": 10**9, "at": 0, "entries": [vouched]})
+        log.control.put(f"{prefix}.journal", run.encode(), value)
+        assert {*red(gateway)} == {"evidence"}, "outcome records that the journal names are not there"
+        [node] = list(log.control.topics(f"{prefix}.node."))
+        log.control.project(f"{prefix}.queue.orders", {(node, 0): (1, "of another program")})
+        assert {*red(gateway)} == {"evidence", "groups"}
+        ahead = {"v": 1, "what": "ask", "term": 1, "run": run, "at": int((time.time() + 3600) * 1e6), "process": {}}
+        log.control.put(f"{prefix}.lease", run.encode(), orjson.dumps({**ahead, "after": 0, "lease_ms": 5000}))
+        assert {*red(gateway)} == {"evidence", "groups", "clocks"}
+        log.control.delete_topics([node, f"{prefix}.commands"])
+        wrong = red(gateway)
+    assert "orders" in wrong["nodes"][0].words and f"{prefix}.commands" in wrong["topics"][0].words
+
+
+@REALMS
+def test_what_a_serving_gateway_says_is_wrong_is_shown(new_gateway: StartGateway, kind: str) -> None:
+    gateway = used(new_gateway, kind, admin={"listen": "http://127.0.0.1:0"})
+    address = next(line for line in gateway.log_path.read_text().splitlines() if "health and metrics at" in line)
+    gateway.settings["admin"] = {"listen": address.rpartition(" at ")[2].split()[0]}
+    gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
+    assert red(gateway) == {}
+    with closing(log_of(gateway)) as log:
+        log.control.delete_topics([*log.control.topics(f"{prefix_of(gateway)}.node.")])
+    deadline = time.monotonic() + HANG_S
+    while "gateway" not in (wrong := red(gateway)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert "orders" in wrong["gateway"][0].words
+
+
+def test_settings_of_kafka_that_delete_messages_are_red(new_gateway: StartGateway) -> None:
+    gateway = used(new_gateway, "kafka")
+    gateway.stop()
+    prefix = prefix_of(gateway)
+    for topic, setting, value in (
+        (f"{prefix}.node.orders", "retention.ms", "60000"),
+        (f"{prefix}.node.orders", "cleanup.policy", "compact"),
+        (f"{prefix}.state", "cleanup.policy", "delete"),
+        (f"{prefix}.journal", "unclean.leader.election.enable", "true"),
+    ):
+        with closing(KafkaAdminClient(bootstrap_servers=gateway.settings["realm"]["bootstrap"])) as admin:
+            admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {setting: value})])
+            found = red(gateway)["topics"]
+            assert any(topic in one.words and setting in one.words and setting in one.remedy for one in found), found
+
+
+def test_faults_of_the_machine_turn_their_lines_red(
+    new_gateway: StartGateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = used(new_gateway, "embedded")
+    gateway.stop()
+    write_users(tmp_path / "users.yaml", ann=[])
+    (tmp_path / "users.yaml").chmod(0o644)
+    window = tmp_path / "report" / "window=all"
+    window.mkdir(parents=True)
+    manifest = window / "manifest.json"
+    manifest.write_text(json.dumps({"verdict": "LOSS", "clean": False}))
+    gateway.settings |= {"security": {"sasl": ["ANONYMOUS", "SCRAM-SHA-256"], "users": str(tmp_path / "users.yaml")}}
+    gateway.settings["listen"] = ["amqp://0.0.0.0:5672"]
+    gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
+    assert {*red(gateway, tmp_path)} == {"users", "open", "verdict"}
+    manifest.write_text(json.dumps({"verdict": "CLEAN", "clean": True}))
+    os.utime(manifest, (1, 1))
+    assert [one.status for one in red(gateway, tmp_path)["verdict"]] == ["warn"], "it is old"
+    monkeypatch.setattr(machine, "version", lambda _: "0.0.1")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert {"versions", "file limit", "disk", "spark"} <= {*red(gateway)}
+
+
+def test_a_certificate_that_expires_is_red(new_gateway: StartGateway, tmp_path: Path) -> None:
+    gateway = used(new_gateway, "embedded")
+    gateway.stop()
+    pair = Authority(tmp_path / "ours").sign("server", "/CN=localhost", "IP:127.0.0.1")
+    gateway.settings["listen"] = ["amqps://127.0.0.1:5671"]
+    gateway.settings["tls"] = {"certificate": str(pair.certificate), "key": str(pair.key)}
+    gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
+    assert [one.status for one in red(gateway)["certificates"]] == ["warn"], "it holds for two days"
+    settings, day_s = load_settings(gateway.config_path), 86_400
+    for days, status in ((-60, "ok"), (0, "warn"), (3, "FAIL")):
+        assert [one.status for one in machine.certificates(settings, time.time() + days * day_s)] == [status]
+
+
+def test_what_cannot_be_reached_is_not_counted_as_fine(tmp_path: Path) -> None:
+    config = tmp_path / "gateway.yaml"
+    config.write_text("realm: {kind: embedded, path: nowhere}\n")
+    code, findings = examine(config, None)
+    assert code == 2
+    assert {one.status for one in findings if one.check in ("realm", "lease", "topics")} == {"FAIL", "not looked at"}
+    assert not (tmp_path / "nowhere").exists(), "nothing is made by looking"
+    config.write_text("realm: {kind: embedded, path: nowhere, wrong: 1}\n")
+    code, findings = examine(config, None)
+    assert (code, findings[0].status, bool(findings[0].remedy)) == (2, "FAIL", True)
+    assert "gateway.yaml:1" in findings[0].words

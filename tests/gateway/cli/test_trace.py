@@ -1,0 +1,248 @@
+"""`trace`: the life of a message, from the records of a real gateway that a client of another library has used, equals
+what that client has seen; on both realms, beside the gateway and after it."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from proton import Delivery, Message
+from proton.utils import BlockingConnection, BlockingReceiver, SendException
+
+from gateway.cli.audit.who import who_am_i
+from tests.gateway.logins import PASSWORD, connect, write_users
+from tests.kit.processes.gateway import GatewayProcess, StartGateway
+
+WAIT_S = 60
+REALMS = pytest.mark.parametrize("kind", ["embedded", "kafka"])
+
+
+@contextmanager
+def client(gateway: GatewayProcess, container: str = "client") -> Iterator[BlockingConnection]:
+    connection = BlockingConnection(f"amqp://{gateway.address}", timeout=WAIT_S, container_id=container)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def tag_of(receiver: BlockingReceiver) -> str:
+    """Of what was received last and is not settled."""
+    assert receiver.fetcher is not None
+    return str(receiver.fetcher.unsettled[-1].tag)
+
+
+def traced(gateway: GatewayProcess, *words: str) -> dict[str, Any]:
+    """The only message that is found."""
+    answer = json.loads(gateway.command("trace", *words, "--json"))
+    assert answer["found"] is True
+    [message] = answer["messages"]
+    return dict(message)
+
+
+def happened(message: dict[str, Any], *keys: str) -> list[Any]:
+    """What, and of each step these fields."""
+    steps = [(one["what"], *(one.get(key) for key in keys)) for one in message["life"]]
+    return [step if keys else step[0] for step in steps]
+
+
+def until_settled(gateway: GatewayProcess, tag: str, what: str) -> dict[str, Any]:
+    """The journal's record, or an outcome's, may be a moment away."""
+    deadline = time.monotonic() + WAIT_S
+    while what not in happened(found := traced(gateway, tag)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found
+
+
+@REALMS
+def test_published_given_back_given_again_and_accepted(new_gateway: StartGateway, kind: str) -> None:
+    gateway = new_gateway(kind)
+    with client(gateway, "shop") as connection:
+        connection.create_sender("orders", name="to-orders").send(Message(id="order-1", body="one"))
+        receiver = connection.create_receiver("orders", name="from-orders", credit=1)
+        receiver.receive(WAIT_S)
+        tag = tag_of(receiver)
+        receiver.release(delivered=False)
+        receiver.receive(WAIT_S)
+        assert tag_of(receiver) == tag
+        receiver.accept()
+    found = until_settled(gateway, tag, "settled")
+    assert happened(found) == ["published", "stored", "answered", "given", "returned", "given", "settled"]
+    published, stored, answered, given, returned, again, settled = found["life"]
+    assert (published["user"], published["container"], published["link"]) == ("anonymous", "shop", "to-orders")
+    assert published["rules"][0]["because"] and answered["rules"][0]["because"]
+    assert answered["outcome"] == "accepted" and answered["rules"][0]["rule"] == "stored-accepted"
+    assert f"{stored['store']}:{stored['eid']}" == tag and stored["node"] == "orders"
+    assert (given["link"], given["durable"], given["at"]) == ("from-orders", "queue", None), "when is not recorded"
+    assert (returned["operation"], returned["outcome"]) == ("return", "released")
+    assert (settled["operation"], settled["outcome"]) == ("acknowledge", "accepted")
+    assert settled["seq"] == again["seq"] != given["seq"]
+    times = [step["at"] for step in found["life"] if step["at"] is not None]
+    assert times == sorted(times)
+    by_delivery = traced(gateway, f"{published['run']}:{published['seq']}")
+    assert by_delivery == found == traced(gateway, "--message-id", "order-1")
+    assert found["not_recorded"] == []
+    lines = gateway.command("trace", tag).splitlines()
+    assert any("stored-accepted: The event is stored" in line for line in lines), "for people, too"
+    assert any(line.startswith("searched: ") for line in lines)
+    gateway.stop()
+    assert traced(gateway, f"{settled['run']}:{settled['seq']}") == found, "without the gateway, too"
+    assert traced(gateway, "--message-id", "order-1", "--node", "orders") == found
+
+
+@REALMS
+def test_a_rejected_message_is_followed_to_its_dead_letter(new_gateway: StartGateway, kind: str) -> None:
+    gateway = new_gateway(kind)
+    gateway.command("node", "create", "dead")
+    gateway.command("node", "create", "orders", "--dead-letter", "dead")
+    with client(gateway) as connection:
+        connection.create_sender("orders").send(Message(id="bad", body="two"))
+        receiver = connection.create_receiver("orders", credit=1)
+        receiver.receive(WAIT_S)
+        tag = tag_of(receiver)
+        receiver.reject()
+        letters = connection.create_receiver("dead", credit=1)
+        letters.receive(WAIT_S)
+        copy = tag_of(letters)
+        letters.accept()
+    found = until_settled(gateway, tag, "settled")
+    assert happened(found) == [
+        "published", "stored", "answered", "given", "dead-lettered", "stored", "given", "settled"
+    ] or happened(found) == [
+        "published", "stored", "answered", "given", "stored", "dead-lettered", "given", "settled"
+    ], "the copy's own time is in milliseconds"  # fmt: skip
+    [lettered] = [step for step in found["life"] if step["what"] == "dead-lettered"]
+    assert (lettered["to_node"], lettered["to"]) == ("dead", [copy])
+    assert found["life"][-1]["node"] == "dead"
+    assert traced(gateway, copy) == found == traced(gateway, "--message-id", "bad"), "from its copy, too"
+
+
+@REALMS
+def test_a_rejected_message_without_a_dead_letter_node_is_kept_nowhere(new_gateway: StartGateway, kind: str) -> None:
+    gateway = new_gateway(kind)
+    gateway.command("node", "create", "orders")
+    with client(gateway) as connection:
+        connection.create_sender("orders").send(Message(id="bad", body="two"))
+        receiver = connection.create_receiver("orders", credit=1)
+        receiver.receive(WAIT_S)
+        tag = tag_of(receiver)
+        receiver.reject()
+    found = until_settled(gateway, tag, "discarded")
+    assert happened(found) == ["published", "stored", "answered", "given", "discarded"]
+    assert "kept nowhere: the node had no dead-letter node" in gateway.command("trace", tag)
+
+
+@REALMS
+def test_expired_purged_and_moved(new_gateway: StartGateway, kind: str) -> None:
+    gateway = new_gateway(kind)
+    for name in ("short", "purged", "moved", "other"):
+        gateway.command("node", "create", name)
+    with client(gateway) as connection:
+        short = connection.create_sender("short")
+        short.send(Message(id="short", body="x", ttl=0.001))
+        for name in ("purged", "moved"):
+            connection.create_sender(name).send(Message(id=name, body="x"))
+        time.sleep(0.05)
+        short.send(Message(id="long", body="x"))
+        receiver = connection.create_receiver("short", credit=1)
+        assert receiver.receive(WAIT_S).id == "long"
+        expired = traced(gateway, "--message-id", "short")
+        deadline = time.monotonic() + WAIT_S
+        while "expired" not in happened(expired) and time.monotonic() < deadline:
+            expired = traced(gateway, "--message-id", "short")
+        assert happened(expired) == ["published", "stored", "answered", "expired"]
+        waiting = traced(gateway, "--message-id", "purged")["life"][-1]
+        assert (waiting["what"], waiting["given"]) == ("waits", False)
+    gateway.command("queue", "purge", "purged", "--yes", "--why", "test data")
+    gateway.command("queue", "move", "moved", "--to", "other", "--yes")
+    purged, moved = traced(gateway, "--message-id", "purged"), traced(gateway, "--message-id", "moved")
+    assert happened(purged, "operation")[-1] == ("purged", "purge")
+    assert purged["life"][-1]["command"]["what"] == "purge"
+    command = purged["life"][-1]["command"]
+    assert (command["who"], command["why"]) == (who_am_i(), "test data")
+    assert not any("by whom the command" in each for each in purged["not_recorded"])
+    assert {"moved", "waits"} < set(happened(moved))
+    [step] = [step for step in moved["life"] if step["what"] == "moved"]
+    assert step["to_node"] == "other" and len(step["to"]) == 1
+    assert moved["life"][-1]["node"] == "other"
+
+
+@REALMS
+def test_a_refused_publish_and_what_is_not_found(new_gateway: StartGateway, kind: str) -> None:
+    gateway = new_gateway(kind)
+    gateway.command("node", "create", "full", "--capacity-events", "1", "--honour-capacity", "true")
+    with client(gateway) as connection:
+        sender = connection.create_sender("full")
+        sender.send(Message(id="first", body="x"))
+        with pytest.raises(SendException):
+            sender.send(Message(id="second", body="x"))
+    run, seq = (traced(gateway, "--message-id", "first")["life"][0][key] for key in ("run", "seq"))
+    gateway.stop()
+    refused = traced(gateway, f"{run}:{seq + 1}")
+    assert happened(refused, "node", "answer") == [("refused", "full", "capacity-reached")]
+    assert refused["life"][0]["rules"][-1]["because"]
+    for words in (("--message-id", "second"), (f"{run}:99",), ("123:5",), ("--message-id", "x", "--node", "none")):
+        with pytest.raises(RuntimeError, match=r"failed \(1\)"):
+            gateway.command("trace", *words)
+
+
+@REALMS
+def test_who_published_is_the_user_that_logged_in(new_gateway: StartGateway, kind: str, tmp_path: Any) -> None:
+    write_users(tmp_path / "users.yaml", alice=[])
+    security = {"sasl": ["PLAIN"], "users": str(tmp_path / "users.yaml"), "plain_without_tls": True}
+    gateway = new_gateway(kind, security=security)
+    connection = connect(gateway, PASSWORD, "PLAIN")
+    connection.create_sender("orders").send(Message(id=uuid.UUID(int=77), body="x"))
+    connection.close()
+    found = traced(gateway, "--message-id", str(uuid.UUID(int=77)))
+    assert found["life"][0]["user"] == "alice"
+
+
+@REALMS
+def test_twenty_messages_of_a_node_of_three_partitions_have_the_clients_ledger(
+    new_gateway: StartGateway, kind: str
+) -> None:
+    gateway, choose = new_gateway(kind), random.Random(19)
+    gateway.command("node", "create", "dead", "--partitions", "3")
+    gateway.command("node", "create", "spread", "--partitions", "3", "--dead-letter", "dead")
+    ledger: dict[str, list[str]] = {}
+    tags: dict[str, str] = {}
+    with client(gateway) as connection:
+        sender = connection.create_sender("spread")
+        for number in range(100):
+            sender.send(Message(id=f"m-{number}", body=number))
+        receiver = connection.create_receiver("spread", credit=1)
+        while sum(seen[-1] in ("settled", "dead-lettered") for seen in ledger.values()) < 100:
+            message = receiver.receive(WAIT_S)
+            tags[str(message.id)] = tag_of(receiver)
+            what = choose.choice(["settled", "settled", "returned", "failed", "dead-lettered"])
+            ledger.setdefault(str(message.id), []).append(what)
+            settle(receiver, what)
+    gateway.stop()
+    for name in choose.sample(sorted(ledger), 20):
+        found = traced(gateway, *choose.choice([("--message-id", name), (tags[name],)]))
+        seen = [step["what"] for step in found["life"] if step["what"] in KINDS]
+        assert seen == ledger[name], (name, found)
+        assert [step for step in found["life"] if step["what"] == "given"] and found["not_recorded"] == []
+
+
+KINDS = ("settled", "returned", "failed", "dead-lettered")
+
+
+def settle(receiver: BlockingReceiver, what: str) -> None:
+    if what == "settled":
+        receiver.accept()
+    elif what == "dead-lettered":
+        receiver.reject()
+    elif what == "failed":
+        assert receiver.fetcher is not None
+        receiver.fetcher.unsettled[-1].local.failed = True
+        receiver.settle(Delivery.MODIFIED)
+    else:
+        receiver.release(delivered=False)

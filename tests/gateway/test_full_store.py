@@ -1,0 +1,37 @@
+"""A store that has no room: publishers are refused as row P-R2b says, and their links go on. On a real full disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.kit.processes.gateway import embedded_realm, make_gateway
+from tests.kit.processes.small_disk import small_disk
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.reloading import MESSAGE
+
+REFUSED = "rejected:amqp:resource-limit-exceeded"
+
+
+@pytest.mark.parametrize("profile", ["extended", "um-9.9", "um-9.12"])
+def test_a_full_store_refuses_for_now_and_the_link_goes_on(tmp_path: Path, profile: str) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        gateway = make_gateway(tmp_path, embedded_realm(tmp_path / "disk"), mappings={"profile": profile})
+        gateway.environment = disk.environment
+        gateway.start()
+        try:
+            with Peer(gateway.port) as peer:
+                peer.publisher("orders")
+                assert set(peer.outcomes(len(peer.publish(MESSAGE))).values()) == {"accepted"}
+                disk.fill()
+                assert set(peer.outcomes(len(peer.publish(*[MESSAGE] * 5))).values()) == {REFUSED}
+                listed = json.loads(gateway.command("node", "list", "orders", "--json"))
+                assert [one["messages"] for one in listed] == [1], "what is stored can be read"
+                [durable] = json.loads(gateway.command("durable", "list", "orders", "--json"))
+                assert durable["stored"] == 1
+                disk.clear()
+                assert set(peer.outcomes(len(peer.publish(*[MESSAGE] * 5))).values()) == {"accepted"}
+        finally:
+            gateway.stop()

@@ -1,0 +1,1 @@
+"""What the tests of several rooms and the benchmarks are made of. It imports no test and no benchmark."""

@@ -1,0 +1,1 @@
+"""Messages and the classes of users that convert them."""

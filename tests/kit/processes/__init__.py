@@ -1,0 +1,1 @@
+"""Processes and what lies around them: gateways, brokers, disks, certificates, foreign toolchains."""

@@ -1,0 +1,1 @@
+"""Realms, logs and clocks for tests."""

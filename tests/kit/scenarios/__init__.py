@@ -1,0 +1,1 @@
+"""Conversations that bring about what a row of a mapping table is about."""

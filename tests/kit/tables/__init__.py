@@ -1,0 +1,1 @@
+"""Mapping tables made from shipped ones, and the documented rows."""

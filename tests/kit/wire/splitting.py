@@ -1,0 +1,85 @@
+"""What a peer says, with each message cut into transfers in a lawful way (AMQP 1.0 part 2, 2.7.5)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from random import Random
+from unittest.mock import patch
+
+from tests.kit.wire import frames
+from tests.kit.wire.conversation import Conversation
+from transformers.codec import DecodeError, decode
+
+PARTS_MAX = 4
+_REPEATED = (
+    1,
+    2,
+    3,
+    6,
+    7,
+)  # delivery-id, delivery-tag, message-format, rcv-settle-mode, state: said again, or left out
+_SETTLED, _MORE, _RESUME, _ABORTED = 4, 5, 8, 9
+
+
+def split(octets: bytes, random: Random) -> bytes:
+    """Every whole message in several transfers; what is no frame stays as it is."""
+    said, position = [], 0
+    if octets[:4] == b"AMQP":
+        said, position = [octets[:8]], 8
+    while len(octets) - position >= 8:
+        size, doff, kind, channel = struct.unpack_from(">IBBH", octets, position)
+        if size < 8 or size > len(octets) - position:
+            break
+        frame, position = octets[position : position + size], position + size
+        said.append(b"".join(_parts(frame, doff * 4, channel, random)) if kind == 0 else frame)
+    return b"".join(said) + octets[position:]
+
+
+def _parts(frame: bytes, start: int, channel: int, random: Random) -> list[bytes]:
+    try:
+        performative, end = decode(frame, start)
+    except (DecodeError, IndexError):
+        return [frame]
+    fields = getattr(performative, "value", None)
+    if getattr(performative, "descriptor", None) != frames.TRANSFER or not isinstance(fields, list):
+        return [frame]
+    fields = [*fields, *[None] * 11][:11]
+    if fields[_MORE] or fields[_ABORTED] or fields[_RESUME]:
+        return [frame]
+    payload = frame[end:]
+    cuts = sorted(random.randint(0, len(payload)) for _ in range(random.randint(1, PARTS_MAX - 1)))
+    pieces = [payload[low:high] for low, high in pairwise([0, *cuts, len(payload)])]
+    settled = _settled(fields[_SETTLED], len(pieces), random)
+    said = []
+    for at, (piece, flag) in enumerate(zip(pieces, settled, strict=True)):
+        part = [*fields]
+        part[_SETTLED] = flag
+        part[_MORE] = True if at < len(pieces) - 1 else random.choice([None, False])
+        for field in _REPEATED:
+            if at and random.random() < 0.6:
+                part[field] = None
+        said.append(frames.frame(frames.TRANSFER, part, piece, channel))
+    return said
+
+
+def _settled(flag: bool | None, count: int, random: Random) -> list[bool | None]:
+    """A delivery is settled when one of its transfers says so; what is left out behind that one says the same."""
+    if not flag:
+        return [random.choice([flag, None]) for _ in range(count)]
+    first = random.randrange(count)
+    return [None] * first + [True] + [random.choice([True, None]) for _ in range(count - first - 1)]
+
+
+@contextmanager
+def in_several_transfers(random: Random) -> Iterator[None]:
+    """Whatever any `Conversation` says is cut so."""
+    say = Conversation.say
+
+    def said(self: Conversation, *pieces: bytes, cut: object = None) -> list[frames.Seen]:
+        return say(self, split(b"".join(pieces), random), cut=cut)  # type: ignore[arg-type]
+
+    with patch.object(Conversation, "say", said):
+        yield

@@ -1,0 +1,173 @@
+"""Counting beside what goes on: what is stored during a look, how much is read at a time, and what dates cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from native_backend.dispatch.context import RealmContext
+from native_backend.events.store_events import StoreEvents
+from native_backend.limits import RealmLimits
+from native_backend.log.port import Records
+from native_backend.nodes.node import Node
+from native_backend.nodes.properties import Properties
+from native_backend.shard.counting import Counting
+from native_backend.state.delayed import Delays
+
+NOW_MS = 1_790_000_000_000
+HOUR_MS = 3_600_000
+KEY = b"1;basic;run;1;1;4;;0;;0"
+
+
+@dataclass
+class Looks:
+    """A control thread whose jobs run when the test says so, and a log of events without gaps beside it."""
+
+    end: int = 0
+    value: bytes = b"x"
+    reads: list[tuple[str, int]] = field(default_factory=list)
+    now_s: float = 0.0
+    jobs: list[tuple[Callable[[], Any], Callable[[Any], None]]] = field(default_factory=list)
+
+    def submit(self, job: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.jobs.append((job, done))
+
+    @property
+    def control(self) -> Looks:
+        """The realm asks it nothing but control calls here."""
+        return self
+
+    def bounds(self, *_: object) -> tuple[int, int]:
+        return 0, self.end
+
+    def holds_only(self, topic: str, partition: int, start: int, end: int, records: int, *_: object) -> bool:
+        return end - start == records
+
+    def read_range(self, topic: str, partition: int, start: int, count: int, *_: object) -> Records:
+        offsets = [*range(start, min(start + count, self.end))]
+        self.reads.append((topic, len(offsets)))
+        every = len(offsets)
+        return Records(offsets, [NOW_MS] * every, [KEY] * every, [self.value] * every, offsets[-1] + 1)
+
+    def monotonic_s(self) -> float:
+        return self.now_s
+
+    def epoch_us(self) -> int:
+        return NOW_MS * 1000
+
+
+def counting(looks: Looks, stores: int = 1, **limits: Any) -> tuple[Counting, RealmContext]:
+    nodes = {
+        store: SimpleNamespace(
+            name=f"n{store}", topic=f"t{store}", partition=0, store=store, kind="channel", properties=Properties()
+        )
+        for store in range(1, stores + 1)
+    }
+    metadata = SimpleNamespace(position=1, stores=nodes, on_changed=[])
+    services = SimpleNamespace(
+        log=looks, clock=looks, worker=looks, limits=RealmLimits(**limits), metadata=metadata, events={}
+    )
+    return Counting(cast(RealmContext, services), lambda *_: None), cast(RealmContext, services)
+
+
+def go_on(counts: Counting, looks: Looks) -> None:
+    """Until nothing is to be done at this time."""
+    counts.advance()
+    while looks.jobs:
+        job, done = looks.jobs.pop(0)
+        done(job())
+        counts.advance()
+
+
+def test_what_is_stored_during_a_look_is_not_taken_for_a_loss() -> None:
+    looks = Looks(end=10)
+    counts, services = counting(looks, count_round_s=1.0)
+    go_on(counts, looks)
+    [events] = services.events.values()
+    assert events.known
+    assert events.messages(NOW_MS) == 10
+    looks.now_s += 2.0
+    counts.advance()
+    [(job, done)] = looks.jobs
+    looked = job()
+    looks.jobs.clear()
+    looks.end = 14
+    events.stored([10, 11, 12, 13], [KEY] * 4, NOW_MS)
+    looks.reads.clear()
+    done(looked)
+    assert events.known
+    assert events.messages(NOW_MS) == 14
+    looks.now_s += 2.0
+    go_on(counts, looks)
+    assert looks.reads == [], "nothing was read again"
+    looks.end = 5
+    looks.now_s += 2.0
+    go_on(counts, looks)
+    assert not events.known, "this is a loss"
+
+
+def test_one_job_reads_about_as_much_as_it_may_however_many_stores_there_are() -> None:
+    looks = Looks(end=50, value=b"x" * 1000)
+    counts, services = counting(looks, stores=12, count_bytes=100_000)
+    counts.advance()
+    job, done = looks.jobs.pop()
+    looked = job()
+    assert len(looked) == 2, "each has 50,000 octets"
+    done(looked)
+    go_on(counts, looks)
+    assert [each.messages(NOW_MS) for each in services.events.values()] == [50] * 12
+
+
+def test_dates_of_what_has_ended_are_forgotten() -> None:
+    node = SimpleNamespace(properties=Properties(ttl_ms=24 * HOUR_MS))
+    events = StoreEvents(cast(Node, node))
+    events.begin(0, 0)
+    now_ms, most = NOW_MS, 0
+    for at in range(20_000):
+        now_ms += 5_000  # each in a second of its own
+        events.stored([at], [KEY], now_ms)
+        if at % 100 == 99:
+            events.begins_at(0, at - 50)
+            most = max(most, len(events._expiries))
+    assert most < 2_000
+    assert events.messages(now_ms) <= 100 + 4096
+    events.pass_time(now_ms + 25 * HOUR_MS)
+    assert not events.is_dated
+
+
+def test_dates_of_one_second_and_neighbours_are_one_range() -> None:
+    events = StoreEvents(cast(Node, SimpleNamespace(properties=Properties(ttl_ms=HOUR_MS))))
+    events.begin(0, 0)
+    for at in range(1000):
+        events.stored([at], [KEY], NOW_MS + at // 100)
+    assert len(events._expiries) <= 2
+    assert events.messages(NOW_MS + HOUR_MS - 1) == 1000
+    assert events.messages(NOW_MS + HOUR_MS + 2000) == 0
+
+
+def test_what_comes_due_while_it_is_gone_through_breaks_nothing() -> None:
+    delays = Delays()
+    for at in range(10):
+        delays.add(at, at, NOW_MS + 100 * at + 100)
+    found = []
+    for first, _ in delays.later(NOW_MS):
+        found.append(first)
+        [*delays.due(NOW_MS + 100 * first + 500)]
+    assert found[0] == 0
+    assert len(found) < 10
+    assert [first for first, _ in delays.later(NOW_MS + 10_000)] == []
+
+
+@pytest.mark.parametrize("bound", [0, 5, 50])
+def test_delays_forget_what_lies_below(bound: int) -> None:
+    delays = Delays(1000)
+    delays.add(0, 9, NOW_MS)
+    delays.add(10, 10, NOW_MS + HOUR_MS)
+    delays.remove_below(bound)
+    kept = [eid for _, first, last in delays for eid in range(first, last + 1)]
+    assert kept == [eid for eid in range(11) if eid >= bound]
+    assert len(delays) == len({eid > 9 for eid in kept})

@@ -1,0 +1,198 @@
+"""What cannot be seen is never counted as fine: outcome records that are missing (their end, those of a run, all), runs
+that nobody knows, topics that are gone. The verdict is incomplete, and says what could not be read. On both realms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reconciliation.model.runs import Numbering, runs_of, tail_findings
+from tests.reconciliation.conftest import Reconcile, Result
+from tests.reconciliation.numberings import numbering
+from tests.reconciliation.planting import Record
+from tests.reconciliation.realms import Place, made
+from tests.reconciliation.world import GatewayRun, World
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
+UNKNOWN = "1a2b3c4d5e6-beef"
+REALMS = ["embedded", "kafka"]
+
+
+@pytest.fixture(params=REALMS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return made(request.param, request, tmp_path / "realm")
+
+
+def traffic(world: World, *, attested: bool = True) -> GatewayRun:
+    """One whole run: 6 published one by one, 4 acknowledged."""
+    orders, run = world.queue("orders"), world.run()
+    sent = []
+    for _ in range(6):
+        sent += run.publish(orders, 1)
+        run.turn()
+    run.settle(orders, sent[:4], "accepted")
+    run.turn()
+    if attested:
+        run.attest()
+    return run
+
+
+def number(record: Record) -> tuple[str, int]:
+    said = json.loads(record[2] or b"null")
+    return said["run"], said["n"]
+
+
+def is_incomplete(result: Result) -> bool:
+    """And nothing else is wrong: what was seen agrees, and the books say what was not."""
+    told = (result.manifest["verdict"], result.manifest["complete"], result.manifest["clean"], result.code)
+    assert told == ("incomplete", False, False, 1), result.text
+    assert set(result.classes()) <= {"Q1", "P5"}
+    assert result.manifest["balance"]["difference"] == 0
+    assert result.text.startswith("Verdict: INCOMPLETE. ")
+    assert "Not everything could be seen: " in result.text.splitlines()[0]
+    page = (result.out / "index.html").read_text()
+    return "<strong>Incomplete</strong>" in page and "<title>Incomplete - " in page
+
+
+def test_the_end_of_the_outcomes_is_cut_off(place: Place, reconcile: Reconcile) -> None:
+    """The last run was killed: only the journal knows that there was more."""
+    with place.world() as world:
+        run = traffic(world)
+    place.keep(place.topic("outcomes"), lambda record: number(record)[1] <= 4)
+    result = reconcile(place.realm)
+    assert is_incomplete(result)
+    words = f"run {run.name}: 4 outcomes records missing: n 5 to 8; the journal notes that 8 were stored"
+    assert words in result.text
+    [orders] = result.manifest["balance"]["nodes"]
+    assert (orders["accepted"], orders["unproven"], orders["indeterminate"], orders["stored"]) == (3, 3, 0, 6)
+
+
+def test_a_run_without_outcome_records(place: Place, reconcile: Reconcile) -> None:
+    """One of two runs has lost all of its records; and there are events of a run that never was."""
+    with place.world() as world:
+        lost = traffic(world, attested=False)
+        lost.close()
+        kept = world.run()
+        orders = world.queue("orders")
+        kept.publish(orders, 2)
+        kept.close()
+    place.keep(place.topic("outcomes"), lambda record: number(record)[0] != lost.name)
+    place.produce(orders.topic, [(b"1;basic;%s;%d;1;4;;0;;0" % (UNKNOWN.encode(), seq), b"x") for seq in (1, 2, 3)])
+    result = reconcile(place.realm)
+    assert is_incomplete(result)
+    details = {(row["run"], row["detail"]) for row in result.examples("Q1", "orders")}
+    assert details == {
+        (lost.name, "6 events in the store; no outcome record of this run is there"),
+        (lost.name, "4 ends in the journal; no outcome record of this run is there"),
+        (
+            UNKNOWN,
+            "3 events in the store; no such run is known, neither by outcome records nor by the journal: find out who "
+            "wrote this",
+        ),
+    }
+    [books] = result.manifest["balance"]["nodes"]
+    assert (books["accepted"], books["unproven"], books["stored"]) == (2, 9, 11)
+
+
+def test_no_outcome_record_at_all(place: Place, reconcile: Reconcile) -> None:
+    with place.world() as world:
+        traffic(world, attested=False).close()
+    place.keep(place.topic("outcomes"), lambda _: False)
+    result = reconcile(place.realm)
+    assert is_incomplete(result)
+    assert f"{place.topic('outcomes')} holds no record: what peers were told is not known" in result.text
+    assert "every event is accounted for, but 6 could not be compared with anything" in result.text
+
+
+def test_topics_of_the_realm_are_gone(place: Place, reconcile: Reconcile) -> None:
+    with place.world() as world:
+        traffic(world).close()
+    for kind in ("outcomes", "state", "tables"):
+        place.drop(place.topic(kind))
+    result = reconcile(place.realm)
+    assert is_incomplete(result)
+    details = [row["detail"] for row in result.examples("Q1")]
+    for kind in ("outcomes", "state", "tables"):
+        assert f"{place.topic(kind)}: the topic is gone: restore it from a backup" in details
+
+
+def test_without_metadata_nothing_was_seen(place: Place, reconcile: Reconcile) -> None:
+    """No node is known to be gone: what was accepted may be where it was."""
+    with place.world() as world:
+        traffic(world).close()
+    place.drop(place.topic("realm"))
+    result = reconcile(place.realm)
+    assert is_incomplete(result)
+    [orders] = result.manifest["balance"]["nodes"]
+    assert (orders["node"], orders["accepted"], orders["unread"]) == ("orders", 6, 6)
+    assert "6 publishes could be compared with nothing" in result.text
+
+
+def test_a_journal_that_is_gone_takes_what_it_held(place: Place, reconcile: Reconcile) -> None:
+    """Acknowledged, says the outcome, and nothing else says so: that is worse than incomplete."""
+    with place.world() as world:
+        traffic(world).close()
+    place.drop(place.topic("journal"))
+    result = reconcile(place.realm)
+    assert result.classes() == {"A1": 4, "Q1": 1}
+    assert (result.manifest["verdict"], result.manifest["complete"], result.code) == ("not clean", False, 1)
+    assert "Not everything could be seen: " in result.text.splitlines()[0]
+
+
+def test_records_that_cannot_be_read(tmp_path: Path, request: pytest.FixtureRequest, reconcile: Reconcile) -> None:
+    """One of the metadata that is no JSON, and a batch of outcomes whose octets are damaged."""
+    from native_backend.log.sqlite.schema import connect
+
+    place = made("embedded", request, tmp_path / "realm")
+    with place.world() as world:
+        traffic(world).close()
+        world.log.control.put(place.topic("realm"), b"not json", b"nor this")
+    connection = connect(tmp_path / "realm")
+    with connection:
+        of = "partition = (SELECT id FROM partitions WHERE topic = ?1)"
+        last = f"(SELECT max(first) FROM batches WHERE {of})"
+        connection.execute(f"UPDATE batches SET data = x'00' WHERE {of} AND first = {last}", (place.topic("outcomes"),))
+    connection.close()
+    result = reconcile(place.realm)
+    assert is_incomplete(result)
+    details = " / ".join(row["detail"] for row in result.examples("Q1"))
+    assert "realm record at offset" in details
+    assert "these records cannot be decoded" in details
+
+
+def test_an_honest_run_is_clean_with_its_notes(place: Place, reconcile: Reconcile) -> None:
+    with place.world() as world:
+        run = traffic(world)
+        run.close()
+        run.attest()
+    assert reconcile(place.realm).text.startswith("Verdict: CLEAN.")
+
+
+def test_only_notes_from_before_the_question_count() -> None:
+    """A live gateway notes records that were stored after it had been asked where the outcomes end; and what is older
+    than the base may have been trimmed."""
+    told, noted = numbering("a-0001", n_last=3), {"source": "journal", "low": None, "next": None, "closed": None}
+    assert tail_findings([told, numbering("a-0001", **noted, recorded=3)], None) == []
+    [finding] = tail_findings([told, numbering("a-0001", **noted, recorded=5)], None)
+    assert (finding["class"], finding["count"]) == ("Q1", 2)
+    alone: list[Numbering] = [numbering("a-0001", **noted, recorded=5)]
+    assert tail_findings(alone, 0xA * 1000) == []
+    assert len(tail_findings(alone, 0xA * 1000 - 1)) == len(tail_findings(alone, None)) == 1
+
+
+def test_the_latest_run_may_have_begun_meanwhile() -> None:
+    begun = numbering("b-0001", source="journal", low=None, next=None, closed=None)
+    told = numbering("a-0001", closed=1)
+    assert [run.name for run in runs_of([told, begun])] == ["a-0001"]
+    assert [(run.name, run.state) for run in runs_of([told, begun], growing=True)] == [
+        ("a-0001", "closed"),
+        ("b-0001", "live"),
+    ]
+
+
+def test_a_process_that_has_ended_is_not_live() -> None:
+    known = [numbering("a-0001")]
+    assert [run.state for run in runs_of(known)] == ["live"]
+    assert [run.state for run in runs_of(known, ended=frozenset({"a-0001"}))] == ["killed"]

@@ -1,0 +1,128 @@
+"""Nodes whose topics are gone: what they accepted is lost, and said to be, unless the journal says that they were
+deleted. On both realms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from native_backend.log.open import open_embedded, open_kafka
+from native_backend.log.port import Log, TopicSpec
+from native_backend.nodes.node import Node, encode_node, node_key
+from reconciliation.model.settings import Realm
+from tests.reconciliation.conftest import Reconcile, Result
+from tests.reconciliation.world import World
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
+PREFIX = "vanished"
+
+
+def temporary(world: World, name: str) -> Node:
+    node = world.queue(name)
+    value = encode_node(node, world.clock.epoch_us()).replace(b'"adopted":0', b'"adopted":0,"temporary":1')
+    world.log.control.put(f"{world.prefix}.realm", node_key(name), value)
+    return node
+
+
+def ended(world: World, node: Node) -> None:
+    """As temporary nodes end: no command, no note."""
+    world.log.control.put(f"{world.prefix}.realm", node_key(node.name), None)
+    world.log.control.delete_topics([node.topic])
+
+
+def made_again(log: Log, topic: str) -> None:
+    log.control.delete_topics([topic])
+    log.control.create_topics([TopicSpec(topic)])
+
+
+def fill(world: World) -> None:
+    log, run = world.log, world.run()
+    gone, again, torn_out, dead = (world.queue(name) for name in ("gone", "again", "torn-out", "dead"))
+    run.publish(gone, 3)
+    run.settle(gone, run.publish(gone, 1), "accepted")
+    run.publish(again, 2)
+    run.publish(torn_out, 2)
+    orders, unused = world.queue("orders"), world.queue("unused")
+    run.settle(orders, run.publish(orders, 2), "rejected", to=dead)
+    reborn = world.queue("reborn")
+    run.publish(reborn, 5)
+    run.delete(reborn)
+    run.publish(world.queue("reborn"), 1)
+    for name in ("temporary:app.link.1", "temporary:app.link.2"):
+        node = temporary(world, name)
+        run.settle(node, run.publish(node, 4)[:1], "accepted")
+        if name.endswith("1"):
+            ended(world, node)
+    run.close()
+    log.control.delete_topics([gone.topic, dead.topic, unused.topic])
+    made_again(log, again.topic)
+    world.append(again.topic, [b"1;basic;%s;1;1;4;;0;;0" % run.name.encode()] * 3, [b"x"] * 3)
+    log.control.put(f"{world.prefix}.realm", node_key("torn-out"), None)
+
+
+@pytest.fixture(scope="module", params=["embedded", "kafka"])
+def result(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, reconcile: Reconcile) -> Result:
+    if request.param == "embedded":
+        directory: Path = tmp_path_factory.mktemp("vanished")
+        log, realm = open_embedded(directory), Realm("embedded", PREFIX, path=directory)
+    else:
+        bootstrap = request.getfixturevalue("kafka_bootstrap")
+        log, realm = open_kafka(bootstrap, {}), Realm("kafka", PREFIX, bootstrap=bootstrap)
+    fill(World(log, PREFIX))
+    log.close()
+    return reconcile(realm)
+
+
+def test_what_a_vanished_topic_held_is_lost(result: Result) -> None:
+    assert result.classes() == {"P1": 8, "Q1": 2}
+    assert (result.manifest["verdict"], result.manifest["clean"], result.code) == ("not clean", False, 1)
+    nodes = [row["node"] for row in result.examples("P1")]
+    assert {name: nodes.count(name) for name in nodes} == {"gone": 4, "again": 2, "torn-out": 2}
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        ("gone", "topic vanished.node.gone partition 0: the topic is gone: restore it from a backup"),
+        ("again", "the topic was deleted, and another one made of its name"),
+        ("torn-out", "it is not in the metadata, and the journal does not say that it was deleted"),
+    ],
+)
+def test_each_lost_write_names_its_node_and_why(result: Result, node: str, words: str) -> None:
+    found = result.examples("P1", node)
+    assert found
+    assert all(words in row["detail"] and row["tag"] for row in found), found
+
+
+def test_nodes_that_are_gone_are_in_the_books(result: Result) -> None:
+    books = {one["node"]: one for one in result.manifest["balance"]["nodes"]}
+    assert (books["gone"]["accepted"], books["gone"]["anomalies"], books["gone"]["stored"]) == (4, -4, 0)
+    assert (books["again"]["accepted"], books["again"]["stored"]) == (2, 0)
+    assert books["torn-out"]["anomalies"] == -2
+
+
+def test_copies_that_are_gone_keep_the_books_open(result: Result) -> None:
+    dead = next(one for one in result.manifest["balance"]["nodes"] if one["node"] == "dead")
+    assert (dead["copied"], dead["stored"]) == (2, 0)
+    assert result.manifest["balance"]["difference"] == 2
+    assert "The balance does not close: 2 events are unaccounted for." in result.text.splitlines()[0]
+
+
+def test_a_node_of_which_nothing_is_known_is_said_to_be_unseen(result: Result) -> None:
+    assert sorted(row["node"] for row in result.examples("Q1")) == ["dead", "unused"]
+    assert not result.manifest["complete"]
+
+
+def test_only_what_the_journal_says_was_deleted_counts_so(result: Result) -> None:
+    balance = result.manifest["balance"]
+    assert (balance["deleted"], balance["temporary"]) == (5, 4)
+    reborn = [one for one in balance["nodes"] if one["node"] == "reborn"]
+    assert [(one["accepted"], one["stored"]) for one in reborn] == [(1, 1)]
+    assert "5 more publishes were accepted in nodes that the journal says were deleted since." in result.text
+    assert "4 more publishes were accepted in temporary nodes that have ended." in result.text
+
+
+def test_a_temporary_node_that_lives_is_reconciled(result: Result) -> None:
+    books = [one for one in result.manifest["balance"]["nodes"] if one["node"].startswith("temporary:")]
+    assert [(one["accepted"], one["stored"]) for one in books] == [(4, 4)]

@@ -1,0 +1,214 @@
+"""The contracts of pyproject.toml break where code breaks them: an import that points up, a circle, a file beside the
+folders."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent.parent
+PACKAGES = ("gateway", "mappings", "native_backend", "reconciliation", "transformers")
+TESTS = ("bench", "tests")
+LINT = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+SOURCES = shutil.ignore_patterns("*.so", "__pycache__", "expanded", "tables", "schemas", "scenarios")
+
+
+KIT = "Tests and benchmarks share the kit only"
+FILES_MAX = {"gateway": 1, "native_backend": 7, "mappings": 1, "transformers": 1, "reconciliation": 2}
+FILES_BELOW_MAX = 21
+TYPE_CHECKING_MAX = 10
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copied = tmp_path_factory.mktemp("layers")
+    for package in (*PACKAGES, *TESTS):
+        shutil.copytree(HERE / package, copied / package, ignore=SOURCES)
+    shutil.copy(HERE / "pyproject.toml", copied)
+    return copied
+
+
+def lint(where: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", LINT, "--no-logo", "--no-cache"], cwd=where, capture_output=True, text=True
+    )
+    return done.stdout + done.stderr
+
+
+def test_the_code_keeps_its_layers(copy: Path) -> None:
+    assert ", 0 broken" in lint(copy)
+
+
+@pytest.mark.parametrize(
+    ("file", "added", "broken"),
+    [
+        ("gateway/frames/frames.py", "from gateway.server.server import Server", "The gateway's folders point down"),
+        (
+            "native_backend/state/intervals.py",
+            "from native_backend.journal.journal import Journal",
+            "The realm's folders point down",
+        ),
+        ("gateway/auth/mechanisms.py", "from gateway.auth.sasl import SaslServer", "No import circle"),
+        (
+            "gateway/auth/mechanisms.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from gateway.auth.sasl import SaslServer",
+            "No import circle",
+        ),
+        (
+            "mappings/language/words.py",
+            "from mappings.compiler.compile import Table",
+            "The tables' folders point down",
+        ),
+        (
+            "transformers/message/marks.py",
+            "from transformers.events.basic import Basic",
+            "The transformers' folders point down",
+        ),
+        (
+            "transformers/selector/terms.py",
+            "from transformers.events import none",
+            "The transformers' folders point down",
+        ),
+        (
+            "reconciliation/model/window.py",
+            "from reconciliation.read.landing import Landed",
+            "The reconciliation's folders point down",
+        ),
+        ("mappings/language/globs.py", "from mappings.language import rules", "No import circle"),
+        ("gateway/flat.py", "", "The gateway's folders point down"),
+        ("native_backend/flat.py", "", "The realm's folders point down"),
+        ("mappings/flat.py", "", "The tables' folders point down"),
+        ("transformers/flat.py", "", "The transformers' folders point down"),
+        ("reconciliation/flat.py", "", "The reconciliation's folders point down"),
+        ("gateway/links/credit.py", "import asyncio", "asyncio lives around the gateway's sockets"),
+        ("gateway/links/credit.py", "import cproton", "proton stays behind the engine's fence"),
+        ("tests/kit/wire/frames.py", "import bench.plan", KIT),
+        ("tests/kit/wire/frames.py", "import tests.wire.conftest", KIT),
+        ("bench/plan.py", "import tests.wire.conftest", KIT),
+        ("tests/fuzz/steps.py", "import tests.wire.conftest", KIT),
+        ("gateway/links/credit.py", "import tests.kit.wire.frames", "The product knows no test and no benchmark"),
+    ],
+    ids=[
+        *("up", "up-in-the-realm", "circle", "circle-of-types"),
+        *("up-in-tables", "up-in-transformers", "beside", "up-in-reconciliation", "circle-in-tables"),
+        *("flat", "flat-in-the-realm", "flat-in-tables", "flat-in-transformers", "flat-in-reconciliation"),
+        *("asyncio", "proton"),
+        *("kit-to-bench", "kit-to-tests", "bench-to-tests", "room-to-room", "product-to-tests"),
+    ],
+)
+def test_what_breaks_them_is_seen(copy: Path, file: str, added: str, broken: str) -> None:
+    path = copy / file
+    before = path.read_text() if path.exists() else None
+    path.write_text(f"{before or ''}\n{added}\n")
+    try:
+        said = lint(copy)
+    finally:
+        if before is None:
+            path.unlink()
+        else:
+            path.write_text(before)
+    if "flat" in file:
+        assert "flat" in said and "0 broken" not in said
+    else:
+        assert f"{broken} BROKEN" in " ".join(said.split())
+
+
+def overfull(root: Path) -> list[str]:
+    """Folders with more Python files than a reader finds his way in."""
+    found = []
+    for top in (*FILES_MAX, *TESTS):
+        for folder in [root / top, *(root / top).rglob("*/")]:
+            name, count = str(folder.relative_to(root)), len(list(folder.glob("*.py")))
+            if count > FILES_MAX.get(name, FILES_BELOW_MAX):
+                found.append(f"{name}: {count}")
+    return found
+
+
+def test_folders_are_small(copy: Path) -> None:
+    assert not overfull(HERE)
+    planted = [
+        copy / "gateway/flat.py",
+        *(copy / f"{folder}/planted{at}.py" for folder in ("gateway/links", "tests/fuzz") for at in range(10)),
+    ]
+    for each in planted:
+        each.write_text("")
+    try:
+        assert [each.partition(":")[0] for each in overfull(copy)] == ["gateway", "gateway/links", "tests/fuzz"]
+    finally:
+        for each in planted:
+            each.unlink()
+
+
+THEATRE = re.compile(
+    r"(acts?|actors?|cast|chorus|crowds?|grounds?|houses?|plays?|scenes?|stages?|story|stories|theat(er|re))"
+)
+
+
+def named_after_the_theatre(root: Path) -> list[str]:
+    """Files and classes of tests with a private word where the reader expects run, system, client or scenario."""
+    found = []
+    for file in sorted([*(root / "tests").rglob("*.py"), *(root / "bench").rglob("*.py")]):
+        classes = re.findall(r"^ *class (\w+)", file.read_text(), re.MULTILINE)
+        for name in (file.stem, *classes):
+            words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+", name)]
+            found += [f"{file.relative_to(root)}: {name}" for word in words if THEATRE.fullmatch(word)]
+    return found
+
+
+def test_names_are_not_the_theatres(copy: Path) -> None:
+    assert not named_after_the_theatre(HERE)
+    planted = copy / "tests" / "fuzz" / "two_stages.py"
+    planted.write_text("class OpenCrowd:\n    class Player:\n        class _Play: ...\n")
+    try:
+        assert [each.partition(": ")[2] for each in named_after_the_theatre(copy)] == [
+            "two_stages",
+            "OpenCrowd",
+            "_Play",
+        ]
+    finally:
+        planted.unlink()
+
+
+def test_few_imports_are_for_types_alone() -> None:
+    """A block for types hides an arrow that points up. Those that are left save commands the time of an import."""
+    files = [file for package in PACKAGES for file in (HERE / package).rglob("*.py")]
+    blocks = [file for file in files for _ in range(file.read_text().count("if TYPE_CHECKING:"))]
+    assert len(blocks) <= TYPE_CHECKING_MAX, blocks
+
+
+def test_every_room_of_tests_is_in_the_contract() -> None:
+    rooms = {folder.name for folder in (HERE / "tests").iterdir() if (folder / "__init__.py").exists()}
+    contracts = tomllib.loads((HERE / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (kit,) = [contract for contract in contracts if contract["name"] == KIT]
+    assert {f"tests.{room}" for room in rooms} == set(re.findall(r"tests\.\w+", " ".join(kit["layers"])))
+
+
+IMPORTS_A_TEST = re.compile(r"^ *(?:from|import) (?:\S+\.)?test_|^ *from \S+ import .*\btest_\w", re.MULTILINE)
+
+
+def imported_tests(root: Path) -> list[str]:
+    """Files that import a test module: what several share is a module of its own."""
+    files = sorted([*(root / "tests").rglob("*.py"), *(root / "bench").rglob("*.py")])
+    return [str(file.relative_to(root)) for file in files if IMPORTS_A_TEST.search(file.read_text())]
+
+
+def test_no_test_module_is_imported(copy: Path) -> None:
+    assert not imported_tests(HERE)
+    for at, line in enumerate(("from tests.wire.attach.test_attach import one", "from tests.wire import test_attach")):
+        planted = copy / "tests" / "fuzz" / f"planted{at}.py"
+        planted.write_text(f"{line}\n")
+    assert imported_tests(copy) == ["tests/fuzz/planted0.py", "tests/fuzz/planted1.py"]
+
+
+@pytest.mark.parametrize("room", PACKAGES)
+def test_the_rooms_are_ours(room: str) -> None:
+    """`transformers` is also a well-known package: one that was installed beside ours would be found first."""
+    file = importlib.import_module(room).__file__
+    assert file is not None and Path(file).is_relative_to(HERE)

@@ -1,0 +1,130 @@
+"""Outcomes that are stated inside a transaction too late: their delivery is not unsettled here any more, so what was
+asked for cannot be done, and the transaction can only be rolled back (W-5). A set names each delivery in its range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.transacting import Transacting
+
+ONE = frames.message(b"one")
+ACCEPTED = frames.state("accepted")
+ROLLED_BACK = "rejected:amqp:transaction:rollback"
+
+
+def its_link_is_closed(peer: Transacting, given: list[int], _: bytes) -> int:
+    peer.leave()
+    return 3
+
+
+def it_was_accepted_before(peer: Transacting, given: list[int], _: bytes) -> int:
+    peer.settle(given[1:2], ACCEPTED)
+    return 2
+
+
+def it_was_released_before(peer: Transacting, given: list[int], _: bytes) -> int:
+    peer.settle(given[1:2], frames.state("released"))
+    return 3
+
+
+def another_has_it(peer: Transacting, given: list[int], another: bytes) -> int:
+    peer.retire(another, given[1])
+    return 2
+
+
+GONE = [its_link_is_closed, it_was_accepted_before, it_was_released_before, another_has_it]
+
+
+@pytest.mark.requirement("W-5")
+@pytest.mark.parametrize("as_one", ["one by one", "a set"])
+@pytest.mark.parametrize("gone", GONE)
+def test_W_5_an_outcome_for_a_delivery_that_is_gone_fails_the_discharge(
+    gateway: GatewayProcess, node: str, gone: Callable[[Transacting, list[int], bytes], int], as_one: str
+) -> None:
+    """In the same breath as the discharge, too; what the others were given inside counts for nothing."""
+    with Transacting(gateway.port) as peer:
+        peer.stored(node, ONE, ONE, ONE)
+        peer.control()
+        transaction, another = peer.declare(), peer.declare()
+        peer.consumer(node, credit=3)
+        given = [each.field(1) for each in peer.receive(3)]
+        left = gone(peer, given, another)
+        state = frames.in_transaction(transaction, ACCEPTED)
+        ranges = [(given[0], given[2])] if as_one == "a set" else [(each, each) for each in given]
+        stated = [frames.disposition(first, last, state) for first, last in ranges]
+        number = peer.number()
+        peer.send(*stated, frames.discharge(number, transaction))
+        assert peer.until_told([], number)[number] == ROLLED_BACK
+        assert peer.discharge(another) == "accepted", "the other transaction is whole"
+        peer.seen.clear()
+        peer.send(frames.close())
+        peer.closed()
+        assert len(peer.there(node, left)) == left
+
+
+@pytest.mark.requirement("W-5")
+def test_W_5_the_same_again_in_the_same_transaction_is_carried_out(gateway: GatewayProcess, node: str) -> None:
+    """Alone, in a set with others, and in the same breath as the first time."""
+    with Transacting(gateway.port) as peer:
+        peer.stored(node, ONE, ONE, ONE)
+        transaction = peer.begun()
+        peer.consumer(node, credit=3)
+        given = [each.field(1) for each in peer.receive(3)]
+        peer.retire(transaction, given[0])
+        peer.retire(transaction, given[0])
+        peer.send(frames.disposition(given[0], given[2], frames.in_transaction(transaction, ACCEPTED), settled=False))
+        assert peer.discharge(transaction) == "accepted"
+        peer.seen.clear()
+        peer.there(node, 0)
+
+
+@pytest.mark.requirement("W-5")
+def test_W_5_what_was_sent_settled_cannot_be_retired(gateway: GatewayProcess, node: str) -> None:
+    """Nothing is known of it any more."""
+    with Transacting(gateway.port) as peer:
+        peer.stored(node, ONE)
+        transaction = peer.begun()
+        peer.consumer(node, credit=1, mode=1)
+        [given] = peer.receive(1)
+        peer.retire(transaction, given.field(1))
+        assert peer.discharge(transaction) == ROLLED_BACK
+
+
+@pytest.mark.requirement("W-5")
+def test_W_5_many_outcomes_of_two_transactions_are_each_counted_in_its_own(gateway: GatewayProcess, node: str) -> None:
+    """One breath of dispositions: one of the first transaction names a delivery that is gone, the others are whole."""
+    with Transacting(gateway.port) as peer:
+        peer.stored(node, *[ONE] * 40)
+        peer.control()
+        torn, whole = peer.declare(), peer.declare()
+        peer.consumer(node, credit=40)
+        given = [each.field(1) for each in peer.receive(40)]
+        peer.settle(given[7:8], ACCEPTED)
+        said = [frames.in_transaction(each, ACCEPTED) for each in (torn, whole)]
+        peer.send(*(frames.disposition(each, each, said[at // 10 % 2]) for at, each in enumerate(given)))
+        assert peer.discharge(whole) == "accepted"
+        assert peer.discharge(torn) == ROLLED_BACK
+        peer.send(frames.close())
+        peer.closed()
+        assert len(peer.there(node, 19)) == 19
+
+
+def test_a_set_over_two_links_is_carried_out(gateway: GatewayProcess, node: str) -> None:
+    """Deliveries of a session are counted together, on whichever of its links they came."""
+    with Transacting(gateway.port) as peer:
+        peer.stored(node, ONE, ONE)
+        peer.stored(f"{node}.second", ONE)
+        transaction = peer.begun()
+        peer.consumer(node)
+        peer.consumer(f"{node}.second", handle=2, name="second")
+        peer.credit(2)
+        peer.credit(1, handle=2)
+        given = sorted(each.field(1) for handle, count in ((1, 2), (2, 1)) for each in peer.receive(count, handle))
+        peer.send(frames.disposition(given[0], given[-1], frames.in_transaction(transaction, ACCEPTED)))
+        assert peer.discharge(transaction) == "accepted"
+        peer.there(node, 0)
+        peer.there(f"{node}.second", 0)

@@ -1,0 +1,1 @@
+"""The transformers: AMQP messages to native events and back."""

@@ -1,0 +1,1 @@
+"""An AMQP message as octets: its sections, and what they say."""
