@@ -1,8 +1,8 @@
-"""One tier of the suite, room by room, in three lanes at once: `make test` runs the gate so, `make test-long` the rest.
+"""One tier of the suite, room by room, in four lanes at once: `make test` runs the gate so, `make test-long` the rest.
 
     python -m tests.lanes gate|long|all
 
-Most of the suite waits: for a broker, a JVM, a second that has to pass. So two lanes take room after room of it, the
+Most of the suite waits: for a broker, a JVM, a second that has to pass. So three lanes take room after room of it, the
 long ones first. The rooms in `QUIET` wait for nothing: they have no process, no port and no clock but a simulated one.
 They run beside the others, niced, on what those leave of the machine, when what the tests need is there
 (`tests/ready.py`); `interop` waits for that. `tests/test_tidy.py` is left out: `make check` has just run it.
@@ -41,7 +41,8 @@ BUILT = "interop"  # its clients are built beside the first rooms
 TIERS = {"gate": ("-m", "not long"), "long": ("-m", "long"), "all": ()}
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.record", "--color=no")
 BESIDE = ("nice", "-n", "15")
-PORTS_FROM, PORTS = 10_000, 6_000  # of the first lane, and how many a lane has
+LANES = 3  # on two cores: most of the time each waits
+PORTS_FROM, PORTS = 10_000, 5_000  # of the first lane, and how many a lane has
 ROOM_HANG_S = 2700.0  # a hang limit: some fixture waits for ever, and no alarm of a test looks at fixtures
 PROGRESS_S = 30.0
 
@@ -213,7 +214,8 @@ def run(
 ) -> Verdict:
     """Both looks, `steps` (`tests.ready`) beside the first. A run that is broken off ends what is under way."""
     shared, ready = deque(waiting), Ready(steps)
-    lanes = [Lane(shared, look, ready, 0), Lane(shared, look, ready, 1), Lane(deque(quiet), look, ready, 2, niced=True)]
+    lanes = [Lane(shared, look, ready, number) for number in range(LANES)]
+    lanes.append(Lane(deque(quiet), look, ready, LANES, niced=True))
     progress = Progress(lanes, look, len(waiting) + len(quiet))
     try:
         for lane in lanes:
@@ -245,7 +247,7 @@ def main(tier: str) -> int:
     records = CACHE / "record" / tier
     shutil.rmtree(records, ignore_errors=True)
     records.mkdir(parents=True)
-    say(f"{tier}, two lanes: {' '.join(waiting)}; beside them: {' '.join(quiet)}")
+    say(f"{tier}, {LANES} lanes: {' '.join(waiting)}; beside them: {' '.join(quiet)}")
     verdict = run(waiting, quiet, Look(records, (*PYTEST, *TIERS[tier])), STEPS[tier])
     note_unsteady(verdict, CACHE / "unsteady.jsonl")
     say(verdict.text())
