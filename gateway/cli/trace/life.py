@@ -68,6 +68,7 @@ class Life:
         self.steps: list[Step] = []
         self.not_recorded: list[str] = []
         self._since_ms = 0
+        self._copied_us: dict[Place, int] = {}  # when the journal noted that it would be stored
         self._of_stores: set[bytes] = set()  # how a record speaks of them
         self._commands: dict[str, dict[str, Any]] | None = None
 
@@ -151,6 +152,7 @@ class Life:
     def _copied(self, store: int, place: Place, at_us: int) -> None:
         node = self._metadata.stores.get(store)
         for copy in copies(self._log, node, place, at_us // 1000) if node is not None else ():
+            self._copied_us.setdefault(copy, at_us)
             if copy not in self.events:
                 self._of_stores.add(b'"store":%d,' % store)
                 self.events[copy] = read_event(self._log, self._metadata, copy)
@@ -182,7 +184,9 @@ class Life:
                 continue
             at_us = event.at_ms * 1000
             fields = {"octets": len(event.value), "topic": event.node.topic, "partition": event.node.partition}
-            self.steps.append(Step("stored", at_us, at_us, place, fields))
+            # The log keeps milliseconds: the beginning of one may lie before what led to the copy.
+            before_us = max(at_us, self._copied_us.get(place, 0) + 1)
+            self.steps.append(Step("stored", at_us, before_us, place, fields))
         published, event = self.published, self.events[first]
         stored_us = event.at_ms * 1000 if isinstance(event, StoredEvent) else None
         if published is None:
