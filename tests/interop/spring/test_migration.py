@@ -26,8 +26,8 @@ def test_an_application_and_its_backlog_leave_artemis(
     old, new = f"amqp://{artemis.address}", f"failover:(amqp://{served.address})"
     assert spring("order", old, "orders", 0, BACKLOG) == f"ordered {BACKLOG}"
     assert spring("order", new, "orders", BACKLOG, LATER) == f"ordered {LATER}", "producers go first"
-    assert spring("move", old, "orders", new, "orders") == f"moved {BACKLOG}"
-    assert spring("move", old, "orders", new, "orders") == "moved 0", "nothing is left behind"
+    assert spring("move", old, "orders", new, "orders", BACKLOG) == f"moved {BACKLOG}"
+    assert spring("move", old, "orders", new, "orders", 0) == "moved 0", "nothing is left behind"
     assert spring("serve", new, "orders", "invoices", BACKLOG + LATER).endswith(f"dealt with {BACKLOG + LATER}")
     assert waiting(served, "orders") == 0
     command = [str(REALMGATE), "reconcile", "--config", str(served.config_path), "--out", str(tmp_path / "report")]

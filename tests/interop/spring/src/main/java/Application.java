@@ -21,7 +21,8 @@ import org.springframework.jms.listener.SessionAwareMessageListener;
  * Application order  URL ORDERS FIRST COUNT       sends orders by a JmsTemplate
  * Application serve  URL ORDERS INVOICES COUNT    a listener container, until COUNT different orders are dealt with;
  *                    says `half` when half of them are
- * Application move   FROM-URL QUEUE TO-URL QUEUE  moves what a queue holds to another broker, until it is empty
+ * Application move   FROM-URL QUEUE TO-URL QUEUE COUNT  moves what a queue holds to another broker, COUNT messages at
+ *                    least, until it is empty
  * </pre>
  *
  * Connections come from a pool. Nothing in here knows which broker it talks to: that is in the URL. Prints one line at
@@ -29,13 +30,14 @@ import org.springframework.jms.listener.SessionAwareMessageListener;
  */
 public final class Application {
   private static final long PATIENCE_S = 150;
+  private static final long COMES_MS = 60_000;
   private static final long EMPTY_MS = 2_000;
 
   public static void main(String[] a) throws Exception {
     switch (a[0]) {
       case "order" -> order(a[1], a[2], Integer.parseInt(a[3]), Integer.parseInt(a[4]));
       case "serve" -> serve(a[1], a[2], a[3], Integer.parseInt(a[4]));
-      case "move" -> move(a[1], a[2], a[3], a[4]);
+      case "move" -> move(a[1], a[2], a[3], a[4], Integer.parseInt(a[5]));
       default -> throw new IllegalArgumentException(a[0]);
     }
   }
@@ -113,7 +115,7 @@ public final class Application {
   }
 
   /** Acknowledged at the old broker only when the new one has it: nothing is lost whatever breaks. */
-  private static void move(String from, String queue, String to, String other) throws Exception {
+  private static void move(String from, String queue, String to, String other, int count) throws Exception {
     try (var old = new JmsConnectionFactory(from).createConnection();
         var next = new JmsConnectionFactory(to).createConnection()) {
       old.start();
@@ -122,7 +124,7 @@ public final class Application {
       MessageProducer producer = giving.createProducer(giving.createQueue(other));
       var consumer = taking.createConsumer(taking.createQueue(queue));
       int moved = 0;
-      for (Message message; (message = consumer.receive(EMPTY_MS)) != null; moved++) {
+      for (Message message; (message = consumer.receive(moved < count ? COMES_MS : EMPTY_MS)) != null; moved++) {
         producer.send(message, message.getJMSDeliveryMode(), message.getJMSPriority(), 0); // returns when it is stored
         message.acknowledge();
       }
