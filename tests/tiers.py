@@ -27,7 +27,8 @@ LONG: dict[str, str] = {
     r"fuzz/test_examples\.py": "the same tests, with the same examples each time",
     r"fuzz/test_sanitized\.py": "test_fuzz.py: the same cases, without a sanitizer",
     # -- gateway
-    r"gateway/(admin|cli|links|evidence)/.*[\[-]kafka": "the same on the embedded realm",
+    r"gateway/admin/.*[\[-]kafka": "the same on the embedded realm",
+    r"gateway/cli/.*[\[-]kafka": "the same on the embedded realm",
     r"gateway/admin/test_alerts\.py::test_(kafka_stopped|errors_of_a_kafka)": "the other alerts; test_problems.py",
     r"gateway/admin/test_turn_fails\.py::test_a_step_that_fails.*\[(?!journal)": "the step `journal`",
     r"gateway/test_broken_node\.py::.*[\[-]kafka": "the same on the embedded realm",
