@@ -43,6 +43,6 @@ def running() -> Iterator[Systems]:
         stack.callback(kafka.stop)
         embedded = start_gateway(DIRECTORY / "embedded", embedded_realm(DIRECTORY / "embedded"))
         stack.callback(embedded.stop)
-        artemis = start_artemis(DIRECTORY / "artemis")
+        artemis = start_artemis(DIRECTORY / "artemis", heap="4g")
         stack.callback(artemis.stop)
         yield Systems(broker, kafka, embedded, artemis)

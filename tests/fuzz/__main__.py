@@ -35,6 +35,7 @@ class Run:
     seed: str
     seconds: float
     directory: Path
+    wanted: int = 0  # cases; 0: as many as there is time for
     cases: int = 0
     levels: list[dict[str, Any]] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -58,9 +59,9 @@ def main() -> int:
     return bool(wrong)
 
 
-def fuzz_engine(seed: str, seconds: float, directory: Path) -> Run:
-    """Workers until the time is over; what they found, and what they died of."""
-    run = Run(seed, seconds, directory)
+def fuzz_engine(seed: str, seconds: float, directory: Path, cases: int = 0) -> Run:
+    """Workers until the time is over or so many cases were carried out; what they found, and what they died of."""
+    run = Run(seed, seconds, directory, cases)
     for life in range(DEATHS_MAX):
         here = directory / f"life-{life}"
         here.mkdir(parents=True)
@@ -80,6 +81,7 @@ def fuzz_engine(seed: str, seconds: float, directory: Path) -> Run:
 def _live(run: Run, seed: str, here: Path) -> tuple[str, float]:
     """One worker: what it died of, and after how many seconds; nothing where it did its time."""
     command = [sys.executable, "-m", "tests.fuzz.worker", "--seed", seed, "--seconds", str(run.seconds)]
+    command += ["--cases", str(run.wanted)]
     with (here / "stderr").open("w") as errors:
         worker = subprocess.Popen([*command, "--found", str(here)], stdout=subprocess.PIPE, stderr=errors, text=True)
     watch = threading.Timer(run.seconds + PATIENCE_S, worker.kill)

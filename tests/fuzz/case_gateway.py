@@ -32,7 +32,8 @@ from native_backend.realm import Realm
 from native_backend.state.mistakes import ALARM
 from tests.fuzz.steps import Case, Step
 from tests.fuzz.web import Web
-from tests.kit.realm.realm_process import Life, WorldClock
+from tests.kit.realm.life import Life
+from tests.kit.realm.realm_process import WorldClock
 from tests.kit.realm.worlds import SimulatedWorld
 from tests.kit.wire import frames
 from tests.kit.wire.frames import Seen

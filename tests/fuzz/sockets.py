@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -44,7 +45,8 @@ class Sockets:
     wrong: list[str] = field(default_factory=list)
 
 
-def fuzz_sockets(seed: str, seconds: float, directory: Path) -> Sockets:
+def fuzz_sockets(seed: str, seconds: float, directory: Path, cases: int = 0) -> Sockets:
+    """Until the time is over, or until so many cases were carried out."""
     here = directory / "sockets"
     shutil.rmtree(here, ignore_errors=True)
     server = Authority(here / "authority").sign("server", "/CN=localhost", "IP:127.0.0.1")
@@ -54,7 +56,10 @@ def fuzz_sockets(seed: str, seconds: float, directory: Path) -> Sockets:
     gateway.start()
     done = Sockets()
     try:
-        _fuzz(gateway, Random(f"sockets {seed}"), time.monotonic() + seconds, done)
+        end = time.monotonic() + seconds
+        _fuzz(
+            gateway, Random(f"sockets {seed}"), lambda: done.cases >= cases if cases else time.monotonic() > end, done
+        )
     except (AssertionError, OSError) as error:
         done.wrong.append(f"over sockets: {type(error).__name__}: {error}; {gateway.log()}")
     alive = gateway.process is not None and gateway.process.poll() is None
@@ -66,7 +71,7 @@ def fuzz_sockets(seed: str, seconds: float, directory: Path) -> Sockets:
     return done
 
 
-def _fuzz(gateway: GatewayProcess, random: Random, end: float, done: Sockets) -> None:
+def _fuzz(gateway: GatewayProcess, random: Random, is_over: Callable[[], bool], done: Sockets) -> None:
     breeder, process = Breeder(cases_in(CORPUS) + cases_in(REGRESSIONS)), psutil.Process(gateway.pid)
     witness = Witness(gateway.port)
     witness.is_served()
@@ -74,7 +79,7 @@ def _fuzz(gateway: GatewayProcess, random: Random, end: float, done: Sockets) ->
     levels: list[int] = []
     connections: list[Fuzzed] = []
     slow = [Slow(gateway, random) for _ in range(SLOW_AT_ONCE)]
-    while time.monotonic() < end:
+    while not is_over():
         _carry_out(breeder.breed(random), gateway, random, connections, done)
         slow = [each if each.goes_on() else Slow(gateway, random) for each in slow]
         while len(connections) > AT_ONCE:

@@ -43,10 +43,11 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", required=True)
     parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--cases", type=int, default=0, help="end after so many, instead of when the time is over")
     parser.add_argument("--found", type=Path, required=True)
     arguments = parser.parse_args()
     start_watching()
-    return Worker(arguments.seed, arguments.found).work(arguments.seconds)
+    return Worker(arguments.seed, arguments.found).work(arguments.seconds, arguments.cases)
 
 
 def start_watching() -> None:
@@ -78,7 +79,7 @@ class Worker:
         self._process = psutil.Process()
         self.cases = 0
 
-    def work(self, seconds: float) -> int:
+    def work(self, seconds: float, cases: int = 0) -> int:
         breeder = Breeder(cases_in(CORPUS) + cases_in(REGRESSIONS))
         end, said = time.monotonic() + seconds, 0.0
         current = os.open(self._directory / "current.case", os.O_WRONLY | os.O_CREAT)
@@ -93,10 +94,11 @@ class Worker:
                 self._keep(case, wrong)
             if number % LOOK_CASES == 0:
                 self._look_at_what_is_alive()
-            if time.monotonic() - said > 1.0 or time.monotonic() > end:
+            over = self.cases >= cases if cases else time.monotonic() > end
+            if time.monotonic() - said > 1.0 or over:
                 said = time.monotonic()
                 print(json.dumps(self._figures()), flush=True)
-            if said > end:
+            if over:
                 return 0
         return 1
 

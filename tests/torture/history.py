@@ -15,6 +15,7 @@ A row is `[kind, milliseconds, ...]`; `link` numbers one attach of one peer, `nu
     discharge   transaction, 1 to commit, 0 to roll back
     discharged  transaction, outcome
     nemesis     what, deliveries in flight
+    stalled     milliseconds for which the peers' own thread did not run, up to now
 """
 
 from __future__ import annotations

@@ -205,6 +205,22 @@ def test_what_is_cut_off_may_be_counted(history: GoodHistory, count: int) -> Non
     assert history.found() == set()
 
 
+@pytest.mark.parametrize(("stalled_ms", "excused"), [(0, False), (900, False), (2_000, True)])
+def test_what_was_seen_late_because_the_peers_own_thread_stalled_is_no_violation(
+    history: GoodHistory, stalled_ms: int, excused: bool
+) -> None:
+    """An event comes on link 3 while 2 has it; link 2 sees its end 3.5 s later, and may take 2 s for that."""
+    at = history.find("settle", 2, 71, 10)
+    said = history.kept.events[Q][10]
+    assert said is not None
+    ms = history.rows[at][1]
+    history.rows[at : at + 2] = [("received", ms, 3, 71, 10, *said, 0, 1)]
+    history.end("C2", 10)
+    history.rows.append(("stalled", ms + 3_400, stalled_ms))
+    history.rows.append(("end", ms + 3_500, 2, "ended"))
+    assert history.found() == (set() if excused else {"given twice at a time"})
+
+
 def test_every_guarantee_has_a_planted_violation() -> None:
     assert {guarantee for guarantee, _ in [*PLANTED, *SPREAD]} == set(CHECKS)
 

@@ -27,9 +27,6 @@ __all__ = ["realm", "start", "world"]  # fixtures
 # -- what is written
 
 
-HASTY = RealmLimits(lease_s=0.2, lease_look_s=0.05)
-
-
 def visible(log: Log, topic: str) -> bool:
     return log.control.bounds(topic, 0)[1] > 0
 
@@ -228,7 +225,7 @@ def test_a_fenced_gateway_says_so_and_writes_nothing_more(start: Start) -> None:
     consumer, plain = realm.consumer(queue), realm.consumer(channel, "plain")
     consumer.receive(10)
     consumer.acknowledge(eids[:2])
-    rival = start(HASTY)  # nobody polls the other one: it gives no sign of life
+    rival = start(follows=True)  # the other one is not polled: it gives no sign of life
     assert consumer.settle("acknowledge", [eids[2]]) == "unexpected"
     lost = realm.answer(SubscriptionLost)
     assert (lost.subscription, lost.answer) == (consumer.subscription, "in-use")

@@ -18,19 +18,13 @@ from tests.kit.realm.worlds import World
 
 __all__ = ["realm", "start", "world"]  # fixtures
 
-HASTY = RealmLimits(lease_s=0.4, lease_look_s=0.02)  # for an owner that is to be missed
-SHARP = RealmLimits(lease_s=20.0, lease_look_s=0.02)  # for one that is not, however slow the machine
+SHARP = RealmLimits(lease_s=20.0, lease_look_s=0.02)  # it lapses when the test says so, however slow the machine
 
 
 def another(world: World, first: RealmProcess, limits: RealmLimits, meanwhile: Callable[[], None]) -> RealmProcess:
     """A second gateway, not open yet; whenever it waits, the first one lives on by `meanwhile`."""
     second = RealmProcess(world, first.prefix, limits)
-
-    def pause(_: float) -> None:
-        meanwhile()
-        world.pass_time()
-
-    setattr(second.workers.lease, "pause", pause)  # noqa: B010
+    second.waits_by(meanwhile)
     return second
 
 
@@ -69,13 +63,13 @@ def test_a_standby_waits_and_follows_at_once_when_the_owner_ends_in_order(world:
 
 
 def test_an_owner_that_is_not_heard_is_followed_and_gives_nothing_after_its_lease(world: World, start: Start) -> None:
-    first = start(HASTY)
+    first = start(SHARP)
     queue = first.create("orders")
     eids = first.publish(queue, bodies(10))
     consumer = first.consumer(queue)
     assert consumer.receive(4) == eids[:4]
-    second = another(world, first, HASTY, lambda: None)
-    second.open()  # nobody polls the first one meanwhile, as if it was stopped
+    second = RealmProcess(world, first.prefix, SHARP).follow()  # the first one is not polled, as if it was stopped
+    first.clock.lapse(SHARP.lease_s)
     again = second.consumer(queue)
     assert again.receive(10) == eids
     assert consumer.take() == []  # it wakes, and a peer's credit is there before its first turn
@@ -89,13 +83,11 @@ def test_an_owner_that_is_not_heard_is_followed_and_gives_nothing_after_its_leas
 
 
 def test_a_lease_that_cannot_be_looked_at_lapses_and_is_held_again(world: World, start: Start) -> None:
-    first = start(HASTY)
+    first = start(SHARP)
     queue = first.create("orders")
     eids = first.publish(queue, bodies(4))
     consumer = first.consumer(queue)
-    began_s = first.clock.monotonic_s()
-    while first.clock.monotonic_s() < began_s + HASTY.lease_s:
-        world.pass_time()
+    first.clock.lapse(SHARP.lease_s)
     first.realm.poll()
     assert not first.realm._lease.held
     assert consumer.take() == []

@@ -106,7 +106,7 @@ def test_declares_and_discharges_are_counted_by_who_and_what(gateway: GatewayPro
             peer.post(transaction, frames.message())
             peer.told(1)
             assert peer.discharge(transaction, fail=number % 2 == 1) == "accepted"
-            peer.nothing(0.02)
+            peer.nothing_at_once()
         peer.send(frames.discharge(peer.number(), b"nobody's", False, CONTROL))
         assert peer.expect("disposition").state == "rejected:amqp:transaction:unknown-id"
     found = of_container(gateway, "transacting")

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from native_backend.log.open import open_embedded
 from tests.kit.processes.broker import free_port
 from tests.kit.processes.gateway import embedded_realm, kafka_realm, make_gateway
@@ -63,10 +65,11 @@ def test_a_gateway_waits_for_a_kafka_that_is_not_there_yet(kafka_bootstrap: str,
         assert gateway.stop() == 0
 
 
-def test_a_wrong_bootstrap_is_told_and_the_wait_can_be_ended(tmp_path: Path) -> None:
-    gateway = make_gateway(tmp_path, kafka_realm("kafka.invalid:9092", "um"))
+@pytest.mark.parametrize("bootstrap", ["127.0.0.1:1", "kafka.invalid:9092"], ids=["refuses", "does-not-resolve"])
+def test_a_wrong_bootstrap_is_told_and_the_wait_can_be_ended(tmp_path: Path, bootstrap: str) -> None:
+    gateway = make_gateway(tmp_path, kafka_realm(bootstrap, "um"))
     gateway.launch()
-    gateway.await_log("the realm on Kafka at kafka.invalid:9092 does not answer")
+    gateway.await_log(f"the realm on Kafka at {bootstrap} does not answer")
     gateway.await_log("or correct realm")
     assert gateway.stop() == 0
     assert "nothing to close" in gateway.log()

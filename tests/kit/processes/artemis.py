@@ -51,14 +51,14 @@ class Artemis:
             self.process.wait()
 
 
-def start_artemis(directory: Path) -> Artemis:
-    """Start with an empty journal in `directory`, on a free port."""
+def start_artemis(directory: Path, heap: str = "512m") -> Artemis:
+    """Start with an empty journal in `directory`, on a free port. `heap`: the memory of its JVM; a bench gives more."""
     cache = Path(subprocess.run([HERE / "libs.sh"], check=True, capture_output=True, text=True).stdout.strip())
     port = free_port()
     (directory / "etc").mkdir(parents=True)
     (directory / "etc" / "broker.xml").write_text((HERE / "broker.xml").read_text().replace("@PORT@", str(port)))
     logging = ROOT / "deploy" / "kafka" / "log4j2.properties"
-    command = ["java", "-Xms2g", "-Xmx4g", "-XX:+UseG1GC", "-XX:+UseStringDeduplication"]
+    command = ["java", f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseG1GC", "-XX:+UseStringDeduplication"]
     command += [f"-Djava.library.path={cache}/native/lib/linux-x86_64", f"-Dlog4j2.configurationFile=file:{logging}"]
     command += ["-cp", f"{cache}/libs/*", MAIN, str(directory)]
     with (directory / "out.log").open("wb") as log:

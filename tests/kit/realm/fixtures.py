@@ -42,9 +42,11 @@ def start(world: World, partitions: int) -> Iterator[Start]:
     prefix = f"r{uuid.uuid4().hex[:8]}"
     started: list[RealmProcess] = []
 
-    def realm(limits: RealmLimits | None = None) -> RealmProcess:
-        started.append(RealmProcess(world, prefix, limits, partitions))
-        return started[-1].open()
+    def realm(limits: RealmLimits | None = None, follows: bool = False) -> RealmProcess:
+        """`follows`: although another one, which gives no sign of life, owns it."""
+        made = RealmProcess(world, prefix, limits, partitions)
+        started.append(made)
+        return made.follow() if follows else made.open()
 
     yield realm
     for each in started:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from native_backend.clock import SystemClock
 from native_backend.events.selection import Selection
 from native_backend.journal.journal import tail
-from native_backend.journal.process_liveness import Process, SystemLiveness
 from native_backend.journal.settlement import Settlement, Settling
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Append, Appended, Log
@@ -34,6 +33,7 @@ from native_backend.realm import Realm, Subscribe
 from native_backend.state.ack_state import Acknowledgement
 from native_backend.subscriptions.partitioned import by_partition, eids_of, packed_eid, partition_of
 from native_backend.subscriptions.subscription import Mode, Subscribed, Subscription
+from tests.kit.realm.life import Life
 from tests.kit.realm.raised_mistakes import raise_mistakes
 from tests.kit.realm.steered_clock import SteeredClock
 from tests.kit.realm.worlds import SimulatedWorld, World
@@ -162,22 +162,6 @@ def by_store(places: list[int]) -> dict[int, list[int]]:
     return {partition_of(some[0]): some for some in stores_of(places)}
 
 
-class Life(SystemLiveness):
-    """Several realm processes of a test live in one process; that one was killed shows as the end of a process does."""
-
-    ended: ClassVar[set[str]] = set()
-
-    def __init__(self, run: str) -> None:
-        super().__init__()
-        self._run = run
-
-    def here(self) -> Process:
-        return {**super().here(), "life": self._run}
-
-    def gone(self, process: Process) -> bool:
-        return process.get("life") in self.ended or super().gone(process)
-
-
 class RealmProcess:
     """A realm, polled."""
 
@@ -186,6 +170,7 @@ class RealmProcess:
         self.world = world
         self.prefix = prefix
         self.partitions = partitions
+        self.limits = limits or RealmLimits()
         self.log: Log = world.open()
         if isinstance(world, SimulatedWorld):
             worker = InlineWorker(lambda _: world.pass_time())
@@ -206,6 +191,21 @@ class RealmProcess:
     def open(self) -> RealmProcess:
         self.realm.open()
         return self
+
+    def waits_by(self, meanwhile: Callable[[], None]) -> None:
+        """Whenever it waits for another owner's sign of life, that is done instead of waiting."""
+
+        def pause(_: float) -> None:
+            meanwhile()
+            self.world.pass_time()
+
+        setattr(self.workers.lease, "pause", pause)  # noqa: B010
+
+    def follow(self) -> RealmProcess:
+        """Open although another process owns the realm: when this one first waits, a lease passes by its clock."""
+        lapses = iter([self.limits.lease_s])
+        self.waits_by(lambda: self.clock.lapse(next(lapses, 0.0)))
+        return self.open()
 
     def next_seq(self) -> int:
         self._seq += 1

@@ -14,6 +14,7 @@ from tests.kit.wire.frames import Seen
 from transformers.codec import Described
 
 _CONTAINERS = itertools.count()
+NEXT = 200  # a channel for what must come next
 WAIT_S = 60.0  # for what will come, however busy the machine is; it ends when it has come
 
 
@@ -78,13 +79,40 @@ class Peer:
         taken, self.seen = self.seen[:count], self.seen[count:]
         return taken
 
-    def nothing(self, seconds: float = 0.15) -> None:
-        """Nothing but flows comes for a while."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and self._read(end - time.monotonic()):
-            pass
-        unexpected = [seen for seen in self.seen if seen.name != "flow"]
-        assert not unexpected, unexpected
+    def nothing(self) -> None:
+        """Nothing but flows comes before what the realm is given now: another connection publishes a message, takes
+        it and acknowledges it. The realm has then done all that it was given before, and the gateway has said so."""
+        self.nothing_at_once()
+        with Peer(self.port) as other:
+            other.through(f"any.next.{self.container}")
+        self.nothing_at_once()
+
+    def nothing_at_once(self) -> None:
+        """Nothing but flows comes before the gateway answers what is sent now: the begin and the end of a session.
+        Three times: what came with the same octets is done in that turn, what they led to in the next."""
+        for _ in range(3):
+            self.send(frames.begin(NEXT), frames.end(NEXT))
+            for name in ("begin", "end"):
+                self._answered(name)
+
+    def _answered(self, name: str) -> None:
+        end = time.monotonic() + WAIT_S
+        while True:
+            for index, seen in enumerate(self.seen):
+                if seen.name == name and (name == "end" or seen.field(0) == NEXT):
+                    del self.seen[index]
+                    return
+                assert seen.name == "flow", f"nothing was expected, but {seen} came"
+            assert self._read(end - time.monotonic()), f"no {name} within {WAIT_S} s; ended: {self._ended}"
+
+    def through(self, address: str) -> None:
+        """One message through a queue, which is made if need be: published, taken, acknowledged."""
+        self.publisher(address)
+        self.publish(frames.message())
+        assert set(self.outcomes(1).values()) == {"accepted"}
+        self.consumer(address, credit=1)
+        self.settle([seen.field(1) for seen in self.receive(1)], frames.state("accepted"), settled=False)
+        assert set(self.outcomes(1).values()) == {"accepted"}
 
     def closed(self, deadline_s: float = WAIT_S) -> bool:
         """True when the gateway closes the socket in time."""
@@ -179,12 +207,20 @@ class Peer:
     def there(self, address: str, count: int) -> list[Seen]:
         """What another connection gets of a queue: exactly so much. It leaves in order, so that is uncounted."""
         with Peer(self.port) as other:
-            other.consumer(address, credit=count + 5)
+            other.consumer(address, credit=count)
             found = other.receive(count)
-            other.nothing(0.1)
+            other.credit(5, drain=True)
+            assert other.drained(), "nothing but the end of the credit"
             other.send(frames.close())
             other.closed()
             return found
+
+    def drained(self, handle: int = 1) -> bool:
+        """Whether a drain is answered with nothing but the end of the credit: all that is stored was looked at."""
+        flow = self.expect("flow")
+        while flow.field(4) != self._theirs[handle] or flow.field(6) != 0:
+            flow = self.expect("flow")
+        return flow.field(8) is True
 
     def settle(self, numbers: Sequence[int], state: Described | None, settled: bool = True) -> None:
         self.send(*(frames.disposition(number, number, state, settled) for number in numbers))

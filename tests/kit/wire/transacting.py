@@ -65,7 +65,7 @@ class Transacting(Peer):
     def ended(self, *numbers: int, state: str = "accepted") -> None:
         """Its transaction is over: each is told what became of it and settled; what has been settled hears nothing."""
         if self.settles:
-            self.nothing(0.05)
+            self.nothing_at_once()
         else:
             assert self.told(len(numbers)) == dict.fromkeys(numbers, (state, True))
 

@@ -169,7 +169,7 @@ def given_twice(observed: Observed, state: RealmState) -> Iterator[str]:
         holders: dict[int, tuple[int, int]] = {}  # eid -> link, row
         for given in deliveries:
             link, at = holders.get(given.eid, (0, 0))
-            if link and observed.links[link].ended_ms > given.ms + SEEN_LATE_MS:
+            if link and observed.links[link].ended_ms > observed.seen_by_ms(given.ms, SEEN_LATE_MS):
                 back = returned.get((link, given.eid), -1)
                 if not at < back < given.at and not _returned_between(observed, place, link, given.eid, at, given.at):
                     yield f"{place} EID {given.eid} came on link {given.link} while link {link} had it"
@@ -194,7 +194,7 @@ def divided(observed: Observed, state: RealmState) -> Iterator[str]:
             if not group or not place[1]:
                 continue
             keeper = keepers.get(group, given.link)
-            if keeper != given.link and observed.links[keeper].ended_ms > given.ms + SEEN_LATE_MS:
+            if keeper != given.link and observed.links[keeper].ended_ms > observed.seen_by_ms(given.ms, SEEN_LATE_MS):
                 yield f"{place} EID {given.eid} of {group} came on link {given.link}; link {keeper} keeps that"
             keepers[group] = given.link
 
@@ -259,7 +259,7 @@ def miscounted(observed: Observed, state: RealmState) -> Iterator[str]:
         ended = _ended(observed, place)
         for given in deliveries:
             most = sum(at < given.at for at in said[given.eid])
-            most += bisect_right(ended, given.ms + SEEN_LATE_MS)
+            most += bisect_right(ended, observed.seen_by_ms(given.ms, SEEN_LATE_MS))
             least = sum(at < given.at for at in sure[given.eid])
             if not least <= given.count <= most:
                 yield f"{place} EID {given.eid} says {given.count}; {least} to {most} failed"

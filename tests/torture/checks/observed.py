@@ -96,6 +96,7 @@ class Observed:
         self.txns: dict[int, Txn] = defaultdict(Txn)
         self.unknown: list[int] = []  # when a publisher was told that it is not known
         self.kills: list[tuple[str, int]] = []  # what, deliveries in flight
+        self._stalls: list[tuple[int, int]] = []  # of the peers' own thread: end, length
         for at, (kind, ms, *fields) in enumerate(rows):
             self._add(at, kind, ms, fields)
 
@@ -131,8 +132,18 @@ class Observed:
             self._discharged(at, *fields)
         elif kind == "nemesis":
             self.kills.append((fields[0], fields[1]))
+        elif kind == "stalled":
+            self._stalls.append((ms, fields[0]))
         else:
             raise ValueError(f"row {at}: what is {kind!r}?")
+
+    def seen_by_ms(self, ms: float, late_ms: int) -> float:
+        """When a peer has seen what reached it `late_ms` after `ms` at most: stalls of its own thread come on top."""
+        until_ms = ms + late_ms
+        for ended_ms, length_ms in self._stalls:
+            if ms <= ended_ms and ended_ms - length_ms <= until_ms:
+                until_ms += length_ms
+        return until_ms
 
     def is_doubtful(self, attempt: Attempt) -> bool:
         """While it was on its way, some publish had an unknown result. One producer has them all, of whatever nodes; it
@@ -140,7 +151,7 @@ class Observed:
         its own."""
         if attempt.txn:
             return False
-        until_ms = attempt.told_ms or self.links[attempt.link].ended_ms + UNHEARD_MS
+        until_ms = attempt.told_ms or self.seen_by_ms(self.links[attempt.link].ended_ms, UNHEARD_MS)
         at = bisect_left(self.unknown, attempt.sent_ms)
         return at < len(self.unknown) and self.unknown[at] <= until_ms
 

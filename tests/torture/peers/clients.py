@@ -6,16 +6,19 @@ import selectors
 import threading
 import time
 
+from tests.torture.history import History
 from tests.torture.peers.peer import Peer
 
 STEP_S = 0.004
+STALL_S = 0.5  # a turn that took longer is noted: what came meanwhile was seen so much later
 
 
 class Clients:
     """Turns the peers until `stop`. A fault of the thread is raised out of `check` and `stop`."""
 
-    def __init__(self, peers: list[Peer]) -> None:
+    def __init__(self, peers: list[Peer], history: History) -> None:
         self.peers = peers
+        self._history = history
         self._fault: BaseException | None = None
         self._is_over = False
         self._thread = threading.Thread(target=self._run, name="torture-clients", daemon=True)
@@ -48,7 +51,11 @@ class Clients:
     def _run(self) -> None:
         try:
             while not self._is_over:
+                began_s = time.monotonic()
                 self._turn()
+                took_s = time.monotonic() - began_s
+                if took_s > STALL_S:
+                    self._history.note("stalled", round(took_s * 1000))
         except BaseException as fault:  # carried to the thread that waits for us
             self._fault = fault
 

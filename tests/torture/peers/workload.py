@@ -55,4 +55,4 @@ def clients_of(port: int, history: History, seed: int) -> Clients:
     for peer in peers:
         if isinstance(peer, Publisher) and peer.lanes is not Lanes.NONE:
             peer.rate = RATE
-    return Clients(peers)
+    return Clients(peers, history)

@@ -13,6 +13,7 @@ from collections import Counter
 from random import Random
 
 from tests.kit.processes.broker import Broker
+from tests.patience import HANG_S
 from tests.torture.crash_points import POINTS, Point
 from tests.torture.history import History
 from tests.torture.peers.clients import Clients
@@ -20,7 +21,7 @@ from tests.torture.system.deployment import PUBLISH_DEADLINE_MS, Deployment
 
 IN_FLIGHT = 500
 PUSH_S = 60.0  # until so many are in flight
-POINT_S = 30.0  # until a gateway under load has come to the place where it is to die
+POINT_S = HANG_S  # until a gateway under load has come to the place where it is to die
 RELOADS = 5
 RELOAD_S = 60.0  # until the last tables are active
 LONG_S = 7.0  # beyond every time-out: silence of peers and gateway, publish deadline, transaction

@@ -77,7 +77,7 @@ def test_a_bad_plain_frame_in_the_middle_of_a_run(gateway: GatewayProcess, bysta
         with Peer(gateway.port) as other:
             other.consumer(node, credit=5)
             other.receive(2)  # the bystander's and the good one
-            other.nothing(0.1)
+            other.nothing()
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_second_begin_on_a_channel_ends_that_session_and_no_other(
         peer.send(frames.begin(), frames.transfer(0, MESSAGE), frames.begin())
         ended = peer.expect("end")
         assert (ended.channel, ended.condition) == (0, "amqp:illegal-state")
-        peer.nothing(0.05)
+        peer.nothing()
         peer.send(frames.end(), frames.begin())
         assert peer.expect("begin").channel == 0
         target = frames.target(node)

@@ -179,7 +179,7 @@ class Victim:
             other.consumer(self.sink, credit=5, handle=2, name="sink")
             other.consumer(self.node, credit=5)
             found = other.receive(GIVEN)
-            other.nothing(0.1)
+            other.nothing()
             assert [frames.without_header(seen.payload) for seen in found] == [
                 frames.message(b"%d" % at) for at in range(GIVEN)
             ]

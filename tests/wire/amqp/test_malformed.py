@@ -55,7 +55,7 @@ def test_a_message_that_misrepresents_its_sections_ends_its_session(
     with Peer(gateway.port) as other:
         other.consumer(node, credit=5)
         assert [seen.payload for seen in other.receive(1)] == [MESSAGE]
-        other.nothing(0.1)
+        other.nothing()
 
 
 @pytest.mark.requirement("A-8")
@@ -69,7 +69,7 @@ def test_a_message_without_a_body_is_not_handed_on_as_something_else(gateway: Ga
         stored = [frames.header()] * (first == "accepted") + [MESSAGE]
         peer.consumer(node, credit=5)
         assert [seen.payload for seen in peer.receive(len(stored))] == stored
-        peer.nothing(0.1)
+        peer.nothing()
 
 
 UNKNOWN: dict[str, tuple[dict[Any, Any], int]] = {

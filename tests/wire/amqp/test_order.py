@@ -32,7 +32,7 @@ def test_a_second_open_closes_the_connection(gateway: GatewayProcess, node: str)
         assert peer.closed()
         with Peer(gateway.port) as other:
             other.consumer(node, credit=5)
-            other.nothing(0.1)  # it came behind what was wrong
+            other.nothing()  # it came behind what was wrong
 
 
 def test_open_is_on_channel_0(gateway: GatewayProcess) -> None:
@@ -69,7 +69,7 @@ def test_links_that_come_behind_the_error_of_their_session_are_not_there(gateway
         peer.send(frames.transfer(0, MESSAGE, handle=9), attach)
         assert peer.expect("end").condition == "amqp:session:unattached-handle"
         peer.send(attach, frames.begin(), attach, frames.transfer(0, MESSAGE, handle=1))
-        peer.nothing(0.1)
+        peer.nothing()
         peer.send(frames.end(), frames.begin())
         peer.expect("begin")
         peer.consumer(node, credit=5)
@@ -101,6 +101,6 @@ def test_P_5_transfers_without_end_on_a_closed_link_end_its_session(small: Gatew
         peer.send(*(frames.transfer(2, large[at : at + 900], more=True) for at in range(0, len(large), 900)))
         assert peer.detached() == "amqp:link:message-size-exceeded"
         peer.send(frames.transfer(2, b""), *(frames.transfer(3 + at, MESSAGE) for at in range(credit - 1)))
-        peer.nothing(0.1)
+        peer.nothing()
         peer.send(frames.transfer(2 + credit, MESSAGE))
         assert peer.expect("end").condition == "amqp:session:errant-link"

@@ -68,4 +68,4 @@ def test_a_conversation_in_names(gateway: GatewayProcess, node: str, state: str 
     with Peer(gateway.port) as other:
         other.consumer(node, credit=5)
         other.receive(0 if state in ("accepted", "rejected") else 3)
-        other.nothing(0.1)
+        other.nothing()

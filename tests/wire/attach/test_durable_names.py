@@ -44,7 +44,7 @@ class Container:
         """So many messages of that durable, which are accepted; there is no other."""
         handle = self.subscribe(node, name, capability, credit=count + 1)
         seen = self.peer.receive(count, handle=handle)
-        self.peer.nothing(0.1)
+        self.peer.nothing()
         numbers = [each.field(1) for each in seen]
         self.peer.settle(numbers, frames.state("accepted"), settled=False)
         assert set(self.peer.outcomes(count).values()) <= {"accepted"}

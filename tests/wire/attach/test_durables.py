@@ -74,7 +74,7 @@ def test_3_3_links_of_several_connections_share_one_durable_and_each_event_goes_
         other.stored(node, *[frames.message(b"%d" % number) for number in range(8)], kind="channel")
         got = [seen.payload for peer, share in ((one, 3), (other, 5)) for seen in peer.receive(share)]
         assert sorted(got) == [frames.message(b"%d" % number) for number in range(8)]
-        one.nothing(0.1)
+        one.nothing()
         one.settle([0], ACCEPTED, settled=False)
         assert one.outcomes(1) == {0: "accepted"}
         one.close()
@@ -190,7 +190,7 @@ def test_3_3_a_detached_durable_stays_and_one_recalled_and_closed_is_gone(gatewa
         assert peer.refused() == "amqp:not-found"
         peer.send(frames.detach(2))
         peer.consumer(durable(node), credit=5)
-        peer.nothing(0.1)
+        peer.nothing()
 
 
 def test_3_3_a_subscription_of_jms_moves_to_the_topic_that_it_is_opened_on(gateway: GatewayProcess, node: str) -> None:
@@ -239,7 +239,7 @@ def test_L_2_a_volatile_subscription_ends_with_its_last_link(gateway: GatewayPro
         assert count(gateway, node) == 1
         end(peer, 2, closed=True)
         peer.consumer(where, credit=5, handle=3, name="v|volatile3")  # at once: it begins anew
-        peer.nothing(0.1)
+        peer.nothing()
         peer.close()
     until_gone(gateway, node)
 
@@ -313,7 +313,7 @@ def test_who_closes_the_last_link_for_good_ends_the_durable(
             end(peer, closed=True)
         assert count(gateway, node) == 0
         peer.consumer(durable(node, capability), credit=5, handle=3, name="s|1")
-        peer.nothing(0.1)
+        peer.nothing()
 
 
 def test_in_the_documented_profiles_a_durable_outlives_the_closing_of_its_link(
@@ -334,7 +334,7 @@ def test_a_link_that_the_gateway_has_closed_ends_no_durable(gateway: GatewayProc
         new.consumer(durable(node, "topic"), name="s")
         assert old.expect("detach").condition == "amqp:link:stolen"
         old.send(frames.detach(1))
-        old.nothing(0.1)
+        old.nothing()
         assert count(gateway, node) == 1
         new.stored(node, frames.message(), kind="channel")
 

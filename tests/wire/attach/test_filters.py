@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
-from tests.kit.wire.filters import NUMERIC, SYMBOLIC, drained, numbered, selector
+from tests.kit.wire.filters import NUMERIC, SYMBOLIC, numbered, selector
 from tests.kit.wire.peer import Peer
 from transformers.codec import AmqpMap, Described, Symbol, Timestamp, ULong
 
@@ -26,7 +26,7 @@ def test_J_2_a_selector_lets_through_what_matches_and_is_echoed(
         got = peer.receive(5)
         assert [seen.payload for seen in got] == messages[15:]
         peer.credit(10, drain=True)
-        assert drained(peer)
+        assert peer.drained()
         peer.settle([seen.field(1) for seen in got], frames.state("accepted"))
         peer.consumer(node, credit=20, handle=2, name="all the others")
         assert [seen.payload for seen in peer.receive(15, handle=2)] == messages[:15]
@@ -75,13 +75,13 @@ def test_V_1_V_2_K_4_a_copy_link_sees_a_queue_and_takes_nothing(gateway: Gateway
             peer.credit(100, handle, drain=True)
             got = peer.receive(12, handle)
             assert [seen.payload for seen in got] == messages
-            assert drained(peer, handle)
+            assert peer.drained(handle)
             peer.settle([seen.field(1) for seen in got], frames.state("rejected"))
         some = frames.source(node, mode="copy", filters=selector("number = 7"))
         peer.consumer(some, handle=3, name="some of it")
         peer.credit(5, 3, drain=True)
         assert [seen.payload for seen in peer.receive(1, 3)] == messages[7:8]
-        assert drained(peer, 3)
+        assert peer.drained(3)
         peer.consumer(node, credit=20, handle=4, name="the one that takes")
         assert [seen.payload for seen in peer.receive(12, 4)] == messages
 
@@ -104,7 +104,7 @@ def test_V_1_a_browser_never_sees_what_was_ended_before_it_asked(
             peer.settle(numbers[at : at + 3], frames.state(state))
             peer.credit(100, handle, drain=True)
             assert [seen.payload for seen in peer.receive(17 - at, handle)] == messages[at + 3 :]
-            assert drained(peer, handle)
+            assert peer.drained(handle)
 
 
 def tags(messages: list[frames.Seen]) -> list[int]:
@@ -153,4 +153,4 @@ def test_a_drain_waits_until_all_was_looked_at(gateway: GatewayProcess, node: st
         peer.consumer(frames.source(node, filters=selector("number = 2999")))
         peer.credit(5, drain=True)
         assert [seen.payload for seen in peer.receive(1)] == messages[2999:]
-        assert drained(peer)
+        assert peer.drained()

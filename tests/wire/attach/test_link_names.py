@@ -107,7 +107,7 @@ def test_who_is_not_admitted_takes_no_name_over(gateway: GatewayProcess, peers: 
         assert peer.refused() == condition
         peer.send(frames.detach(5))
     assert goes_on(alice, kind, gateway, peers)
-    alice.nothing(0.1)
+    alice.nothing()
 
 
 @pytest.mark.requirement("O-6")
@@ -180,7 +180,7 @@ def test_a_control_link_and_the_relay_have_names_of_their_users_too(gateway: Gat
         attached(alice, attach)
         bob.send(attach)
         assert bob.refused() == LOCKED
-        alice.nothing(0.1)
+        alice.nothing()
         attached(again, attach)
         assert alice.expect("detach").condition == STOLEN
 

@@ -31,7 +31,7 @@ def test_the_answer_lists_every_outcome_where_none_is_asked_for(gateway: Gateway
         peer.publisher(node, "queue" if where in ("queue", "browser") else "channel")
         source = frames.source(node, 2 if where == "durable" else 0, "copy" if where == "browser" else None)
         assert source_said(peer.consumer(source, credit=1)) == (None, ALL)
-        peer.nothing(0.05)
+        peer.nothing()
         peer.stored(node, MESSAGE, kind="queue" if where in ("queue", "browser") else "channel")
         (seen,) = peer.receive(1)
         peer.settle([seen.field(1)], frames.state("accepted"), settled=False)
@@ -60,7 +60,7 @@ def test_a_default_outcome_that_is_admitted_is_answered_and_holds(
         said = frames.state("released") if default == "by-its-symbol" else wanted
         assert source_said(attached) == (said, ["amqp:accepted:list", "amqp:released:list"])
         peer.credit(1)
-        peer.nothing(0.05)
+        peer.nothing()
         peer.publish(MESSAGE, settled=True)  # its disposition might come before or behind the transfer
         peer.receive(1)
         peer.send(frames.detach(1, closed=False))
@@ -68,7 +68,7 @@ def test_a_default_outcome_that_is_admitted_is_answered_and_holds(
         peer.consumer(frames.source(node, durable), credit=2, handle=2)
         again = default in ("released", "modified", "by-its-symbol")
         assert len(peer.receive(1 if again else 0, handle=2)) == again
-        peer.nothing(0.1)
+        peer.nothing()
 
 
 @pytest.mark.requirement("I-1", "I-4", "I-6", "I-8", "S-2")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from gateway.config.limits import RELAY_ADDRESSES
@@ -12,7 +10,7 @@ from tests.kit.wire import frames
 from tests.kit.wire.frames import message_to
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.transacting import Transacting
-from tests.patience import HANG_S
+from tests.patience import until
 from transformers.codec import AmqpMap, Byte, Described, Symbol, ULong, encode
 
 NOT_FOUND = "rejected:amqp:not-found"
@@ -142,26 +140,24 @@ def test_rights_are_those_of_each_node_and_of_now(gateway: GatewayProcess, node:
     mine, theirs = f"{node}.mine", f"{node}.theirs"
     denied = "rejected:amqp:unauthorized-access"
 
-    def comes_to(outcome: str) -> bool:
-        end = time.monotonic() + HANG_S
-        while time.monotonic() < end:
+    def comes_to(outcome: str) -> None:
+        def told() -> bool:
             [number] = peer.publish(message_to(theirs))
-            if peer.outcomes(1) == {number: outcome}:
-                return True
-            peer.nothing(0.05)
-        return False
+            return peer.outcomes(1) == {number: outcome}
+
+        until(told, f"the outcome {outcome}")
 
     make(gateway, mine, theirs)
     with Peer(gateway.port) as peer:
         relay(peer)
         gateway.command("acl", "grant", "user:alice", "publish", "--node", theirs)
-        assert comes_to(denied)
+        comes_to(denied)
         first, second, third = peer.publish(message_to(theirs), message_to(mine), message_to(theirs))
         assert peer.outcomes(3) == {first: denied, second: "accepted", third: denied}
         gateway.command("acl", "grant", "user:anonymous", "publish", "--node", theirs)
-        assert comes_to("accepted")
+        comes_to("accepted")
         gateway.command("acl", "revoke", "user:anonymous", "publish", "--node", theirs)
-        assert comes_to(denied)
+        comes_to(denied)
 
 
 def test_more_addresses_than_are_kept_at_hand(gateway: GatewayProcess, node: str) -> None:

@@ -117,7 +117,7 @@ def test_D18_nothing_is_said_of_deliveries_whose_publisher_has_detached(
         peer.send(*(frames.transfer(number, MESSAGE) for number in (2, 3)), frames.detach(0, closed))
         assert names(peer, "detach") == ["detach"]
         peer.expect("detach")
-        peer.nothing(0.2)
+        peer.nothing()
         assert len(peer.there(node, 4)) == 4
 
 
@@ -148,7 +148,7 @@ def test_D18_nothing_is_said_of_what_a_transaction_holds_when_its_link_is_closed
         assert names(peer, "detach") == ["detach"]
         peer.expect("detach")
         assert peer.discharge(txn) == "accepted"
-        peer.nothing(0.1)
+        peer.nothing()
         assert len(peer.there(node, 1)) == 1
 
 

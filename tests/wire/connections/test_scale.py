@@ -201,11 +201,18 @@ def test_consumers_that_do_not_read_are_held_in_bounds(
 
 @pytest.mark.parametrize("goes", ["by CLOSE", "without a word"])
 def test_connections_that_come_and_go_leave_nothing(gateway: GatewayProcess, clients: Clients, goes: str) -> None:
+    """What is kept of the last few thousand finds its level; what each connection leaves behind grows in each round.
+    The allocator's arenas do not: one round that grows by nothing is enough."""
     come_and_go(clients, 100, goes)
-    files, before = descriptors(gateway.pid), gateway.rss_bytes()
-    come_and_go(clients, 400, goes)
-    until(lambda: descriptors(gateway.pid) <= files, "every descriptor")
-    assert gateway.rss_bytes() - before < 4 * MIB
+    files = descriptors(gateway.pid)
+
+    def grew_by_nothing() -> bool:
+        before = gateway.rss_bytes()
+        come_and_go(clients, 200, goes)
+        until(lambda: descriptors(gateway.pid) <= files, "every descriptor")
+        return gateway.rss_bytes() - before < MIB // 8
+
+    assert any(grew_by_nothing() for _ in range(40))
 
 
 def come_and_go(clients: Clients, count: int, goes: str) -> None:

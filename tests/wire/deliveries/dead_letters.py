@@ -29,5 +29,5 @@ def letter(gateway: GatewayProcess, dead: str) -> bytes:
     with Peer(gateway.port) as other:
         (seen,) = given(other, dead)
         other.settle([seen.field(1)], frames.state("accepted"))
-        other.nothing(0.05)
+        other.nothing()
         return seen.payload

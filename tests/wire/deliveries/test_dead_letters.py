@@ -79,7 +79,7 @@ def test_H_11_the_last_attempt_that_fails_is_kept(gateway: GatewayProcess, nodes
             peer.receive(1)
             peer.settle([number], FAILED, settled=False)
             assert peer.outcomes(1) == {number: "modified"}
-        peer.nothing(0.1)
+        peer.nothing()
     said = annotated(letter(gateway, dead))
     assert (said["x-opt-dead-letter-cause"], said["x-opt-dead-letter-attempts"]) == ("modified-failed", 2)
 
@@ -107,7 +107,7 @@ def test_an_event_that_its_consumers_die_of_is_kept_at_the_last_attempt(
     assert (said["x-opt-dead-letter-cause"], said["x-opt-dead-letter-attempts"]) == ("modified-failed", 2)
     with Peer(gateway.port) as peer:
         peer.consumer(node, credit=1)
-        peer.nothing(0.1)
+        peer.nothing()
 
 
 def test_one_disposition_may_return_some_and_give_up_others(gateway: GatewayProcess, nodes: tuple[str, str]) -> None:
@@ -158,7 +158,7 @@ def test_as_documented_a_rejected_message_is_discarded(documented: GatewayProces
         peer.settle([seen.field(1)], frames.state("rejected"), settled=False)
         assert peer.outcomes(1) == {0: "rejected"}
         peer.consumer(dead, credit=1, handle=2, name="dead")
-        peer.nothing(0.1)
+        peer.nothing()
 
 
 def test_a_failed_message_rests_before_it_comes_again(gateway: GatewayProcess, node: str) -> None:

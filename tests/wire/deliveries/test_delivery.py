@@ -9,17 +9,19 @@ import pytest
 
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
-from tests.kit.wire.filters import drained, selector
+from tests.kit.wire.filters import selector
 from tests.kit.wire.peer import Peer
 from transformers.codec import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, encode
 
-_DELAY_MS = 3000  # long enough for slow machines; all that wait do so together
+_FAR_MS = 600_000  # it does not come while a test runs
+_SOON_MS = 1_000  # it comes; all that wait do so together
 NO_LOCAL = AmqpMap([(Symbol("no-local"), Described(ULong(0x0000468C00000003), "NoLocalFilter{}"))])
 
 
-def waiting(body: bytes, name: str = "x-opt-delivery-time", value: object = None) -> bytes:
-    """A message that is to be given in `_DELAY_MS`."""
-    due = Timestamp(round(time.time() * 1000) + _DELAY_MS) if value is None else value
+def waiting(body: bytes, delay_ms: int, name: str = "x-opt-delivery-time") -> bytes:
+    """A message that is to be given so much later."""
+    now_ms = round(time.time() * 1000)
+    due = ULong(delay_ms) if name == "x-opt-delivery-delay" else Timestamp(now_ms + delay_ms)
     return encode(Described(ULong(0x72), AmqpMap([(Symbol(name), due)]))) + frames.message(body)
 
 
@@ -42,38 +44,39 @@ def test_delayed_delivery_is_offered(gateway: GatewayProcess) -> None:
 
 def test_a_message_with_a_delivery_time_is_not_given_before(gateway: GatewayProcess, node: str) -> None:
     """Others overtake it; it comes as if for the first time: in a queue, to a subscriber, to a durable."""
-    names = [("x-opt-delivery-time", None), ("x-opt-delivery-delay", ULong(_DELAY_MS))]
+    names = ("x-opt-delivery-time", "x-opt-delivery-delay")
     nodes = [
-        (kind, durable, *name) for kind, durable in (("queue", 0), ("channel", 0), ("channel", 2)) for name in names
+        (kind, durable, name) for kind, durable in (("queue", 0), ("channel", 0), ("channel", 2)) for name in names
     ]
     with Peer(gateway.port) as peer:
-        for handle, (kind, durable, _, _) in enumerate(nodes):
+        for handle, (kind, durable, _) in enumerate(nodes):
             peer.publisher(f"{node}.{handle}", kind, handle=10 + handle)
             peer.consumer(frames.source(f"{node}.{handle}", durable), handle=handle, name=f"consumer-{handle}")
-        begun = time.time()
-        for handle, (_, _, name, value) in enumerate(nodes):
-            late = waiting(b"2", name, value)
-            peer.publish(late, frames.message(b"1"), handle=10 + handle, settled=True)
+        for handle, (_, _, name) in enumerate(nodes):
+            peer.publish(waiting(b"9", _FAR_MS, name), frames.message(b"1"), handle=10 + handle, settled=True)
         for handle in range(len(nodes)):
             peer.credit(1, handle)
             assert bodies(peer, 1, handle) == [b"1"]
             peer.credit(10, handle, drain=True)
-            assert drained(peer, handle)
+            assert peer.drained(handle)
             peer._sent[handle] += 10  # the drain has used them up
-        for handle in range(len(nodes)):
+        begun = time.time()
+        for handle, (_, _, name) in enumerate(nodes):
+            peer.publish(waiting(b"2", _SOON_MS, name), handle=10 + handle, settled=True)
             peer.credit(1, handle)
         for seen in [peer.expect("transfer") for _ in nodes]:
-            assert time.time() - begun >= _DELAY_MS / 1000
+            assert time.time() - begun >= _SOON_MS / 1000
             assert seen.payload[-1:] == b"2"
             assert not seen.payload.startswith(b"\x00\x53\x70"), "no header that counts an attempt"
 
 
 def test_a_browser_sees_what_is_due_and_a_selector_waits(gateway: GatewayProcess, node: str) -> None:
     with Peer(gateway.port) as peer:
-        peer.stored(node, waiting(b"2"), frames.message(b"1"))
+        peer.stored(node, waiting(b"9", _FAR_MS), frames.message(b"1"))
         peer.consumer(frames.source(node, mode="copy"), handle=2, name="browser")
         peer.credit(10, 2, drain=True)
-        assert bodies(peer, 1, 2) == [b"1"] and drained(peer, 2)
+        assert bodies(peer, 1, 2) == [b"1"] and peer.drained(2)
+        peer.stored(node, waiting(b"2", _SOON_MS))
         peer.consumer(frames.source(node, filters=selector("JMSPriority = 4")), credit=10)
         assert bodies(peer, 2) == [b"1", b"2"]
 
@@ -84,7 +87,7 @@ def test_a_group_keeps_to_one_consumer_until_that_leaves(gateway: GatewayProcess
         one.publisher(node, handle=5)
         for name, peer in (("one", one), ("other", other)):
             peer.consumer(node, credit=100, name=name)
-            peer.nothing(0.1)  # it waits
+            peer.nothing()  # it waits
         sent = [grouped(f"group-{number % 6}", number) for number in range(60)]
         one.stored(node, *sent)
         got = [[sent.index(seen.payload) for seen in peer.receive(30)] for peer in (one, other)]
@@ -106,7 +109,7 @@ def test_a_group_waits_for_its_consumer_and_others_go_on(gateway: GatewayProcess
         peer.stored(node, grouped("a", 2), grouped("b", 3), grouped("a", 4), frames.message(b"5"))
         assert bodies(peer, 2, 2) == [b"3", b"5"]
         peer.credit(10, 2, drain=True)
-        assert drained(peer, 2)
+        assert peer.drained(2)
         peer.credit(10, 1)
         assert bodies(peer, 2) == [b"2", b"4"]
 
@@ -124,7 +127,7 @@ def test_no_local_holds_back_what_its_own_container_publishes(gateway: GatewayPr
         assert bodies(peer, 2, 2) == [b"1", b"2"]
         assert bodies(peer, 1) == [b"2"]
         peer.credit(10, drain=True)
-        assert drained(peer)
+        assert peer.drained()
 
 
 @pytest.mark.parametrize("message", [b"\x00\x53\x70\x45", grouped("g", 1)[: -len(frames.message(b"1"))]])

@@ -90,7 +90,7 @@ def test_U_4_a_drain_that_takes_the_credit_away_is_answered(gateway: GatewayProc
             peer.credit(0, drain=True)
             assert said(flow_of(peer)) == (attached.field(1), 0, 0, True)
         peer.stored(node, ONE, TWO)
-        peer.nothing(0.1)
+        peer.nothing()
         peer.credit(1)
         assert [seen.payload for seen in peer.receive(1)] == [ONE]
         peer.credit(0, drain=True)
@@ -111,7 +111,7 @@ def test_U_4_a_drain_is_answered_though_events_take_all_of_the_credit(gateway: G
         peer.credit(2, drain=True)
         assert [seen.payload for seen in peer.receive(2)] == [ONE, TWO]
         assert said(flow_of(peer)) == (attached.field(1), 2, 0, True)
-        peer.nothing(0.05)
+        peer.nothing()
         assert not peer.seen, "once"
 
 
@@ -137,9 +137,9 @@ def test_U_4_where_the_session_has_no_room_a_drain_is_answered_behind_what_it_wa
         peer.stored(node, ONE, TWO)
         attached = peer.consumer(node)
         peer.send(frames.flow(1, 2, window=0))
-        peer.nothing(0.1)
+        peer.nothing()
         peer.send(frames.flow(1, 2, drain=True, window=0))
-        peer.nothing(0.1)
+        peer.nothing()
         assert not peer.seen, "both events are on their way"
         peer.send(frames.session_window(0, 10))
         assert [seen.payload for seen in peer.receive(2)] == [ONE, TWO]

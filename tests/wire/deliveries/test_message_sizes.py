@@ -245,13 +245,13 @@ def test_a_queue_gives_what_is_too_large_for_one_consumer_to_another(
         consume(narrow, node, TAKES, 1, "narrow", mode=mode)
         publish(realm, node, *[LARGE, SMALL, LARGE, SMALL])
         assert bodies(narrow.receive(2, 1)) == [without_header(SMALL)] * 2
-        narrow.nothing(0.2)
+        narrow.nothing()
         consume(wide, node, 0, 1, "wide")
         got = wide.receive(2, 1)
         assert bodies(got) == [without_header(LARGE)] * 2
         assert {count_and_first(seen) for seen in got} == {(0, False)}
         wide.settle([seen.field(1) for seen in got], ACCEPTED)
-        wide.nothing(0.1)
+        wide.nothing()
 
 
 @pytest.mark.parametrize("partitions", PARTITIONS)
@@ -266,7 +266,7 @@ def test_a_durable_keeps_what_is_too_large_until_a_link_takes_it(
         got = peer.receive(2, 1)
         assert bodies(got) == [without_header(SMALL)] * 2
         peer.settle([seen.field(1) for seen in got], ACCEPTED)
-        peer.nothing(0.2)
+        peer.nothing()
         for size_max, count in ((TAKES, 0), (len(LARGE) + 100, 2), (0, 0)):
             peer.send(frames.detach(1, closed=False))
             peer._next("detach", lambda _: True, 20.0)
@@ -274,7 +274,7 @@ def test_a_durable_keeps_what_is_too_large_until_a_link_takes_it(
             got = peer.receive(count, 1)
             assert bodies(got) == [without_header(LARGE)] * count
             peer.settle([seen.field(1) for seen in got], ACCEPTED)
-            peer.nothing(0.2)
+            peer.nothing()
 
 
 @pytest.mark.parametrize("what", ["plain", "browser"])
@@ -287,7 +287,7 @@ def test_a_copy_that_is_too_large_is_passed_over(realm: GatewayProcess, what: st
         if what == "browser":
             consume(peer, source(node, what), TAKES, 1, "sub")
         assert bodies(peer.receive(2, 1)) == [without_header(SMALL)] * 2
-        peer.nothing(0.2)
+        peer.nothing()
     if what == "browser":
         with Peer(realm.port) as other:
             other.consumer(node, credit=10)
@@ -316,6 +316,6 @@ def test_exactly_the_size_that_a_consumer_takes_is_sent(realm: GatewayProcess) -
         got = peer.receive(1, 1)
         assert got[0].payload == fits
         peer.settle([got[0].field(1)], frames.state("modified", True))
-        peer.nothing(0.2)  # with its delivery-count it is larger
+        peer.nothing()  # with its delivery-count it is larger
         consume(other, node, 0, 1, "wide")
         assert count_and_first(*other.receive(1, 1)) == (1, False)

@@ -101,7 +101,7 @@ def test_links_are_spread_and_each_keeps_its_order(gateway: GatewayProcess, node
         last = peer.receive(6)
         assert sorted(bodies(last)) == sorted(bodies(again))
         peer.settle([seen.field(1) for seen in last], ACCEPTED)
-        peer.nothing(0.1)
+        peer.nothing()
 
 
 def test_a_group_stays_in_one_store_for_all_senders(gateway: GatewayProcess, node: str) -> None:
@@ -147,7 +147,7 @@ def test_a_transaction_over_several_stores_is_done_as_a_whole_or_not(gateway: Ga
         peer.consumer(target)
         assert bodies(one_by_one(peer, 3)) == [b"p9", b"p4", b"p0"]
         peer.consumer(source, credit=5, handle=2, name="source")
-        peer.nothing(0.1)
+        peer.nothing()
 
 
 def test_consumers_of_a_node_that_grows_have_to_attach_again(gateway: GatewayProcess, node: str) -> None:
@@ -166,7 +166,7 @@ def test_consumers_of_a_node_that_grows_have_to_attach_again(gateway: GatewayPro
         came = peer.receive(4)
         assert sorted(bodies(came)) == [b"01", b"02", b"10", b"11"]
         peer.settle([seen.field(1) for seen in came], ACCEPTED)
-        peer.nothing(0.1)
+        peer.nothing()
 
 
 def test_groups_keep_their_consumer_and_their_order_when_their_node_grows(gateway: GatewayProcess, node: str) -> None:

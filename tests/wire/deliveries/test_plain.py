@@ -11,7 +11,6 @@ from mappings import load_tables
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation, build_gateway
-from tests.kit.wire.filters import drained
 from tests.kit.wire.frames import Seen, count_and_first
 from tests.kit.wire.scripted_realm import ScriptedRealm
 from tests.kit.wire.transacting import Transacting
@@ -43,7 +42,7 @@ def bodies(came: list[Seen]) -> list[bytes]:
 def given(peer: Transacting, node: str, *sent: bytes, default: Described | None = None) -> list[Seen]:
     """So many, out and not settled."""
     peer.consumer(frames.source(node, default=default), credit=len(sent))
-    peer.nothing(0.05)
+    peer.nothing()
     peer.stored(node, *(frames.message(body, frames.header(first=True)) for body in sent), kind="channel")
     return peer.receive(len(sent))
 
@@ -64,7 +63,7 @@ def test_H_7_H_11_what_is_given_back_comes_again_to_that_link_alone(
     outcome, again = AGAIN[state]
     with Transacting(gateway.port) as other:
         other.consumer(channel, credit=10)
-        other.nothing(0.05)
+        other.nothing()
         came = given(peer, channel, b"1", b"2", b"3")
         by_body = {seen.payload[-1:]: seen for seen in came}
         numbers = sorted(by_body[body].field(1) for body in (b"1", b"2"))
@@ -78,9 +77,9 @@ def test_H_7_H_11_what_is_given_back_comes_again_to_that_link_alone(
         assert sorted(bodies(back)) == [b"1", b"2", b"4"]
         assert {count_and_first(seen) for seen in back if seen.payload[-1:] != b"4"} == {again}
         peer.credit(5)
-        peer.nothing(0.1)
+        peer.nothing()
         assert sorted(bodies(other.receive(4))) == [b"1", b"2", b"3", b"4"]
-        other.nothing(0.1)
+        other.nothing()
 
 
 @pytest.mark.requirement("H-7")
@@ -90,7 +89,7 @@ def test_it_comes_lowest_first_and_ahead_of_what_is_new(gateway: GatewayProcess,
     peer.stored(node, frames.message(b"6"), kind="channel")
     peer.settle([numbers[at] for at in (4, 1, 3)], RELEASED)
     peer.settle([numbers[at] for at in (0, 2, 5)], ACCEPTED)
-    peer.nothing(0.1)
+    peer.nothing()
     peer.credit(4)
     assert bodies(peer.receive(4)) == [b"1", b"3", b"4", b"6"]
 
@@ -106,7 +105,7 @@ def test_H_12_what_it_will_not_have_does_not_come_again(channel: str, peer: Tran
     peer.settle([seen.field(1)], state, settled=False)
     assert len(peer.outcomes(1)) == 1
     peer.credit(5)
-    peer.nothing(0.15)
+    peer.nothing()
 
 
 ROLLED_BACK = {"no default": (None, (0, False)), "released": (RELEASED, (0, False)), "failed": (FAILED, (1, False))}
@@ -128,7 +127,7 @@ def test_W_4_what_is_accepted_in_a_transaction_that_is_rolled_back_comes_again(
     transaction = peer.declare()
     peer.settle([seen.field(1) for seen in back], frames.in_transaction(transaction, ACCEPTED))
     assert peer.discharge(transaction) == "accepted"
-    peer.nothing(0.15)
+    peer.nothing()
 
 
 @pytest.mark.requirement("W-10")
@@ -140,7 +139,7 @@ def test_what_is_given_back_in_a_transaction_comes_again_however_that_ends(
     transaction = peer.begun()
     peer.settle([seen.field(1)], frames.in_transaction(transaction, FAILED))
     peer.credit(5)
-    peer.nothing(0.1)
+    peer.nothing()
     assert peer.discharge(transaction, fail) == "accepted"
     (seen,) = peer.receive(1)
     assert count_and_first(seen) == ((0 if fail else 1), False)
@@ -152,7 +151,7 @@ def test_U_4_a_drain_finds_what_came_back(channel: str, peer: Transacting) -> No
     peer.settle([seen.field(1) for seen in came[:5]], RELEASED)
     peer.credit(20, drain=True)
     assert sorted(bodies(peer.receive(5))) == sorted(bodies(came[:5]))
-    assert drained(peer)
+    assert peer.drained()
 
 
 @pytest.mark.requirement("U-4")
@@ -179,7 +178,7 @@ def test_the_nodes_limit_of_attempts_holds(gateway: GatewayProcess, node: str, p
     gateway.command("node", "create", node, "--kind", "channel", "--attempts", "2")
     with Transacting(gateway.port) as other:
         other.consumer(node, credit=5)
-        other.nothing(0.05)
+        other.nothing()
         (seen,) = given(peer, node, b"1")
         for attempt in (0, 1):
             assert count_and_first(seen) == (attempt, attempt == 0)
@@ -188,7 +187,7 @@ def test_the_nodes_limit_of_attempts_holds(gateway: GatewayProcess, node: str, p
             peer.credit(1)
             if attempt == 0:
                 (seen,) = peer.receive(1)
-        peer.nothing(0.15)
+        peer.nothing()
         (seen,) = other.receive(1)
         other.settle([seen.field(1)], FAILED)
         other.credit(1)
@@ -201,7 +200,7 @@ def test_what_came_back_goes_with_its_link(gateway: GatewayProcess, channel: str
     peer.send(frames.detach(1, closed=False))
     peer.expect("detach")
     peer.consumer(channel, credit=5)
-    peer.nothing(0.15)
+    peer.nothing()
 
 
 @pytest.mark.parametrize("kind", ["released", "rolled back"])
@@ -216,7 +215,7 @@ def test_in_the_documented_profiles_it_does_not(documented: GatewayProcess, node
             peer.settle([seen.field(1)], frames.in_transaction(transaction, ACCEPTED))
             assert peer.discharge(transaction, fail=True) == "accepted"
         peer.credit(5)
-        peer.nothing(0.15)
+        peer.nothing()
 
 
 @pytest.mark.requirement("V-2")
@@ -231,5 +230,5 @@ def test_V_2_whatever_a_browser_says_changes_nothing(
     peer.settle([seen.field(1)], state, settled=False)
     assert len(peer.outcomes(1)) == 1
     peer.credit(5)
-    peer.nothing(0.15)
+    peer.nothing()
     assert count_and_first(peer.there(node, 1)[0]) == (0, True)

@@ -23,7 +23,7 @@ def test_credit_is_withheld_while_the_realm_holds_what_came() -> None:
         credit = peer.publisher("q")
         numbers = peer.publish(*[frames.message(b"%d" % number) for number in range(credit)])
         gateway.until(lambda: sum(int(call.split()[1]) for call in gateway.realm.calls if "publish" in call) == credit)
-        peer.nothing(0.3)
+        peer.nothing_at_once()
         assert not [seen for seen in peer.seen if seen.name == "flow" and seen.field(6)], (
             "credit for what is not stored"
         )

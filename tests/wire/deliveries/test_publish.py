@@ -46,7 +46,7 @@ def test_P_A3_P_A4_P_A5_published_in_every_mode(either: GatewayProcess, node: st
         unsettled += peer.publish(MESSAGE) if mode != 1 else []
         if unsettled:
             assert peer.outcomes(len(unsettled)) == dict.fromkeys(unsettled, "accepted")
-        peer.nothing(0.05)  # T-3: a settled delivery is not answered
+        peer.nothing()  # T-3: a settled delivery is not answered
         assert len(drained(peer, node, len(settled) + len(unsettled))) == len(settled) + len(unsettled)
 
 
@@ -70,7 +70,7 @@ def test_P_A2_what_is_no_message_is_rejected_and_the_link_goes_on(either: Gatewa
         rejected = "rejected:amqp:precondition-failed"
         assert peer.outcomes(len(mixed)) == {number: ("accepted" if number % 2 else rejected) for number in numbers}
         peer.publish(b"", settled=True)
-        peer.nothing(0.05)
+        peer.nothing()
         assert len(drained(peer, node, len(payloads))) == len(payloads)
 
 
@@ -146,4 +146,4 @@ def test_P_R2b_a_full_node_refuses_and_the_link_goes_on(either: GatewayProcess, 
         second = peer.publish(MESSAGE, MESSAGE)
         assert peer.outcomes(2) == dict(zip(second, ["accepted", full], strict=True))
         peer.publish(MESSAGE, settled=True)
-        peer.nothing(0.05)
+        peer.nothing()

@@ -29,9 +29,9 @@ def test_X_3_an_outcome_is_settled_when_its_publisher_has_settled(
             peer.publisher(node, mode=0, rcv=SECOND)
             numbers = peer.publish(*[MESSAGE] * count)
             assert peer.told(count) == dict.fromkeys(numbers, ("accepted", False))
-            peer.nothing(0.05)
+            peer.nothing()
             settle(peer, numbers)
-            peer.nothing(0.05)
+            peer.nothing()
             numbers = peer.publish(MESSAGE, b"", MESSAGE)
             rejected = "rejected:amqp:precondition-failed"
             assert peer.told(3) == {
@@ -49,7 +49,7 @@ def test_who_never_settles_is_given_no_more_credit_and_who_does_goes_on(small: G
         credit = peer.publisher(node, mode=0, rcv=SECOND)
         numbers = peer.publish(*[MESSAGE] * credit)
         assert peer.told(credit) == dict.fromkeys(numbers, ("accepted", False))
-        peer.nothing(0.1)
+        peer.nothing()
         assert not peer.seen, "no credit"
         for _ in range(20):
             settle(peer, numbers)
@@ -66,7 +66,7 @@ def test_a_publisher_may_settle_before_it_has_heard_the_outcome(gateway: Gateway
         peer.send(frames.transfer(1, MESSAGE, settled=True), frames.transfer(2, MESSAGE))
         assert peer.told(1) == {2: ("accepted", False)}
         settle(peer, [2])
-        peer.nothing(0.05)
+        peer.nothing()
         assert len(peer.there(node, 3)) == 3
 
 

@@ -31,7 +31,7 @@ def given(
     with Peer(gateway.port) as other:
         other.publisher(node, channel_or_queue(kind))
     peer.consumer(source_of(kind, node, **more), credit=count, rcv=rcv)
-    peer.nothing(0.05)  # the subscription is there, and nothing is
+    peer.nothing()  # the subscription is there, and nothing is
     peer.stored(node, *[FRESH] * count, kind=channel_or_queue(kind))
     return peer.receive(count)
 
@@ -43,7 +43,7 @@ def left(gateway: GatewayProcess, peer: Peer, kind: str, node: str, expected: in
     with Peer(gateway.port, peer.container) as other:
         other.consumer(source_of(kind, node), credit=expected + 1)
         got = other.receive(expected)
-        other.nothing(0.1)
+        other.nothing()
         other.settle([seen.field(1) for seen in got], frames.state("accepted"))
         return got
 
@@ -68,7 +68,7 @@ def test_S_A2_what_the_consumer_has_settled_is_not_answered(gateway: GatewayProc
         (seen,) = given(gateway, peer, kind, node)
         peer.settle([seen.field(1)], frames.state("accepted"))
         peer.settle([seen.field(1)], frames.state("released"))  # too late: nobody knows the delivery any more
-        peer.nothing(0.1)
+        peer.nothing()
         left(gateway, peer, kind, node, 0)
 
 
@@ -142,7 +142,7 @@ def test_H_12_undeliverable_here_goes_to_another_link_only(gateway: GatewayProce
         peer.settle([seen.field(1)], frames.state("modified", True, True), settled=False)
         assert peer.outcomes(1) == {0: "modified"}
         peer.credit(1)
-        peer.nothing(0.2)
+        peer.nothing()
         with Peer(gateway.port) as other:
             other.consumer(node, credit=1)
             assert count_and_first(other.receive(1)[0]) == (1, False)
@@ -172,7 +172,7 @@ def test_H_3_received_is_no_outcome(gateway: GatewayProcess, node: str) -> None:
     with Peer(gateway.port) as peer:
         (seen,) = given(gateway, peer, "queue", node)
         peer.settle([seen.field(1)], frames.state("received", UInt(0), ULong(0)), settled=False)
-        peer.nothing(0.1)
+        peer.nothing()
         peer.settle([seen.field(1)], frames.state("accepted"), settled=False)
         assert peer.outcomes(1) == {0: "accepted"}
 
@@ -188,7 +188,7 @@ def test_I_7_an_outcome_that_was_not_agreed_on_ends_the_link(gateway: GatewayPro
         with Peer(gateway.port) as other:
             other.consumer(node, credit=2)
             assert len(other.receive(1)) == 1  # the one that it had no word for
-            other.nothing(0.1)
+            other.nothing()
 
 
 @pytest.mark.requirement("W-18")
@@ -227,11 +227,11 @@ def test_X_1_R_5_sent_settled_is_done_when_it_is_sent(gateway: GatewayProcess, n
     with Peer(gateway.port) as peer:
         peer.publisher(node, channel_or_queue(kind))
         peer.consumer(source_of(kind, node), credit=3, mode=1)
-        peer.nothing(0.05)
+        peer.nothing()
         peer.stored(node, *[FRESH] * 3, kind=channel_or_queue(kind))
         assert [seen.field(4) for seen in peer.receive(3)] == [True] * 3
         peer.settle([0, 1], frames.state("released"))  # nobody listens
-        peer.nothing(0.1)
+        peer.nothing()
         left(gateway, peer, kind, node, 0)
 
 
@@ -245,8 +245,8 @@ def test_G_1_K_4_competing_consumers_share_a_queue(gateway: GatewayProcess, node
         got = [{seen.payload for seen in peer.receive(10)} for peer in (one, two)]
         assert not got[0] & got[1]
         assert len(got[0] | got[1]) == 20
-        one.nothing(0.05)
-        two.nothing(0.05)
+        one.nothing()
+        two.nothing()
         one.close()
         two.credit(10)
         assert {without_header(seen.payload) for seen in two.receive(10)} == got[0]
@@ -259,8 +259,8 @@ def test_K_4_every_subscriber_of_a_channel_gets_a_copy(gateway: GatewayProcess, 
         one.stored(node, frames.message(b"before"), kind="channel")
         one.consumer(node, credit=10)
         two.consumer(frames.source(node, DURABLE), credit=10)
-        one.nothing(0.05)
-        two.nothing(0.05)
+        one.nothing()
+        two.nothing()
         one.stored(node, *[frames.message(b"%d" % number) for number in range(5)], kind="channel")
         got = [[seen.payload for seen in peer.receive(5)] for peer in (one, two)]
         assert got[0] == got[1] == [frames.message(b"%d" % number) for number in range(5)]
@@ -274,7 +274,7 @@ def test_U_3_never_more_than_the_credit(gateway: GatewayProcess, node: str) -> N
         for credit in (3, 1, 7, 0, 2):
             peer.credit(credit)
             peer.receive(credit)
-            peer.nothing(0.05)
+            peer.nothing()
 
 
 @pytest.mark.requirement("U-4")
@@ -290,7 +290,7 @@ def test_U_4_a_drain_sends_what_is_there_and_uses_the_credit_up(gateway: Gateway
             delivered = flow.field(5)
             peer._sent[1] = delivered
         peer.stored(node, FRESH)
-        peer.nothing(0.1)  # the credit is gone
+        peer.nothing()  # the credit is gone
         peer.credit(1)
         peer.receive(1)
 

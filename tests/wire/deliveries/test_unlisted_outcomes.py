@@ -52,7 +52,7 @@ def test_a_refused_message_ends_its_link_and_nothing_is_told_of_it(peer: Transac
     peer.publish(NO_MESSAGE)
     assert peer.detached() == REFUSED
     peer.send(frames.detach(0))
-    peer.nothing(0.05)
+    peer.nothing()
     assert len(peer.there(node, 1)) == 1
 
 

@@ -40,7 +40,7 @@ def test_outcomes_in_a_transaction_may_come_in_any_order(peer: Transacting, node
     peer.leave()
     with Peer(peer.port) as other:
         other.consumer(node, credit=5)
-        other.nothing(0.1)
+        other.nothing()
 
 
 @pytest.mark.requirement("W-3")
@@ -108,7 +108,7 @@ def test_W_5_what_was_settled_inside_counts_when_its_link_has_gone(peer: Transac
     assert peer.detached(0) is None
     peer.there(node, 0)
     assert peer.discharge(transaction, fail=fail) == "accepted"
-    peer.nothing(0.05)
+    peer.nothing()
     assert len(peer.there(node, 0 if fail else 2)) == (0 if fail else 2)
 
 
@@ -126,7 +126,7 @@ def test_W_4_a_transaction_may_have_messages_of_each_way_to_settle(peer: Transac
     assert peer.discharge(transaction) == "accepted"
     assert peer.told(1) == {second: ("accepted", False)}
     peer.send(frames.disposition(second, second, ACCEPTED, sender=True))
-    peer.nothing(0.05)
+    peer.nothing()
     assert len(peer.there(node, 2)) == 2
     assert len(peer.there(f"{node}.second", 1)) == 1
 

@@ -171,9 +171,9 @@ def test_a_presettled_message_is_part_of_it_and_told_nothing(peer: Transacting, 
     peer.publisher(node)
     transaction = peer.begun()
     peer.post(transaction, ONE, settled=True)
-    peer.nothing(0.1)
+    peer.nothing()
     assert peer.discharge(transaction) == "accepted"
-    peer.nothing(0.1)
+    peer.nothing()
     assert len(peer.there(node, 1)) == 1
 
 
@@ -201,7 +201,7 @@ def test_P_A2_W_4_what_yields_no_event_is_rejected_inside_and_settled_once(peer:
     assert peer.discharge(transaction) == "accepted"
     late = {} if peer.settles else {number: (state, True) for number, state in said.items()}
     assert peer.told(len(late)) == late
-    peer.nothing(0.05)
+    peer.nothing()
     assert len(peer.there(node, 1)) == 1
 
 
@@ -249,7 +249,7 @@ def test_S_A8_T_S1_W_10_an_outcome_inside_a_transaction_is_carried_out_by_its_di
     peer.receive(2)
     transaction = peer.begun()
     peer.retire(transaction, 0)
-    peer.nothing(0.1)
+    peer.nothing()
     assert peer.discharge(transaction) == "accepted"
     assert peer.told(1) == {0: ("accepted", True)}
     peer.leave()
@@ -264,7 +264,7 @@ def test_W_10_after_a_rollback_it_is_the_consumers_as_before(peer: Transacting, 
     transaction = peer.begun()
     peer.retire(transaction, 0)
     assert peer.discharge(transaction, fail=True) == "accepted"
-    peer.nothing(0.1)  # neither told nor given again
+    peer.nothing()  # neither told nor given again
     peer.there(node, 0)
     peer.settle([0], ACCEPTED, settled=False)
     assert peer.told(1) == {0: ("accepted", True)}
@@ -394,6 +394,6 @@ def test_an_undischarged_transaction_is_rolled_back_when_its_peer_goes(
                 peer.until("end" if end == frames.end() else "close")
         witness.consumer(node, credit=5)
         [event] = witness.receive(1)
-        witness.nothing(0.1)
+        witness.nothing()
         assert event.payload.endswith(ONE)
         assert count_and_first(event)[0] == (count if count is not None else either is not documented)

@@ -19,7 +19,6 @@ Scenario = Callable[[ScriptedGateway, Expected], None]
 MESSAGE = frames.message(b"event")
 TRANSACTIONAL = Described(ULong(0x34), [b"no such transaction", None])
 MODES = ("unsettled", "settled", "mixed")
-QUIET_S = 0.015
 _DURABILITIES = {"none": (0,), "durable": (1, 2)}
 
 
@@ -30,7 +29,7 @@ def told(peer: Peer, expected: Expected, handle: int, presettled: bool = False) 
         assert (seen.state, seen.field(3)) == (expected.state, True), seen
     if expected.closes:
         assert peer.detached(handle) == expected.error
-    peer.nothing(QUIET_S)
+    peer.nothing_at_once()
 
 
 # -- publishing
@@ -50,7 +49,7 @@ def publish(mode: str, presettled: bool = False, payload: bytes = MESSAGE, answe
             peer.publish(payload, settled=presettled)
             if expected.native == "publish":
                 gateway.until(lambda: bool(realm.calls))
-                peer.nothing(QUIET_S)
+                peer.nothing_at_once()
                 gateway.do(realm.release)
             told(peer, expected, 0, presettled)
             assert realm.calls == (["publish 1"] if expected.native == "publish" else []), realm.calls
@@ -120,7 +119,7 @@ def state_then_told(state: Described | None, answer: str = "done") -> Callable[[
         peer.settle([0], state, settled=False)
         if expected.native in ("acknowledge", "open"):
             gateway.until(lambda: bool(realm.calls))
-            peer.nothing(QUIET_S)
+            peer.nothing_at_once()
             gateway.do(realm.release)
         told(peer, expected, 1)
         wanted = {"acknowledge": ["acknowledge 1"], "open": ["return 1"], "none": []}[expected.native]
@@ -146,14 +145,14 @@ def settled_without_a_state(gateway: ScriptedGateway, peer: Peer, expected: Expe
     gateway.until(lambda: bool(gateway.realm.calls))
     assert (expected.outcome, expected.native) == ("accepted", "acknowledge")
     assert gateway.realm.calls == ["acknowledge 1"], gateway.realm.calls
-    peer.nothing(QUIET_S)
+    peer.nothing_at_once()
     gateway.until(lambda: gateway.gateway.outcomes.open == 0)
 
 
 def silent_then_settled(gateway: ScriptedGateway, peer: Peer, expected: Expected) -> None:
     """Without a state and not settled a disposition says nothing yet: it is legal in AMQP 1.0, and means nothing."""
     peer.settle([0], None, settled=False)
-    peer.nothing(QUIET_S)
+    peer.nothing_at_once()
     assert gateway.realm.calls == []
     settled_without_a_state(gateway, peer, expected)
 
@@ -189,7 +188,7 @@ def subscribe(gateway: ScriptedGateway, expected: Expected) -> None:
             with Peer(gateway.port) as peer:
                 peer.send(frames.attach_receiver(frames.source(node, durability), rcv=rcv))
                 gateway.until(lambda: bool(gateway.realm.calls))
-                peer.nothing(QUIET_S)
+                peer.nothing_at_once()
                 gateway.do(gateway.realm.release)
                 attached = peer.expect("attach")
                 assert attached.field(5) is not None and expected.error is None
@@ -235,7 +234,7 @@ def coordinator_refused(*capabilities: str) -> Scenario:
             assert attached.field(6) is None, attached
             detached = peer.expect("detach")
             assert detached.condition == "amqp:not-implemented"
-            peer.nothing(QUIET_S)
+            peer.nothing_at_once()
             assert gateway.realm.calls == []
 
     return scenario

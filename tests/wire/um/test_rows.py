@@ -64,7 +64,7 @@ def test_S_A1_silence_is_the_default_outcome_of_the_source(default: str) -> None
         gateway.until(lambda: bool(gateway.realm.calls))
         peer.settle([0], frames.state(default), settled=False)
         peer.settle([0], None, settled=False)
-        peer.nothing(0.015)
+        peer.nothing_at_once()
         gateway.do(gateway.realm.release)
         assert peer.outcomes(1) == {0: default}
         assert gateway.realm.calls == [{"rejected": "discard 1"}.get(default, "return 1")]

@@ -6,7 +6,7 @@ from tests.kit.tables.um_rows import Expected
 from tests.kit.wire import frames
 from tests.kit.wire.scripted_gateway import ScriptedGateway
 from tests.kit.wire.transacting import Transacting
-from tests.wire.um.scenarios import MESSAGE, QUIET_S, Scenario
+from tests.wire.um.scenarios import MESSAGE, Scenario
 from transformers.codec import Array, Described, Symbol, ULong
 
 
@@ -61,7 +61,7 @@ def posted(gateway: ScriptedGateway, _: Expected) -> None:
         [number] = peer.post(transaction, MESSAGE)
         peer.promised(number)
         peer.post(transaction, MESSAGE, settled=True)
-        peer.nothing(QUIET_S)
+        peer.nothing_at_once()
         assert gateway.realm.calls == []
         assert peer.discharge(transaction) == "accepted"
         assert gateway.realm.calls == ["commit 0 2"]
@@ -96,7 +96,7 @@ def retired(gateway: ScriptedGateway, _: Expected) -> None:
     with Transacting(gateway.port) as peer:
         transaction = _given(gateway, peer)
         peer.retire(transaction, 0)
-        peer.nothing(QUIET_S)
+        peer.nothing_at_once()
         assert gateway.realm.calls == []
         assert peer.discharge(transaction) == "accepted"
         assert gateway.realm.calls == ["commit 1 0"]
@@ -110,7 +110,7 @@ def retired_in_vain(gateway: ScriptedGateway, _: Expected) -> None:
         gateway.fail_retiring()
         peer.retire(transaction, 0)
         assert peer.discharge(transaction) == "rejected:amqp:transaction:rollback"
-        peer.nothing(QUIET_S)
+        peer.nothing_at_once()
         peer.settle([0], frames.state("accepted"), settled=False)
         assert peer.told(1) == {0: ("accepted", True)}
         assert gateway.realm.calls == ["commit 1 0", "acknowledge 1"]
