@@ -74,4 +74,4 @@ def test_a_short_run_finds_nothing(tmp_path: Path) -> None:
 def test_a_short_run_over_sockets_finds_nothing(tmp_path: Path) -> None:
     done = fuzz_sockets("suite", HANG_S, tmp_path, SOCKETS_CASES)
     assert done.wrong == []
-    assert done.cases == SOCKETS_CASES
+    assert done.cases >= SOCKETS_CASES  # a case may need several connections
