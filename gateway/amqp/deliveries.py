@@ -16,7 +16,7 @@ from cproton import ffi, lib
 from gateway.amqp import _deliveries
 from gateway.amqp.binding import at
 from gateway.amqp.delivery_detail import detail_of, read_detail
-from gateway.amqp.facts import Confirmed, Dispositions, Fact, Faulted, NotTaken, Partial, Transfers
+from gateway.amqp.facts import Confirmed, Dispositions, Fact, Faulted, NotTaken, Partial, Transfers, Withdrawn
 from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_ends import Link, Outgoing
 from gateway.amqp.proton_data import TRANSACTIONAL, transactional_state
@@ -235,7 +235,7 @@ class Deliveries:
         """All of a delivery is here."""
         size = _recv(link._pointer, self._buffer_pointer, len(self._buffer))
         if size < 0 and lib.pn_delivery_aborted(delivery):
-            lib.pn_delivery_settle(delivery)  # aborted is settled, and nothing was sent
+            self._on_aborted(link, delivery)
             return True
         if size > self._size_max(link):
             self._too_large(link)
@@ -247,6 +247,23 @@ class Deliveries:
         link.arrived.append(at(delivery))
         _advance(link._pointer)
         return True
+
+    def _on_aborted(self, link: Incoming, delivery: Any) -> None:
+        if link.partial_reported:  # its beginning is answered as a message, which settles it: it has to be there then
+            link.partial_reported = False
+            _advance(link._pointer)
+        else:
+            self._withdraw(link, delivery)
+
+    def _withdraw(self, link: Incoming, delivery: Any) -> None:
+        """It is settled already (the peer aborted it, or the tap has settled what is resumed): no frame says so."""
+        link.resumed = 0  # proton may give its place to the next one
+        lib.pn_delivery_settle(delivery)
+        last = self.facts[-1] if self.facts else None
+        if type(last) is Withdrawn and last.link is link:
+            last.count += 1
+        else:
+            self.facts.append(Withdrawn(link))
 
     def _named(self, transfer: Frame) -> Iterable[bytes | None]:
         """Every transaction that the transfers of a delivery name."""
@@ -264,7 +281,7 @@ class Deliveries:
 
     def _is_admissible(self, link: Incoming, delivery: Any, transfer: Frame) -> bool:
         """Look at what proton does not look at; what may not be ends the link. What resumes a delivery is passed over,
-        to its last transfer: nothing is known here of any, and it stays unsettled as it was (H-15)."""
+        to its last transfer: nothing is known here of any, and its sender hears nothing of it (H-15)."""
         tag, mode = transfer.field(_TAG), transfer.field(_SETTLE_MODE)
         if isinstance(tag, bytes) and len(tag) > TAG_BYTES_MAX:
             self.end(link, Fault("delivery-tag-too-long", f"{len(tag)} octets, {TAG_BYTES_MAX} may be"))
@@ -279,13 +296,17 @@ class Deliveries:
         return link.resumed != at(delivery)
 
     def _pass_over(self, link: Incoming, delivery: Any, named: Iterable[bytes | None]) -> None:
-        """A transfer on a link that has been closed: its octets are not kept, however much comes. What it is posted in
-        can only be rolled back."""
+        """A transfer on a link that has been closed, or of a delivery that is resumed: its octets are not kept, however
+        much comes. What it is posted in can only be rolled back."""
         self.facts += [NotTaken(link.session, each) for each in named if each is not None]
         if lib.pn_link_current(link._pointer) == delivery:
             while _recv(link._pointer, self._buffer_pointer, len(self._buffer)) > 0:
                 pass
-            if not _partial(delivery):
+            if _partial(delivery):
+                return
+            if not link.broken:
+                self._withdraw(link, delivery)
+            else:
                 _advance(link._pointer)
                 link.passed_over += 1
                 if link.passed_over == self._late_max + 1:  # each is kept by proton until the link is detached

@@ -292,6 +292,11 @@ class Engine:
         """How many links that session has, with those that only one side has closed."""
         return self._on_session.get(session, 0)
 
+    def unfinished(self, session: int, transaction: bytes) -> bool:
+        """Whether a message is here in part only, on that session and in that transaction."""
+        here = [link for link in self._links.values() if isinstance(link, Incoming) and link.session == session]
+        return any(link.unfinished is not None and link.unfinished.transaction == transaction for link in here)
+
     def links(self) -> list[Link]:
         """Every link that is not freed."""
         return list(self._links.values())

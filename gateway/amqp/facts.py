@@ -6,7 +6,7 @@ the engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,15 @@ class NotTaken:
 @dataclass(slots=True)
 class Confirmed:
     """So many deliveries of a link whose publisher settles first are settled now, by both."""
+
+    link: Incoming
+    count: int = 1
+
+
+@dataclass(slots=True)
+class Withdrawn:
+    """So many deliveries of a link took credit and are no messages: their sender has aborted them, or resumes what is
+    not known here."""
 
     link: Incoming
     count: int = 1
@@ -128,6 +137,7 @@ Fact = (
     | Partial
     | NotTaken
     | Confirmed
+    | Withdrawn
     | Dispositions
     | Flowed
     | Asked
@@ -147,6 +157,13 @@ def ends(unprocessed: Iterable[Fact], link: Link) -> bool:
         or (isinstance(fact, Faulted) and fact.link is None)  # of its session, or of all: proton may be silent
         for fact in unprocessed
     )
+
+
+def unheard(unprocessed: Iterable[Fact], link: Outgoing) -> Iterator[tuple[int, int]]:
+    """Seq and EID of each delivery that the peer has spoken of behind the end of the link."""
+    for fact in unprocessed:
+        if isinstance(fact, Dispositions) and fact.link is link and not fact.repeated:
+            yield from zip(fact.seqs, fact.eids, strict=True)
 
 
 def speaks(unprocessed: Iterable[Fact], link: Outgoing) -> bool:

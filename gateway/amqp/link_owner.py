@@ -49,6 +49,9 @@ class LinkOwner:
     def on_confirmed(self, count: int) -> None:
         """The publisher has settled so many deliveries that had their outcome."""
 
+    def on_withdrawn(self, count: int) -> None:
+        """So many deliveries took credit, and no message comes of them."""
+
     def on_dispositions(self, dispositions: DispositionRun) -> None:
         """The consumer has given deliveries a state."""
 

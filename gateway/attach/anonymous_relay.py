@@ -25,7 +25,8 @@ from gateway.config.node_names import is_made_when_named
 from gateway.evidence.outcome_key import LinkIdentity
 from gateway.links.credit import CreditAccount
 from gateway.links.link_identity import link_identity
-from gateway.links.publishing import PublishedBatch, PublishingLink
+from gateway.links.published_batch import PublishedBatch
+from gateway.links.publishing import PublishingLink
 from gateway.links.without_credit import WithoutCredit
 from gateway.transactions.open_transactions import TransactingPeer
 from gateway.transactions.posting import poster
@@ -199,6 +200,11 @@ class RelayLink(LinkOwner):
     def on_confirmed(self, count: int) -> None:
         """As of a link with a target."""
         self.account.confirm(count)
+        self._top_up()
+
+    def on_withdrawn(self, count: int) -> None:
+        """As of a link with a target."""
+        self.account.complete(count)
         self._top_up()
 
     def _top_up(self) -> None:

@@ -45,7 +45,7 @@ _UINT_WIDTHS: Final = {b"\x52": 1, b"\x70": 4}
 _TAG_BYTES_MAX: Final = 32
 
 _HEARD_ALWAYS: Final = (OPEN, END, CLOSE)
-_HANDLE, _TAG, _SETTLE_MODE, _STATE, _RESUME, _ABORTED = 0, 2, 6, 7, 8, 9  # positions in a transfer
+_HANDLE, _TAG, _SETTLED, _SETTLE_MODE, _STATE, _RESUME, _ABORTED = 0, 2, 4, 6, 7, 8, 9  # positions in a transfer
 _TRANSACTIONAL: Final = 0x34
 _FRAME_SIZE_AT: Final = 2  # in an open
 _FRAME_SIZE_MIN: Final = 512
@@ -245,12 +245,14 @@ def _following(transfer: Frame, session: Session) -> Frame | Part:
             words = "transfer.delivery-tag is missing in the first transfer of a delivery (AMQP 1.0, 2.7.5)"
             fault = Fault("invalid-field-of-link", words, channel)
         elif is_last(transfer):
-            return transfer
+            return _settled(transfer) if delivery.resumed else transfer
     elif (words := delivery.contradiction(transfer) or "") != "":
         fault = Fault("transfer-contradicts", words, channel)
         transfer = _without_fields(transfer)
     if not is_last(transfer):
         session.unfinished[handle] = delivery
+    elif delivery.resumed and fault is None:
+        transfer = _settled(transfer)
     return Part(transfer, delivery, fault)
 
 
@@ -265,6 +267,14 @@ def _as_read(data: Octets, start: int, end: int, alone: Frame | Fault | Part) ->
 def _without_fields(transfer: Frame) -> Frame:
     """No more than which link it is of, and whether more comes: an engine counts it, and finds nothing odd."""
     fields = [transfer.field(_HANDLE), None, None, None, None, transfer.field(MORE)]
+    return replace(transfer, octets=framed(Described(ULong(TRANSFER), fields), b"", transfer.channel))
+
+
+def _settled(transfer: Frame) -> Frame:
+    """The end of a delivery that is resumed, without its payload. It is ignored (H-15): an engine says nothing of what
+    came settled, and keeps nothing of it."""
+    fields = [*transfer.fields, *[None] * (_SETTLED + 1 - len(transfer.fields))]
+    fields[_SETTLED] = True
     return replace(transfer, octets=framed(Described(ULong(TRANSFER), fields), b"", transfer.channel))
 
 

@@ -16,6 +16,7 @@ from transformers.codec import Described
 
 MORE: Final = 5
 _STATE: Final = 7
+_RESUME: Final = 8
 _ABORTED: Final = 9
 _SAME: Final = {1: "delivery-id", 2: "delivery-tag", 3: "message-format"}  # fields that a later transfer may repeat
 _UNSAID: Final = {3: 0}
@@ -37,11 +38,13 @@ def is_last(transfer: Frame) -> bool:
 
 
 class MultiTransfer:
-    """One delivery, from its first transfer on. `transaction`: in which it is posted, if it is."""
+    """One delivery, from its first transfer on. `transaction`: in which it is posted, if it is. `resumed`: its sender
+    had it before."""
 
     def __init__(self, first: Frame) -> None:
         self._first = first
         self.transaction = transaction_of(first)
+        self.resumed = first.field(_RESUME) is True
         self.named = {self.transaction} - {None}  # every transaction that a transfer of it has named
 
     def contradiction(self, later: Frame) -> str | None:
@@ -50,6 +53,7 @@ class MultiTransfer:
             first, stated = self._first.field(at), later.field(at)
             if stated is not None and stated != (_UNSAID.get(at) if first is None else first):
                 return f"{name} {stated!r:.60}, but the first transfer says {first!r:.60}"
+        self.resumed |= later.field(_RESUME) is True
         named = transaction_of(later)
         if named is not None:
             self.named.add(named)

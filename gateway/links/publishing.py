@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from gateway.evidence.outcome_key import LinkIdentity
 from gateway.links.credit import CreditAccount
 from gateway.links.partitioner import Part, Partitioner
 from gateway.links.peer import Peer
+from gateway.links.published_batch import PublishedBatch
 from gateway.links.store_outcomes import of_each_store
 from gateway.links.without_credit import WithoutCredit
 from gateway.terminus.termini import agreed_outcomes
@@ -279,6 +280,10 @@ class PublishingLink(LinkOwner):
         self._account.confirm(count)
         self.top_up()
 
+    def on_withdrawn(self, count: int) -> None:
+        """No outcome gives their credit back."""
+        self.complete(count)
+
     def ending(self, then: Mapping[str, Any], detail: str, seq: int) -> Callable[[], None] | None:
         """What to do after the outcome of the message with that seq was sent, where nothing can be published here any
         more. A relay gives up only this node, unless the peer got no outcome."""
@@ -311,7 +316,7 @@ class PublishingLink(LinkOwner):
         return decision
 
     def complete(self, count: int) -> None:
-        """So many messages need no credit any more: their transaction has them."""
+        """So many deliveries need no credit any more: a transaction has them, or their sender has taken them back."""
         self._account.complete(count)
         if self.link.alive:
             self.top_up()
@@ -372,26 +377,3 @@ Post = Callable[[PublishingLink, Columns, Columns, TransferRun, int], None]
 def _is_mixed(transfers: TransferRun) -> bool:
     """Some came settled, and some did not."""
     return 0 < sum(transfers.presettled) < len(transfers.presettled)
-
-
-@dataclass(slots=True, eq=False)
-class PublishedBatch:
-    """One run of messages of one link that met the same cell."""
-
-    link: PublishingLink
-    first_seq: int
-    presettled: int
-    decision: Decision
-    open: int  # messages without an outcome
-    size_bytes: int
-    tables: NodeTables  # under which they came
-    node: Node
-    numbers: Sequence[int] | None = None  # their seqs, where they do not follow one another
-
-    def seqs(self, first: int, count: int) -> Sequence[int]:
-        if self.numbers is not None:
-            return self.numbers[first : first + count]
-        return range(self.first_seq + first, self.first_seq + first + count)
-
-    def answered(self, answer: Published) -> None:
-        self.link.published(self, answer)

@@ -24,13 +24,16 @@ from gateway.amqp.facts import (
     Partial,
     SessionEnded,
     Transfers,
+    Withdrawn,
     ends,
     speaks,
+    unheard,
 )
 from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_ends import Link, Outgoing
 from gateway.amqp.link_owner import UNOWNED
 from gateway.attach.admission import Admission
+from gateway.attach.answer_sizes import see_that_it_fitted
 from gateway.attach.leaving import LeavingLink, LeavingSession
 from gateway.attach.link_names import LinkNames
 from gateway.attach.node_lifetimes import Lifetimes, Temporary
@@ -197,17 +200,21 @@ class Connection:
 
     def _on_transfers(self, fact: Transfers) -> None:
         self.messages += len(fact.messages)
-        if fact.link.alive and fact.link.credit >= 0:
+        if self._is_within_credit(fact.link):
             fact.link.owner.on_transfers(fact)
-            return
-        self.transactions.doom(fact.link.session, [fact.transaction])
-        if fact.link.alive:
-            self.fault("over-credit", f"{-fact.link.credit} more than granted", fact.link)
+        else:
+            self.transactions.doom(fact.link.session, [fact.transaction])
 
-    def unfinished(self, link: Link, identity: bytes) -> bool:
-        """Whether a message is here in part only, on that link's session and in that transaction."""
-        here = [each for each in self.engine.links() if isinstance(each, Incoming) and each.session == link.session]
-        return any(each.unfinished is not None and each.unfinished.transaction == identity for each in here)
+    def _on_withdrawn(self, fact: Withdrawn) -> None:
+        if self._is_within_credit(fact.link):
+            fact.link.owner.on_withdrawn(fact.count)
+
+    def _is_within_credit(self, link: Incoming) -> bool:
+        """False: it has gone, or goes now."""
+        over = -link.credit
+        if over > 0:
+            self.fault("over-credit", f"{over} more than granted", link)
+        return link.alive and over <= 0
 
     def _on_not_taken(self, fact: NotTaken) -> None:
         self.transactions.doom(fact.session, [fact.transaction])
@@ -312,24 +319,15 @@ class Connection:
             self._end_link(link, "lost")
             if link.owner is UNOWNED or isinstance(link.owner, Admission):
                 link.refuse(condition, detail)
-                self._see_that_it_fitted(link)
+                see_that_it_fitted(self, link)
             else:
                 link.close(condition, detail)
             self.touch()
 
     def confirmed(self, link: Link) -> None:
         """A link has its owner, and its peer gets the answer."""
-        self._see_that_it_fitted(link)
+        see_that_it_fitted(self, link)
         self.touch()
-
-    def _see_that_it_fitted(self, link: Link) -> None:
-        """An answer that does not fit the peer's frames ends the link, or its session where not even the link's name
-        fits."""
-        extent = link.written.extent if link.written is not None else "whole"
-        if extent == "none":
-            self.fault("answer-too-large", "the link's name", channel=link.attach.channel)
-        elif extent == "bare" and link.alive:
-            self.fault("answer-too-large", "the answer to the attach", link)
 
     def _end_link(self, link: Link, cause: str, closed: bool = True) -> Temporary | None:
         """Gives the temporary node that is about to go with it."""
@@ -341,9 +339,7 @@ class Connection:
         if isinstance(link, Incoming) and link.unfinished is not None:  # it will never be whole
             self.transactions.doom(link.session, link.unfinished.named)
         if isinstance(link, Outgoing):  # what was read behind the end of the link is not heard any more
-            for fact in self._unprocessed:
-                if isinstance(fact, Dispositions) and fact.link is link and not fact.repeated:
-                    link.unprocessed += zip(fact.seqs, fact.eids, strict=True)
+            link.unprocessed += unheard(self._unprocessed, link)
         if isinstance(owner, ConsumingLink):
             self.consuming.pop(owner, None)
             self.gateway.ready.pop(owner, None)
@@ -391,6 +387,7 @@ _ON = {
     Partial: Connection._on_partial,
     NotTaken: Connection._on_not_taken,
     Confirmed: Connection._on_confirmed,
+    Withdrawn: Connection._on_withdrawn,
     Opened: Connection._on_opened,
     Attached: Connection._on_attached,
     Detached: Connection._on_detached,

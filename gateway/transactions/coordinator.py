@@ -71,6 +71,10 @@ class CoordinatorLink(LinkOwner):
                 self._request(seq, read_request(message), int(presettled))
         self.connection.touch()
 
+    def on_withdrawn(self, count: int) -> None:
+        """As of a link to a node: no answer gives their credit back."""
+        self.link.grant(count)
+
     def _request(self, seq: int, request: Request, presettled: int) -> None:
         transaction = self._named(request)
         word = self._word(request, transaction)
@@ -112,7 +116,7 @@ class CoordinatorLink(LinkOwner):
             return "open" if self.connection.transactions.any_of(self.link.session) else "none"
         if transaction is None:
             return "unknown"
-        if transaction.state == "open" and self.connection.unfinished(self.link, transaction.id):
+        if transaction.state == "open" and self.connection.engine.unfinished(self.link.session, transaction.id):
             transaction.doom("torn")
         return transaction.state
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from gateway.amqp.link_ends import Link
+from gateway.amqp.engine import Engine
 from gateway.links.peer import Peer
 from gateway.transactions.transaction import Transaction
 
@@ -56,8 +56,8 @@ class TransactingPeer(Peer, Protocol):
     @property
     def transactions(self) -> OpenTransactions: ...
 
-    def unfinished(self, link: Link, identity: bytes) -> bool:
-        """Whether a message is here in part only, on that link's session and in that transaction."""
+    @property
+    def engine(self) -> Engine: ...
 
     def flush(self) -> None:
         """What is to be sent so far goes before what comes."""

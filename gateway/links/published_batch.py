@@ -1,0 +1,43 @@
+"""A run of messages between their transfer and their outcomes: what the realm is given, and whom it answers.
+
+Seqs, octets. Source: ADR 0087.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mappings import Decision, NodeTables
+from native_backend.nodes.answers import Published
+from native_backend.nodes.node import Node
+
+
+class Publishing(Protocol):
+    """The link that its messages came on."""
+
+    def published(self, batch: PublishedBatch, answer: Published) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class PublishedBatch:
+    """One run of messages of one link that met the same cell."""
+
+    link: Publishing
+    first_seq: int
+    presettled: int
+    decision: Decision
+    open: int  # messages without an outcome
+    size_bytes: int
+    tables: NodeTables  # under which they came
+    node: Node
+    numbers: Sequence[int] | None = None  # their seqs, where they do not follow one another
+
+    def seqs(self, first: int, count: int) -> Sequence[int]:
+        if self.numbers is not None:
+            return self.numbers[first : first + count]
+        return range(self.first_seq + first, self.first_seq + first + count)
+
+    def answered(self, answer: Published) -> None:
+        self.link.published(self, answer)
