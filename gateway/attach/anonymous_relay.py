@@ -213,8 +213,10 @@ class RelayLink(LinkOwner):
             self.without_credit.end()
 
     def ended(self, cause: str) -> None:
-        """The link has gone. What is in flight completes unheard, and leaves its records."""
+        """The link has gone. What is in flight completes unheard, and leaves its records; what waits for its node is
+        not taken, and its transactions can only be rolled back (W-5)."""
         self._gateway.credit.close_account(self.account)
+        self.connection.transactions.doom(self.link.session, [run.transaction for _, run in self._runs])
         self._runs.clear()
         self._places.clear()
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 
 from gateway.config.limits import RELAY_ADDRESSES
+from mappings import load_tables
+from native_backend.nodes.answers import NodeFound
+from native_backend.nodes.node import Node
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
+from tests.kit.wire.conversation import Conversation, build_gateway
 from tests.kit.wire.frames import message_to
 from tests.kit.wire.peer import Peer
+from tests.kit.wire.scripted_realm import ScriptedRealm
 from tests.kit.wire.transacting import Transacting
 from tests.patience import until
 from transformers.codec import AmqpMap, Byte, Described, Symbol, ULong, encode
@@ -280,3 +285,39 @@ def test_a_transaction_makes_its_nodes(gateway: GatewayProcess, node: str) -> No
         said = peer.until_told(numbers, last)
         assert said == {**dict.fromkeys(numbers, "transactional accepted"), last: "accepted"}
     assert len(kept(gateway, f"{node}.one", 2) + kept(gateway, f"{node}.two", 1)) == 3
+
+
+class LookingUp(ScriptedRealm):
+    """Knows of no node at once, and finds every one when it is asked."""
+
+    def node(self, name: str) -> Node:
+        return None  # type: ignore[return-value]
+
+    def find_node(self, name: str, owner: object) -> None:
+        self.answer("find", NodeFound(owner, super().node(name), "ready", ""))
+
+
+@pytest.mark.requirement("W-5")
+@pytest.mark.parametrize("how", ["stolen", "detached"])
+def test_what_waits_for_its_node_is_posted_or_its_discharge_fails(how: str) -> None:
+    """The discharge is read behind the message. Meanwhile another connection takes the link's name; or the peer has
+    detached the link, which comes behind the message, too."""
+    realm = LookingUp()
+    gateway = build_gateway(load_tables(), realm)
+    peer = Conversation(gateway, "app")
+    relaying = frames.attach_sender(frames.target(None), RELAY, "relay")
+    peer.say(frames.attach_sender(frames.COORDINATOR, 7, "control"), relaying)
+    [declared] = [seen for seen in peer.say(frames.declare(peer.number())) if seen.name == "disposition"]
+    transaction = declared.field(4).value[0]
+    realm.holds.add("find")
+    posted = frames.transfer(peer.number(), message_to("q"), RELAY, state=frames.in_transaction(transaction))
+    left = frames.detach(RELAY) if how == "detached" else b""
+    number = peer.number()
+    peer.say(posted, left, frames.discharge(number, transaction))
+    if how == "stolen":
+        Conversation(gateway, "app").say(relaying)
+    realm.release()
+    peer.listen()
+    said = {seen.field(1): seen.state for seen in peer.seen if seen.name == "disposition"}
+    stored = len(realm.store("q").values)
+    assert (said[number], stored) == (("rejected:amqp:transaction:rollback", 0) if how == "stolen" else ("accepted", 1))
