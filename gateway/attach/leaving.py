@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gateway.amqp.link_ends import Link
-from gateway.amqp.link_owner import LinkOwner
+from gateway.amqp.link_owner import DispositionRun, LinkOwner
 from gateway.links.peer import Peer
+from gateway.transactions.open_transactions import TransactingPeer
 
 
 class Going(Protocol):
@@ -20,13 +21,18 @@ class Going(Protocol):
 
 
 class LeavingLink(LinkOwner):
-    """A link that its peer has detached: the answer waits for the end of a node. Nothing is heard of it any more."""
+    """A link that its peer has detached: the answer waits for the end of a node. Nothing is heard of it any more: its
+    deliveries went back with its end, though the engine knows them still."""
 
-    def __init__(self, connection: Peer, link: Link, closed: bool) -> None:
+    def __init__(self, connection: TransactingPeer, link: Link, closed: bool) -> None:
         self.connection = connection
         self.waiting: list[Callable[[], None]] = []  # who waits for the answer
         self._link = link
         self._closed = closed
+
+    def on_dispositions(self, dispositions: DispositionRun) -> None:
+        """What is stated in a transaction cannot be done, and so it can only be rolled back (W-5)."""
+        self.connection.transactions.doom(self._link.session, [dispositions.transaction])
 
     def answer(self) -> None:
         if self._link.alive:

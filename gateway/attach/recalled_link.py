@@ -13,6 +13,7 @@ from gateway.amqp.link_owner import LinkOwner
 from gateway.attach.leaving import LeavingLink
 from gateway.links.consuming import ConsumingLink
 from gateway.links.peer import Peer
+from gateway.transactions.open_transactions import TransactingPeer
 from native_backend.nodes.answers import Commanded
 from native_backend.nodes.durable import Durable
 
@@ -53,7 +54,7 @@ class RecalledLink(LinkOwner):
 class EndingLink(LeavingLink):
     """A link to a durable that its peer has closed. A durable that other links share stays."""
 
-    def __init__(self, connection: Peer, link: Link, durable: Durable) -> None:
+    def __init__(self, connection: TransactingPeer, link: Link, durable: Durable) -> None:
         super().__init__(connection, link, True)
         self._durable = durable
 

@@ -67,6 +67,32 @@ def test_W_5_an_outcome_for_a_delivery_that_is_gone_fails_the_discharge(
 
 
 @pytest.mark.requirement("W-5")
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "alone"])
+def test_W_5_an_outcome_behind_the_end_of_its_durables_link_fails_the_discharge(
+    gateway: GatewayProcess, node: str, shared: bool
+) -> None:
+    """Closed, accepted and discharged in one breath: the answer to the DETACH waits, because the durable ends with its
+    last consumer. While another has it, that gets the event."""
+    source = frames.source(node, 2, capability="shared,topic", expiry="never")
+    with Transacting(gateway.port) as peer, Transacting(gateway.port, peer.container) as other:
+        peer.consumer(source)
+        if shared:
+            other.consumer(source, name="sub|2")
+        peer.stored(node, ONE, kind="channel")
+        transaction = peer.begun()
+        peer.credit(1)
+        [given] = peer.receive(1)
+        state = frames.in_transaction(transaction, ACCEPTED)
+        stated = frames.disposition(given.field(1), given.field(1), state)
+        number = peer.number()
+        peer.send(frames.detach(1), stated, frames.discharge(number, transaction))
+        assert peer.until_told([], number)[number] == ROLLED_BACK
+        if shared:
+            other.credit(1)
+            assert [each.payload for each in other.receive(1)] == [ONE]
+
+
+@pytest.mark.requirement("W-5")
 def test_W_5_the_same_again_in_the_same_transaction_is_carried_out(gateway: GatewayProcess, node: str) -> None:
     """Alone, in a set with others, and in the same breath as the first time."""
     with Transacting(gateway.port) as peer:
