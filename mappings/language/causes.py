@@ -71,15 +71,14 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {  # moment -> cause -> answer
     "later": _total(_SUBSCRIBE),
     "publish": _total(_PUBLISH),
     "settle": _total(_SETTLE),
-    "commit": _total({**_SETTLE, "too-large": "too-large"}),
+    "commit": _total({**_SETTLE, "too-large": "too-large", "capacity-reached": "capacity-reached"}),
 }
 
-# No peer hears of it: what is certainly not done is asked for again (what settles waits for room, too); what may be
-# done is looked up, and answered as it is (what is fenced too: Kafka says so also of a transaction that took too long);
-# what is kept no more is passed over.
+# No peer hears of it: what is certainly not done is asked for again (what settles waits for room, too; a commit does
+# not: its peer can do it again); what may be done is looked up, and answered as it is (what is fenced too: Kafka says
+# so also of a transaction that took too long); what is kept no more is passed over.
 _JOURNAL = {
     "unavailable": "asked-again",
-    "capacity-reached": "asked-again",
     "indeterminate": "looked-up",
     "fenced": "looked-up",
 }
@@ -91,7 +90,7 @@ UNANSWERED: Mapping[str, Mapping[str, str]] = {  # moment -> cause -> what the r
     "attach": {},
     "later": {**_READ, "retention": "passed-over"},
     "publish": {},
-    "settle": _JOURNAL,
+    "settle": {**_JOURNAL, "capacity-reached": "asked-again"},
     "commit": _JOURNAL,
 }
 
@@ -116,17 +115,17 @@ def at_commit(cause: str) -> str:
     return cause if cause in _NOT_DONE else "indeterminate"
 
 
-def in_transaction(cause: str, publishes: bool) -> str:
-    """What SQLite certainly refused, for one of the many that a transaction stores: who publishes hears that there is
-    no room; records of the realm's own wait for it."""
-    return cause if publishes and cause == "capacity-reached" else "unavailable"
+def in_transaction(cause: str, answered: bool) -> str:
+    """What SQLite certainly refused, for one of the many that a transaction stores: what publishes or commits is
+    answered that there is no room; evidence waits for it."""
+    return cause if answered and cause == "capacity-reached" else "unavailable"
 
 
 def cause_at(log: str, cause: str, moment: str, stage: str) -> str:
     """The cause that counts when a driver meets an error of this one."""
     if log == "sqlite":  # one transaction for many: an error before its end says nothing about each of them
         if cause == "capacity-reached":
-            return in_transaction(cause, moment == "publish")
+            return in_transaction(cause, moment in ("publish", "settle", "commit"))
         return at_commit(cause) if stage == "sent" and moment in ("publish", "settle", "commit") else "unavailable"
     if moment in ("attach", "later"):
         return cause

@@ -3,10 +3,10 @@
 `Settlement`s and `Unit`s gather; a transaction begins when none is in flight and the last one began
 `journal_interval_s` ago, or at once when `journal_events` wait; and when the log has rested. It carries their event
 writes, then the journal's record. A record stored makes its items true, in order. One that fails for a reason that may
-concern one item only is tried again item by item. A transaction of unknown result (or that was fenced) is resolved
-before any owner is answered: make sure that the shard is still ours, claim again, read the journal's tail up to a mark
-written after the claim, apply or submit again. Another owner, or another run's records in that tail, ends this
-process's ownership for good.
+concern one item only is tried again item by item; where the log has no room, commits are refused, and all else waits.
+A transaction of unknown result (or that was fenced) is resolved before any owner is answered: make sure that the shard
+is still ours, claim again, read the journal's tail up to a mark written after the claim, apply or submit again. Another
+owner, or another run's records in that tail, ends this process's ownership for good.
 
 Records: docs/records.md "Journal".
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
 
@@ -25,7 +25,16 @@ from mappings.language.causes import ANSWERS, unanswered
 from native_backend.clock import Clock
 from native_backend.events.known_ends import KnownEnds
 from native_backend.journal.journal_record import encode, encode_record
-from native_backend.journal.settlement import Settlement, Unit, settlements_of, written_bytes
+from native_backend.journal.settlement import (
+    Item,
+    Settlement,
+    Unit,
+    is_commit,
+    separable,
+    settled_count,
+    settlements_of,
+    written_bytes,
+)
 from native_backend.limits import RealmLimits
 from native_backend.log.find_written import find_written
 from native_backend.log.port import Cause, Failure, Log, LogError, TopicPartition, Transacted, Write
@@ -44,7 +53,7 @@ _LOOKS = 5  # for events that are known to be stored
 # Fenced is in doubt: Kafka says so also of a transaction that took too long; the lease knows who owns the shard.
 _IN_DOUBT = unanswered("settle", "looked-up")
 _TRIED_AGAIN = unanswered("settle", "asked-again")  # certainly not done, but it may be later: no answer is needed
-Item = Settlement | Unit
+_COMMITTED_AGAIN = unanswered("commit", "asked-again")
 
 
 @dataclass(slots=True)
@@ -120,7 +129,7 @@ class Journal:
             for completion in self._log.poll():
                 if isinstance(completion, Transacted) and completion.owner is self:
                     if completion.failure is not None:
-                        raise LogError(completion.failure)
+                        raise LogError(_waited_for(completion.failure))
                     return completion.offsets[0]
             self._worker.pause(_PAUSE_S)
         raise LogError(Failure("unavailable", "the journal's first record was not stored in time"))
@@ -141,7 +150,7 @@ class Journal:
             self._refuse([unit], "fenced", "fenced")
             return
         self._waiting.append(unit)
-        self._count += sum(settlement.count for settlement in unit.settlements)
+        self._count += settled_count(unit)
         self._bytes += written_bytes(unit)
 
     def advance(self) -> None:
@@ -173,7 +182,7 @@ class Journal:
             fit += 1
         items, self._waiting = self._waiting[:fit], self._waiting[fit:]
         self._bytes -= sum(map(written_bytes, items))
-        self._count -= sum(settlement.count for item in items for settlement in settlements_of(item))
+        self._count -= sum(map(settled_count, items))
         return items
 
     def _begin(self, items: list[Item]) -> None:
@@ -200,8 +209,10 @@ class Journal:
         elif failure.cause in _IN_DOUBT:
             _LOG.warning("journal transaction %s: %s", batch.numbers, failure)
             self._resolve()
-        elif failure.cause in _TRIED_AGAIN:
+        elif failure.cause in _COMMITTED_AGAIN:
             self._later(self._transact)
+        elif failure.cause in _TRIED_AGAIN:
+            self._no_room(batch, failure)
         else:
             self._failed(batch, failure)
 
@@ -209,13 +220,28 @@ class Journal:
         """Certainly not stored, and trying the same again would not help."""
         self._batch = None
         self._n = batch.numbers[0] - 1  # no hole in the numbers
-        groups = _groups(batch.items)
+        groups = separable(batch.items)
         if len(groups) > 1:
             _LOG.warning("journal transaction %s failed, its parts are tried singly: %s", batch.numbers, failure)
             self._singly[:0] = groups
             return
         _LOG.error("journal transaction %s failed: %s", batch.numbers, failure)
         self._refuse(batch.items, failure.cause, failure.code or failure.cause)
+
+    def _no_room(self, batch: _Batch, failure: Failure) -> None:
+        """Commits are tried one by one, and refused. All else waits, and holds up nothing that comes."""
+        commits = [item for item in batch.items if is_commit(item)]
+        if commits == batch.items and len(commits) == 1:
+            self._failed(batch, failure)
+            return
+        self._batch = None
+        self._n = batch.numbers[0] - 1
+        self._singly[:0] = [[commit] for commit in commits]
+        waits = [item for item in batch.items if not is_commit(item)]
+        self._waiting[:0] = waits
+        self._bytes += sum(map(written_bytes, waits))
+        self._count += sum(map(settled_count, waits))
+        self._rested_s = self._clock.monotonic_s() + self._limits.retry_interval_s
 
     def give_up(self, native: str, cause: Cause = "unexpected") -> None:
         """This process no longer owns the shard: nothing is written again."""
@@ -248,7 +274,6 @@ class Journal:
                 self._answer(item.answered("done", [*islice(places, len(item.writes))]))
             else:
                 self._answer(Settled(item.owner, "done"))
-
         if missing >= 0:
             self.on_shorter(missing)
 
@@ -347,6 +372,11 @@ class _Sight:
     following: int  # the first offset behind what was read
 
 
+def _waited_for(failure: Failure) -> Failure:
+    """To open a realm waits for room, as it waits for a log that is away."""
+    return replace(failure, cause="unavailable") if failure.cause in _TRIED_AGAIN else failure
+
+
 def _events(items: list[Item]) -> list[Write]:
     """The event writes of a transaction, in the order in which `Journal._stored` hands out their offsets."""
     writes: list[Write] = []
@@ -356,13 +386,6 @@ def _events(items: list[Item]) -> list[Write]:
         if isinstance(item, Unit):
             writes += item.writes
     return writes
-
-
-def _groups(items: list[Item]) -> list[list[Item]]:
-    """What can fail by itself: each item that writes events or is a unit, and all plain settlements together."""
-    plain: list[Item] = [item for item in items if isinstance(item, Settlement) and not item.writes]
-    others: list[list[Item]] = [[item] for item in items if isinstance(item, Unit) or item.writes]
-    return [plain, *others] if plain else others
 
 
 def journal_topic(prefix: str) -> str:

@@ -103,3 +103,23 @@ def written_bytes(item: Settlement | Unit) -> int:
 
 def settlements_of(item: Settlement | Unit) -> list[Settlement]:
     return item.settlements if isinstance(item, Unit) else [item]
+
+
+Item = Settlement | Unit
+
+
+def settled_count(item: Item) -> int:
+    """Of the events that it settles."""
+    return sum(settlement.count for settlement in settlements_of(item))
+
+
+def is_commit(item: Item) -> bool:
+    """It is answered by `Committed`."""
+    return isinstance(item, Unit) and item.owner is not None and not item.settles
+
+
+def separable(items: list[Item]) -> list[list[Item]]:
+    """What can fail by itself: each item that writes events or is a unit, and all plain settlements together."""
+    plain: list[Item] = [item for item in items if isinstance(item, Settlement) and not item.writes]
+    others: list[list[Item]] = [[item] for item in items if isinstance(item, Unit) or item.writes]
+    return [plain, *others] if plain else others

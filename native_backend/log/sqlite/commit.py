@@ -95,10 +95,10 @@ def _failed(jobs: Sequence[Job], failure: Failure) -> list[Completion]:
     error = IN_FORCE.errors.named(failure.code)
     refused = failure
     if failure.cause == "unavailable" and error is not None:
-        refused = replace(failure, cause=cast(Cause, in_transaction(error.cause, publishes=True)))
+        refused = replace(failure, cause=cast(Cause, in_transaction(error.cause, answered=True)))
     return [
         Appended(job, 0, [-1] * len(job.keys), failure if job.aside else refused)
         if isinstance(job, Append)
-        else Transacted(job.owner, [-1] * len(job.writes), failure)
+        else Transacted(job.owner, [-1] * len(job.writes), refused)
         for job in jobs
     ]

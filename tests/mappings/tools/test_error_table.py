@@ -41,7 +41,8 @@ LOOKED_UP = {
     ("INVALID_RECORD", "publish", "any"): ("invalid", "amqp:precondition-failed", "transient"),
     ("POLICY_VIOLATION", "publish", "any"): ("invalid", "amqp:precondition-failed", "transient"),
     ("SQLITE_FULL", "publish", "any"): ("capacity-reached", "amqp:resource-limit-exceeded", "transient"),
-    ("SQLITE_FULL", "commit", "any"): ("asked-again", "", ""),
+    ("SQLITE_FULL", "commit", "any"): ("capacity-reached", "amqp:transaction:rollback", "transient"),
+    ("SQLITE_FULL", "settle", "any"): ("asked-again", "", ""),
     ("SQLITE_IOERR", "publish", "sent"): ("indeterminate", "", "transient"),
     ("SQLITE_TOOBIG", "publish", "unsent"): ("unavailable", "", "transient"),
 }

@@ -236,7 +236,7 @@ def test_a_snapshot_of_no_realm_makes_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_has_no_room_for_events_and_lets_other_records_wait(log: Log, tmp_path: Path) -> None:
+def test_a_full_disk_has_no_room_for_events_and_transactions_and_lets_evidence_wait(log: Log, tmp_path: Path) -> None:
     log.control.create_topics([TopicSpec("t")])
     committer = Committer(tmp_path, 1 << 20, wall_ms)
     (pages,) = committer.connection.execute("PRAGMA page_count").fetchone()
@@ -249,7 +249,7 @@ def test_a_full_disk_has_no_room_for_events_and_lets_other_records_wait(log: Log
     ]
     answers = committer.commit(jobs, time.monotonic() + 1.0)
     said = [(answer.failure.cause, answer.failure.code, answer.offsets) for answer in answers if answer.failure]
-    causes = ("capacity-reached", "unavailable", "unavailable")
+    causes = ("capacity-reached", "unavailable", "capacity-reached")
     assert said == [(cause, "SQLITE_FULL", [-1]) for cause in causes]
     del jobs[1:]
     committer.connection.execute("PRAGMA max_page_count = 1073741823")
