@@ -6,7 +6,6 @@ Each check yields findings and raises nothing. Blocks.
 from __future__ import annotations
 
 import json
-import os
 import re
 import resource
 import shutil
@@ -29,6 +28,7 @@ from native_backend.log.port import Inspection, LogError
 _DISK_LOW, _DISK_FULL = 2 << 30, 200 << 20
 _SOON_S = 30 * 86_400
 _VERDICT_S = 2 * 86_400
+_MANIFEST = "manifest.json"
 _HEALTH_S = 5.0
 _JAVA_S = 60.0
 _JAVA = """
@@ -188,19 +188,19 @@ def running(settings: Settings) -> Iterator[Finding]:
 
 
 def verdict(reports: Path | None, now_s: float) -> Iterator[Finding]:
-    """The newest manifest in a directory that `reconcile --out` was given."""
+    """The report in a directory that `reconcile --out` was given: docs/reconciliation.md, "What it leaves in DIR"."""
     if reports is None:
         yield not_looked_at("verdict", "name the directory of the reports with --reports DIR")
         return
-    found = sorted(reports.glob("report/window=*/manifest.json"), key=os.path.getmtime)
-    if not found:
+    path = reports / _MANIFEST
+    if not path.exists():
         yield warn("verdict", f"{reports} has no report", f"realmgate reconcile --out {reports}")
         return
-    age_s = now_s - found[-1].stat().st_mtime
-    manifest = json.loads(found[-1].read_text())
-    words = f"{manifest['verdict']}, {age_s / 3600:.1f} hours ago ({found[-1].parent.name})"
+    age_s = now_s - path.stat().st_mtime
+    manifest = json.loads(path.read_text())
+    words = f"{manifest['verdict']}, {age_s / 3600:.1f} hours ago"
     if not manifest["clean"]:
-        yield fail("verdict", words, f"read {found[-1].parent}")
+        yield fail("verdict", f"{words}: {manifest['sentence']}", f"read {reports / 'summary.txt'}")
     elif age_s > _VERDICT_S:
         yield warn("verdict", words, f"realmgate reconcile --out {reports}")
     else:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
 import time
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +23,13 @@ from gateway.cli.doctor.finding import Finding
 from gateway.config.settings import load_settings
 from gateway.serve.open_log import open_log
 from native_backend.log.port import Log
+from reconciliation.model.ranges import Extent
+from reconciliation.model.window import BEGINNING, END, Window
+from reconciliation.read.landing import Landed
+from reconciliation.report.balance import Balance
+from reconciliation.report.findings import Findings
+from reconciliation.report.report import write_manifest
+from reconciliation.report.verdict import Verdict, Word
 from tests.gateway.logins import write_users
 from tests.kit.processes.certificates import Authority
 from tests.kit.processes.gateway import GatewayProcess, StartGateway
@@ -64,6 +71,15 @@ def used(new_gateway: StartGateway, kind: str, **settings: Any) -> GatewayProces
     return gateway
 
 
+def report_in(directory: Path, word: Word, sentence: str) -> Path:
+    """The manifest of a report with that verdict, as the reconciliation itself writes it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    landed = Landed(directory / "landed", Extent((), ()))
+    judged: Any = SimpleNamespace(runs=[], catalog=SimpleNamespace(digests=()))
+    of = Window(BEGINNING, END), landed, judged, Findings([], Counter()), Balance([], [], 0, 0)
+    return write_manifest(directory, *of, Verdict(word, True, sentence), {})
+
+
 def log_of(gateway: GatewayProcess) -> Log:
     return open_log(load_settings(gateway.config_path))
 
@@ -76,9 +92,7 @@ def prefix_of(gateway: GatewayProcess) -> str:
 def test_nothing_is_wrong_with_a_healthy_realm(new_gateway: StartGateway, kind: str, tmp_path: Path) -> None:
     gateway = used(new_gateway, kind, admin={"listen": "http://127.0.0.1:0"})
     assert red(gateway) == {}
-    window = tmp_path / "reports" / "report" / "window=all"
-    window.mkdir(parents=True)
-    (window / "manifest.json").write_text(json.dumps({"verdict": "CLEAN", "clean": True}))
+    report_in(tmp_path / "reports", "clean", "Everything agrees.")
     assert red(gateway, tmp_path / "reports") == {}
     said = gateway.command("doctor").splitlines()
     assert any(line.startswith("not looked at  verdict") and "--reports" in line for line in said)
@@ -150,16 +164,15 @@ def test_faults_of_the_machine_turn_their_lines_red(
     gateway.stop()
     write_users(tmp_path / "users.yaml", ann=[])
     (tmp_path / "users.yaml").chmod(0o644)
-    window = tmp_path / "report" / "window=all"
-    window.mkdir(parents=True)
-    manifest = window / "manifest.json"
-    manifest.write_text(json.dumps({"verdict": "LOSS", "clean": False}))
+    report_in(tmp_path, "not clean", "2 \u00d7 lost write (P1).")
     gateway.settings |= {"security": {"sasl": ["ANONYMOUS", "SCRAM-SHA-256"], "users": str(tmp_path / "users.yaml")}}
     gateway.settings["listen"] = ["amqp://0.0.0.0:5672"]
     gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
-    assert {*red(gateway, tmp_path)} == {"users", "open", "verdict"}
-    manifest.write_text(json.dumps({"verdict": "CLEAN", "clean": True}))
-    os.utime(manifest, (1, 1))
+    wrong = red(gateway, tmp_path)
+    assert {*wrong} == {"users", "open", "verdict"}
+    assert "not clean" in wrong["verdict"][0].words and "lost write (P1)" in wrong["verdict"][0].words
+    assert "summary.txt" in wrong["verdict"][0].remedy
+    os.utime(report_in(tmp_path, "clean", "Everything agrees."), (1, 1))
     assert [one.status for one in red(gateway, tmp_path)["verdict"]] == ["warn"], "it is old"
     monkeypatch.setattr(machine, "version", lambda _: "0.0.1")
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
