@@ -17,7 +17,9 @@ from typing import TextIO
 from gateway.cli.doctor import machine, realm
 from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok
 from gateway.cli.output import write_json
+from gateway.config.listen_faults import address_problems
 from gateway.config.settings import EmbeddedRealm, Settings, SettingsProblems, load_settings
+from gateway.serve.checked_tables import checked_tables
 from gateway.serve.open_log import open_log
 from mappings import MappingProblems
 from mappings.language.yaml_lines import Problem
@@ -49,12 +51,12 @@ def examine(config: Path, reports: Path | None) -> tuple[int, list[Finding]]:
         wrong = [*_mistakes("configuration", error.problems)]
         return 2, [*wrong, not_looked_at("all else", "the configuration cannot be read")]
     now_s = SystemClock().epoch_us() / 1e6
-    findings, reached = [ok("configuration", f"{config} can be read")], False
+    findings, reached = [*_configuration(config, settings), *_tables(settings)], False
     try:
         findings += _realm(settings, now_s)
         reached = True
-    except MappingProblems as error:
-        findings += _mistakes("mappings", error.problems)
+    except MappingProblems:  # what the log's errors mean: `_tables` has said it
+        findings.append(fail("realm", "it cannot be opened with these mappings", "mend the mappings first"))
     except (LogError, sqlite3.Error, OSError) as error:
         remedy = "start it, or correct realm in the configuration"
         findings.append(fail("realm", f"{settings.realm.place}: {error}", remedy))
@@ -68,6 +70,22 @@ def examine(config: Path, reports: Path | None) -> tuple[int, list[Finding]]:
 def _mistakes(check: str, problems: Iterable[Problem]) -> Iterator[Finding]:
     for problem in problems:
         yield fail(check, f"{problem.file}:{problem.line}: {problem.message}", problem.remedy)
+
+
+def _configuration(config: Path, settings: Settings) -> Iterator[Finding]:
+    wrong = [*_mistakes("configuration", address_problems(settings))]
+    yield from wrong or [ok("configuration", f"{config} can be read")]
+
+
+def _tables(settings: Settings) -> Iterator[Finding]:
+    """As `serve` reads them."""
+    try:
+        tables = checked_tables(settings, [])
+    except MappingProblems as error:
+        yield from _mistakes("mappings", error.problems)
+    else:
+        words = f"{settings.mappings.directory or 'the shipped tables'}, profile {settings.mappings.profile}"
+        yield ok("mappings", f"{words}: {tables.origin.digest} can be used")
 
 
 def _realm(settings: Settings, now_s: float) -> list[Finding]:

@@ -22,6 +22,7 @@ from gateway.cli.doctor.command import examine
 from gateway.cli.doctor.finding import Finding
 from gateway.config.settings import load_settings
 from gateway.serve.open_log import open_log
+from mappings.compiler.table_set import SHIPPED
 from native_backend.log.port import Log
 from reconciliation.model.ranges import Extent
 from reconciliation.model.window import BEGINNING, END, Window
@@ -180,6 +181,27 @@ def test_faults_of_the_machine_turn_their_lines_red(
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert {"versions", "file limit", "disk", "spark"} <= {*red(gateway)}
+
+
+def test_tables_and_addresses_that_serve_refuses_are_red(new_gateway: StartGateway, tmp_path: Path) -> None:
+    gateway = used(new_gateway, "embedded")
+    gateway.stop()
+    assert "ok             mappings" in gateway.command("doctor")
+    tables = tmp_path / "own"
+    shutil.copytree(SHIPPED / "tables", tables / "tables")
+    (tables / "tables" / "attach.yaml").write_text("rules: [\n")
+    gateway.settings["mappings"] = {"dir": str(tables)}
+    gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
+    wrong = red(gateway)
+    assert {*wrong} == {"mappings"} and "attach.yaml:" in wrong["mappings"][0].words
+    shutil.copy(SHIPPED / "tables" / "attach.yaml", tables / "tables")
+    (tables / "errors.yaml").write_text("errors: [\n")
+    code, findings = examine(gateway.config_path, None)
+    words = [one.words for one in findings if one.status == "FAIL"]
+    assert code == 2 and len(words) == len({*words}) and "errors.yaml:" in words[0], "without them no realm is opened"
+    gateway.settings |= {"mappings": {}, "listen": ["amqp://192.0.2.1:5672"]}
+    gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
+    assert "192.0.2.1" in red(gateway)["configuration"][0].words
 
 
 def test_a_certificate_that_expires_is_red(new_gateway: StartGateway, tmp_path: Path) -> None:
