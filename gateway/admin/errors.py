@@ -25,7 +25,7 @@ async def errors(gateway: Gateway, answering: Answering, request: Request) -> Re
     rows: list[dict[str, Any]] = []
     following = None
     for at, each in enumerate(recent.above(above), 1):
-        if each.at_us >= since_us and all(each.facts.get(name) == value for name, value in wanted.items()):
+        if each.at_us >= since_us and all(_is(each, name, value) for name, value in wanted.items()):
             if len(rows) == limit:
                 following = rows[-1]["id"]
                 break
@@ -33,6 +33,13 @@ async def errors(gateway: Gateway, answering: Answering, request: Request) -> Re
         if at % _STEP == 0:
             await asyncio.sleep(0)
     return answering.answer(errors=rows, left_out=recent.left_out, next=following)
+
+
+def _is(error: RecentError, name: str, value: str) -> bool:
+    """Of a container: the first one, or one of the last."""
+    if error.facts.get(name) == value:
+        return True
+    return name == "container" and any(each["container"] == value for each in error.examples)
 
 
 def _row(run: str, error: RecentError) -> dict[str, Any]:
@@ -43,6 +50,7 @@ def _row(run: str, error: RecentError) -> dict[str, Any]:
         "count": error.count,
         "more": error.more,
         **{name: error.facts.get(name) for name in FIELDS},
+        "examples": [*error.examples],
         "text": error.text,
         "remedy": remedy_for(error.facts),
         "delivery": error.delivery,

@@ -147,5 +147,7 @@ def _error(row: Row) -> tuple[str, ...]:
     what = f"{row['what']} {row['fault'] or row['outcome'] or row['direction'] or ''}".rstrip()
     count = str(row["count"]) + (f" +{row['more']}" if row["more"] else "")
     names = [printable(row[key] or "-") for key in ("user", "container", "address", "node")]
+    if len({each["container"] for each in row["examples"]}) > 1:
+        names[1] = f"{printable(row['examples'][-1]['container'] or '-')} and others"
     known = [row[key] or "-" for key in ("condition", "rule", "delivery")]
     return (time_of(row["at_us"]), what, count, *names, *known, printable(row["text"]))

@@ -1,9 +1,12 @@
 """The last refusals and faults, for operators: attaches that were refused, faults, failed logins, deliveries that got
 another outcome than their peer asked for, links and subscriptions that were ended, requests that were refused.
 
-At most `KEPT` entries. What is the same within `SAME_S` is one entry, which says how many it stands for. A peer (user
-and address) has `PEER_ENTRIES` at once and one more every `PEER_ENTRY_S`; what it has beyond is counted in its last
-entry (`more`). All peers together have `ENTRIES` at once and `ENTRIES_PER_S`. So no flood pushes out what others did.
+At most `KEPT` entries. What is the same within `SAME_S` is one entry, which says how many it stands for; containers and
+links, of which a client may make new ones each time, are examples in it. A peer (user and address; before its login the
+address alone) has `RULE_ENTRIES` at once for each rule and one more every `RULE_ENTRY_S`, `PEER_ENTRIES` altogether and
+one more every `PEER_ENTRY_S`. What it has beyond is counted in its last entry of that rule, else in one of another
+(`more`). All peers together have `ENTRIES` at once and `ENTRIES_PER_S`. So no flood pushes out what others did, or what
+the same peer did elsewhere.
 One entry for a group of deliveries, never one for a message. Microseconds since 1970, counts.
 """
 
@@ -19,21 +22,26 @@ from gateway.evidence.outcome_key import OutcomeKey
 
 KEPT: Final = 2_000
 SAME_S: Final = 60.0
-PEER_ENTRIES, PEER_ENTRY_S = 20.0, 30.0
-ENTRIES, ENTRIES_PER_S = 200.0, 5.0
+RULE_ENTRIES, RULE_ENTRY_S = 20.0, 30.0
+PEER_ENTRIES, PEER_ENTRY_S = 60.0, 10.0
+ENTRIES, ENTRIES_PER_S = 400.0, 5.0
+EXAMPLES: Final = 3
 PEERS: Final = 1_000
 """Remembered; the one that was heard of least recently is forgotten."""
 FIELDS: Final = (
     "what", "user", "container", "address", "node", "link", "direction", "durable", "condition", "class", "rule",
     "outcome", "answer", "native", "fault",
 )  # fmt: skip
+_EXAMPLE: Final = ("container", "link", "durable")
+_SAME: Final = tuple(name for name in FIELDS if name not in _EXAMPLE)
 """Entries that agree in all of these are the same."""
 
 
 @dataclass(slots=True)
 class RecentError:
-    """`number` rises, from 1 on. `facts`: by `FIELDS`, those that are known. `delivery`: RUN:SEQ of the first one.
-    `count`: how many times it happened; `more`: what else the peer did that has no entry."""
+    """`number` rises, from 1 on. `facts`: by `FIELDS`, those that are known of the first one. `delivery`: RUN:SEQ of
+    the first one. `count`: how many times it happened; `more`: what else the peer did that has no entry. `examples`:
+    container, link and durable of the last ones, where they differ."""
 
     number: int
     facts: Mapping[str, str]
@@ -43,6 +51,7 @@ class RecentError:
     at_us: int
     count: int
     more: int = 0
+    examples: deque[dict[str, str | None]] = field(default_factory=lambda: deque(maxlen=EXAMPLES))
 
 
 @dataclass(slots=True)
@@ -65,9 +74,18 @@ class _Allowance:
 
 @dataclass(slots=True)
 class _Peer:
+    """`rules`: by what decided, of which the tables have so many: what it may still have, and its last entry."""
+
     allowance: _Allowance
-    last: RecentError | None = None
+    rules: dict[str, _Allowance] = field(default_factory=dict)
+    last: dict[str, RecentError] = field(default_factory=dict)
     same: dict[tuple[str | None, ...], RecentError] = field(default_factory=dict)
+
+    def take(self, rule: str, now_us: int) -> bool:
+        of = self.rules.get(rule)
+        if of is None:
+            of = self.rules[rule] = _Allowance(RULE_ENTRIES, 1 / RULE_ENTRY_S, RULE_ENTRIES, now_us)
+        return of.take(now_us) and self.allowance.take(now_us)
 
 
 class RecentErrors:
@@ -111,23 +129,35 @@ class RecentErrors:
     ) -> None:
         """It has happened so often. `at_us`: None: now."""
         now_us = self._epoch_us() if at_us is None else at_us
-        peer = self._peer((facts.get("user") or "", facts.get("address") or ""), now_us)
-        key = tuple(facts.get(name) or None for name in FIELDS)
-        same = peer.same.get(key)
-        if same is not None and now_us - same.first_us < SAME_S * 1e6:
-            same.count += count
-            same.at_us = now_us
-        elif peer.allowance.take(now_us) and self._allowance.take(now_us):
-            known = {name: str(value) for name, value in zip(FIELDS, key, strict=True) if value is not None}
-            self._number += 1
-            made = RecentError(self._number, known, str(text)[:400], delivery, now_us, now_us, count)
-            self._entries.append(made)
+        user = "" if facts["what"] == "login" else facts.get("user") or ""  # it says who it is, and is not
+        peer = self._peer((user, facts.get("address") or ""), now_us)
+        key = tuple(facts.get(name) or None for name in _SAME)
+        rule = facts.get("rule") or facts.get("fault") or facts["what"]
+        entry = peer.same.get(key)
+        if entry is not None and now_us - entry.first_us < SAME_S * 1e6:
+            entry.count += count
+            entry.at_us = now_us
+        elif peer.take(rule, now_us) and self._allowance.take(now_us):
+            entry = self._entry(facts, str(text)[:400], delivery, now_us, count)
             peer.same = {each: of for each, of in peer.same.items() if now_us - of.first_us < SAME_S * 1e6}
-            peer.same[key] = peer.last = made
-        elif peer.last is not None:
-            peer.last.more += count
+            peer.same[key] = peer.last[rule] = entry
         else:
-            self.left_out += count
+            near = peer.last.get(rule) or next(reversed(peer.last.values()), None)
+            if near is not None:
+                near.more += count
+            else:
+                self.left_out += count
+            return
+        example = {name: facts.get(name) or None for name in _EXAMPLE}
+        if example not in entry.examples:
+            entry.examples.append(example)
+
+    def _entry(self, facts: Mapping[str, Any], text: str, delivery: str | None, now_us: int, count: int) -> RecentError:
+        known = {name: str(facts[name]) for name in FIELDS if facts.get(name)}
+        self._number += 1
+        made = RecentError(self._number, known, text, delivery, now_us, now_us, count)
+        self._entries.append(made)
+        return made
 
     def _peer(self, who: tuple[str, str], now_us: int) -> _Peer:
         peer = self._peers.get(who)

@@ -13,7 +13,7 @@ from typing import Any
 import proton
 import pytest
 
-from gateway.evidence.recent_errors import ENTRIES, KEPT, PEER_ENTRIES, SAME_S, RecentErrors
+from gateway.evidence.recent_errors import ENTRIES, KEPT, PEER_ENTRIES, RULE_ENTRIES, SAME_S, RecentErrors
 from tests.gateway.logins import PASSWORD, connect, write_users
 from tests.kit.processes.admin_pages import DEADLINE_S, Watch
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway, embedded_realm, start_gateway
@@ -174,7 +174,7 @@ def test_a_flood_of_one_peer_pushes_out_nothing_of_another(gateway: GatewayProce
             assert peer.refused() == "amqp:not-found"
             peer.send(frames.detach(0))
     rows = found(watch, container="flooding", limit=1000)
-    assert len(rows) < 3 * PEER_ENTRIES
+    assert len(rows) <= PEER_ENTRIES
     assert sum(row["count"] for row in rows) <= count
     assert max(row["more"] for row in errors(watch, limit=1000)) > count / 2
     assert errors(watch, node="before-the-flood")
@@ -196,6 +196,28 @@ def test_a_time_without_a_zone_is_refused(gateway: GatewayProcess) -> None:
     command: list[Any] = [REALMGATE, "errors", "--since", "2026-11-23", "--gateway", Watch.of(gateway).url]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, "is no time: write" in done.stderr) == (2, True)
+
+
+def test_clients_without_an_id_hide_nothing_of_another_container(new_gateway: StartGateway) -> None:
+    """A client without a container-id of its own makes one each time it connects."""
+    gateway = new_gateway("embedded", admin=ADMIN, nodes={})
+    watch = Watch.of(gateway)
+    gateway.command("node", "create", "paid", "--capacity-events", "1", "--honour-capacity", "true")
+    for number in range(60):
+        with Peer(gateway.port, container=f"generated-{number}") as peer:
+            peer.send(frames.attach_sender("ordres", 0, f"link-{number}"))
+            assert peer.refused() == "amqp:not-found"
+    with Peer(gateway.port, container="billing") as peer:
+        peer.publisher("paid")
+        states = peer.outcomes(len(peer.publish(*[MESSAGE] * 50)))
+    refused = sum(str(state).startswith("rejected") for state in states.values())
+    [full] = found(watch, node="paid")
+    expect(full, count=refused, container="billing", more=0)
+    rows = errors(watch, node="ordres")
+    assert len(rows) <= 2 and sum(row["count"] for row in rows) == 60, "one a minute"
+    assert [each["container"] for each in rows[-1]["examples"]] == [f"generated-{n}" for n in (57, 58, 59)]
+    assert rows[-1]["examples"][-1]["link"] == "link-59"
+    assert errors(watch, container="generated-59") == rows[-1:]
 
 
 # -- the bounds, with a clock of our own
@@ -222,6 +244,41 @@ def test_what_is_the_same_is_one_entry_for_a_while() -> None:
     clock.now_us += int(SAME_S * 1e6)
     add(recent, "ann", "orders")
     assert [(each.number, each.count) for each in recent.above(1)] == [(2, 1), (3, 1)]
+
+
+def test_containers_links_and_durables_are_examples_of_an_entry() -> None:
+    recent = RecentErrors("run", Clock())
+    for n in range(60):
+        names = {"container": f"c{n}", "link": f"l{n}", "durable": f"c{n}:l{n}"}
+        recent.add(
+            {"what": "attach", "user": "ann", "address": "1.2.3.4", "node": "ordres", "rule": "a.b", **names}, ""
+        )
+    [entry] = recent.above(0)
+    assert (entry.count, entry.facts["container"]) == (60, "c0")
+    assert [each["durable"] for each in entry.examples] == ["c57:l57", "c58:l58", "c59:l59"]
+
+
+def test_names_that_a_peer_invents_leave_it_entries_for_its_other_errors() -> None:
+    clock = Clock()
+    recent = RecentErrors("run", clock)
+    facts = {"what": "attach", "user": "ann", "address": "1.2.3.4"}
+    for minute in range(10):
+        clock.now_us += 60_000_000
+        for n in range(1_000):
+            recent.add({**facts, "rule": "attach.unknown", "node": f"no-{minute}-{n}"}, "")
+        recent.add({**facts, "what": "delivery", "rule": "published.full", "node": "orders"}, "", 500)
+    full = [each for each in recent.above(0) if each.facts["node"] == "orders"]
+    assert [(each.count, each.more) for each in full] == [(500, 0)] * 10
+    unknown = [each for each in recent.above(0) if each.facts["node"] != "orders"]
+    assert RULE_ENTRIES < len(unknown) < 3 * RULE_ENTRIES
+    assert sum(each.count + each.more for each in unknown) == 10_000, "what has no entry is counted in one of its rule"
+
+
+def test_user_names_that_a_peer_invents_are_one_peers() -> None:
+    recent = RecentErrors("run", Clock())
+    for number in range(1_000):
+        recent.add({"what": "login", "fault": "failed-login", "user": f"u{number}", "address": "1.2.3.4"}, "")
+    assert (len([*recent.above(0)]), recent.left_out) == (RULE_ENTRIES, 0)
 
 
 def test_many_peers_have_so_many_entries_together_and_the_rest_is_counted() -> None:
