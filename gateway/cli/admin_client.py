@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPException
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from gateway.config.settings import Settings
 
 TIMEOUT_S: Final = 10.0
+_AT_ONCE: Final = 16  # gateways
 _ROWS: Final = 500  # of one answer
 _ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 Document = dict[str, Any]
 Query = Mapping[str, str | None]
+T = TypeVar("T")
 
 
 class AdminProblem(Exception):
@@ -47,9 +51,8 @@ def ask(url: str, path: str, query: Query, method: str = "GET", who: str = "") -
         answer = connection.getresponse()
         body = answer.read()
     except (OSError, HTTPException) as error:
-        raise AdminProblem(
-            f"{url} does not answer: {error or type(error).__name__}; is that gateway running?"
-        ) from None
+        look = f"see whether that gateway runs, and whether its admin.listen is {url}"
+        raise AdminProblem(f"{url} does not answer: {_words(error)}; {look}") from None
     finally:
         connection.close()
     try:
@@ -59,6 +62,41 @@ def ask(url: str, path: str, query: Query, method: str = "GET", who: str = "") -
     if answer.status >= 400:
         raise AdminProblem(f"{url}: {gateways[0].get('problem') or answer.status}")
     return gateways
+
+
+def _words(error: Exception) -> str:
+    """The system's own, without its number."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def of_each(urls: Sequence[str], read: Callable[[str], T]) -> tuple[dict[str, T], dict[str, str]]:
+    """What each gateway answers, by URL; and of those that do not, why and what to do. All are asked at once."""
+    answers: dict[str, T] = {}
+    problems: dict[str, str] = {}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        asked = {url: pool.submit(read, url) for url in urls}
+        for url, answer in asked.items():
+            try:
+                answers[url] = answer.result()
+            except AdminProblem as error:
+                problems[url] = str(error)
+    return answers, problems
+
+
+def tell(problems: Mapping[str, str], answered: int) -> int:
+    """Names the gateways that did not answer. The exit code: 0 all did, 1 some, 2 none."""
+    sys.stderr.write("".join(f"realmgate: {problem}\n" for problem in problems.values()))
+    if not problems:
+        return 0
+    return 1 if answered else 2
+
+
+def unreached(problems: Mapping[str, str], **empty: Any) -> list[Document]:
+    """The same for programs: gateways of an answer, without what they would have told."""
+    return [
+        {"run": None, "url": url, "state": None, "at_us": None, "problem": problem, **empty}
+        for url, problem in problems.items()
+    ]
 
 
 def rows(url: str, path: str, what: str, query: Query) -> Iterator[tuple[Document, list[Document]]]:

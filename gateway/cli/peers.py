@@ -1,7 +1,8 @@
 """`realmgate connections`, `links`, `connection close`, `errors` and `denials`: what serving gateways say of their
 peers, asked at their admin addresses.
 
-Exit codes: 0 done. Errors: `AdminProblem`, printed by `gateway.cli.main` (exit code 2).
+Exit codes: 0 done, 1 a gateway did not answer (the others are shown), 2 none did. Errors: `AdminProblem`, printed by
+`gateway.cli.main` (exit code 2).
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from gateway.cli.admin_client import Query, addresses, ask, rows
+from gateway.cli.admin_client import Query, addresses, ask, of_each, rows, tell, unreached
 from gateway.cli.audit.who import who_am_i
-from gateway.cli.output import printable, write_json, write_table
+from gateway.cli.output import complain, printable, write_json, write_table
 from gateway.config.settings import Settings
 
 Row = dict[str, Any]
@@ -42,13 +43,11 @@ def run(arguments: argparse.Namespace, settings: Settings | None, out: TextIO) -
         return _close(arguments, urls, out)
     if arguments.command == "connections":
         query: Query = {"user": arguments.user, "container": arguments.container}
-        _list(arguments, urls, out, "connections", _CONNECTIONS, _connection, query)
-    elif arguments.command == "links":
+        return _list(arguments, urls, out, "connections", _CONNECTIONS, _connection, query)
+    if arguments.command == "links":
         query = {"user": arguments.user, "container": arguments.container, "node": arguments.node}
-        _list(arguments, urls, out, "links", _LINKS, _link, query)
-    else:
-        _list(arguments, urls, out, "errors", _ERRORS, _error, _errors_asked(arguments))
-    return 0
+        return _list(arguments, urls, out, "links", _LINKS, _link, query)
+    return _list(arguments, urls, out, "errors", _ERRORS, _error, _errors_asked(arguments))
 
 
 def _list(
@@ -59,16 +58,17 @@ def _list(
     titles: tuple[str, ...],
     cells: Callable[[Row], tuple[str, ...]],
     query: Query,
-) -> None:
-    """All gateways, one table."""
+) -> int:
+    """All gateways, one table; its exit code."""
+    answers, problems = of_each(urls, lambda url: [*rows(url, f"/api/{what}", what, query)])
     found: dict[str, Row] = {}
-    for url in urls:
-        for gateway, page in rows(url, f"/api/{what}", what, query):
-            known = found.setdefault(gateway["run"], {**gateway, what: [], "url": url})
-            known[what] += page
+    for url, pages in answers.items():
+        gateway = {**pages[-1][0], what: [row for _, page in pages for row in page], "url": url}
+        found.setdefault(gateway["run"], gateway)
     if arguments.json:
-        write_json({"gateways": [{**each, "next": None} for each in found.values()]}, out)
-        return
+        gateways = [{**each, "next": None} for each in found.values()]
+        write_json({"gateways": gateways + unreached(problems, **{what: [], "next": None})}, out)
+        return tell(problems, len(answers))
     for each in found.values():
         out.write(f"gateway {each['run']} at {each['url']}: {each['state']}, {time_of(each['at_us'])}\n")
     write_table(titles, [cells(row) for each in found.values() for row in each[what]], out)
@@ -77,6 +77,7 @@ def _list(
     left_out = sum(each.get("left_out", 0) for each in found.values())
     if left_out:
         out.write(f"and {left_out} that have no entry\n")
+    return tell(problems, len(answers))
 
 
 def _write_remedies(errors: list[Row], out: TextIO) -> None:
@@ -101,15 +102,19 @@ def _errors_asked(arguments: argparse.Namespace) -> Query:
 
 def _close(arguments: argparse.Namespace, urls: list[str], out: TextIO) -> int:
     run = arguments.id.partition(".")[0]
+    problems: dict[str, str] = {}
+    if len(urls) > 1:
+        answers, problems = of_each(urls, lambda url: ask(url, "/api/connections", {"limit": "1"})[0]["run"])
+        urls = [url for url, of in answers.items() if of == run][:1]
     for url in urls:
-        if len(urls) > 1 and ask(url, "/api/connections", {"limit": "1"})[0]["run"] != run:
-            continue
         query = {"id": arguments.id, "reason": arguments.reason}
         [gateway] = ask(url, "/api/connections/close", query, "POST", who_am_i())
         closed = gateway["closed"]
         names = [printable(closed[key] or "-") for key in ("user", "container", "address")]
         out.write(f"closed {closed['id']}: user {names[0]}, container {names[1]}, from {names[2]}\n")
-    return 0
+        return 0
+    complain(f"none of the gateways that answer has the run {run}; realmgate connections shows their connections")
+    return tell(problems, len(answers)) or 1
 
 
 def time_of(at_us: int) -> str:

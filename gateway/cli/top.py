@@ -1,7 +1,7 @@
 """`realmgate top`: how many deliveries a second went over each node and link, from two readings of /api/links.
 
-A link that ended between the readings is not counted. Exit codes: 0 done. Errors: `AdminProblem`, printed by
-`gateway.cli.main` (exit code 2).
+A link that ended between the readings is not counted. Exit codes: 0 done, 1 a gateway did not answer both times (the
+others are shown), 2 none did, so that it ends. Errors: `AdminProblem`, printed by `gateway.cli.main` (exit code 2).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TextIO
 
-from gateway.cli.admin_client import addresses, rows
+from gateway.cli.admin_client import addresses, of_each, rows, tell, unreached
 from gateway.cli.output import printable, write_json, write_table
 from gateway.cli.peers import time_of
 from gateway.config.settings import Settings
@@ -67,16 +67,20 @@ def run(
 ) -> int:
     """One command; its exit code."""
     urls = addresses(arguments.gateway, settings)
-    before = {url: read(url) for url in urls}
-    shown = 0
-    while not arguments.times or shown < arguments.times:
+    before, problems = of_each(urls, read)
+    code = shown = 0
+    while before and (not arguments.times or shown < arguments.times):
         pause(arguments.interval)
         out.write("\n" if shown and not arguments.json else "")
-        after = {url: read(url) for url in urls}
-        _write(arguments, [(after[url], links_between(before[url], after[url])) for url in urls], out)
+        after, problems = of_each(urls, read)
+        both = [url for url in after if url in before]
+        late = {url: f"{url} has answered once only: its rates come next" for url in after if url not in before}
+        rates = [(after[url], links_between(before[url], after[url])) for url in both]
+        _write(arguments, rates, problems | late, out)
         out.flush()
-        before, shown = after, shown + 1
-    return 0
+        code = max(code, tell(problems | late, len(both)))
+        before, problems, shown = after, {}, shown + 1
+    return max(code, tell(problems, len(before)))
 
 
 def read(url: str) -> Reading:
@@ -129,13 +133,18 @@ def _node(name: str, links: Sequence[LinkRate]) -> NodeRate:
     return NodeRate(name, len(incoming), len(outgoing), sum(incoming), sum(outgoing), unsettled)
 
 
-def _write(arguments: argparse.Namespace, found: list[tuple[Reading, list[LinkRate]]], out: TextIO) -> None:
+def _write(
+    arguments: argparse.Namespace,
+    found: list[tuple[Reading, list[LinkRate]]],
+    problems: Mapping[str, str],
+    out: TextIO,
+) -> None:
     nodes = nodes_of(link for _, links in found for link in links)
     if arguments.json:
         gateways = [
             {"run": each.run, "url": each.url, "at_us": each.at_us, "state": each.state, "links": [*map(asdict, links)]}
             for each, links in found
-        ]
+        ] + unreached(problems, links=[])
         write_json({"gateways": gateways, "nodes": [asdict(node) for node in nodes]}, out)
         return
     for each, _ in found:

@@ -197,6 +197,41 @@ def test_a_connection_is_closed_with_a_reason_and_the_log_says_by_whom(gateway: 
         assert (done.returncode, "there is no connection" in done.stderr) == (2, True), done.stderr
 
 
+NOWHERE = "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize("command", ["connections", "links", "errors", "denials", "top --interval 0.01"])
+def test_a_gateway_that_is_gone_hides_no_other(gateway: GatewayProcess, command: str) -> None:
+    watch = Watch.of(gateway)
+    words = [REALMGATE, *command.split(), "--gateway", NOWHERE, "--gateway", watch.url]
+    with Peer(gateway.port, container="here") as peer:
+        peer.publisher("there")
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 1 and watch.health()["run"] in done.stdout, done.stdout
+        assert command in ("errors", "denials") or "here" in done.stdout
+        assert done.stderr.count("\n") == 1 and f"{NOWHERE} does not answer: Connection refused; see" in done.stderr
+        done = subprocess.run([*words, "--json"], capture_output=True, text=True, timeout=120, check=False)
+        [here, gone] = json.loads(done.stdout)["gateways"]
+        assert (done.returncode, here["url"], gone["url"]) == (1, watch.url, NOWHERE)
+        assert "Connection refused" in gone["problem"] and "problem" not in here
+    alone = subprocess.run(words[:-2], capture_output=True, text=True, timeout=120, check=False)
+    assert (alone.returncode, alone.stderr.count(NOWHERE)) == (2, 2), "none answers: why, once"
+
+
+def test_a_connection_is_closed_beside_a_gateway_that_is_gone(gateway: GatewayProcess) -> None:
+    watch = Watch.of(gateway)
+    with Peer(gateway.port, container="to-close") as peer:
+        [row] = rows(watch, "connections", container="to-close")
+        words = [REALMGATE, "connection", "close", row["id"], "--reason", "x"]
+        for urls, code in (((NOWHERE, watch.url), 0), ((watch.url, NOWHERE), 1)):
+            given = [word for url in urls for word in ("--gateway", url)]
+            done = subprocess.run([*words, *given], capture_output=True, text=True, timeout=120, check=False)
+            assert done.returncode == code, done.stderr
+            words[3] = "another-run.1"
+        assert "none of the gateways that answer has the run another-run" in done.stderr and NOWHERE in done.stderr
+        assert peer.expect("close").condition == "amqp:connection:forced"
+
+
 def post(url: str, **headers: str) -> tuple[int, bytes]:
     request = urllib.request.Request(url, method="POST", headers=headers)
     try:
