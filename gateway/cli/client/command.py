@@ -14,7 +14,8 @@ import sys
 import uuid
 from typing import Any, Final, TextIO
 
-from gateway.cli.client.connection import NO_ANSWER, ClientProblem, Received, connected, made, receive, receiver, send
+from gateway.cli.client.client_problem import ClientProblem
+from gateway.cli.client.connection import NO_ANSWER, Received, connected, made, receive, receiver, send, sender
 from gateway.cli.client.peer_address import AddressProblem, PeerAddress, from_settings, from_url
 from gateway.cli.output import complain, printable
 from gateway.config.settings import load_settings
@@ -47,13 +48,13 @@ def _address(arguments: argparse.Namespace) -> PeerAddress:
 def _send(arguments: argparse.Namespace, address: PeerAddress, out: TextIO) -> int:
     properties, body = _properties(arguments.property), _body(arguments.body)
     accepted = 0
-    with connected(address, arguments.timeout) as connection:
-        sender = connection.create_sender(arguments.node)
+    with connected(address, arguments.timeout) as peer:
+        link = sender(peer, arguments.node)
         for number in range(1, arguments.count + 1):
             message_id = str(uuid.uuid4())
             text = f"message {number}" if body is None else body
             message = made(text, message_id, arguments.subject, properties, arguments.durable)
-            outcome = send(sender, message, arguments.timeout)
+            outcome = send(link, message, arguments.timeout)
             accepted += outcome.name == "accepted"
             out.write(f"{number}  {outcome}  message-id {message_id}\n")
             out.flush()
@@ -86,8 +87,8 @@ def _body(written: str | None) -> str | None:
 
 def _receive(arguments: argparse.Namespace, address: PeerAddress, out: TextIO) -> int:
     count = done = 0
-    with connected(address, arguments.timeout) as connection:
-        link = receiver(connection, arguments.node)
+    with connected(address, arguments.timeout) as peer:
+        link = receiver(peer, arguments.node)
         for count, got in enumerate(receive(link, arguments.count, arguments.outcome, arguments.timeout), 1):
             done += got.outcome.name in (_WANTED[arguments.outcome], "settled")
             out.write(_json(got) if arguments.json else _line(count, got))

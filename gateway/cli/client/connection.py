@@ -1,25 +1,31 @@
-"""A connection of an AMQP 1.0 client, over proton's blocking one: send a message and get its outcome, receive one and
-state an outcome.
+"""A connection of an AMQP 1.0 client over a blocking socket: send a message and get its outcome, receive one and state
+an outcome. proton turns frames into octets; the socket and the login are `gateway.cli.client.login`'s.
 
 It is no part of the engine, and runs in a process of its own: the one place outside `gateway.amqp` that imports proton.
 Receivers ask for the settle mode second: what is printed is what the peer settled with, not only what was asked.
-Errors: `ClientProblem`.
+Seconds. Errors: `ClientProblem`.
 """
 
 from __future__ import annotations
 
+import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from proton import Delivery, Link, Message, ProtonException, SSLDomain, Timeout
-from proton.reactor import LinkOption
-from proton.utils import BlockingConnection, BlockingReceiver, BlockingSender, ConnectionClosed, LinkDetached
+from proton import Collector, Condition, Connection, Delivery, Endpoint, Link, Message, ProtonException, Transport
 
+from gateway.cli.client.client_problem import ClientProblem
+from gateway.cli.client.login import logged_in
 from gateway.cli.client.peer_address import PeerAddress
 
+_PIECE: Final = 65_536
+_TICK_S: Final = 1.0  # heartbeats are due
+_CLOSE_S: Final = 2.0
 NO_ANSWER: Final = "no answer"
 _STATES: Final[dict[int, str]] = {
     Delivery.ACCEPTED: "accepted",
@@ -28,14 +34,6 @@ _STATES: Final[dict[int, str]] = {
     Delivery.MODIFIED: "modified",
 }
 _STATED: Final = {"accept": Delivery.ACCEPTED, "release": Delivery.RELEASED, "reject": Delivery.REJECTED}
-
-
-class ClientProblem(Exception):
-    """The connection or the link is not to be had. `refused`: the peer answered, and refused the link."""
-
-    def __init__(self, text: str, refused: bool = False) -> None:
-        super().__init__(text)
-        self.refused = refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,43 +58,111 @@ class Received:
     outcome: Outcome
 
 
-@contextmanager
-def connected(address: PeerAddress, timeout_s: float) -> Iterator[BlockingConnection]:
-    """Raises ClientProblem, also for what goes wrong inside."""
-    try:
-        connection = BlockingConnection(address.url, timeout=timeout_s, **_login(address))
+class Peer:
+    """The other side of one open connection."""
+
+    def __init__(self, opened: socket.socket, url: str, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self._socket, self._url = opened, url
+        self._collector, self._transport, self._connection = Collector(), Transport(), Connection()
+        self._connection.container = str(uuid.uuid4())
+        self._connection.hostname = urlsplit(url).hostname or ""
+        self._connection.collect(self._collector)
+        self._transport.bind(self._connection)
+        self._connection.open()
+        self.session = self._connection.session()
+        self.session.open()
+        if not self.wait(lambda: not self._connection.state & Endpoint.REMOTE_UNINIT, timeout_s):
+            raise ClientProblem(f"{url}: no answer to OPEN within {timeout_s:g} s")
+
+    def wait(self, reached: Callable[[], bool], timeout_s: float) -> bool:
+        """False: not within that time. Raises ClientProblem."""
+        until_s = time.monotonic() + timeout_s
+        while not reached():
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                return False
+            if self._connection.state & Endpoint.REMOTE_CLOSED:
+                raise ClientProblem(f"{self._url}: the peer closed the connection{_why(self._connection)}")
+            self._send()
+            self._receive(min(left_s, _TICK_S))
+        self._send()
+        return True
+
+    def attach(self, link: Link, node: str) -> None:
+        """Until the peer has. Raises ClientProblem."""
+        link.open()
+        if not self.wait(lambda: not link.state & Endpoint.REMOTE_UNINIT, self.timeout_s):
+            raise ClientProblem(f"{self._url}: no answer to the attach of a link to {node} within {self.timeout_s:g} s")
+        terminus = link.remote_target if link.is_sender else link.remote_source
+        if not terminus.address:  # refused: the DETACH with the reason comes next
+            self.wait(lambda: bool(link.state & Endpoint.REMOTE_CLOSED), self.timeout_s)
+        self.check(link, node)
+
+    def check(self, link: Link, node: str) -> None:
+        """Raises ClientProblem if the peer has ended the link."""
+        if link.state & Endpoint.REMOTE_CLOSED:
+            raise ClientProblem(f"{node}: the peer refuses the link{_why(link)}", refused=True)
+
+    def close(self) -> None:
+        """A peer that has gone needs no close, and the first error is the one to report."""
+        with suppress(ClientProblem, ProtonException, OSError):
+            self._connection.close()
+            self.wait(lambda: bool(self._connection.state & Endpoint.REMOTE_CLOSED), min(_CLOSE_S, self.timeout_s))
+        self._transport.unbind()
+        self._socket.close()
+
+    def _send(self) -> None:
+        self._transport.tick(time.monotonic())
+        self._socket.settimeout(self.timeout_s)
+        while (count := self._transport.pending()) > 0:
+            octets = self._transport.peek(min(count, _PIECE)) or b""
+            self._socket.sendall(octets)
+            self._transport.pop(len(octets))
+
+    def _receive(self, timeout_s: float) -> None:
+        room = self._transport.capacity()
+        self._socket.settimeout(timeout_s)
         try:
-            yield connection
-        finally:
-            _close(connection)
-    except LinkDetached as error:
-        raise ClientProblem(str(error), refused=True) from None
-    except ConnectionClosed as error:
-        raise ClientProblem(f"{address.url}: {error}") from None
-    except (ProtonException, OSError) as error:
-        raise ClientProblem(f"{address.url}: {error or type(error).__name__}; does a peer listen there?") from None
+            octets = self._socket.recv(min(room, _PIECE)) if room > 0 else b""
+        except TimeoutError:
+            return
+        if octets:
+            self._transport.push(octets)
+        while self._collector.peek():  # what happened is read off the endpoints
+            self._collector.pop()
+        condition = self._transport.condition
+        if condition is not None or not octets:
+            raise ClientProblem(f"{self._url}: the connection broke off{_words(condition)}")
 
 
-def _login(address: PeerAddress) -> dict[str, Any]:
-    options: dict[str, Any] = {"reconnect": False}
-    if address.user is not None:
-        options |= {"user": address.user, "password": address.password, "allowed_mechs": "PLAIN"}
-    if address.ca is not None:
-        if not address.ca.is_file():
-            raise ClientProblem(f"--ca: there is no {address.ca}")
-        domain = SSLDomain(SSLDomain.MODE_CLIENT)
-        domain.set_trusted_ca_db(str(address.ca))
-        domain.set_peer_authentication(SSLDomain.VERIFY_PEER_NAME)
-        options["ssl_domain"] = domain
-    return options
+def _why(endpoint: Connection | Link) -> str:
+    return _words(endpoint.remote_condition)
 
 
-def _close(connection: BlockingConnection) -> None:
-    """A peer that has gone needs no close, and the first error is the one to report."""
+def _words(condition: Condition | None) -> str:
+    """`: amqp:not-found: there is no such node`."""
+    if condition is None:
+        return ""
+    return "".join(f": {part}" for part in (condition.name, condition.description) if part)
+
+
+@contextmanager
+def connected(address: PeerAddress, timeout_s: float) -> Iterator[Peer]:
+    """Raises ClientProblem, also for what goes wrong inside."""
+    opened = logged_in(address, timeout_s)
     try:
-        connection.close()
-    except (ProtonException, OSError):
-        return
+        peer = Peer(opened, address.url, timeout_s)
+        try:
+            yield peer
+        finally:
+            peer.close()
+    except ProtonException as error:
+        raise ClientProblem(f"{address.url}: {error}") from None
+    except OSError as error:
+        raise ClientProblem(f"{address.url}: {error.strerror or error or type(error).__name__}") from None
+    finally:
+        opened.close()
 
 
 def made(text: str, message_id: str, subject: str | None, properties: dict[str, str], durable: bool) -> Message:
@@ -104,53 +170,73 @@ def made(text: str, message_id: str, subject: str | None, properties: dict[str, 
     return Message(body=text, id=message_id, subject=subject, properties=properties or None, durable=durable)
 
 
-def send(sender: BlockingSender, message: Message, timeout_s: float) -> Outcome:
-    """Waits for the outcome."""
-    delivery = sender.link.send(message)
-    assert isinstance(delivery, Delivery)  # of a message, not of octets
-    outcome = _awaited(sender, delivery, timeout_s)
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A link to a node."""
+
+    peer: Peer
+    link: Any  # proton's sender or receiver
+    node: str
+
+
+def sender(peer: Peer, node: str) -> Attached:
+    link = peer.session.sender(str(uuid.uuid4()))
+    link.target.address = node
+    peer.attach(link, node)
+    return Attached(peer, link, node)
+
+
+def send(to: Attached, message: Message, timeout_s: float) -> Outcome:
+    """Waits for the outcome. Raises ClientProblem."""
+    delivery = to.link.send(message)
+    outcome = _awaited(to, delivery, timeout_s)
     delivery.settle()
     return outcome
 
 
-class _Second(LinkOption):
-    """The receiver settles after the sender."""
-
-    def apply(self, link: Link) -> None:
-        link.snd_settle_mode = Link.SND_UNSETTLED
-        link.rcv_settle_mode = Link.RCV_SECOND
-
-
-def receiver(connection: BlockingConnection, node: str) -> BlockingReceiver:
-    """It asks for one message at a time, so that no other one is taken from the node."""
-    return connection.create_receiver(node, credit=0, options=_Second())
+def receiver(peer: Peer, node: str) -> Attached:
+    """It asks for one message at a time, so that no other one is taken from the node, and settles after the sender."""
+    link = peer.session.receiver(str(uuid.uuid4()))
+    link.source.address = node
+    link.snd_settle_mode, link.rcv_settle_mode = Link.SND_UNSETTLED, Link.RCV_SECOND
+    peer.attach(link, node)
+    return Attached(peer, link, node)
 
 
-def receive(link: BlockingReceiver, count: int, stated: str, timeout_s: float) -> Iterator[Received]:
+def receive(at: Attached, count: int, stated: str, timeout_s: float) -> Iterator[Received]:
     """At most `count` messages; ends after `timeout_s` altogether. `stated`: accept, release, reject."""
-    deadline_s = time.monotonic() + timeout_s
+    until_s = time.monotonic() + timeout_s
     for _ in range(count):
-        try:
-            message = link.receive(timeout=max(0.0, deadline_s - time.monotonic()))
-        except Timeout:
+        at.link.flow(1)
+        if not at.peer.wait(lambda: _has_come(at), until_s - time.monotonic()):
             return
-        unsettled = link.fetcher.unsettled if link.fetcher is not None else None
-        if not unsettled:
+        message = Message()
+        delivery = message.recv(at.link)
+        assert delivery is not None
+        if delivery.settled:
             yield Received("", message, Outcome("settled"))
             continue
-        delivery = unsettled.popleft()
         delivery.update(_STATED[stated])
-        outcome = _awaited(link, delivery, timeout_s)
+        outcome = _awaited(at, delivery, timeout_s)
         delivery.settle()
         yield Received(delivery.tag, message, outcome)
 
 
-def _awaited(link: BlockingSender | BlockingReceiver, delivery: Delivery, timeout_s: float) -> Outcome:
-    try:
-        link.connection.wait(lambda: delivery.settled, timeout=timeout_s)
-    except Timeout:
-        return Outcome(NO_ANSWER)
-    if not delivery.settled:
+def _has_come(at: Attached) -> bool:
+    delivery = at.link.current
+    if delivery is not None and delivery.readable and not delivery.partial:
+        return True
+    at.peer.check(at.link, at.node)
+    return False
+
+
+def _awaited(at: Attached, delivery: Delivery, timeout_s: float) -> Outcome:
+    def ended() -> bool:
+        if not delivery.settled:
+            at.peer.check(at.link, at.node)
+        return bool(delivery.settled)
+
+    if not at.peer.wait(ended, timeout_s):
         return Outcome(NO_ANSWER)
     condition = delivery.remote.condition if delivery.remote_state == Delivery.REJECTED else None
     name = _STATES.get(delivery.remote_state, "settled")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,7 +25,9 @@ from tests.kit.processes.gateway import (
     embedded_realm,
     make_gateway,
 )
+from tests.patience import HANG_S
 from tests.rewriting import rewrite
+from transformers.codec import Described, Symbol, UByte, encode
 
 WAIT = ("--timeout", "60")
 NO_LOGIN: dict[str, str] = {}
@@ -97,7 +102,8 @@ def test_a_message_that_is_not_accepted(new_gateway: StartGateway) -> None:
 def test_a_link_that_is_refused(new_gateway: StartGateway, command: str) -> None:
     gateway = new_gateway("embedded", nodes={"create_on_attach": []})
     code, lines, err = said(gateway, command, "nowhere", *WAIT)
-    assert (code, lines) == (1, []) and "amqp:not-found" in err
+    assert (code, lines) == (1, []) and ": amqp:not-found: " in err
+    assert "Condition(" not in err and "symbol(" not in err
 
 
 def test_a_login_with_the_password_of_the_environment_or_the_url(new_gateway: StartGateway, tmp_path: Path) -> None:
@@ -112,7 +118,78 @@ def test_a_login_with_the_password_of_the_environment_or_the_url(new_gateway: St
     wrong = f"{PASSWORD}-and-more"
     code, lines, err = said(gateway, "send", "orders", *WAIT, url=f"amqp://alice:{wrong}@{gateway.address}")
     assert (code, lines) == (2, []) and gateway.address in err and PASSWORD not in err
+    assert "login refused (user alice, PLAIN)" in err and "listen there" not in err
     assert PASSWORD not in gateway.log()
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_login_that_shows_no_password(new_gateway: StartGateway, tmp_path: Path, mechanism: str) -> None:
+    write_users(tmp_path / "users.yaml", alice=[])
+    security = {"sasl": [mechanism], "users": str(tmp_path / "users.yaml")}
+    gateway = new_gateway("embedded", security=security)
+    url = f"amqp://alice:{PASSWORD}@{gateway.address}"
+    code, lines, err = said(gateway, "send", "orders", *WAIT, url=url)
+    assert (code, err) == (0, "") and lines[0].startswith("1  accepted")
+    code, lines, err = said(gateway, "receive", "orders", *WAIT, url=url)
+    assert (code, err) == (0, "") and lines[0].endswith("message 1")
+    code, lines, err = said(gateway, "send", "orders", *WAIT, url=f"amqp://alice:wrong@{gateway.address}")
+    assert (code, lines) == (2, []) and f"login refused (user alice, {mechanism})" in err
+    code, lines, err = said(gateway, "send", "orders", *WAIT)
+    assert (code, lines) == (2, []) and f"a login is needed ({mechanism}); name a user: REALMGATE_USER" in err
+
+
+def answered(capsys: pytest.CaptureFixture[str], octets: bytes, scheme: str = "amqp") -> tuple[int, str]:
+    """Exit code and complaint of a client whose peer says this, and ends."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
+
+        def peer() -> None:
+            opened, _ = listener.accept()
+            with opened, suppress(OSError):
+                opened.recv(8)
+                opened.sendall(octets)
+                opened.shutdown(socket.SHUT_WR)
+                while opened.recv(1000):
+                    pass
+
+        done = pool.submit(peer)
+        url = f"{scheme}://alice:secret@127.0.0.1:{listener.getsockname()[1]}"
+        code = run(["send", "orders", *WAIT, "--url", url])
+        done.result(HANG_S)
+    err = capsys.readouterr().err
+    assert "secret" not in err and "Traceback" not in err
+    return code, err
+
+
+def sasl_frame(code: int, *fields: object) -> bytes:
+    body = encode(Described(code, [*fields]))
+    return (8 + len(body)).to_bytes(4, "big") + b"\x02\x01\x00\x00" + body
+
+
+SASL = b"AMQP\x03\x01\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("octets", "words"),
+    [
+        (b"HTTP/1.1 400 Bad Request", "no login is possible there: it answers b'HTTP/1.1'"),
+        (b"AMQP\x00\x01\x00\x00", "no login is possible there"),
+        (b"", "closed the connection before the login ended"),
+        (SASL + sasl_frame(0x40, Symbol("GSSAPI")), "it offers GSSAPI; this client knows SCRAM-SHA-512, SCRAM-SHA-256"),
+        (SASL + sasl_frame(0x40, Symbol("PLAIN")) + sasl_frame(0x44, UByte(4)), "cannot check a login now (outcome 4)"),
+        (SASL + sasl_frame(0x40, Symbol("SCRAM-SHA-256")) + sasl_frame(0x42, b"r=x"), "SCRAM-SHA-256 fails"),
+        (SASL + sasl_frame(0x40, Symbol("SCRAM-SHA-256")) + sasl_frame(0x44, UByte(0)), "SCRAM-SHA-256 fails"),
+        (SASL + b"\x7f\xff\xff\xff\x02\x01\x00\x00", "no login of AMQP"),
+        (SASL + b"\x00\x00\x00\x0a\x02\x01\x00\x00\x00\x53", "no login of AMQP"),
+    ],
+)
+def test_what_a_peer_without_a_login_says(capsys: pytest.CaptureFixture[str], octets: bytes, words: str) -> None:
+    code, err = answered(capsys, octets)
+    assert code == 2 and words in err, err
+
+
+def test_a_peer_without_tls(capsys: pytest.CaptureFixture[str]) -> None:
+    code, err = answered(capsys, b"AMQP\x03\x01\x00\x00", "amqps")
+    assert code == 2 and "no TLS there" in err
 
 
 def test_a_configuration_says_where(new_gateway: StartGateway) -> None:
