@@ -14,12 +14,13 @@ from typing import Final, NamedTuple
 
 from gateway.config.limits import METRIC_ERRORS, METRIC_NODES, METRIC_RULES
 from gateway.config.node_names import GENERATED
-from gateway.evidence.outcome_key import OutcomeKey
+from gateway.evidence.outcome_key import OutcomeKey, class_of
 from mappings import Decision
 from mappings.compiler.errors import is_code
 from mappings.language.words import CLASS
 
 OTHER: Final = "other"
+FATAL: Final = "fatal"
 NO_CLASS: Final = "none"
 CLASSES: Final = (*(str(value) for value in CLASS.values if value is not None), NO_CLASS)
 TEMPORARY: Final = "temporary"
@@ -69,11 +70,13 @@ class Tally:
         return is_error
 
     def error(self, rule: Decision, answer: str = "", native: str = "", node: str = "", count: int = 1) -> None:
-        """A peer got the error of `rule`, for a link or a request. `node`: an existing one, or empty."""
-        then = rule.then
+        """A peer got the error of `rule`, for a link, a request or a fault. `node`: an existing one, or empty."""
         code, known = _code(native, answer), self._node(node) if node else ""
-        klass = then.get("class", "fatal") or ""  # a table that knows no class ends the link
-        self._count(Error(then["condition"] or "", code, klass, _rule(rule), known), count)
+        self._count(Error(rule.then["condition"] or "", code, class_of(rule) or "", _rule(rule), known), count)
+
+    def turned_away(self, what: str, fault: str) -> None:
+        """A peer that has no connection yet, of which no table decides: a failed login, TLS that failed."""
+        self._count(Error("", fault, FATAL, what, ""), 1)
 
     def _decided(self, rule: Decision, count: int) -> None:
         names = rule.table, rule.rule

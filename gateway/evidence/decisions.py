@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
+from gateway.evidence.counters import FATAL
 from gateway.evidence.notices import PeerIdentity
+from gateway.evidence.outcome_key import class_of
 from mappings import Decision, Origin
 
 SUMS_S: Final = 10.0
@@ -107,7 +109,7 @@ def _entry(
             entry |= {f"{prefix}table": each.table, f"{prefix}cell": each.cell, f"{prefix}rule": each.rule}
     then = (answer_rule or rule).then if rule is not None else {}
     entry |= {"outcome": then.get("outcome"), "condition": entry.get("condition") or then.get("condition")}
-    entry["class"] = then.get("class")
+    entry["class"] = class_of(answer_rule or rule) if rule is not None else FATAL
     return {key: _cut(value) for key, value in entry.items() if value not in (None, "")}
 
 

@@ -12,6 +12,13 @@ from typing import Any
 from mappings import Decision
 
 
+def class_of(rule: Decision) -> str | None:
+    """Whether sending again may help, for counters, records and lists alike. A table that knows no class ends the link,
+    session or connection where it names a condition."""
+    klass: str | None = rule.then.get("class", "fatal" if rule.then.get("condition") else None)
+    return klass
+
+
 @dataclass(slots=True)
 class LinkIdentity:
     """What an outcome record says of a link. `number` is unique in a run. `user` and `address` are its peer's, `counts`

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from gateway.amqp.link_ends import Link
 from gateway.config.settings import Settings
+from gateway.evidence.counters import FATAL
 from gateway.evidence.notices import Notices, PeerIdentity, peer_of
 from gateway.evidence.outcomes import Outcomes
 from gateway.links.credit import CreditPool
@@ -99,7 +100,9 @@ class Shared:
     def turn_away(self, what: str, fault: str, detail: str, who: Hashable, user: str, address: str) -> None:
         """A peer that has no connection yet: a login that failed (`login`), or a `fault`."""
         self.count_fault(fault, detail, who, user=user, address=address)
-        self.outcomes.recent.add({"what": what, "fault": fault, "user": user, "address": address}, detail)
+        self.outcomes.tally.turned_away(what, fault)
+        facts = {"what": what, "fault": fault, "user": user, "address": address, "class": FATAL}
+        self.outcomes.recent.add(facts, detail)
 
     def note_fault(self, peer: PeerIdentity, fault: str, detail: str, link: Link | None) -> Mapping[str, Any]:
         """What a peer did is counted, named in the log and recorded; what table `fault` says of it."""
@@ -108,8 +111,10 @@ class Shared:
         key = peer.subject.user, peer.address
         has_line = self.count_fault(fault, f"{detail:.200}; {peer_of(peer)}", key, **facts)
         columns = {"fault": fault, "link": link.name if link is not None else None, "detail": detail}
-        if link is not None:
-            columns["node"] = link.owner.node_name
+        node = link.owner.node_name if link is not None else ""
+        columns["node"] = node
+        known = node if node and self.realm.node(node) is not None else ""
+        self.outcomes.tally.error(decision, fault, node=known)
         self.outcomes.decisions.refused(has_line, "fault", decision, peer, **columns)
         return decision.then
 

@@ -79,6 +79,7 @@ def test_a_misspelt_queue_and_a_full_one_are_found(new_gateway: StartGateway, ki
         [row] = found(watch, node="oders")
         expect(row, what="attach", user="anonymous", container="shop", address="127.0.0.1", link="to-oders", count=1)
         expect(row, condition="amqp:not-found", rule="attach.refuse-an-unknown-node", direction="publish")
+        assert row["class"] == "fatal"
         peer.publisher("small")
         states = peer.outcomes(len(peer.publish(*[MESSAGE] * 5)))
         assert "rejected:amqp:resource-limit-exceeded" in states.values()
@@ -104,7 +105,8 @@ def test_a_wrong_password_is_found_with_its_user(gateway: GatewayProcess) -> Non
     with pytest.raises(proton.ConnectionException):
         connect(gateway, f"{PASSWORD}?", "PLAIN", user="ann")
     [row] = found(watch, what="login", user="ann")
-    expect(row, fault="failed-login", address="127.0.0.1")
+    expect(row, fault="failed-login", address="127.0.0.1", **{"class": "fatal"})
+    assert watch.metrics()["realmgate_errors_total", ("fatal", "failed-login", "", "", "login")] >= 1
     assert PASSWORD not in json.dumps(row)
     assert "failed-login" in told(watch, "errors", "--user", "ann")
     assert errors(watch, user="ann", since=row["at_us"]) == [row]
@@ -158,7 +160,11 @@ def test_a_message_that_is_too_large_is_found_with_its_node(gateway: GatewayProc
         peer.send(frames.transfer(number, half, 0, more=True), frames.transfer(number, half, 0))
         assert peer.detached() == "amqp:link:message-size-exceeded"
     [row] = found(watch, container="large")
-    expect(row, what="fault", node="letters", condition="amqp:link:message-size-exceeded", user="anonymous")
+    condition = "amqp:link:message-size-exceeded"
+    expect(row, what="fault", node="letters", condition=condition, user="anonymous", **{"class": "fatal"})
+    counted = watch.metrics()
+    labels = ("fatal", "message-too-large", condition, "letters", "fault.message-too-large")
+    assert counted["realmgate_errors_total", labels] == 1
 
 
 def test_a_flood_of_one_peer_pushes_out_nothing_of_another(gateway: GatewayProcess) -> None:

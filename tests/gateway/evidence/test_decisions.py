@@ -61,7 +61,7 @@ def test_a_refused_attach_leaves_a_record(gateway: GatewayProcess) -> None:
     (entry,) = of_container(gateway, "lost")
     who = {"user": "anonymous", "container": "lost", "address": "127.0.0.1"}
     expect(entry, what="attach", table="attach", rule="refuse-an-unknown-node", condition="amqp:not-found", **who)
-    expect(entry, direction="publish", link="link-1", node="no-such-node", count=1)
+    expect(entry, direction="publish", link="link-1", node="no-such-node", count=1, **{"class": "fatal"})
     assert isinstance(entry["cell"], int) and isinstance(entry["at"], int) and entry["run"]
     assert {"what": "attach", "left_out": 1} in [
         {key: one[key] for key in ("what", "left_out")} for one in listed(gateway) if "left_out" in one
@@ -213,7 +213,7 @@ def test_names_are_cut() -> None:
     decisions = Decisions()
     refuse(decisions, node="n" * 5000, link="", detail=None)
     (entry,) = entries(decisions)
-    assert len(entry["node"]) == NAME_CHARACTERS and not {"link", "detail", "class", "answer"} & set(entry)
+    assert len(entry["node"]) == NAME_CHARACTERS and not {"link", "detail", "answer"} & set(entry)
 
 
 def test_decisions_have_records_of_their_own_under_their_own_tables() -> None:
