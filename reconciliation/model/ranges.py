@@ -15,6 +15,8 @@ REQUIRED: tuple[Kind, ...] = ("realm", "tables", "state", "outcomes", "journal")
 """Without one of these something cannot be judged."""
 
 GONE = "the topic is gone: restore it from a backup"
+TORN = "these records cannot be decoded"
+"""Known only to who reads the records: the ends of a topic do not tell."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from native_backend.log.port import LogError
 from native_backend.log.sqlite import snapshot
 from reconciliation.model.errors import SourceError
-from reconciliation.model.ranges import GONE, REQUIRED, SINGLE, Extent, GroupPosition, Kind, Range, Unread, kind_of
+from reconciliation.model.ranges import GONE, REQUIRED, SINGLE, TORN, Extent, GroupPosition, Kind, Range, Unread, kind_of
 from reconciliation.model.schemas import RECORD
 from reconciliation.read.known_nodes import KnownNodes
 
@@ -81,7 +81,7 @@ def _write(
     realm: snapshot.Snapshot, topic: str, kind: Kind, target: Path, writers: dict[Kind, _KindFile], torn: list[Unread]
 ) -> None:
     def unreadable(name: str, number: int, first: int, end: int) -> None:
-        torn.append(Unread(name, number, "these records cannot be decoded", first, end))
+        torn.append(Unread(name, number, TORN, first, end))
 
     for row in realm.rows(topic, unreadable):
         if kind == "events" and row[5] is None:

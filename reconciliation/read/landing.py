@@ -1,7 +1,8 @@
 """Landing: the records of a range, once, as Parquet in a directory named by the range.
 
-A landing is complete when its `extent.json` is there: it is written last. A range that is landed is not read again;
-older landings are removed. Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json.
+A landing is complete when its `extent.json` is there: it is written last. A range that is landed is not read again,
+unless some of its records could not be decoded then: the ends that are asked for do not tell of those, and a backup may
+have brought them back since. Older landings are removed. Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from reconciliation.model.errors import SourceError
-from reconciliation.model.ranges import Extent, Kind, name_of
+from reconciliation.model.ranges import TORN, Extent, Kind, name_of
 from reconciliation.model.settings import Realm
 from reconciliation.read import export, sources
 
@@ -39,7 +40,7 @@ def land(realm: Realm, extent: Extent, spark: SparkSession, directory: Path) -> 
     """Make the realm, as it was when `extent` was asked for or later, available as Parquet below `directory`."""
     for attempt in range(1, TRIES + 1):
         target = directory / name_of(extent)
-        if (target / COMPLETE).exists():
+        if _is_whole(target):
             return Landed(target, extent)
         try:
             return _fill(realm, spark, extent, directory)
@@ -58,6 +59,13 @@ def extent_of(realm: Realm) -> Extent:
     from reconciliation.read import offsets  # only a realm on Kafka pays for its client
 
     return offsets.extent_of(realm.bootstrap, realm.prefix, realm.client)
+
+
+def _is_whole(target: Path) -> bool:
+    """It is complete, and every record of it could be decoded."""
+    if not (target / COMPLETE).exists():
+        return False
+    return all(one["why"] != TORN for one in json.loads((target / COMPLETE).read_text())["unread"])
 
 
 def _fill(realm: Realm, spark: SparkSession, extent: Extent, directory: Path) -> Landed:

@@ -50,8 +50,9 @@ Reconcile = Callable[..., Result]
 def reconcile(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Reconcile:
     """Judge a realm with the shared session; all else as the command does it."""
 
-    def run(realm: Realm, window: Window | None = None) -> Result:
-        out, text = tmp_path_factory.mktemp("out"), io.StringIO()
+    def run(realm: Realm, window: Window | None = None, out: Path | None = None) -> Result:
+        """`out`: where an earlier one has left its landing."""
+        out, text = out or tmp_path_factory.mktemp("out"), io.StringIO()
         extent = landing.extent_of(realm)
         code = commands.run(session, realm, extent, window or Window(), out, text)
         session.catalog.clearCache()

@@ -4,10 +4,12 @@ that nobody knows, topics that are gone. The verdict is incomplete, and says wha
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from native_backend.log.sqlite.schema import connect
 from reconciliation.model.runs import Numbering, runs_of, tail_findings
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.numberings import numbering
@@ -141,25 +143,48 @@ def test_a_journal_that_is_gone_takes_what_it_held(place: Place, reconcile: Reco
     assert "Not everything could be seen: " in result.text.splitlines()[0]
 
 
-def test_records_that_cannot_be_read(tmp_path: Path, request: pytest.FixtureRequest, reconcile: Reconcile) -> None:
-    """One of the metadata that is no JSON, and a batch of outcomes whose octets are damaged."""
-    from native_backend.log.sqlite.schema import connect
+def torn(directory: Path, topic: str, index: int = -1) -> bytes:
+    """The octets of one batch are damaged (the last one; `index` counts as that of a list does); returns them."""
+    with closing(connect(directory)) as connection, connection:
+        of = "FROM batches WHERE partition = (SELECT id FROM partitions WHERE topic = ?1)"
+        rowid, octets = connection.execute(f"SELECT rowid, data {of} ORDER BY first", (topic,)).fetchall()[index]
+        connection.execute("UPDATE batches SET data = x'00' WHERE rowid = ?", (rowid,))
+        return bytes(octets)
 
+
+def restored(directory: Path, octets: bytes) -> None:
+    with closing(connect(directory)) as connection, connection:
+        connection.execute("UPDATE batches SET data = ? WHERE data = x'00'", (octets,))
+
+
+@pytest.mark.parametrize("kind", ["outcomes", "state"])
+def test_records_that_cannot_be_read(
+    tmp_path: Path, request: pytest.FixtureRequest, reconcile: Reconcile, kind: str
+) -> None:
+    """A batch whose octets are damaged: each time that it is asked about, until it is restored."""
+    place = made("embedded", request, tmp_path / "realm")
+    with place.world() as world:
+        run = traffic(world)
+        world.snapshot(world.queue("orders"), "queue", 0, [], 0)
+        run.close()
+    octets = torn(tmp_path / "realm", place.topic(kind))
+    first = reconcile(place.realm)
+    again = reconcile(place.realm, out=first.out)
+    for result in (first, again):
+        assert is_incomplete(result)
+        assert "these records cannot be decoded" in " / ".join(row["detail"] for row in result.examples("Q1"))
+    restored(tmp_path / "realm", octets)
+    assert reconcile(place.realm, out=first.out).text.startswith("Verdict: CLEAN.")
+
+
+def test_metadata_that_is_no_json(tmp_path: Path, request: pytest.FixtureRequest, reconcile: Reconcile) -> None:
     place = made("embedded", request, tmp_path / "realm")
     with place.world() as world:
         traffic(world).close()
         world.log.control.put(place.topic("realm"), b"not json", b"nor this")
-    connection = connect(tmp_path / "realm")
-    with connection:
-        of = "partition = (SELECT id FROM partitions WHERE topic = ?1)"
-        last = f"(SELECT max(first) FROM batches WHERE {of})"
-        connection.execute(f"UPDATE batches SET data = x'00' WHERE {of} AND first = {last}", (place.topic("outcomes"),))
-    connection.close()
     result = reconcile(place.realm)
     assert is_incomplete(result)
-    details = " / ".join(row["detail"] for row in result.examples("Q1"))
-    assert "realm record at offset" in details
-    assert "these records cannot be decoded" in details
+    assert "realm record at offset" in " / ".join(row["detail"] for row in result.examples("Q1"))
 
 
 def test_an_honest_run_is_clean_with_its_notes(place: Place, reconcile: Reconcile) -> None:
