@@ -21,7 +21,7 @@ from reconciliation.model.withdrawn import Ordered, withdrawn
 from reconciliation.read.catalog import Catalog, read_catalog
 from reconciliation.read.evidence_gaps import gaps_of, no_outcomes
 from reconciliation.read.landing import Landed
-from reconciliation.read.standing import Mention, Place, places, unseen_findings
+from reconciliation.read.standing import Mention, Place, places, unseen_findings, vanished_durables
 from reconciliation.transforms import blocks, claims, decode, durables, frames, tallies, verdicts
 from reconciliation.transforms import runs as run_transforms
 
@@ -82,7 +82,7 @@ def judge(
     tell("checking outcomes against the rules")
     tallied = [catalog.node_classes.checked(one) for one in _tallies(records, tables, window, since)]
     found += tally_findings(tallied)
-    mentioned = [Mention(**row.asDict()) for row in decode.mentions(records.journal).collect()]
+    mentioned = _mentions(spark, records, catalog)
     stores = places(catalog, extent, prefix, tallied, mentioned)
     tell("comparing publishes with events, and acknowledgements with the journal")
     nodes = frames.stores(spark, stores, catalog, extent)
@@ -99,6 +99,7 @@ def judge(
     per_delivery = _findings(named, accounts, tables, folded, counts, bool(trimmed))
     if per_delivery is not None:
         per_delivery.coalesce(1).write.partitionBy("class").parquet(str(target), mode="append")
+    found += vanished_durables(catalog, extent, stores, tallied, mentioned)
     unseen = _unseen(accounts, stores, extent)
     found += unseen_findings(stores.values(), extent, catalog, unseen)
     if named is not None and not any(one.source == "outcomes" for one in numberings):
@@ -137,6 +138,12 @@ def _small(
         if one.source == "journal" and one.run is not None and one.n_first == 1
     ]
     return frames.small(spark, catalog, runs, doubts, beginnings, evicted, commanded)
+
+
+def _mentions(spark: SparkSession, records: frames.Records, catalog: Catalog) -> list[Mention]:
+    rows = [(state.durable.store, state.durable.name, state.durable.journal) for state in catalog.durables]
+    begun = frames.local_table(spark, rows, schemas.BEGUN) if rows else None
+    return [Mention(**row.asDict()) for row in decode.mentions(records.journal, begun).collect()]
 
 
 def _holes(records: frames.Records, numberings: Iterable[Numbering], since: int | None) -> list[dict[str, Any]]:

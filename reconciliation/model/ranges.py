@@ -69,7 +69,8 @@ class Extent:
 
     `topics` has the id (in hex) of each topic that exists, of those that are the realm's. `journal_before`: what the
     journal says below that offset was there before it was asked where the outcomes end. `growing`: more outcome records
-    were stored while all this was asked."""
+    were stored while all this was asked. `changed`: stores that were made or deleted meanwhile; `begun`: durables that
+    were made, by node and name."""
 
     ranges: tuple[Range, ...]
     positions: tuple[GroupPosition, ...]
@@ -78,6 +79,7 @@ class Extent:
     journal_before: int = 0
     growing: bool = False
     changed: frozenset[int] = frozenset()
+    begun: frozenset[tuple[str, str]] = frozenset()
 
     def range_of(self, topic: str, partition: int = 0) -> Range | None:
         """None for a partition that is not read."""

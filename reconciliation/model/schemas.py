@@ -44,6 +44,7 @@ NODES = (
 DURABLES = (
     "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint, evicted_below bigint"
 )
+BEGUN = "store bigint, durable string, journal bigint"
 RANGES = "store bigint, durable string, first bigint, last bigint"
 VOIDS = "store bigint, durable string, before bigint, eid bigint"
 BLOCKS = "run string, block bigint"

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+TERMINAL = ("acknowledge", "discard", "dead-letter")
+"""What ends an event because its consumer said so: the outcome record and the journal both have it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Example:

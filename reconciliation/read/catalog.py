@@ -56,7 +56,8 @@ class DurableState:
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """`nodes`: the stores that were read; `absent`: those of existing nodes that were not, and why. `first_kept` is by
-    store; `journal_first` above 0 means that the journal's beginning is gone, `outcomes_first` that the outcomes' is.
+    store; `snapshots` is by store and durable, whether there is such a durable or not; `journal_first` above 0 means
+    that the journal's beginning is gone, `outcomes_first` that the outcomes' is.
     `ended`: runs whose process has ended, as the lease and this machine tell."""
 
     nodes: dict[int, Node]
@@ -67,6 +68,7 @@ class Catalog:
     digests: frozenset[str]
     node_classes: NodeClasses
     first_kept: dict[int, int]
+    snapshots: dict[tuple[int, str], Snapshot]
     journal_first: int
     outcomes_first: int
     ended: frozenset[str]
@@ -109,6 +111,7 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
         frozenset(table["digest"] for table in tables),
         NodeClasses(tables),
         {store: firsts[node.topic, node.partition] for store, node in nodes.items()},
+        snapshots,
         firsts.get((f"{realm.prefix}.journal", 0), 0),
         firsts.get((f"{realm.prefix}.outcomes", 0), 0),
         frozenset(_ended(landed)),

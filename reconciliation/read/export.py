@@ -17,7 +17,18 @@ import pyarrow.parquet as pq
 from native_backend.log.port import LogError
 from native_backend.log.sqlite import snapshot
 from reconciliation.model.errors import SourceError
-from reconciliation.model.ranges import GONE, REQUIRED, SINGLE, TORN, Extent, GroupPosition, Kind, Range, Unread, kind_of
+from reconciliation.model.ranges import (
+    GONE,
+    REQUIRED,
+    SINGLE,
+    TORN,
+    Extent,
+    GroupPosition,
+    Kind,
+    Range,
+    Unread,
+    kind_of,
+)
 from reconciliation.model.schemas import RECORD
 from reconciliation.read.known_nodes import KnownNodes
 

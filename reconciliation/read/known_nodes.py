@@ -30,6 +30,8 @@ class KnownNodes:
     metadata: Metadata = field(default_factory=Metadata)
     records: int = 0
     unreadable: list[str] = field(default_factory=list)
+    durables: set[tuple[str, str]] = field(default_factory=set)
+    """Node and name of every durable that a record has begun, whether it is there still or not."""
     _temporary: set[int] = field(default_factory=set)
 
     def fold(self, records: Iterable[MetadataRecord]) -> None:
@@ -55,5 +57,7 @@ class KnownNodes:
         if key is None or value is None:
             return
         record = orjson.loads(value)
+        if orjson.loads(key)[0] == "durable":
+            self.durables.add((record["node"], record["name"]))
         if record.get("temporary"):
             self._temporary.add(record["store"])

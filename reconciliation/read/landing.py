@@ -2,7 +2,8 @@
 
 A landing is complete when its `extent.json` is there: it is written last. A range that is landed is not read again,
 unless some of its records could not be decoded then: the ends that are asked for do not tell of those, and a backup may
-have brought them back since. Older landings are removed. Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json.
+have brought them back since. Older landings are removed.
+Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ Order of the questions, so that races are harmless (each later answer may only k
 5. group positions and the end of state: both are computed from the journal, so they claim nothing beyond 6;
 6. end of the journal: each entry speaks of an event that was stored before, so 7 must hold it;
 7. ends of events and tables;
-8. metadata again: a node whose topic was not there (3) may have been deleted by then, one that 6 names have been made.
+8. metadata again: a node whose topic was not there (3) may have been deleted by then, a node or durable that 5 or 6
+   names have been made.
 
 Ends are last stable offsets (read_committed), waited for until they reach what was written when they were asked for.
 Where one does not within `PATIENCE_S`, a transaction is open: what lies between cannot be read yet. Metadata of groups
@@ -120,6 +121,7 @@ def _ask(cluster: _Cluster, prefix: str) -> Extent:
     for group in (state, journal, places):
         asked = cluster.settled_ends([place for place in group if place not in ends])
         ends, highs = ends | asked[0], highs | asked[1]
+    known.durables.clear()
     for place in metadata:
         cluster.read_on(known, place, ends[place])
     grown = cluster.stable_ends(outcomes)
@@ -131,6 +133,7 @@ def _ask(cluster: _Cluster, prefix: str) -> Extent:
         sum(before.values()),
         any(grown[place] > ends[place] for place in outcomes),
         frozenset(stores ^ set(known.metadata.stores)),
+        frozenset(known.durables),
     )
 
 

@@ -1,7 +1,7 @@
 """How each store stands that ever accepted a message, as outcome records, the journal and the metadata name them.
 
 The books start from these, not from the topics that there are: a node whose topic is gone has lost what it accepted,
-unless the journal says that the node was deleted.
+unless the journal says that the node was deleted. A durable whose record is gone is named in the same way.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from native_backend.nodes.durable import QUEUE
 from reconciliation.model.ranges import Extent
-from reconciliation.model.tally import Tally
+from reconciliation.model.tally import TERMINAL, Tally
 from reconciliation.read.catalog import Catalog
 
 Standing = Literal["read", "lost", "unseen", "deleted", "ended"]
@@ -33,12 +34,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """What the journal says of a store: its node's name (unless it only was given copies), and whether it was
-    deleted."""
+    """What the journal says of a durable, or, under an empty name, of a store: its node's name (unless it only was
+    given copies), and when its last deletion (`ended`) and the last entry of another kind were written. Of a durable
+    that there is: what the journal says of an earlier one of its name."""
 
     store: int
+    durable: str
     node: str | None
-    deleted: bool
+    last: int | None
+    ended: int | None
 
 
 def places(
@@ -46,13 +50,12 @@ def places(
 ) -> dict[int, Place]:
     """Every store that is, or that something was accepted in, or that the journal speaks of."""
     accepted, names = _accepted(tallies)
-    mentioned = {one.store: one for one in mentions}
-    names = {store: one.node for store, one in mentioned.items() if one.node} | names
-    stores = {*catalog.nodes, *catalog.absent, *accepted, *mentioned}
+    mentioned = list(mentions)
+    names = {one.store: one.node for one in mentioned if one.node} | names
+    deleted = {one.store for one in mentioned if not one.durable and one.ended is not None}
+    stores = {*catalog.nodes, *catalog.absent, *accepted, *(one.store for one in mentioned)}
     return {
-        store: _place(
-            catalog, extent, prefix, store, names.get(store, ""), accepted.get(store, 0), mentioned.get(store)
-        )
+        store: _place(catalog, extent, prefix, store, names.get(store, ""), accepted.get(store, 0), store in deleted)
         for store in sorted(stores)
     }
 
@@ -67,9 +70,7 @@ def _accepted(tallies: Iterable[Tally]) -> tuple[dict[int, int], dict[int, str]]
     return accepted, names
 
 
-def _place(
-    catalog: Catalog, extent: Extent, prefix: str, store: int, name: str, accepted: int, mention: Mention | None
-) -> Place:
+def _place(catalog: Catalog, extent: Extent, prefix: str, store: int, name: str, accepted: int, deleted: bool) -> Place:
     node = catalog.nodes.get(store)
     if node is not None:
         return Place(store, node.name, node.kind, "read", "", accepted)
@@ -78,7 +79,7 @@ def _place(
         unseen = extent.unread_of(node.topic, node.partition) is not None
         words = f"node {node.name}, topic {node.topic} partition {node.partition}: {why}"
         return Place(store, node.name, node.kind, "unseen" if unseen else "lost", words, accepted)
-    if mention is not None and mention.deleted:
+    if deleted:
         return Place(store, name, "", "deleted", "", accepted)
     if store in extent.changed or catalog.known.is_temporary(store, name):
         return Place(store, name, "", "ended", "", accepted)
@@ -108,6 +109,48 @@ def unseen_findings(
 
 def _is_unseen(place: Place) -> bool:
     return place.standing == "unseen" or (place.standing == "lost" and not place.accepted)
+
+
+def vanished_durables(
+    catalog: Catalog, extent: Extent, found: Mapping[int, Place], tallies: Iterable[Tally], mentions: Iterable[Mention]
+) -> list[dict[str, Any]]:
+    """Q1 for each durable of a node that there is, that outcome records, the journal or a snapshot name, and that is
+    not in the metadata (or began anew there) though the journal does not say that it was deleted."""
+    mentioned = list(mentions)
+    ended = {(one.store, one.durable): one.ended for one in mentioned if one.ended is not None}
+    lasts = {(one.store, one.durable): one.last for one in mentioned if one.durable and one.last is not None}
+    there = {(one.durable.store, one.durable.name) for one in catalog.durables}
+    named = {
+        *_settled(tallies),
+        *(key for key, one in catalog.snapshots.items() if one.journal >= catalog.journal_first),
+    }
+    lasts |= dict.fromkeys(named - lasts.keys() - there, 0)
+    findings = []
+    for (store, name), last in sorted(lasts.items()):
+        place = found.get(store)
+        if place is None or place.standing != "read" or name.endswith(_VOLATILE) or (place.node, name) in extent.begun:
+            continue
+        if max(ended.get((store, name), _NEVER), ended.get((store, ""), _NEVER)) + _LATE_US < last:
+            what = "an earlier one of that name was" if (store, name) in there else "it is not in the metadata, and was"
+            why = f"durable {name} of node {place.node}: {what} not deleted, as far as the journal says"
+            findings.append({**_q1(why, 0, place.node, store), "durable": name})
+    return findings
+
+
+_NEVER = -(1 << 62)
+_LATE_US = 60_000_000
+"""What consumers hold when their durable is deleted may be settled or returned a moment later."""
+_VOLATILE = "|volatile"
+"""A name that ends so is of a subscription that ends with its last link (docs/records.md): that is noted nowhere."""
+
+
+def _settled(tallies: Iterable[Tally]) -> set[tuple[int, str]]:
+    """The durables that consumers were told to have acknowledged something of. A queue's consumers name none."""
+    return {
+        (one.store, one.durable or QUEUE)
+        for one in tallies
+        if one.direction == "subscribe" and one.operation in TERMINAL and one.answer == "done" and one.store is not None
+    }
 
 
 def _q1(why: str, count: int, node: str | None, store: int | None) -> dict[str, Any]:

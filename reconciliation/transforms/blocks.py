@@ -11,7 +11,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from reconciliation.transforms.claims import STORED, TERMINAL
+from reconciliation.model.tally import TERMINAL
+from reconciliation.transforms.claims import STORED
 
 BITS = 12
 SIZE = 1 << BITS

@@ -11,10 +11,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconciliation.model.tally import TERMINAL
+
 UNKNOWN_PUBLISH = ("indeterminate", "unavailable")
 UNKNOWN_SETTLE = ("indeterminate", "unexpected", "unavailable")
-TERMINAL = ("acknowledge", "discard", "dead-letter")
-"""What ends an event because its consumer said so: the outcome record and the journal both have it."""
 STORED = ("stored", "lost")
 """The store must hold it."""
 QUEUE = "queue"

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from reconciliation.model.schemas import JOURNAL, OUTCOMES
-from reconciliation.transforms.claims import TERMINAL
+from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms.runs import RECORDED
 
 GATEWAY_KEY = "^[13];[a-z][a-z0-9-]*;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
@@ -124,16 +124,31 @@ def of_earlier_life(events: DataFrame, runs: DataFrame) -> DataFrame:
     return known.withColumn("native", native).select(*events.columns)
 
 
-def mentions(records: DataFrame) -> DataFrame:
-    """(store, node, deleted): the stores that the journal speaks of; `node` is null where it only says that something
-    was copied there."""
-    entries = (
-        records.select(F.explode("entries").alias("entry")).select("entry.*").where(F.col("operation") != RECORDED)
-    )
-    deleted = (F.col("operation") == "delete") & (F.col("durable") == "")
-    spoken_of = entries.select("store", "node", deleted.alias("deleted"))
+def mentions(records: DataFrame, begun: DataFrame | None) -> DataFrame:
+    """(store, durable, node, last, ended): the durables that the journal speaks of, and, with an empty name, the
+    stores; `node` is null where it only says that something was copied there. `ended` is the time of the last `delete`,
+    `last` of the last other entry. `begun`: (store, durable, journal) of the durables that there are, and where the
+    journal begins to speak of them: only what lies below counts, which speaks of an earlier one of that name; None:
+    there are none."""
+    exploded = records.select("offset", "at", F.explode("entries").alias("entry"))
+    entries = exploded.select("offset", "at", "entry.*").where(F.col("operation") != RECORDED)
+    columns = ("offset", "at", "store", "durable", "node", "operation")
     copied_to = entries.where(F.col("to").isNotNull()).select(
-        F.col("to").alias("store"), F.lit(None).cast("string").alias("node"), F.lit(False).alias("deleted")
+        "offset",
+        "at",
+        F.col("to").alias("store"),
+        F.lit("").alias("durable"),
+        F.lit(None).cast("string").alias("node"),
+        "operation",
     )
-    whole = spoken_of.unionByName(copied_to).groupBy("store")
-    return whole.agg(F.max("node").alias("node"), F.max("deleted").alias("deleted"))
+    spoken_of = entries.select(*columns).unionByName(copied_to)
+    at = F.col("at")
+    if begun is not None:
+        spoken_of = spoken_of.join(F.broadcast(begun), ["store", "durable"], "left")
+        at = F.when(F.coalesce(F.col("offset") < F.col("journal"), F.lit(True)), at)
+    is_end = F.col("operation") == "delete"
+    return spoken_of.groupBy("store", "durable").agg(
+        F.max("node").alias("node"),
+        F.max(F.when(~is_end, at)).alias("last"),
+        F.max(F.when(is_end, at)).alias("ended"),
+    )

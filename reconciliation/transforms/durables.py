@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms.blocks import BITS
-from reconciliation.transforms.claims import TERMINAL
 
 _PLACE = ("store", "durable", "block")
 _WAYS = {

@@ -10,8 +10,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms.blocks import BITS, EXPECTED, block_of
-from reconciliation.transforms.claims import FOREIGN, STORED, TERMINAL
+from reconciliation.transforms.claims import FOREIGN, STORED
 
 IN_FLIGHT = "in-flight"
 DOUBLED = "doubled"

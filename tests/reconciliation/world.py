@@ -77,8 +77,8 @@ class World:
     def channel(self, name: str) -> Node:
         return create_node(self.log, self.prefix, name, "channel", self.clock)
 
-    def durable(self, node: Node, name: str, start: int) -> Durable:
-        durable = channel_durable(self.prefix, node, name, [start])
+    def durable(self, node: Node, name: str, start: int, journal: int = 0) -> Durable:
+        durable = channel_durable(self.prefix, node, name, [start], journal)
         self.log.control.put(
             f"{self.prefix}.realm", durable_key(node.name, name), encode_durable(durable, self.clock.epoch_us())
         )
