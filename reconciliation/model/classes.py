@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["C", "M", "m", "i"]
+INCOMPLETE = "Q1"
+"""The class of what could not be seen."""
 SEVERITY_WORDS: dict[Severity, str] = {"C": "critical", "M": "major", "m": "minor", "i": "informational"}
 
 

@@ -1,4 +1,5 @@
-"""The window of time that a reconciliation reports on. Everything is read; findings outside the window are left out.
+"""The window of time that a reconciliation reports on. Everything is read; findings outside the window are left out,
+but for what could not be seen.
 
 Microseconds since 1970, `since` inclusive, `until` exclusive.
 """

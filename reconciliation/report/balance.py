@@ -84,6 +84,11 @@ class Balance:
         of_nodes = sum(abs(one.difference) for one in self.nodes)
         return of_nodes + sum(abs(one.difference) for one in self.durables)
 
+    @property
+    def unseen(self) -> int:
+        """Events and publishes that could not be compared with anything."""
+        return sum(one.unread + one.unproven for one in self.nodes)
+
 
 Key = tuple[str, int | None, str | None]
 """Class, store, durable."""

@@ -21,7 +21,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from reconciliation.jobs.reconcile import Judgement
-from reconciliation.model.classes import CLASSES, ORDER
+from reconciliation.model.classes import CLASSES, INCOMPLETE, ORDER
 from reconciliation.model.schemas import FINDING
 from reconciliation.model.window import Window
 from reconciliation.read.landing import Landed
@@ -46,14 +46,15 @@ def add_findings(target: Path, findings: list[dict[str, Any]]) -> None:
 
 
 def condense(target: Path, window: Window) -> Findings:
-    """Count and pick examples: by time, then by place."""
+    """Count and pick examples: by time, then by place. What could not be seen (Q1) belongs to every window: when it
+    happened is not known, as little as what it hides."""
     reports: dict[str, ClassReport] = {}
     totals: Counter[Key] = Counter()
     for row in _rows(target):
         code = row["class"]
         if not (code == "P5" and row["detail"].endswith("not found")):
             totals[code, row["store"], row["durable"]] += row["count"]
-        if code not in INTERNAL and window.holds(row["at"]):
+        if code not in INTERNAL and (code == INCOMPLETE or window.holds(row["at"])):
             reports.setdefault(code, ClassReport(code)).add(row)
     return Findings([reports[code] for code in ORDER if code in reports], totals)
 

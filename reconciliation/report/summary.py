@@ -87,9 +87,8 @@ def gone_words(sheet: Balance) -> Iterator[str]:
 def difference_words(sheet: Balance) -> str:
     if sheet.difference:
         return "events are unaccounted for"
-    unread = sum(one.unread + one.unproven for one in sheet.nodes)
-    if unread:
-        return f"every event is accounted for, but {unread:,} could not be compared with anything"
+    if sheet.unseen:
+        return f"every event is accounted for, but {sheet.unseen:,} could not be compared with anything"
     return "every event is accounted for"
 
 

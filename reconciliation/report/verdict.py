@@ -2,7 +2,7 @@
 
 * *clean*: all that was looked at agrees, the books close, and nothing was left out.
 * *incomplete*: nothing that was looked at is wrong, but something could not be looked at, or not judged for want of
-  evidence (class Q1). It is not clean: what was not seen may be anything.
+  evidence (class Q1, or a number in the books). It is not clean: what was not seen may be anything.
 * *not clean*: there are anomalies of other classes, or the books do not close, whatever else could not be seen.
 """
 
@@ -12,12 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from reconciliation.model.classes import CLASSES, is_anomaly
+from reconciliation.model.classes import CLASSES, INCOMPLETE, is_anomaly
 from reconciliation.report.balance import Balance
 from reconciliation.report.findings import ClassReport, Findings
 
 Word = Literal["clean", "incomplete", "not clean"]
-INCOMPLETE = "Q1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class Verdict:
 def verdict_of(findings: Findings, sheet: Balance) -> Verdict:
     bad = [one for one in findings.classes if is_anomaly(one.code)]
     missing = [one for one in bad if one.code == INCOMPLETE]
-    if not bad and not sheet.difference:
+    if not bad and not sheet.difference and not sheet.unseen:
         agrees = "Everything that was told agrees with what the log holds, and the balance closes."
         return Verdict("clean", True, agrees)
     sentences = [_named(bad)] if bad else []
@@ -48,8 +47,10 @@ def verdict_of(findings: Findings, sheet: Balance) -> Verdict:
         sentences.append(f"The balance does not close: {sheet.difference:,} events are unaccounted for.")
     if missing:
         sentences.append(f"Not everything could be seen: {_first(missing[0])}")
+    elif sheet.unseen:
+        sentences.append(f"Not everything could be seen: {sheet.unseen:,} could not be compared with anything.")
     wrong = sheet.difference or len(bad) > len(missing)
-    return Verdict("not clean" if wrong else "incomplete", not missing, " ".join(sentences))
+    return Verdict("not clean" if wrong else "incomplete", not missing and not sheet.unseen, " ".join(sentences))
 
 
 def _named(bad: Iterable[ClassReport]) -> str:

@@ -4,13 +4,20 @@ that nobody knows, topics that are gone. The verdict is incomplete, and says wha
 from __future__ import annotations
 
 import json
+import time
+from collections import Counter
 from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from native_backend.log.sqlite.schema import connect
 from reconciliation.model.runs import Numbering, runs_of, tail_findings
+from reconciliation.model.window import Window
+from reconciliation.report.balance import Balance, NodeBalance
+from reconciliation.report.findings import Findings
+from reconciliation.report.verdict import verdict_of
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.numberings import numbering
 from tests.reconciliation.planting import Record
@@ -96,6 +103,33 @@ def test_a_run_without_outcome_records(place: Place, reconcile: Reconcile) -> No
     }
     [books] = result.manifest["balance"]["nodes"]
     assert (books["accepted"], books["unproven"], books["stored"]) == (2, 9, 11)
+
+
+def test_what_is_missing_belongs_to_every_window(place: Place, reconcile: Reconcile) -> None:
+    """All outcomes of the window are gone: nothing in it says when they were sent."""
+    with place.world() as world:
+        run = traffic(world)
+        began = world.clock.now_us
+        run.publish(world.queue("orders"), 5)
+        run.turn()
+        world.clock.now_us += 3_600_000_000
+        run.attest()
+    place.keep(place.topic("outcomes"), lambda record: number(record)[1] <= 4)
+    behind = time.time_ns() // 1000 + 3_600_000_000  # the events have the log's time
+    for window in (Window(began + 1, began + 2), Window(behind, behind + 1)):
+        result = reconcile(place.realm, window)
+        assert is_incomplete(result)
+        assert "5 outcomes records missing: n 5 to 9; the journal notes that 9 were stored" in result.text
+        assert "events in the store; outcome records of this run are missing" in result.text
+
+
+@pytest.mark.parametrize("sides", [("accepted", "unread"), ("unproven", "stored")])
+def test_the_books_alone_keep_a_verdict_from_clean(sides: tuple[str, str]) -> None:
+    names = [one.name for one in fields(NodeBalance) if one.name not in ("node", "kind")]
+    node = NodeBalance("orders", "queue", **{name: 4 if name in sides else 0 for name in names})
+    verdict = verdict_of(Findings([], Counter()), Balance([node], [], 0, 0))
+    assert (node.difference, verdict.word, verdict.complete) == (0, "incomplete", False)
+    assert verdict.sentence == "Not everything could be seen: 4 could not be compared with anything."
 
 
 def test_no_outcome_record_at_all(place: Place, reconcile: Reconcile) -> None:
