@@ -8,21 +8,26 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
 from native_backend.journal.settlement import Settling
-from native_backend.nodes.answers import Answer, Committed, Published, Settled
+from native_backend.nodes.answers import Answer, Commanded, Committed, Published, Settled
+from native_backend.nodes.commands import Command
+from native_backend.nodes.durable import Durable
 from native_backend.nodes.node import Node
 from native_backend.realm import Realm
-from native_backend.subscriptions.subscription import Subscribe, Subscribed
+from native_backend.subscriptions.subscription import Subscribe, Subscribed, SubscriptionLost
 
 _WHAT: Final[dict[type, str]] = {
     Published: "publish",
     Subscribed: "subscribe",
     Settled: "settle",
     Committed: "commit",
+    SubscriptionLost: "lost",  # a consumer settled before its gateway heard of it
 }
 
 
@@ -73,6 +78,16 @@ class RecordedRealm:
         self.calls.append(f"unsubscribe {durable.name}")
         self.realm.unsubscribe(durable, owner)
 
+    def delete_durable(self, durable: Durable) -> None:
+        """By command, as an operator does; the answer is looked at by no one."""
+        until_us = time.time_ns() // 1000 + 60_000_000
+        command = Command(uuid.uuid4().hex, "delete", durable.node, durable.store, durable.name, until_us)
+        self.realm.execute(command, self)
+
+    def has_lost(self) -> bool:
+        """A subscription has ended, and that is held back."""
+        return any(isinstance(answer, SubscriptionLost) for answer in self._held)
+
     def append_evidence(self, topic: Any, key: bytes, value: bytes) -> None:
         self.evidence.append(value)
         self.realm.append_evidence(topic, key, value)
@@ -91,6 +106,8 @@ class RecordedRealm:
     def poll(self) -> list[Answer]:
         said, self._released = self._released, []
         for answer in self.realm.poll():
+            if isinstance(answer, Commanded) and answer.owner is self:
+                continue
             if isinstance(answer, Subscribed) and answer.subscription is not None:
                 answer = replace(answer, subscription=_Recorded(answer.subscription, self.calls))  # type: ignore[arg-type]
             (self._held if _WHAT.get(type(answer)) in self.holds else said).append(answer)
@@ -99,7 +116,7 @@ class RecordedRealm:
     def release(self) -> None:
         """What was held back is answered now."""
         self.holds.clear()
-        self._released += self._held
+        self._released += sorted(self._held, key=lambda answer: isinstance(answer, SubscriptionLost))
         self._held = []
         self._tell_deleted()
         self._wake()

@@ -101,6 +101,10 @@ class ScriptedGateway:
         """Every subscription ends for that."""
         self.do(lambda: self.realm.lose_subscriptions(answer))
 
+    def delete_durables(self) -> None:
+        """Those of the channel, by an operator."""
+        self.lose("not-found")
+
     def rules(self) -> list[str]:
         """`TABLE.RULE` of everything that was decided about deliveries, from the evidence."""
         self.do(lambda: self.gateway.outcomes.flush(closed=True))  # a record is not due at the end of each turn

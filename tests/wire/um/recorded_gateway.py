@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -28,7 +29,7 @@ from native_backend.limits import RealmLimits
 from native_backend.log.worker import Workers
 from native_backend.nodes.admin import create_node, delete_node
 from native_backend.nodes.metadata import realm_topic
-from native_backend.nodes.metadata_writer import set_properties
+from native_backend.nodes.metadata_writer import realm_metadata, set_properties
 from native_backend.nodes.properties import Grant, Properties
 from native_backend.nodes.words import NodeKind
 from native_backend.realm import Realm
@@ -116,6 +117,11 @@ class RecordedGateway(ScriptedGateway):
             raise ScriptedOnly(f"nothing ends a subscription that runs with {answer}")
         self.answers["subscribe"] = answer
 
+    def delete_durables(self) -> None:
+        durables = [one for one in realm_metadata(self.log, self.prefix).durables.values() if one.node == self.channel]
+        for durable in durables:
+            self.do(partial(self.realm.delete_durable, durable))
+
     def topics(self, what: str) -> list[str]:
         """Where the log is asked to store something then."""
         if what == "subscribe":
@@ -182,8 +188,8 @@ class _Answers(dict[str, Any]):
 
     def __setitem__(self, what: str, answer: str) -> None:
         gateway = self._gateway
-        if what == "settle" and answer != "done":
-            raise ScriptedOnly("a subscription ends with its right, its durable or its node, before it is asked")
+        if what == "settle" and answer != "done":  # on its way when the subscription ended
+            gateway.do(lambda: gateway.realm.holds.add("lost"))
         if what == "post" and answer == "unexpected":
             raise ScriptedOnly("the log is not asked before the discharge, and that is what fails then (T-D2)")
         if what == "commit" and answer == "unexpected" and isinstance(gateway.refuse, RefuseKafka):
@@ -201,10 +207,14 @@ class _Answers(dict[str, Any]):
                 peer.expect("disposition")
         elif answer == "unexpected":
             gateway.refuse.begin(gateway.topics(what))
+        elif what == "settle" and answer == "not-found":
+            gateway.delete_durables()
         elif answer == "not-found":
             if what != "subscribe":  # the message was on its way when the node was deleted
                 gateway.do(lambda: gateway.realm.holds.add("deleted"))
             self._delete(gateway.channel if what == "subscribe" else gateway.queue)
+        if what == "settle" and answer != "done":
+            gateway.until(gateway.realm.has_lost)
         super().__setitem__(what, answer)
 
     def _delete(self, name: str) -> None:

@@ -223,6 +223,22 @@ def subscription_fails(answer: str, condition: str | None = None) -> Scenario:
     return scenario
 
 
+def durable_deleted(condition: str | None = None) -> Scenario:
+    """Before its consumer settles what it has: as any subscription that ends."""
+
+    def scenario(gateway: ScriptedGateway, expected: Expected) -> None:
+        with Peer(gateway.port) as peer:
+            peer.consumer(frames.source(gateway.channel, 2), credit=1)
+            peer.stored(gateway.channel, MESSAGE, kind="channel")
+            peer.receive(1)
+            gateway.delete_durables()
+            error = condition or expected.error
+            assert peer.outcomes(1) == {0: f"{expected.outcome}:{error}"}
+            assert peer.detached(1) == error
+
+    return scenario
+
+
 def coordinator_refused(*capabilities: str) -> Scenario:
     """No coordinator, so nothing is advertised, declared or discharged (1.3-F)."""
 

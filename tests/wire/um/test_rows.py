@@ -48,6 +48,7 @@ def test_only_what_is_known_departs() -> None:
         "S-A1",
         "S-A9",
         "S-R1c",
+        "S-R2b",
     }
 
 
