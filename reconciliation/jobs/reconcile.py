@@ -15,7 +15,7 @@ from reconciliation.model import schemas
 from reconciliation.model.ranges import GONE, Extent
 from reconciliation.model.runs import Numbering, Run, hole_finding, runs_of, told_since
 from reconciliation.model.settings import Realm
-from reconciliation.model.tally import Tally, tally_findings
+from reconciliation.model.tally import Tally, tally_findings, unknown_cells
 from reconciliation.model.window import Window
 from reconciliation.model.withdrawn import Ordered, withdrawn
 from reconciliation.read.catalog import Catalog, read_catalog
@@ -82,6 +82,7 @@ def judge(
     tell("checking outcomes against the rules")
     tallied = [catalog.node_classes.checked(one) for one in _tallies(records, tables, window, since)]
     found += tally_findings(tallied)
+    found += unknown_cells(tallied, {(one[0], one[1], one[2]) for one in catalog.cells if one[3]}, catalog.digests)
     mentioned = _mentions(spark, records, catalog)
     stores = places(catalog, extent, prefix, tallied, mentioned)
     tell("comparing publishes with events, and acknowledgements with the journal")

@@ -1,8 +1,9 @@
-"""Counted combinations of what deliveries met, on the driver, and what is wrong with them (A3, A12)."""
+"""Counted combinations of what deliveries met, on the driver, and what is wrong with them (A3, A12), or cannot be
+checked (Q1)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +70,24 @@ def tally_findings(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
         if one.inside and is_expected_loss(one):
             went = one.answer or "not asked for"
             found.append(_finding(one, "A12", f"pre-settled {one.direction}; the realm's answer: {went}"))
+    return found
+
+
+def unknown_cells(
+    tallies: Iterable[Tally], cells: Set[tuple[str, str, int]], digests: Set[str]
+) -> list[dict[str, Any]]:
+    """Q1 for each combination that names a cell in which the stored tables have no rule: there is nothing to hold it
+    against. `cells`: digest, table and cell of all that have one. Tables that are not stored are a finding of their
+    own."""
+    found = []
+    for one in tallies:
+        if one.digest and one.digest not in digests:
+            continue
+        answer = (one.answer_table, one.answer_cell)
+        for table, cell in ((one.table, one.cell), *(() if answer == (None, None) else (answer,))):
+            if (one.digest, table, cell) not in cells:
+                text = f"the tables under digest {one.digest} have no rule in cell {cell} of table {table}"
+                found.append(_finding(one, "Q1", f"{text}, by which it was decided"))
     return found
 
 

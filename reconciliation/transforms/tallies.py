@@ -33,7 +33,8 @@ def tallies(groups: DataFrame, since: int, until: int) -> DataFrame:
 
 
 def judged(tallied: DataFrame, cells: DataFrame) -> DataFrame:
-    """Adds `mismatch`: what differs from the active rules, null when nothing does or the table is not known."""
+    """Adds `mismatch`: what differs from the active rules, null when nothing does or the cell is not known
+    (`model.tally.unknown_cells`)."""
     settle = cells.select(*(F.col(name).alias(name) for name in cells.columns))
     answer = cells.select(
         F.col("digest"),

@@ -14,10 +14,13 @@ from native_backend.nodes.node import Node
 from reconciliation.model.settings import Realm
 from tests.reconciliation import planting
 from tests.reconciliation.conftest import Reconcile, Result
-from tests.reconciliation.world import GatewayRun, Sent, World
+from tests.reconciliation.world import TABLES, GatewayRun, Sent, World
 
 NAMES = ["p1", "p2", "p3", "p3-foreign", "p3-over", "p4", "p5", "a1", "a1-discard", "a2", "a3", "a5", "a5-foreign",
-         "a12", "s1", "untouched"]  # fmt: skip
+         "a12", "s1", "q1-cell", "untouched"]  # fmt: skip
+
+LOST = TABLES["attached"].decide(direction="subscribe", answer="not-found", moment="later")
+"""What was in flight when its subscription ended."""
 
 
 class Planted:
@@ -110,18 +113,23 @@ class Planted:
 
     def _outcomes(self, record: dict[str, Any]) -> dict[str, Any]:
         """What the records say is changed: a2's second is told as released, a5's as nothing done; a3's rule is
-        another."""
+        another; the cells of q1-cell's first and second decision are in no table."""
         groups = []
         for group in record["groups"]:
             if group["node"] in ("a2", "a5") and group["direction"] == "subscribe":
                 seqs, eids = group["seq"], group["eid"]
                 groups.append({**group, "seq": seqs[:1], "eid": eids[:1]})
-                untold = {"table": "attached", "cell": 999, "rule": "none", "answer_table": None, "answer_cell": None,
-                          "answer_rule": None, "operation": "none", "answer": None, "outcome": "none"}  # fmt: skip
+                untold = {"table": "attached", "cell": LOST.cell, "rule": LOST.rule, "answer_table": None,
+                          "answer_cell": None, "answer_rule": None, "operation": "none", "answer": None,
+                          "outcome": LOST.then["in_flight"], "condition": LOST.then["condition"],
+                          "class": LOST.then["class"]}  # fmt: skip
                 groups.append({**group, **untold, "seq": seqs[1:], "eid": eids[1:]})
                 continue
             if group["node"] == "a3" and group["direction"] == "subscribe":
                 group = {**group, "outcome": "released"}
+            if group["node"] == "q1-cell":
+                side = "" if group["direction"] == "publish" else "answer_"
+                group = {**group, f"{side}cell": 9999}
             groups.append(group)
         return {**record, "groups": groups}
 
@@ -152,6 +160,7 @@ CASES = [
     ("a5-foreign", "A5", 2, "never ended"),
     ("a12", "A12", None, "capacity-reached"),
     ("s1", "S1", 2, "the store begins at"),
+    ("q1-cell", "Q1", 0, "have no rule in cell 9999 of table "),
 ]
 
 
@@ -193,7 +202,7 @@ def test_holes_in_the_evidence_are_named(planted: Planted, result: Result) -> No
 
 def test_the_counts_are_exact(result: Result) -> None:
     assert result.classes() == {
-        "P1": 1, "P2": 1, "P3": 3, "P4": 1, "P5": 4, "A1": 2, "A2": 1, "A3": 2, "A5": 3, "A12": 2, "Q1": 4,
+        "P1": 1, "P2": 1, "P3": 3, "P4": 1, "P5": 4, "A1": 2, "A2": 1, "A3": 2, "A5": 3, "A12": 2, "Q1": 10,
         "S1": 1,
     }  # fmt: skip
     assert result.code == 1
