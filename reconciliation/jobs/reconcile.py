@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reconciliation.model import schemas
-from reconciliation.model.ranges import GONE, Extent
+from reconciliation.model.ranges import GONE, NO_END, Extent
 from reconciliation.model.runs import Numbering, Run, hole_finding, runs_of, told_since
 from reconciliation.model.settings import Realm
 from reconciliation.model.tally import Tally, tally_findings, unknown_cells
@@ -69,7 +69,8 @@ def judge(
     catalog, extent, prefix = read_catalog(landed, realm), landed.extent, realm.prefix
     records = frames.records(spark, landed)
     tell("reading outcome records and the journal")
-    numbered = run_transforms.numbering(records.outcomes, records.journal, extent.journal_before).collect()
+    hidden_from = min((first for first, _ in extent.hidden(f"{prefix}.journal")), default=NO_END)
+    numbered = run_transforms.numbering(records.outcomes, records.journal, extent.journal_before, hidden_from).collect()
     numberings = [Numbering.of(row) for row in numbered]
     since = told_since(numberings, catalog.outcomes_first)
     runs = runs_of(numberings, since, ended=catalog.ended, growing=extent.growing)
@@ -86,8 +87,8 @@ def judge(
     mentioned = _mentions(spark, records, catalog)
     stores = places(catalog, extent, prefix, tallied, mentioned)
     tell("comparing publishes with events, and acknowledgements with the journal")
-    nodes = frames.stores(spark, stores, catalog, extent)
-    accounts = frames.accounts(spark, landed, records, tables, nodes, catalog.has_adopted, since)
+    nodes = frames.stores(spark, stores, catalog)
+    accounts = frames.accounts(spark, landed, records, tables, nodes, catalog, since)
     named, reused = _deliveries(spark, accounts, tables, stores)
     event_blocks = durables.event_blocks(accounts.events, tables.beginnings).persist()
     ends = _ends(accounts, tables)

@@ -15,6 +15,7 @@ REQUIRED: tuple[Kind, ...] = ("realm", "tables", "state", "outcomes", "journal")
 """Without one of these something cannot be judged."""
 
 GONE = "the topic is gone: restore it from a backup"
+NO_END = 1 << 62
 TORN = "these records cannot be decoded"
 """Known only to who reads the records: the ends of a topic do not tell."""
 
@@ -93,6 +94,12 @@ class Extent:
     def unread_of(self, topic: str, partition: int = 0) -> Unread | None:
         """What of this partition could not be read; None: all of it could."""
         return next((one for one in self.unread if one.topic == topic and one.partition in (None, partition)), None)
+
+    def hidden(self, topic: str, partition: int = 0) -> list[tuple[int, int]]:
+        """The offsets of a partition that could not be read: `first <= offset < end`. What keeps back the end of a
+        partition keeps back all that follows; records that cannot be decoded lie between others."""
+        found = [one for one in self.unread if (one.topic, one.partition) == (topic, partition) and one.pending]
+        return sorted((one.first, one.end if one.why == TORN else NO_END) for one in found)
 
     @property
     def offsets(self) -> int:

@@ -36,6 +36,7 @@ class Numbering:
     digests: tuple[str, ...]
     recorded: int | None = None  # of the journal: so many outcome records were stored, as its notes say
     offset_last: int = -1
+    at_read: int | None = None  # of the journal: of the last record below what could not be read
 
     @classmethod
     def of(cls, row: Any) -> Numbering:

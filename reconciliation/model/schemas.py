@@ -37,14 +37,12 @@ entries array<struct<
 """
 
 RECORD_DDL = "topic string, partition int, offset bigint, timestamp bigint, key binary, value binary"
-NODES = (
-    "store bigint, node string, topic string, partition int, standing string, first_kept bigint, readable_to bigint, "
-    "adopted_at bigint"
-)
+NODES = "store bigint, node string, topic string, partition int, standing string, first_kept bigint, adopted_at bigint"
 DURABLES = (
     "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint, evicted_below bigint"
 )
 BEGUN = "store bigint, durable string, journal bigint"
+HIDDEN = "store bigint, hidden_first bigint, hidden_end bigint"
 RANGES = "store bigint, durable string, first bigint, last bigint"
 VOIDS = "store bigint, durable string, before bigint, eid bigint"
 BLOCKS = "run string, block bigint"

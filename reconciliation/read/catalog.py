@@ -19,7 +19,7 @@ from native_backend.journal.snapshot import UnknownVersion, newest_sets
 from native_backend.nodes.durable import Durable
 from native_backend.nodes.group_offset import Position, low_of, parse_projection
 from native_backend.nodes.node import Node
-from reconciliation.model.ranges import GONE, Extent, Kind
+from reconciliation.model.ranges import GONE, TORN, Extent, Kind
 from reconciliation.model.settings import Realm
 from reconciliation.read.known_nodes import KnownNodes
 from reconciliation.read.landing import Landed
@@ -56,9 +56,9 @@ class DurableState:
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """`nodes`: the stores that were read; `absent`: those of existing nodes that were not, and why. `first_kept` is by
-    store; `snapshots` is by store and durable, whether there is such a durable or not; `journal_first` above 0 means
-    that the journal's beginning is gone, `outcomes_first` that the outcomes' is.
-    `ended`: runs whose process has ended, as the lease and this machine tell."""
+    store; `snapshots` is by store and durable, whether there is such a durable or not; `hidden`: stores
+    of which some events could not be read; `journal_first` above 0 means that the journal's beginning is gone,
+    `outcomes_first` that the outcomes' is; `journal_torn`: some of the journal cannot be decoded; `ended`: runs whose process has ended, as the lease and this machine tell."""
 
     nodes: dict[int, Node]
     absent: dict[int, tuple[Node, str]]
@@ -69,10 +69,17 @@ class Catalog:
     node_classes: NodeClasses
     first_kept: dict[int, int]
     snapshots: dict[tuple[int, str], Snapshot]
+    hidden: frozenset[int]
     journal_first: int
+    journal_torn: bool
     outcomes_first: int
     ended: frozenset[str]
     unreadable: list[str] = field(default_factory=list)
+
+    @property
+    def journal_whole(self) -> bool:
+        """What it does not say has not been."""
+        return not self.journal_first and not self.journal_torn
 
     @property
     def has_adopted(self) -> bool:
@@ -112,7 +119,9 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
         NodeClasses(tables),
         {store: firsts[node.topic, node.partition] for store, node in nodes.items()},
         snapshots,
+        frozenset(store for store, node in nodes.items() if landed.extent.hidden(node.topic, node.partition)),
         firsts.get((f"{realm.prefix}.journal", 0), 0),
+        any(one.topic == f"{realm.prefix}.journal" and one.why == TORN for one in landed.extent.unread),
         firsts.get((f"{realm.prefix}.outcomes", 0), 0),
         frozenset(_ended(landed)),
         unreadable,

@@ -133,10 +133,11 @@ def _node(judgement: Judgement, by_store: Mapping[tuple[str, int | None], int], 
 
 
 def _copied(judgement: Judgement, store: int) -> int:
-    """Where a store or the journal has been trimmed, which copies are gone (or have an outcome) is not known: then
-    those that are there count."""
+    """Where a store or the journal has been trimmed, or could not be read as a whole, which copies are gone (or have
+    an outcome) is not known: then those that are there count."""
     recorded, held = judgement.copies.get(store, (0, 0))
-    return held if judgement.catalog.first_kept.get(store) or judgement.catalog.journal_first else recorded
+    catalog = judgement.catalog
+    return held if catalog.first_kept.get(store) or store in catalog.hidden or not catalog.journal_whole else recorded
 
 
 def _durable(judgement: Judgement, totals: Mapping[Key, int], durable: Durable) -> DurableBalance:

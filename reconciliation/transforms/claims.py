@@ -24,11 +24,18 @@ FOREIGN = "foreign"
 COLUMNS = ("run", "seq", "what", "node", "durable", "store", "eid", "at", "link", "container", "rule")
 
 
-def claims(deliveries: DataFrame, nodes: DataFrame) -> DataFrame:
-    """`nodes`: the stores that something was accepted in; their first kept EID, and the EID below which all could be
-    read."""
-    known = nodes.select("store", "standing", "first_kept", "readable_to")
+def claims(deliveries: DataFrame, nodes: DataFrame, hidden: DataFrame | None) -> DataFrame:
+    """`nodes`: the stores that something was accepted in, and their first kept EID. `hidden`: (store, hidden_first,
+    hidden_end), the EIDs that could not be read; None: there are none."""
+    known = nodes.select("store", "standing", "first_kept")
     placed = deliveries.join(F.broadcast(known), "store", "left")
+    if hidden is None:
+        placed = placed.withColumn("hidden", F.lit(False))
+    else:
+        at = F.col("eid") >= F.col("hidden_first"), F.col("eid") < F.col("hidden_end")
+        ranges = F.broadcast(hidden.withColumnRenamed("store", "of_store"))
+        placed = placed.join(ranges, (F.col("store") == F.col("of_store")) & at[0] & at[1], "left")
+        placed = placed.withColumn("hidden", F.col("of_store").isNotNull())
     return placed.select(
         "run",
         "seq",
@@ -51,7 +58,7 @@ def _claim() -> Column:
     return (
         F.when(stored & F.col("standing").isin("lost", "unseen"), F.col("standing"))
         .when(stored & ~F.coalesce(F.col("standing") == "read", F.lit(False)), F.lit("gone"))
-        .when(stored & (F.col("eid") >= F.col("readable_to")), F.lit("unseen"))
+        .when(stored & F.col("hidden"), F.lit("unseen"))
         .when(stored & (F.col("eid") < F.col("first_kept")), F.lit("trimmed"))
         .when(stored, F.lit("stored"))
         .when(publish & F.col("answer").isin(*UNKNOWN_PUBLISH), F.lit("publish-unknown"))

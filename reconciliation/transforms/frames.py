@@ -98,7 +98,7 @@ def small(
             s.durable.node,
             s.durable.name,
             s.durable.start,
-            _mark(s, commanded),
+            _mark(s, commanded, catalog.journal_torn),
             kept[s.durable.store],
             evicted.get(s.durable.store, 0),
         )
@@ -116,20 +116,25 @@ def small(
     )
 
 
-def stores(spark: SparkSession, places: Mapping[int, Place], catalog: Catalog, extent: Extent) -> DataFrame:
+def stores(spark: SparkSession, places: Mapping[int, Place], catalog: Catalog) -> DataFrame:
     """The stores that something was accepted in, with what was read of them."""
     rows: list[tuple[str | int | None, ...]] = []
     for place in places.values():
         node = catalog.nodes.get(place.store)
         if node is None:
-            rows.append((place.store, place.node, None, None, place.standing, None, None, None))
+            rows.append((place.store, place.node, None, None, place.standing, None, None))
             continue
-        unread = extent.unread_of(node.topic, node.partition)
-        pending = unread.first if unread is not None and unread.pending else None
         adopted_us = node.created_us if node.adopted else None
         row = (place.store, node.name, node.topic, node.partition, place.standing, catalog.first_kept[place.store])
-        rows.append((*row, pending, adopted_us))
+        rows.append((*row, adopted_us))
     return local_table(spark, rows, schemas.NODES)
+
+
+def hidden(spark: SparkSession, catalog: Catalog, extent: Extent) -> DataFrame | None:
+    """(store, hidden_first, hidden_end): the EIDs that could not be read; None: all could."""
+    nodes = catalog.nodes.items()
+    rows = [(store, *offsets) for store, node in nodes for offsets in extent.hidden(node.topic, node.partition)]
+    return local_table(spark, rows, schemas.HIDDEN) if rows else None
 
 
 Doubt = tuple[str, int, int, "int | None"]
@@ -139,7 +144,7 @@ Doubt = tuple[str, int, int, "int | None"]
 def doubts(numberings: Iterable[Numbering], torn: frozenset[str], journal_unread: bool) -> list[Doubt]:
     """`torn`: runs of which outcome records are missing."""
     known = list(numberings)
-    in_journal = {one.run: one.at_last for one in known if one.source == "journal" and one.run is not None}
+    in_journal = {one.run: one.at_read for one in known if one.source == "journal" and one.run is not None}
     names = sorted({one.run for one in known if one.run is not None})
     until = {name: (in_journal.get(name) or 0) if journal_unread else None for name in names}
     return [(name, int(name in torn), int(name in in_journal), until[name]) for name in names]
@@ -153,15 +158,15 @@ def _moved(state: DurableState, commanded: Withdrawn) -> int | None:
     return seek[1]
 
 
-def _mark(state: DurableState, commanded: Withdrawn) -> int:
+def _mark(state: DurableState, commanded: Withdrawn, journal_torn: bool) -> int:
     """Below it everything is claimed to be terminal. The consumer group may still show the place before a seek, or
-    before the store became shorter."""
+    before the store became shorter; where part of the journal cannot be decoded, nothing shows that it is wrong."""
     place = (state.durable.store, state.durable.name)
     moved = _moved(state, commanded)
     if moved is not None:
         return moved
     low = commanded.standing(place, state.low, state.snapshot.journal if state.snapshot else 0)
-    if state.position is None or place in commanded.seeks:
+    if state.position is None or place in commanded.seeks or journal_torn:
         return low
     return max(low, commanded.standing(place, state.position, state.projected))
 
@@ -175,7 +180,7 @@ def _terminal_ranges(catalog: Catalog, commanded: Withdrawn) -> list[tuple[int, 
         place = store, name = state.durable.store, state.durable.name
         below = commanded.standing(place, NEVER, state.snapshot.journal)
         acked = [*state.snapshot.acked]
-        if catalog.journal_first > 0 and state.snapshot.low > state.durable.start:
+        if not catalog.journal_whole and state.snapshot.low > state.durable.start:
             acked.append((state.durable.start, state.snapshot.low - 1))
         ranges += [(store, name, first, min(last, below - 1)) for first, last in acked if first < below]
     return ranges
@@ -201,12 +206,14 @@ def groups_of(outcomes: DataFrame, tables: Small, since: int | None) -> DataFram
 
 
 def accounts(
-    spark: SparkSession, landed: Landed, of: Records, tables: Small, nodes: DataFrame, adopted: bool, since: int | None
-) -> Accounts:
-    """`nodes`: see `stores`; `adopted`: some of them have topics that were there before."""
-    outcomes = claims.claims(decode.deliveries(groups_of(of.outcomes, tables, since)), nodes)
+    spark: SparkSession, landed: Landed, of: Records, tables: Small, nodes: DataFrame, catalog: Catalog,
+    since: int | None,
+) -> Accounts:  # fmt: skip
+    """`nodes`: see `stores`."""
+    unread = hidden(spark, catalog, landed.extent)
+    outcomes = claims.claims(decode.deliveries(groups_of(of.outcomes, tables, since)), nodes, unread)
     events = decode.events(landed_records(spark, landed, "events"), nodes)
-    if adopted:
+    if catalog.has_adopted:
         events = decode.of_earlier_life(events, tables.doubts)
     events = events.persist()
     settled = decode.settlements(of.journal)

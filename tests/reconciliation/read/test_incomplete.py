@@ -211,6 +211,31 @@ def test_records_that_cannot_be_read(
     assert reconcile(place.realm, out=first.out).text.startswith("Verdict: CLEAN.")
 
 
+def test_a_batch_in_the_middle_hides_no_other(
+    tmp_path: Path, request: pytest.FixtureRequest, reconcile: Reconcile
+) -> None:
+    """Of a store that holds copies, and of the journal, which ends events that are read."""
+    place = made("embedded", request, tmp_path / "realm")
+    with place.world() as world:
+        run, orders, letters = world.run(), world.queue("orders"), world.queue("letters")
+        sent = [each for _ in range(4) for each in run.publish(orders, 2)]
+        run.settle(orders, sent[:4], "accepted")
+        run.settle(orders, sent[6:7], "rejected", to=letters)
+        run.publish(letters, 1)
+        world.project(orders, None, sent[4].eid)
+        run.close()
+    torn(tmp_path / "realm", orders.topic, 1)
+    torn(tmp_path / "realm", letters.topic, 0)
+    result = reconcile(place.realm)
+    assert is_incomplete(result)
+    books = {one["node"]: one for one in result.manifest["balance"]["nodes"]}
+    numbers = ("accepted", "unread", "copied", "stored")
+    assert [books["orders"][name] for name in numbers] == [8, 2, 0, 6]
+    assert [books["letters"][name] for name in numbers] == [1, 0, 0, 1]
+    torn(tmp_path / "realm", place.topic("journal"), 1)
+    assert is_incomplete(reconcile(place.realm))
+
+
 def test_metadata_that_is_no_json(tmp_path: Path, request: pytest.FixtureRequest, reconcile: Reconcile) -> None:
     place = made("embedded", request, tmp_path / "realm")
     with place.world() as world:
