@@ -1,8 +1,9 @@
 """Where a store's last event is: for a caller that must know that there is nothing more, not only that nothing has come
 yet.
 
-A reader of some logs gives nothing while it fetches (`Log.reads_lag`), so a link that drains asks here, and gets an
-answer that holds from when it asked on. Callers that ask about one store before its look has begun share that look.
+A reader may give nothing although there is something: it fetches, is opened anew, waits to try again, or all readers
+are lent. So a link that drains asks here, and gets an answer that holds from when it asked on. Callers that ask about
+one store before its look has begun share that look.
 Source: semantics.md U-4.
 """
 
@@ -30,7 +31,6 @@ class LogEnds:
     """All stores of a realm."""
 
     def __init__(self, log: Log, worker: Worker, limits: RealmLimits) -> None:
-        self.reads_lag = log.reads_lag
         self._log, self._worker, self._deadline_s = log, worker, limits.control_deadline_s
         self._looks: dict[int, Look] = {}  # by store, the one that was asked for last
         self._known: dict[int, tuple[int, int]] = {}  # by store that is being asked for: its end, and its last event
@@ -78,8 +78,6 @@ class Search:
 
     def is_over(self, position: int) -> bool:
         """False: not known yet, or there is something at `position` or above; ask again next turn."""
-        if not self._ends.reads_lag:
-            return True
         if self._look is None:
             self._look = self._ends.look(self._node)
         return self._look.over and position > self._look.last

@@ -288,7 +288,6 @@ class Log(Protocol):
 
     kind: str
     poll_interval_s: float  # with anything in flight or a reader open, `poll` at least this often; 0: `wake` tells
-    reads_lag: bool  # a reader may give nothing although there is something: only `bounds` tells
     descriptor: int  # an eventfd that becomes readable when `poll` has something to do; -1: there is none
 
     @property

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import orjson
 
 from native_backend.journal.settlement import Settlement
 from native_backend.log.port import Records
 from native_backend.nodes.admin import create_node
 from native_backend.nodes.answers import Commanded, Committed, DurablesFound, Published
-from native_backend.nodes.durable import DurableName
+from native_backend.nodes.commands import What
+from native_backend.nodes.durable import QUEUE, DurableName
 from native_backend.nodes.grants import ANONYMOUS
 from native_backend.nodes.metadata import read_tail
 from native_backend.nodes.node import Node
 from native_backend.nodes.properties import Properties
 from native_backend.nodes.words import NodeKind
 from native_backend.realm import Posting
+from native_backend.subscriptions.partitioned import eids_of, packed_eid
 from native_backend.subscriptions.subscription import Mode
 from tests.kit.realm.fixtures import bodies
-from tests.kit.realm.realm_process import Consumer, RealmProcess
+from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 
 
 def create(realm: RealmProcess, name: str, properties: Properties, kind: NodeKind = "queue") -> Node:
@@ -25,11 +30,38 @@ def create(realm: RealmProcess, name: str, properties: Properties, kind: NodeKin
     return realm.create(name, kind, properties)
 
 
-def entries(realm: RealmProcess, operation: str) -> list[dict[str, object]]:
+def entries(realm: RealmProcess, operation: str) -> list[dict[str, Any]]:
     """The journal's entries of one operation."""
     found: list[Records] = read_tail(realm.world.open(), f"{realm.prefix}.journal", 0)
     records = [orjson.loads(value) for part in found for value in part.values if value is not None]
     return [entry for record in records for entry in record["entries"] if entry["operation"] == operation]
+
+
+def places_in(node: Node, found: Iterable[dict[str, Any]]) -> list[int]:
+    """Of which events of a node these entries of the journal speak, by their places."""
+    partitions = {part.store: part.partition for part in node.parts}
+    return [
+        packed_eid(partitions[entry["store"]], eid)
+        for entry in found
+        if entry["store"] in partitions
+        for first, last, _, _ in entry["runs"]
+        for eid in range(first, last + 1)
+    ]
+
+
+def visible(realm: RealmProcess, node: Node, places: list[int]) -> None:
+    """Waits until the log shows all of these, the last events of their stores."""
+    ends = {at: eids_of(some)[-1] for at, some in by_store(sorted(places)).items()}
+    bounds = realm.log.control.bounds
+    realm.until(lambda: all(bounds(node.topic, at)[1] > end for at, end in ends.items()), "all visible")
+
+
+def in_each_store(
+    realm: RealmProcess, what: What, node: Node, durable: str = QUEUE, at: list[int] | None = None, **more: Any
+) -> list[Commanded]:
+    """The command in every store of the node, as the command line gives it; `at`: a place in each of them."""
+    eids = {store: eids_of(some)[0] for store, some in by_store(at or []).items()}
+    return [realm.command(what, part, durable, eids.get(part.partition, 0), **more) for part in node.parts]
 
 
 def stored(realm: RealmProcess, node: Node, count: int) -> list[tuple[bytes, bytes]]:

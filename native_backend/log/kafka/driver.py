@@ -34,7 +34,6 @@ class KafkaLog:
     """A driver of `native_backend.log.port.Log`."""
 
     kind = "kafka"
-    reads_lag = True
     poll_interval_s = 0.001
 
     def __init__(self, bootstrap: str, client: settings.Client, retries: Retries | None = None) -> None:

@@ -38,7 +38,6 @@ class SimulatedLog:
     """A driver of `native_backend.log.port.Log`."""
 
     kind = "simulated"
-    reads_lag = True  # its readers stall
     poll_interval_s = 0.001
     descriptor = -1
 

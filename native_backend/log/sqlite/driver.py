@@ -26,7 +26,6 @@ class SqliteLog:
     """A driver of `native_backend.log.port.Log`."""
 
     kind = "embedded"
-    reads_lag = False
     poll_interval_s = 0.0
     descriptor = -1
 

@@ -9,7 +9,9 @@ import pytest
 from native_backend.events.selection import Selection
 from native_backend.limits import RealmLimits
 from native_backend.nodes.node import Node
+from native_backend.nodes.words import NodeKind
 from native_backend.subscriptions.subscription import Mode
+from tests.contract.actions import visible
 from tests.kit.realm.fixtures import Start, bodies, realm, start, world
 from tests.kit.realm.realm_process import RealmProcess
 
@@ -112,6 +114,29 @@ def test_a_purge_takes_what_is_kept_for_a_link_and_what_is_not_due(realm: RealmP
     assert other.drain() == []
     realm.command("purge", node)
     assert one.drain() == [] and other.drain() == []
+
+
+@pytest.mark.parametrize(("kind", "mode"), [("queue", "queue"), ("channel", "plain"), ("channel", "durable")])
+@pytest.mark.parametrize("whose", ["with a time to live", "another program's"])
+def test_a_drain_is_not_over_while_its_reader_is_opened_anew(
+    realm: RealmProcess, kind: NodeKind, mode: Mode, whose: str
+) -> None:
+    """Times and headers are read only once an event needs them; then the same events are read again."""
+    node = realm.create("orders", kind)
+    consumer = realm.consumer(node, mode, "d" if mode == "durable" else None)
+    for part in node.parts if whose == "another program's" else ():
+        realm.append(part, bodies(3))
+    eids = realm.publish(node, bodies(6), [b"1;basic;run;%d;1;4;T3600000;0;;0" % at for at in range(1, 7)])
+    visible(realm, node, eids)
+    got: list[int] = []
+
+    def searched() -> bool:
+        got.extend(more := consumer.take())
+        return not more and consumer.subscription.is_searched()
+
+    realm.until(searched, "the end of the search")
+    assert set(got) >= set(eids)
+    assert len(got) == len(eids) + (3 * node.partitions if whose == "another program's" else 0)
 
 
 def test_a_drain_is_over_when_all_that_was_stored_was_looked_at(realm: RealmProcess) -> None:
