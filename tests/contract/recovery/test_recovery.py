@@ -1,5 +1,5 @@
 """The contract of the realm, continued: what is written (docs/records.md), and what is true after a kill, a fence or a
-loss by retention."""
+loss by retention; on nodes of one store and of several."""
 
 from __future__ import annotations
 
@@ -17,25 +17,29 @@ from native_backend.log.port import Log
 from native_backend.nodes import admin
 from native_backend.nodes.answers import Settled
 from native_backend.nodes.group_offset import low_of, parse_projection
+from native_backend.nodes.node import Node
+from native_backend.subscriptions.partitioned import eids_of, packed_eid
 from native_backend.subscriptions.subscription import SubscriptionLost
-from tests.contract.actions import entries
-from tests.kit.realm.fixtures import SMALL, Start, bodies, realm, start, world
-from tests.kit.realm.realm_process import RealmProcess
+from tests.contract.actions import entries, places_in, visible
+from tests.kit.realm.fixtures import SMALL, SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess, by_store, stores_of
 
 __all__ = ["realm", "start", "world"]  # fixtures
 
 # -- what is written
 
 
-def visible(log: Log, topic: str) -> bool:
+def has_records(log: Log, topic: str) -> bool:
     return log.control.bounds(topic, 0)[1] > 0
 
 
+@SPREAD
 def test_the_journal_holds_every_settlement_with_its_seq_and_gap(realm: RealmProcess) -> None:
     node = realm.create("orders")
     eids: list[int] = []
     for _ in range(6):
         eids += realm.publish(node, bodies(5))
+    eids = [eid for some in stores_of(eids) for eid in some]
     consumer = realm.consumer(node)
     consumer.receive(30)
     consumer.acknowledge(eids[:10])
@@ -45,8 +49,12 @@ def test_the_journal_holds_every_settlement_with_its_seq_and_gap(realm: RealmPro
     assert [record["n"] for record in records] == [*range(1, len(records) + 1)]
     assert {record["run"] for record in records} == {realm.run}
     entries = [entry for record in records for entry in record["entries"]]
+    partitions = {part.store: part.partition for part in node.parts}
     told = {
-        eid: (entry["operation"], entry["failed"], entry["cause"], seq + eid - first)
+        packed_eid(partitions[entry["store"]], eid): (
+            *(entry[it] for it in ("operation", "failed", "cause")),
+            seq + eid - first,
+        )
         for entry in entries
         for first, last, seq, _ in entry["runs"]
         for eid in range(first, last + 1)
@@ -57,33 +65,43 @@ def test_the_journal_holds_every_settlement_with_its_seq_and_gap(realm: RealmPro
         ("return", 1, "lost"),
         ("discard", 0, "unstated"),
     ]
-    assert sorted(told) == [*eids[:12], eids[20]]
-    before = {eid: previous + 1 for previous, eid in pairwise(eids)} | {eids[0]: 0}
+    assert sorted(told) == sorted([*eids[:12], eids[20]])
+    before = {
+        at: {eid: previous + 1 for previous, eid in pairwise([-1, *eids_of(some)])}
+        for at, some in by_store(eids).items()
+    }
     for entry in entries:
-        assert (entry["node"], entry["durable"], entry["store"]) == ("orders", "queue", node.store)
-        assert all(before[first] <= cover <= first for first, _, _, cover in entry["runs"])
-        assert all(cover == before[first] for first, _, _, cover in entry["runs"])
+        assert (entry["node"], entry["durable"]) == ("orders", "queue")
+        covers = before[partitions[entry["store"]]]
+        assert all(cover == covers[first] for first, _, _, cover in entry["runs"])
 
 
+@SPREAD
 def test_group_offsets_show_low_and_name_their_journal_position(start: Start) -> None:
     realm = start(RealmLimits(projection_interval_s=0.05))
     node = realm.create("orders")
-    eids = realm.publish(node, bodies(10))
+    eids = by_store(realm.publish(node, bodies(10 * node.partitions)))
     consumer = realm.consumer(node)
-    consumer.receive(10)
-    consumer.acknowledge(eids[:7])
+    consumer.receive(10 * node.partitions)
+    consumer.acknowledge([eid for some in eids.values() for eid in some[:7]])
+    lows = {at: eids_of(some)[6] + 1 for at, some in eids.items()}
     group = f"{realm.prefix}.queue.orders"
 
     def shown() -> bool:
-        position = realm.log.control.projected(group).get((node.topic, 0))
-        if position is None or parse_projection(position) is None or low_of(position) != eids[6] + 1:
-            return False
-        return realm.log.control.bounds(node.topic, 0)[1] - position[0] == 3
+        offsets = realm.log.control.projected(group)
+        for at, low in lows.items():
+            position = offsets.get((node.topic, at))
+            if position is None or parse_projection(position) is None or low_of(position) != low:
+                return False
+            if realm.log.control.bounds(node.topic, at)[1] - position[0] != 3:
+                return False
+        return True
 
     realm.until(shown, "the group offset")
     shown_node = admin.show_node(realm.log, realm.prefix, "orders")
     assert shown_node is not None
-    assert [(durable.name, durable.low) for durable in shown_node.durables] == [("queue", eids[6] + 1)]
+    found = sorted((durable.name, durable.partition, durable.low) for durable in shown_node.durables)
+    assert found == [("queue", at, low) for at, low in sorted(lows.items())]
 
 
 def test_evidence_is_stored_and_asked_nothing(realm: RealmProcess) -> None:
@@ -93,13 +111,14 @@ def test_evidence_is_stored_and_asked_nothing(realm: RealmProcess) -> None:
     assert realm.realm.evidence_failed == 0
     for topic, key in (("outcomes", b"run"), ("tables", b"digest")):
         name = f"{realm.prefix}.{topic}"
-        realm.until(partial(visible, realm.log, name), topic)
+        realm.until(partial(has_records, realm.log, name), topic)
         assert realm.log.control.read_range(name, 0, 0, 10).keys == [key]
 
 
 # -- killed
 
 
+@SPREAD
 @pytest.mark.parametrize("seed", range(3))
 def test_a_kill_loses_nothing_and_repeats_nothing_that_was_answered(start: Start, seed: int) -> None:
     random = Random(seed)
@@ -118,7 +137,8 @@ def test_a_kill_loses_nothing_and_repeats_nothing_that_was_answered(start: Start
         for _ in range(random.randrange(8)):
             some = random.sample(eids, k=min(len(eids), random.randrange(1, 15)))
             eids = [eid for eid in eids if eid not in some]
-            owners[consumer.start("acknowledge", some)] = some
+            for part in stores_of(some):  # each store answers for itself
+                owners[consumer.start("acknowledge", part)] = part
             for _ in range(random.randrange(6)):
                 realm.turn()
         for answer in realm.answers:
@@ -131,54 +151,52 @@ def test_a_kill_loses_nothing_and_repeats_nothing_that_was_answered(start: Start
     rest = realm.consumer(node).drain()
     assert len(rest) == len(set(rest))
     assert not done & set(rest)
-    acknowledged = journaled(realm)
+    acknowledged = journaled(realm, node)
     assert done <= acknowledged
     assert sorted(rest) == sorted(set(stored) - acknowledged)
 
 
-def journaled(realm: RealmProcess) -> set[int]:
-    """Every EID that the journal calls terminal."""
-    return {
-        eid
-        for record in realm.journal()
-        for entry in record["entries"]
-        if entry["operation"] != "return"
-        for first, last, _, _ in entry["runs"]
-        for eid in range(first, last + 1)
-    }
+def journaled(realm: RealmProcess, node: Node) -> set[int]:
+    """The places of all that the journal calls terminal."""
+    found = [entry for record in realm.journal() for entry in record["entries"] if entry["operation"] != "return"]
+    return set(places_in(node, found))
 
 
+@SPREAD
 def test_counts_survive_a_kill(start: Start) -> None:
     realm = start()
     node = realm.create("orders")
-    eids = realm.publish(node, bodies(3))
+    count = 3 * node.partitions
+    eids = realm.publish(node, bodies(count))
     consumer = realm.consumer(node)
     for _ in range(3):
-        consumer.receive(3)
-        assert consumer.settle("return", [eids[1]], failed=True) == "done"
-        assert consumer.settle("return", [eids[0], eids[2]]) == "done"
+        consumer.receive(count)
+        assert consumer.settle("return", eids[1::3], failed=True) == "done"
+        assert consumer.settle("return", [eid for eid in eids if eid not in eids[1::3]]) == "done"
     realm.kill()
     again = start().consumer(node)
-    assert again.receive(3) == eids
-    assert [again.failed[eid] for eid in eids] == [0, 3, 0]
+    assert by_store(again.receive(count)) == by_store(eids)
+    assert [again.failed[eid] for eid in eids] == [0, 3, 0] * node.partitions
     assert all(again.again.values())
 
 
+@SPREAD
 def test_after_a_kill_whatever_may_have_been_given_says_so(start: Start) -> None:
     realm = start()
     node = realm.create("orders")
     eids = realm.publish(node, bodies(10))
-    assert realm.consumer(node).receive(10) == eids  # the journal knows nothing of it
+    assert by_store(realm.consumer(node).receive(10)) == by_store(eids)  # the journal knows nothing of it
     realm.kill()
     later = start()
     consumer = later.consumer(node)
-    assert consumer.receive(10) == eids
+    assert by_store(consumer.receive(10)) == by_store(eids)
     assert all(consumer.again.values())
     more = later.publish(node, bodies(1))
     assert consumer.receive(1) == more
     assert not consumer.again[more[0]]
 
 
+@SPREAD
 def test_recovery_needs_only_the_journal_above_the_snapshots(start: Start) -> None:
     realm = start()
     node = realm.create("orders")
@@ -189,30 +207,32 @@ def test_recovery_needs_only_the_journal_above_the_snapshots(start: Start) -> No
     realm.close()
     later = start()
     values = later.log.control.read_range(state_topic(later.prefix), 0, 0, 100).values
-    snapshot = orjson.loads([value for value in values if value is not None][-1])
-    assert snapshot["closed"] == 1
-    later.log.control.trim(f"{later.prefix}.journal", 0, snapshot["journal"])
+    found = [orjson.loads(value) for value in values if value is not None]
+    snapshots = {snapshot["store"]: snapshot for snapshot in found}  # the last one of each store
+    assert [snapshots[part.store]["closed"] for part in node.parts] == [1] * node.partitions
+    later.log.control.trim(f"{later.prefix}.journal", 0, min(snapshot["journal"] for snapshot in snapshots.values()))
     later.kill()
     last = start()
     again = last.consumer(node)
-    assert again.receive(10) == eids[:5] + eids[15:]
+    assert by_store(again.receive(10)) == by_store(eids[:5] + eids[15:])
     assert again.drain() == []
 
 
+@SPREAD
 def test_what_a_snapshot_holds_is_not_counted_again_from_the_journal(start: Start) -> None:
     realm = start()
     early, late = realm.create("early"), realm.create("late")
     realm.consumer(early)
-    eids = realm.publish(late, bodies(2))
+    eids = realm.publish(late, bodies(6))
     realm.close()  # the snapshot of `early` stays this old: recovery reads the journal from here
     second = start()
     consumer = second.consumer(late)
-    consumer.receive(2)
+    consumer.receive(6)
     assert consumer.settle("return", eids, failed=True) == "done"
     second.close()
     again = start().consumer(late)
-    assert again.receive(2) == eids
-    assert [again.failed[eid] for eid in eids] == [1, 1]
+    assert by_store(again.receive(6)) == by_store(eids)
+    assert [again.failed[eid] for eid in eids] == [1] * 6
 
 
 # -- fenced
@@ -244,23 +264,32 @@ def test_a_fenced_gateway_says_so_and_writes_nothing_more(start: Start) -> None:
 # -- the log loses events
 
 
+@SPREAD
 def test_what_retention_took_is_skipped_and_stays_a_hole(start: Start) -> None:
     realm = start(SMALL)
     node = realm.create("orders")
-    eids = realm.publish(node, bodies(100, 100))
+    eids = by_store(realm.publish(node, bodies(100 * node.partitions, 100)))
     consumer = realm.consumer(node)
-    assert consumer.receive(10) == eids[:10]
-    realm.until(lambda: realm.log.control.bounds(node.topic, 0)[1] > eids[-1], "all visible")
-    realm.log.control.trim(node.topic, 0, eids[60])
-    assert consumer.settle("return", eids[:5]) == "done"
+    had = consumer.receive(10)
+    assert all(eids[at][: len(some)] == some for at, some in by_store(had).items())
+    visible(realm, node, [some[-1] for some in eids.values()])
+    for at, some in eids.items():
+        realm.log.control.trim(node.topic, at, eids_of(some)[60])
+    assert consumer.settle("return", had[:5]) == "done"
     received = consumer.drain()
-    assert received[-40:] == eids[60:]
+    assert {at: some[-40:] for at, some in by_store(received).items()} == {at: some[60:] for at, some in eids.items()}
     assert len(received) == len(set(received))
-    consumer.acknowledge(eids[60:])
-    assert realm.state(node).low <= eids[0]
+    consumer.acknowledge([eid for some in eids.values() for eid in some[60:]])
+    assert all(state.low <= eids_of(eids[at])[0] for at, state in enumerate(realm.states(node)))
     realm.close()
     later = start(SMALL)
     assert later.consumer(node).drain() == []
-    assert later.realm._services.alarms[ALARM] >= 60
-    (noted,) = entries(later, "lost")
-    assert (noted["durable"], noted["runs"][0][1]) == ("queue", eids[60] - 1)  # type: ignore[index]
+    assert later.realm._services.alarms[ALARM] >= 60 * node.partitions
+    wanted = {(part.store, "queue", eids_of(eids[part.partition])[60] - 1) for part in node.parts}
+
+    def noted() -> bool:
+        found = {(entry["store"], entry["durable"], entry["runs"][0][1]) for entry in entries(later, "lost")}
+        assert found <= wanted
+        return found == wanted
+
+    later.until(noted, "a note in the journal for each store")

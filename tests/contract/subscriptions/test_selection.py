@@ -11,8 +11,8 @@ from native_backend.events.selection import Selection
 from native_backend.limits import RealmLimits
 from native_backend.nodes.durable_terms import Terms
 from native_backend.nodes.node import Node
-from native_backend.subscriptions.partitioned import eids_of, packed_eid, partition_of
-from tests.contract.actions import entries
+from native_backend.subscriptions.partitioned import eids_of, partition_of
+from tests.contract.actions import entries, places_in
 from tests.kit.realm.fixtures import SMALL, SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 from tests.kit.realm.worlds import SimulatedWorld, World
@@ -31,12 +31,7 @@ NOTHING = Selection("nothing", lambda values: [False] * len(values))
 
 def filtered(realm: RealmProcess, node: Node) -> list[int]:
     """The places of what the journal says was passed over for good."""
-    partitions = {part.store: part.partition for part in node.parts}
-    found = []
-    for entry in entries(realm, "filtered"):
-        for first, last, _, _ in entry["runs"]:  # type: ignore[attr-defined]
-            found += [packed_eid(partitions[entry["store"]], eid) for eid in range(first, last + 1)]  # type: ignore[index]
-    return sorted(found)
+    return sorted(places_in(node, entries(realm, "filtered")))
 
 
 def test_a_plain_subscription_gets_what_matches(realm: RealmProcess) -> None:
