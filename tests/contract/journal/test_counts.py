@@ -1,5 +1,5 @@
 """The contract of the realm, continued: how many messages there are is exact, for every queue, durable and channel,
-from the start, and a group's lag is that number."""
+from the start, and a group's lag is that number; on nodes of one store and of several."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from native_backend.nodes.metadata_writer import realm_metadata
 from native_backend.nodes.node import Node
 from native_backend.shard import state_reader as observing
 from tests.contract.recovery.counted_run import CountedRun
-from tests.kit.realm.fixtures import Start, bodies, realm, start, world
-from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess, by_store
 from tests.patience import HANG_S
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -100,6 +100,7 @@ def test_numbers_are_those_of_the_messages(start: Start, stores: int, seed: int)
     agrees(run)
 
 
+@SPREAD
 def test_a_queue_without_a_consumer_has_its_numbers_and_its_group(realm: RealmProcess, start: Start) -> None:
     node = realm.create("orders")
     realm.publish(node, bodies(5))
@@ -111,9 +112,10 @@ def test_a_queue_without_a_consumer_has_its_numbers_and_its_group(realm: RealmPr
     later.until(lambda: counts(later, there) == MessageCounts(8, 8, 0, 0), "the number")
     later.until(lambda: lag(later, there, "queue.orders") == 8, "the group")
     links = [each.links for each in later.realm.figures.durables() if each is not None]
-    assert links == [0], "no consumer opened it"
+    assert links == [0] * node.partitions, "no consumer opened it"
 
 
+@SPREAD
 def test_no_number_is_shown_before_it_is_known(start: Start) -> None:
     first = start()
     node = first.create("orders")
@@ -125,19 +127,20 @@ def test_no_number_is_shown_before_it_is_known(start: Start) -> None:
         realm.turn()
     assert counts(realm, node) is None
     assert stored(realm, node) is None
-    assert realm.realm.figures.depths.counting == 1
+    assert realm.realm.figures.depths.counting == node.partitions
     realm.realm._shard._counting._due_s = 0.0
     realm.until(lambda: counts(realm, node) == MessageCounts(30, 30, 0, 0), "the number")
     assert realm.realm.figures.depths.counting == 0
 
 
+@SPREAD
 def test_the_group_of_a_deleted_durable_stays_away(start: Start) -> None:
     realm = start(replace(SOON, projection_interval_s=0.0))
     node = realm.create("news", "channel")
     for number in range(5):
         consumer = realm.consumer(node, "durable", "d")
         eids = realm.publish(node, bodies(6))
-        assert consumer.receive(6) == eids
+        assert by_store(consumer.receive(6)) == by_store(eids)
         consumer.acknowledge(eids[:4])
         group = f"{realm.prefix}.durable.news.d"
         realm.until(lambda group=group: bool(realm.log.control.projected(group)), f"the group, {number}")  # type: ignore[misc]
@@ -148,6 +151,7 @@ def test_the_group_of_a_deleted_durable_stays_away(start: Start) -> None:
         assert realm.log.control.projected(group) == {}
 
 
+@SPREAD
 def test_the_group_of_a_durable_that_could_not_be_erased_whole_stays_away(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,33 +175,40 @@ def test_the_group_of_a_durable_that_could_not_be_erased_whole_stays_away(
         assert realm.log.control.projected(group) == {}
     anew = realm.consumer(node, "durable", "d")
     eids = realm.publish(node, bodies(3))
-    assert anew.receive(3) == eids
+    assert by_store(anew.receive(3)) == by_store(eids)
     realm.until(lambda: lag(realm, node, "durable.news.d") == 3, "the group of the durable that follows")
 
 
+@SPREAD
 def test_a_group_offset_of_an_earlier_release_is_read_and_written_anew(start: Start) -> None:
     first = start()
     node = first.create("orders")
-    eids = first.publish(node, bodies(5))
+    first.publish(node, bodies(9))
     consumer = first.consumer(node)
-    consumer.receive(3)
-    consumer.acknowledge(eids[:2])
+    consumer.acknowledge(consumer.receive(6))
     first.close()
     log, group = first.world.open(), f"{first.prefix}.queue.orders"
-    low = low_of(log.control.projected(group)[node.topic, 0])
-    old = low, f"realmgate1;1;{crc32(f'{low};1'.encode()):08x}"
-    log.control.project(group, {(node.topic, 0): old})
+    places = [(node.topic, part.partition) for part in node.parts]
+    lows = {place: low_of(log.control.projected(group)[place]) for place in places}
+    old = {place: (low, f"realmgate1;1;{crc32(f'{low};1'.encode()):08x}") for place, low in lows.items()}
+    log.control.project(group, old)
     found = show_node(log, first.prefix, "orders")
     assert found is not None
-    assert [one.low for one in found.durables if one.partition == 0] == [low]
+    assert {(node.topic, one.partition): one.low for one in found.durables} == lows
     later = start(SOON)
     there = later.find("orders")
     assert there is not None
-    later.until(lambda: log.control.projected(group)[node.topic, 0][1].startswith("realmgate2;"), "the group")
+
+    def written_anew() -> bool:
+        offsets = log.control.projected(group)
+        return all(offsets[place][1].startswith("realmgate2;") for place in places)
+
+    later.until(written_anew, "the group")
     later.until(lambda: lag(later, there, "queue.orders") == 3, "its lag")
-    assert low_of(log.control.projected(group)[node.topic, 0]) == low
+    assert {place: low_of(log.control.projected(group)[place]) for place in places} == lows
 
 
+@SPREAD
 def test_what_is_too_much_to_read_has_no_numbers_without_a_gateway(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:

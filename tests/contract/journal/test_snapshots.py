@@ -1,4 +1,5 @@
-"""The contract of the realm: snapshots of any size, and what a kill leaves of them. See docs/records.md."""
+"""The contract of the realm: snapshots of any size, and what a kill leaves of them; on nodes of one store and of
+several. See docs/records.md."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from native_backend.log.port import Control, Failure, LogError
 from native_backend.nodes import admin
 from native_backend.nodes.node import Node
 from native_backend.state.ack_state import Acknowledgement
-from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from native_backend.subscriptions.partitioned import eids_of
+from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.other_control import ControlledLog, OtherControl
-from tests.kit.realm.realm_process import Consumer, RealmProcess
+from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 
 __all__ = ["realm", "start", "world"]  # fixtures
 PARTS = RealmLimits(snapshot_bytes=1_000, snapshot_records=1_000_000)  # a part has about fifteen ranges
-SETTLED = slice(1, 120, 2)
 
 
 def state_records(realm: RealmProcess) -> dict[bytes, bytes]:
@@ -38,37 +39,55 @@ def state_records(realm: RealmProcess) -> dict[bytes, bytes]:
     return records
 
 
-def scattered(realm: RealmProcess) -> tuple[Node, list[int], Consumer]:
-    """A queue of which every second event is settled and three have failed attempts."""
+def each(eids: dict[int, list[int]], stretch: slice) -> list[int]:
+    """That stretch of every store."""
+    return [eid for some in eids.values() for eid in some[stretch]]
+
+
+def scattered(realm: RealmProcess) -> tuple[Node, dict[int, list[int]], Consumer]:
+    """A queue of 120 events a store, of which every second one is settled and three have failed attempts."""
     node = realm.create("orders")
-    eids = realm.publish(node, bodies(120))
+    eids = by_store(realm.publish(node, bodies(120 * node.partitions)))
     consumer = realm.consumer(node)
-    consumer.receive(120)
-    consumer.acknowledge(eids[SETTLED])
-    assert consumer.settle("return", [eids[0], eids[2], eids[4]], failed=True) == "done"
+    consumer.receive(120 * node.partitions)
+    consumer.acknowledge(each(eids, slice(1, 120, 2)))
+    assert consumer.settle("return", each(eids, slice(0, 5, 2)), failed=True) == "done"
     return node, eids, consumer
 
 
+def left(eids: dict[int, list[int]], begin: int = 0) -> dict[int, list[int]]:
+    """What is not settled, without the first ones of each store."""
+    return {at: some[begin::2] for at, some in eids.items()}
+
+
+def received(consumer: Consumer, count: int) -> dict[int, list[int]]:
+    return by_store(consumer.receive(count * consumer.subscription.node.partitions))
+
+
+@SPREAD
 def test_a_state_that_one_record_cannot_hold_is_kept_in_parts(start: Start) -> None:
     first = start(PARTS)
     node, eids, _ = scattered(first)
     first.close()
     later = start(PARTS)
     records = state_records(later)
-    parts = [orjson.loads(value) for value in records.values()]
-    assert len(parts) >= 4
     assert max(map(len, records.values())) <= 1_000
-    assert {part["parts"] for part in parts} == {len(parts)}
-    assert sorted(part["part"] for part in parts) == [*range(len(parts))]
-    assert len({part["set"] for part in parts}) == 1
-    later.log.control.trim(f"{later.prefix}.journal", 0, parts[0]["journal"])
+    all_parts = [orjson.loads(value) for value in records.values()]
+    for store in (part.store for part in node.parts):
+        parts = [part for part in all_parts if part["store"] == store]
+        assert len(parts) >= 4
+        assert {part["parts"] for part in parts} == {len(parts)}
+        assert sorted(part["part"] for part in parts) == [*range(len(parts))]
+        assert len({part["set"] for part in parts}) == 1
+    later.log.control.trim(f"{later.prefix}.journal", 0, min(part["journal"] for part in all_parts))
     later.kill()
     again = start(PARTS).consumer(node)
-    assert again.receive(60) == eids[0::2]
-    assert [again.failed[eid] for eid in eids[:8:2]] == [1, 1, 1, 0]
+    assert received(again, 60) == left(eids)
+    assert [again.failed[eid] for eid in each(eids, slice(0, 8, 2))] == [1, 1, 1, 0] * node.partitions
     assert again.drain() == []
 
 
+@SPREAD
 def test_a_smaller_snapshot_leaves_nothing_of_the_larger_one(start: Start) -> None:
     first = start(PARTS)
     _, eids, _ = scattered(first)
@@ -78,13 +97,15 @@ def test_a_smaller_snapshot_leaves_nothing_of_the_larger_one(start: Start) -> No
     node = second.realm.node("orders")
     assert node is not None
     consumer = second.consumer(node)
-    consumer.receive(60)
-    consumer.acknowledge(eids[0::2])
+    received(consumer, 60)
+    consumer.acknowledge(each(eids, slice(0, 120, 2)))
     second.close()
     third = start(PARTS)
-    (key, value) = state_records(third).popitem()
-    assert [*state_records(third)] == [key] == [snapshot_key(node.store, "queue")]
-    assert orjson.loads(value)["low"] > eids[-1]
+    found = state_records(third)
+    assert {*found} == {snapshot_key(part.store, "queue") for part in node.parts}
+    for part in node.parts:
+        last = eids_of(eids[part.partition])[-1]
+        assert orjson.loads(found[snapshot_key(part.store, "queue")])["low"] > last
     assert third.consumer(node).drain() == []
 
 
@@ -104,6 +125,7 @@ class Torn(OtherControl):
         raise LogError(Failure("unavailable", "torn"))
 
 
+@SPREAD
 @pytest.mark.parametrize("stored", [0, 1, 3])
 def test_a_torn_set_of_parts_is_never_used(start: Start, stored: int) -> None:
     first = start(PARTS)
@@ -112,8 +134,8 @@ def test_a_torn_set_of_parts_is_never_used(start: Start, stored: int) -> None:
     second = start(PARTS)
     consumer = second.consumer(node)
     whole = state_records(second)
-    consumer.receive(60)
-    consumer.acknowledge(eids[0:20:2])
+    received(consumer, 60)
+    consumer.acknowledge(each(eids, slice(0, 20, 2)))
     object.__setattr__(second.realm._services, "log", ControlledLog(second.log, Torn(second.log.control, stored)))
     second.close()
     third = start(PARTS)
@@ -121,13 +143,14 @@ def test_a_torn_set_of_parts_is_never_used(start: Start, stored: int) -> None:
     assert whole.items() <= torn.items()
     assert len(torn) == len(whole) + stored
     again = third.consumer(node)
-    assert again.receive(50) == eids[20::2]
+    assert received(again, 50) == left(eids, 20)
     third.close()
     last = start(PARTS)
     assert {orjson.loads(value)["set"].split(":")[0] for value in state_records(last).values()} == {third.run}
-    assert last.consumer(node).receive(50) == eids[20::2]
+    assert received(last.consumer(node), 50) == left(eids, 20)
 
 
+@SPREAD
 def test_each_durable_has_one_snapshot_after_many_rounds(start: Start) -> None:
     realm = start(RealmLimits(snapshot_records=2, snapshot_batch=2, snapshot_bytes=1_000))
     news = realm.create("news", "channel")
@@ -141,24 +164,26 @@ def test_each_durable_has_one_snapshot_after_many_rounds(start: Start) -> None:
         realm.turn()
     realm.until(lambda: not realm.realm._journal.busy, "the journal")
     realm.until(lambda: not realm.realm._worker.pending, "the snapshots")
-    sets: dict[str, set[str]] = {}
+    sets: dict[tuple[str, int], set[str]] = {}
     for value in state_records(realm).values():
         part = orjson.loads(value)
-        sets.setdefault(part["durable"], set()).add(part["set"])
-    assert {durable: len(names) for durable, names in sets.items()} == {f"d{at}": 1 for at in range(5)}
+        sets.setdefault((part["durable"], part["store"]), set()).add(part["set"])
+    durables = [(f"d{at}", part.store) for at in range(5) for part in news.parts]
+    assert {durable: len(names) for durable, names in sets.items()} == dict.fromkeys(durables, 1)
     needed = realm.realm._shard.snapshots.needed
     assert needed is not None
     assert needed > 1
     realm.kill()
     later = start()
     for at in range(5):
-        assert later.consumer(news, "durable", f"d{at}").receive(30) == eids[0::2]
+        assert by_store(later.consumer(news, "durable", f"d{at}").receive(30)) == by_store(eids[0::2])
 
 
+@SPREAD
 def test_a_deleted_node_leaves_no_snapshot(start: Start) -> None:
     realm = start(RealmLimits(metadata_interval_s=0.05))
     node, _, _ = scattered(realm)
-    assert snapshot_key(node.store, "queue") in state_records(realm)
+    assert {snapshot_key(part.store, "queue") for part in node.parts} <= {*state_records(realm)}
     admin.delete_node(realm.world.open(), realm.prefix, "orders")
     realm.until(lambda: realm.realm.node("orders") is None, "the node to go")
     realm.until(lambda: state_records(realm) == {}, "its snapshots to go")
