@@ -1,5 +1,6 @@
 """Heartbeats over a socket: a peer that only reads hears something in time, from its OPEN on, also while others keep
-the gateway busy (2.4.5). How late each one is at most: `tests/gateway/session/test_heartbeats.py`, on its own clock.
+the gateway busy (2.4.5). Here the order of magnitude. That silence is never longer than half of the time-out, in turns
+of any length, is shown by `tests/gateway/session/test_heartbeats.py`, on a clock of its own.
 """
 
 from __future__ import annotations
@@ -7,17 +8,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
+from tests.patience import until
 from transformers.codec import UInt
 
 BEAT = b"\x00\x00\x00\x08\x02\x00\x00\x00"
-WATCHED_S = 5.0
+SLOW_MS = 4_000  # the time-out of the peer that is the clock of the other one
 
 
 def opening(idle_ms: int | None) -> bytes:
@@ -39,6 +41,21 @@ def heartbeats_within(peer: Peer, seconds: float) -> int:
         peer._read(end - time.monotonic())
         assert not peer._ended
     return peer.raw.count(BEAT) - before
+
+
+def heartbeats(peer: Peer) -> int:
+    return peer.raw.count(BEAT)
+
+
+def hears(peer: Peer, count: int, *others: Peer) -> None:
+    """Waits until so many have come; the others read, too."""
+
+    def read() -> None:
+        for each in (peer, *others):
+            each._read(0.01)
+            assert not each._ended
+
+    until(lambda: heartbeats(peer) >= count, f"{count} heartbeats", pause=read)
 
 
 @contextmanager
@@ -71,23 +88,20 @@ def clients_that_publish(gateway: GatewayProcess, node: str, peers: int = 10) ->
 
 
 @pytest.mark.parametrize("load", [False, True])
-def test_D8_a_peer_that_waits_for_100_ms_and_only_reads_hears_enough_for_5_s(
+def test_D8_a_peer_that_waits_for_100_ms_and_only_reads_hears_more_than_one_that_waits_for_4_s(
     gateway: GatewayProcess, node: str, load: bool
 ) -> None:
-    """Something within each 50 ms, so 100 heartbeats at least; a quarter less where cores are short."""
-    with opened(gateway, 100) as peer:
-        if load:
-            with clients_that_publish(gateway, node):
-                count = heartbeats_within(peer, WATCHED_S)
-        else:
-            count = heartbeats_within(peer, WATCHED_S)
-        assert count >= 75
+    """40 times as many where cores are free; a good part of that where they are short."""
+    with opened(gateway, 100) as peer, opened(gateway, SLOW_MS) as slow:
+        with clients_that_publish(gateway, node) if load else nullcontext():
+            hears(slow, 4, peer)
+        assert heartbeats(peer) >= 10 * heartbeats(slow)
 
 
 def test_D8_the_first_comes_though_nothing_followed_the_OPEN(gateway: GatewayProcess) -> None:
     for idle_ms in (100, 400, 1000, 2000):
         with opened(gateway, idle_ms) as peer:
-            assert heartbeats_within(peer, idle_ms / 1000) >= 1
+            hears(peer, 1)
 
 
 @pytest.mark.parametrize("idle_ms", [1, 50, 99])
