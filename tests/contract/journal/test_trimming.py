@@ -21,7 +21,7 @@ def test_ended_events_are_trimmed_and_no_others(start: Start) -> None:
     realm.until(lambda: realm.log.control.bounds(node.topic, 0)[0] >= eids[12], "they are trimmed")
     assert realm.log.control.bounds(node.topic, 0)[0] == eids[12]
     (*_, last) = entries(realm, "trimmed")
-    assert (last["node"], last["durable"], last["runs"][-1][1]) == ("orders", "", eids[12] - 1)  # type: ignore[index]
+    assert (last["node"], last["durable"], last["runs"][-1][1]) == ("orders", "", eids[12] - 1)
     assert consumer.settle("return", eids[12:20]) == "done"
     assert consumer.receive(8) == eids[12:20]
     consumer.acknowledge(eids[12:20] + eids[25:])
