@@ -63,6 +63,7 @@ LONG: dict[str, str] = {
     r"wire/deliveries/test_(consumer_errors|plain)\.py::.*[\[-]kafka": "the same on the embedded realm",
     r"wire/deliveries/test_message_sizes\.py::test_on_kafka_.*\[[13]": "on two partitions",
     r"wire/um/test_rows_real\.py::.*\[Kafka (?!um-9\.12)": "the embedded realm; profile um-9.12 on Kafka",
+    r"wire/amqp/test_multi_transfer\.py::test_all_(scenarios|that_consumers)": "its other tests, of the same cells",
     r"wire/amqp/test_floods\.py::test_who_does_not_read_answers": "the other floods; test_pressure.py",
     r"wire/connections/test_ends\.py::test_D_1_.*\[kafka": "the same on the embedded realm",
 }

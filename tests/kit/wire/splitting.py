@@ -1,4 +1,7 @@
-"""What a peer says, with each message cut into transfers in a lawful way (AMQP 1.0 part 2, 2.7.5)."""
+"""What a peer says, with each message cut into transfers, and with every omission that a peer may make (AMQP 1.0
+part 2, 2.7.5): what a later transfer would repeat, what is at its default, and nulls at the end of a list. Also the
+message-format of the first transfer, which clients leave out though it is wanted there.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from random import Random
+from typing import Any
 from unittest.mock import patch
 
 from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation
-from transformers.codec import DecodeError, decode
+from tests.kit.wire.peer import Peer
+from transformers.codec import DecodeError, UInt, decode
 
 PARTS_MAX = 4
-_REPEATED = (
-    1,
-    2,
-    3,
-    6,
-    7,
-)  # delivery-id, delivery-tag, message-format, rcv-settle-mode, state: said again, or left out
-_SETTLED, _MORE, _RESUME, _ABORTED = 4, 5, 8, 9
+_REPEATED = (1, 2, 3, 6, 7)  # delivery-id, delivery-tag, message-format, rcv-settle-mode, state
+_FORMAT, _SETTLED, _MORE, _RESUME, _ABORTED, _BATCHABLE = 3, 4, 5, 8, 9, 10
 
 
 def split(octets: bytes, random: Random) -> bytes:
@@ -61,8 +60,20 @@ def _parts(frame: bytes, start: int, channel: int, random: Random) -> list[bytes
         for field in _REPEATED:
             if at and random.random() < 0.6:
                 part[field] = None
-        said.append(frames.frame(frames.TRANSFER, part, piece, channel))
+        if part[_FORMAT] == 0:
+            part[_FORMAT] = random.choice([None, UInt(0)])
+        for field in (_RESUME, _ABORTED, _BATCHABLE):
+            part[field] = part[field] or random.choice([None, None, False])
+        said.append(frames.frame(frames.TRANSFER, shortened(part, random), piece, channel))
     return said
+
+
+def shortened(fields: list[Any], random: Random) -> list[Any]:
+    """A list may end with its last field that is said."""
+    short = [*fields]
+    while short and short[-1] is None and random.random() < 0.8:
+        short.pop()
+    return short
 
 
 def _settled(flag: bool | None, count: int, random: Random) -> list[bool | None]:
@@ -75,11 +86,14 @@ def _settled(flag: bool | None, count: int, random: Random) -> list[bool | None]
 
 @contextmanager
 def in_several_transfers(random: Random) -> Iterator[None]:
-    """Whatever any `Conversation` says is cut so."""
-    say = Conversation.say
+    """Whatever any `Conversation` or `Peer` says is cut so."""
+    say, send = Conversation.say, Peer.send
 
     def said(self: Conversation, *pieces: bytes, cut: object = None) -> list[frames.Seen]:
         return say(self, split(b"".join(pieces), random), cut=cut)  # type: ignore[arg-type]
 
-    with patch.object(Conversation, "say", said):
+    def sent(self: Peer, *pieces: bytes) -> None:
+        send(self, split(b"".join(pieces), random))
+
+    with patch.object(Conversation, "say", said), patch.object(Peer, "send", sent):
         yield

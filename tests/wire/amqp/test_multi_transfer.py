@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -12,50 +14,159 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mappings import load_tables
+from native_backend.nodes.answers import NodeFound
 from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.scenarios.environment import MODES, Environment
 from tests.kit.scenarios.table_scenarios import run_scenario
+from tests.kit.scenarios.transaction_scenarios import TRANSACTION, begin
 from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation, build_gateway
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.scripted_realm import ScriptedRealm
-from tests.kit.wire.splitting import in_several_transfers
+from tests.kit.wire.splitting import in_several_transfers, split
 from tests.kit.wire.transacting import Transacting
 from transformers.codec import Described, UInt, ULong, encode
 
 TABLES = load_tables()
 DOCUMENTED = load_tables(profile="um-9.12")
 ONE = frames.message(b"one")
-PUBLISHING = ("publish", "published", "posted", "coordinate", "committed", "settle", "fault", "default")
-CELLS = [
-    (name, facts)
-    for name in PUBLISHING
-    for facts in (TABLES[name].facts(each.cell) for each in TABLES[name].cells if each is not None)
+Facts = dict[str, str]
+
+
+def cells_of(name: str) -> list[Facts]:
+    """Of a table, those in whose scenario a peer sends messages."""
+    cells = [TABLES[name].facts(each.cell) for each in TABLES[name].cells if each is not None]
+    return [facts for facts in cells if name not in ("attach", "attached") or facts["direction"] == "publish"]
+
+
+RELAY = [
+    dict(zip(("to", "known", "mode", "transaction"), values, strict=True))
+    for values in product(("q", "missing", "nowhere"), ("yes", "asked-for"), MODES, ("no", "commit", "rollback"))
 ]
+CELLS = {
+    "relay": RELAY,
+    **{
+        name: cells_of(name)
+        for name in (
+            "attach", "attached", "publish", "published", "posted", "coordinate", "committed", "fault", "default",
+        )
+    },
+}  # fmt: skip
+SETTLE = cells_of("settle")
 
 
-def told(seen: list[Any]) -> list[Any]:
-    """But for flows, which count transfers."""
+def run_relay(facts: Facts) -> list[Any]:
+    """Two messages on a link without a target, one of them to where it can go."""
+    env = Environment(TABLES)
+    if facts["known"] == "asked-for":
+        _ask_for_nodes(env)
+    peer = env.peer("peer")
+    inside = facts["transaction"] != "no"
+    if inside:
+        begin(env, peer)
+    peer.say(frames.attach_sender(frames.target(None), 0, "relay", MODES.index(facts["mode"])))
+    state = frames.in_transaction(TRANSACTION) if inside else None
+    env.realm.holds.add("find")
+    for to in ("q", None if facts["to"] == "nowhere" else facts["to"]):
+        settled = facts["mode"] == "settled"
+        peer.say(frames.transfer(peer.number(), frames.message_to(to), settled=settled, state=state))
+    if inside:
+        peer.say(frames.discharge(peer.number(), TRANSACTION, fail=facts["transaction"] == "rollback"))
+    env.realm.release()
+    return env.show()
+
+
+def _ask_for_nodes(env: Environment) -> None:
+    """The realm knows no node before it was asked for it, so a message waits for that."""
+    realm, node = env.realm, env.realm.node
+
+    def find(name: str, owner: object) -> None:
+        found = None if name.startswith("missing") else node(name)
+        realm.answer("find", NodeFound(owner, found, "ready" if found else "not-found", ""))
+
+    realm.find_node = find  # type: ignore[method-assign]
+    realm.node = lambda name: None  # type: ignore[method-assign,assignment,return-value]
+
+
+def run(name: str, facts: Facts) -> list[Any]:
+    """What every peer heard, but for flows, which count transfers."""
+    seen = run_relay(facts) if name == "relay" else run_scenario(name, facts, TABLES)
     return [frame for frame in seen if frame[0] != "flow"]
 
 
-@settings(max_examples=400, deadline=None)
-@given(st.sampled_from(CELLS), st.randoms(use_true_random=False))
-def test_every_scenario_goes_the_same_in_several_transfers(cell: tuple[str, dict[str, str]], random: Random) -> None:
-    name, facts = cell
-    whole = run_scenario(name, facts, TABLES)
+@cache
+def whole(name: str, at: int) -> list[Any]:
+    return run(name, CELLS[name][at])
+
+
+def differ(name: str, at: int, seed: int) -> bool:
+    with in_several_transfers(Random(seed)):
+        return run(name, CELLS[name][at]) != whole(name, at)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_every_scenario_goes_the_same_in_several_transfers(name: str) -> None:
+    """Each cell, cut once; `..._however_they_are_cut` cuts it in three more ways."""
+    assert not [CELLS[name][at] for at in range(len(CELLS[name])) if differ(name, at, at)]
+
+
+@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("seed", range(3))
+def test_all_scenarios_go_the_same_however_they_are_cut(name: str, seed: int) -> None:
+    count = len(CELLS[name])
+    assert not [CELLS[name][at] for at in range(count) if differ(name, at, (seed + 1) * 10_000 + at)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(SETTLE), st.randoms(use_true_random=False))
+def test_what_consumers_settle_goes_the_same_in_several_transfers(facts: Facts, random: Random) -> None:
+    """Their scenarios differ in what consumers say; messages are published, and requests made, in a few ways."""
+    expected = run("settle", facts)
     with in_several_transfers(random):
-        split = run_scenario(name, facts, TABLES)
-    assert told(split) == told(whole)
+        assert run("settle", facts) == expected
+
+
+def test_all_that_consumers_settle_goes_the_same_in_several_transfers() -> None:
+    different = []
+    for at, facts in enumerate(SETTLE):
+        expected = run("settle", facts)
+        with in_several_transfers(Random(at)):
+            if run("settle", facts) != expected:
+                different.append(facts)
+    assert not different
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.sampled_from([each for each in CELLS if each[0] in ("publish", "posted")]), st.randoms(use_true_random=False))
-def test_where_it_may_not_be_split_nothing_of_it_is_stored(cell: tuple[str, dict[str, str]], random: Random) -> None:
+@given(st.sampled_from([*CELLS["publish"], *CELLS["posted"]]), st.randoms(use_true_random=False))
+def test_where_it_may_not_be_split_nothing_of_it_is_stored(facts: Facts, random: Random) -> None:
     """The documented profiles turn it away."""
-    name, facts = cell
     with in_several_transfers(random):
-        split = run_scenario(name, facts, DOCUMENTED)
-    assert not [frame for frame in split if frame[0] == "transfer"]
+        seen = run_scenario("posted" if "answer" in facts else "publish", facts, DOCUMENTED)
+    assert not [frame for frame in seen if frame[0] == "transfer"]
+
+
+def test_the_cuts_leave_out_all_that_may_be_left_out() -> None:
+    """Of a message as of its parts: each field of a later transfer said and not said, empty parts, short lists."""
+    state = frames.in_transaction(b"txn")
+    message = frames.transfer(0, ONE, settled=True, state=state, rcv=0)
+    counts, lengths, empty = set(), set(), False
+    said: dict[tuple[bool, int], set[bool]] = {}  # by first or later, and field: was it there?
+    for seed in range(300):
+        cut, rest = frames.read(split(message, Random(seed)))
+        assert not rest
+        assert b"".join(part.payload for part in cut) == ONE
+        assert [bool(part.field(5)) for part in cut] == [True] * (len(cut) - 1) + [False]
+        assert any(part.field(4) for part in cut)
+        counts.add(len(cut))
+        for at, part in enumerate(cut):
+            lengths.add(len(part.fields))
+            empty = empty or not part.payload
+            for field in range(11):
+                said.setdefault((at > 0, field), set()).add(part.field(field) is not None)
+    assert counts == {2, 3, 4} and empty and {*range(2, 12)} >= lengths >= {8, 9, 10, 11}
+    always = {(False, 0), (False, 1), (False, 2), (False, 5), (False, 6), (False, 7), (True, 0)}
+    assert {key for key, was in said.items() if was == {True}} == always
+    assert {key for key, was in said.items() if was == {False}} == set()
 
 
 @pytest.fixture
