@@ -13,9 +13,10 @@ from native_backend.nodes.admin import delete_node
 from native_backend.nodes.answers import Published
 from native_backend.nodes.group_offset import low_of
 from native_backend.nodes.node import Node
+from native_backend.subscriptions.partitioned import eids_of
 from native_backend.subscriptions.subscription import SubscriptionLost
-from tests.kit.realm.fixtures import Start, bodies, realm, start, world
-from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess, by_store
 from tests.kit.realm.worlds import World
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -55,6 +56,7 @@ def test_a_topic_that_was_made_again_is_no_longer_the_nodes(world: World, start:
     assert second.consumer(anew).receive(3) == eids
 
 
+@SPREAD
 def test_the_clock_may_jump(start: Start) -> None:
     realm = start()
     real: Callable[[], int] = realm.clock.epoch_us
@@ -68,34 +70,38 @@ def test_the_clock_may_jump(start: Start) -> None:
         assert consumer.settle("return", eids[at + 1 : at + 2], failed=True) == "done"
         assert consumer.receive(1) == eids[at + 1 : at + 2]
     more = realm.publish(node, bodies(3))
-    assert consumer.receive(3) == more
+    assert by_store(consumer.receive(3)) == by_store(more)
     realm.kill()
     again = start().consumer(node)
     left = [eids[1], eids[3], *eids[5:], *more]
-    assert again.receive(len(left)) == left
+    assert by_store(again.receive(len(left))) == by_store(left)
     assert [again.failed[eid] for eid in left[:3]] == [1, 1, 1]
 
 
+@SPREAD
 def test_a_foreign_commit_changes_nothing_and_is_written_over(world: World, start: Start) -> None:
     first = start()
     node = first.create("orders")
-    eids = first.publish(node, bodies(10))
+    eids = by_store(first.publish(node, bodies(10 * node.partitions)))
     consumer = first.consumer(node)
-    consumer.receive(10)
-    consumer.acknowledge(eids[:4])
+    consumer.receive(10 * node.partitions)
+    consumer.acknowledge([eid for some in eids.values() for eid in some[:4]])
     group = f"{first.prefix}.queue.orders"
-    world.open().control.project(group, {(node.topic, 0): (eids[-1] + 1, "somebody else's")})
+    foreign = {(node.topic, at): (eids_of(some)[-1] + 1, "somebody else's") for at, some in eids.items()}
+    world.open().control.project(group, foreign)
     first.kill()
     second = start()
     again = second.consumer(node)
-    assert again.receive(6) == eids[4:], "what it skipped is given all the same"
-    again.acknowledge(eids[4:6])
+    left = {at: some[4:] for at, some in eids.items()}
+    assert by_store(again.receive(6 * node.partitions)) == left, "what it skipped is given all the same"
+    again.acknowledge([eid for some in eids.values() for eid in some[4:6]])
     second.close()
     log = world.open()
-    position = log.control.projected(group)[node.topic, 0]
-    assert eids[5] < low_of(position) <= eids[6]
-    assert log.control.bounds(node.topic, 0)[1] - position[0] == 4
-    assert position[1].startswith("realmgate2;")
+    for at, some in eids.items():
+        position = log.control.projected(group)[node.topic, at]
+        assert eids_of(some)[5] < low_of(position) <= eids_of(some)[6]
+        assert log.control.bounds(node.topic, at)[1] - position[0] == 4
+        assert position[1].startswith("realmgate2;")
 
 
 def test_a_journal_of_a_later_version_is_refused_and_the_realm_left_to_others(world: World, start: Start) -> None:
