@@ -203,7 +203,7 @@ NOWHERE = "http://127.0.0.1:1"
 @pytest.mark.parametrize("command", ["connections", "links", "errors", "denials", "top --interval 0.01"])
 def test_a_gateway_that_is_gone_hides_no_other(gateway: GatewayProcess, command: str) -> None:
     watch = Watch.of(gateway)
-    words = [REALMGATE, *command.split(), "--gateway", NOWHERE, "--gateway", watch.url]
+    words = [str(REALMGATE), *command.split(), "--gateway", NOWHERE, "--gateway", watch.url]
     with Peer(gateway.port, container="here") as peer:
         peer.publisher("there")
         done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
