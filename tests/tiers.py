@@ -49,6 +49,7 @@ LONG: dict[str, str] = {
     r"mappings/compiler/test_mutations\.py::\w+\[(?!gate-)": "every fourth rule",
     # -- native_backend
     r"native_backend/\w+/test_\w+\.py::test_a_million_delayed": "the other tests of the file",
+    r"native_backend/log/kafka/test_leaderless\.py": "test_watch.py, and test_retry.py in the folder above",
     # -- reconciliation: every class of anomaly is planted in the gate, one Spark on each realm
     r"reconciliation/jobs/test_(complete|partitions|shared|selected|transactions)\.py": "test_planted.py",
     r"reconciliation/jobs/test_(commanded|given_up|copies|decisions|order|stores)\.py": "test_planted.py",

@@ -88,9 +88,12 @@ def store_bounds(log: Log, node: Node, deadline_s: float) -> tuple[int, int]:
     A log reads on in a recreated topic as if nothing had happened (Kafka does): only the id tells.
     """
     topic = log.control.find_topics([node.topic], deadline_s).get(node.topic)
-    if topic is None or topic.id != node.topic_id:
-        raise LogError(Failure("not-found", f"the topic of node {node.name!r} is gone or was recreated"))
-    return log.control.bounds(node.topic, node.partition, deadline_s)
+    if topic is not None and topic.id != node.topic_id:
+        raise LogError(Failure("not-found", f"the topic of node {node.name!r} was deleted and made again"))
+    bounds = log.control.bounds(node.topic, node.partition, deadline_s)  # `not-found`: the topic is gone
+    if topic is None:  # it cannot be used now, so it is not known to be the same
+        raise LogError(Failure("unavailable", f"the topic of node {node.name!r} cannot be used now"))
+    return bounds
 
 
 def certain_bounds(services: RealmContext, node: Node, position: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Overdue
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError
 from kafka import TopicPartition
@@ -86,6 +86,11 @@ class AdminCalls:
 
     def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
         return self._call(lambda admin: _describe(admin, list(names)), deadline_s) if names else {}
+
+    def existing(self, names: Sequence[str], deadline_s: float) -> dict[str, Topic | None]:
+        """By name, also topics of which a partition has no leader now; None: the cluster knows none of that name.
+        What it says anything else of (that it may not be described) is left out: nothing is known of it."""
+        return self._call(lambda admin: _existing(admin.describe_topics(list(names))), deadline_s)
 
     def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
         found = self._call(lambda admin: _describe(admin, None), deadline_s)
@@ -173,7 +178,10 @@ class AdminCalls:
 
     def _call(self, ask: Callable[[KafkaAdminClient], T], deadline_s: float) -> T:
         deadline = time.monotonic() + deadline_s
-        asked = self._worker.submit(self._ask, ask, deadline)
+        try:
+            asked = self._worker.submit(self._ask, ask, deadline)
+        except RuntimeError as error:  # a thread that looks now and then may be late
+            raise LogError(Failure("unavailable", "the log is closed")) from error
         try:
             return asked.result(deadline_s + 0.1)
         except Overdue as error:
@@ -206,11 +214,18 @@ def _code_of(error: BaseException) -> str | None:
 
 
 def _describe(admin: KafkaAdminClient, names: list[str] | None) -> dict[str, Topic]:
-    """Topics that exist and have a leader in every partition."""
-    found = {}
-    for topic in admin.describe_topics(names):
-        partitions = topic["partitions"]
-        if topic["error_code"] == 0 and partitions and all(p["leader_id"] >= 0 for p in partitions):
-            id_ = uuid.UUID(str(topic["topic_id"])).bytes
-            found[topic["name"]] = Topic(topic["name"], id_, len(partitions))
+    """Topics that exist and have a leader in every partition: those that can be used now."""
+    described = admin.describe_topics(names)
+    led = {topic["name"] for topic in described if all(one["leader_id"] >= 0 for one in topic["partitions"])}
+    return {name: topic for name, topic in _existing(described).items() if topic is not None and name in led}
+
+
+def _existing(described: list[dict[str, Any]]) -> dict[str, Topic | None]:
+    found: dict[str, Topic | None] = {}
+    for topic in described:
+        name, error, partitions = topic["name"], topic["error_code"], topic["partitions"]
+        if error == kafka_errors.UnknownTopicOrPartitionError.errno:
+            found[name] = None
+        elif error == 0 and partitions:
+            found[name] = Topic(name, uuid.UUID(str(topic["topic_id"])).bytes, len(partitions))
     return found

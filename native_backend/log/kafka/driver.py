@@ -62,7 +62,7 @@ class KafkaLog:
             bootstrap, client, retries or Retries(), self._login_errors, batches, record_bytes_max
         )
         self._claims = self.control.claims
-        self._watch = Watch(lambda names: self.control.find_topics(names, WATCH_S))
+        self._watch = Watch(lambda names: self.control.existing(names, WATCH_S))
 
     def append(self, batch: Append) -> None:
         (self._evidence if batch.aside else self._publisher).append(batch)

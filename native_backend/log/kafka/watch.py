@@ -16,7 +16,8 @@ from native_backend.log.port import Failure, LogError, Topic
 INTERVAL_S = 1.0
 FIRST_S = 0.05  # a reader that was just opened wants to know soon
 
-Describe = Callable[[list[str]], dict[str, Topic]]
+Describe = Callable[[list[str]], dict[str, Topic | None]]
+"""Topics by name; None: there is none. Of what is left out nothing is known now."""
 
 
 @dataclass(eq=False, slots=True)
@@ -83,7 +84,9 @@ class Watch:
         except LogError:  # Kafka is not to be reached: nothing is known, the next look tells
             return
         for sight in sights:
-            topic = topics.get(sight.topic)
+            if sight.topic not in topics:
+                continue
+            topic = topics[sight.topic]
             if topic is None or sight.partition >= topic.partitions:
                 sight.failure = Failure("not-found", f"no {sight.topic}/{sight.partition}")
             elif sight.id is not None and sight.id != topic.id:

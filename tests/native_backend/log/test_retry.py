@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -128,8 +129,12 @@ def test_the_control_thread_asks_again_unless_it_is_told_not_to() -> None:
 class _Admin:
     """Of kafka-python, as far as it is asked here."""
 
-    def __init__(self, *answers: Exception | None) -> None:
+    def __init__(self, *answers: Exception | None, topics: tuple[dict[str, Any], ...] = ()) -> None:
         self._answers = [*answers]
+        self._topics = topics
+
+    def describe_topics(self, names: list[str] | None) -> list[dict[str, Any]]:
+        return [topic for topic in self._topics if names is None or topic["name"] in names]
 
     def delete_records(self, _: object) -> None:
         answer = self._answers.pop(0)
@@ -169,3 +174,22 @@ def test_the_table_decides_what_is_asked_again_not_the_client() -> None:
         admin.trim("t", 0, 5, 10.0)
     assert retries.asked_again.total() == 2
     admin.close(5.0)
+
+
+def topic(name: str, error: int = 0, leader: int = 1) -> dict[str, Any]:
+    partitions = [] if error else [{"partition_index": 0, "leader_id": leader}]
+    return {"name": name, "error_code": error, "topic_id": str(uuid.UUID(int=7)), "partitions": partitions}
+
+
+def test_a_topic_without_a_leader_is_not_gone_nor_is_one_that_may_not_be_described() -> None:
+    """Readers of a topic that is taken for gone end, and with them the links of its node."""
+    admin = AdminCalls({}, Retries())
+    denied = kafka_errors.TopicAuthorizationFailedError.errno
+    topics = topic("led"), topic("waits", leader=-1), topic("gone", 3), topic("secret", denied)
+    admin._admin = _Admin(topics=topics)
+    found = admin.existing(["led", "waits", "gone", "secret"], 5.0)
+    assert {name: one is not None for name, one in found.items()} == {"led": True, "waits": True, "gone": False}
+    assert set(admin.find_topics(["led", "waits", "gone", "secret"])) == {"led"}, "what can be used now"
+    admin.close(5.0)
+    with pytest.raises(LogError, match="closed"):
+        admin.find_topics(["led"])

@@ -1,0 +1,75 @@
+"""A partition without a leader, on three brokers: its topic is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from native_backend.log.kafka.driver import KafkaLog
+from native_backend.log.kafka.watch import INTERVAL_S
+from native_backend.log.port import Failure
+from tests.kit.processes.broker import Broker, start_cluster
+from tests.patience import until
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[list[Broker]]:
+    brokers = start_cluster(tmp_path)
+    yield brokers
+    for broker in brokers:
+        broker.stop()
+
+
+def leader_of(admin: KafkaAdminClient, topic: str) -> int:
+    """Its id; -1: there is none; 0: the one that was asked went away."""
+    try:
+        described: list[dict[str, Any]] = admin.describe_topics([topic])
+    except KafkaError:
+        return 0
+    return int(described[0]["partitions"][0]["leader_id"])
+
+
+def test_a_reader_goes_on_when_its_partition_has_a_leader_again(cluster: list[Broker]) -> None:
+    """One replica, on a broker that is killed: for as long as that takes, the partition has no leader."""
+    addresses = ",".join(broker.bootstrap for broker in cluster)
+    admin = KafkaAdminClient(bootstrap_servers=addresses.split(","))
+    topic = {"num_partitions": 1, "replication_factor": 1, "configs": {"min.insync.replicas": "1"}}
+    admin.create_topics({"single": topic})
+    until(lambda: leader_of(admin, "single") > 0, "a leader")
+    owner = cluster[leader_of(admin, "single") - 1]
+    producer = KafkaProducer(bootstrap_servers=addresses.split(","), acks="all")
+    log = KafkaLog(addresses, {})
+    reader = log.open_reader("single", 0, 0)
+    read: list[bytes | None] = []
+
+    def has_read(count: int) -> bool:
+        found = reader.read(10)
+        assert not isinstance(found, Failure), found
+        read.extend(found[1] if found is not None else ())
+        return len(read) >= count
+
+    producer.send("single", b"before", partition=0).get(60)
+    until(lambda: has_read(1), "the first event")
+    owner.kill()
+    until(lambda: leader_of(admin, "single") == -1, "no leader")
+    looks = int(5 / INTERVAL_S)
+    for _ in range(looks):
+        assert "single" not in log.control.find_topics(["single"]), "it cannot be used now"
+        assert log.control.existing(["single"], 10.0)["single"] is not None, "but it is there"
+        assert not has_read(2)
+        time.sleep(INTERVAL_S)  # the watch looks as often
+    owner.restart()
+    until(lambda: leader_of(admin, "single") > 0, "a leader again")
+    producer.send("single", b"after", partition=0).get(60)
+    until(lambda: has_read(2), "the second event")
+    assert read == [b"before", b"after"]
+    producer.close()
+    admin.close()
+    log.close()
