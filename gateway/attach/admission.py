@@ -29,7 +29,7 @@ from gateway.terminus.attach_answers import (
     recalled_answer,
     relay_answer,
 )
-from gateway.terminus.durable_names import Subscriber, durable_name, subscriber
+from gateway.terminus.durable_names import durable_name, recalled_names, subscriber
 from gateway.terminus.durable_source import DurableSource, asked_terms, durable_source
 from gateway.terminus.dynamic_nodes import MadeNode
 from gateway.terminus.selections import asked_selection
@@ -39,6 +39,7 @@ from gateway.transactions.posting import poster
 from gateway.transactions.retirement import retirer
 from mappings import DEFAULT_CLASS, Decision, NodeTables
 from native_backend.nodes.answers import Answer, DurablesFound, NodeFound, NodeSized
+from native_backend.nodes.durable import DurableName
 from native_backend.nodes.durable_terms import EXCLUSIVE
 from native_backend.nodes.grants import SUBSCRIBING
 from native_backend.nodes.node import Node
@@ -65,6 +66,7 @@ class Admission(LinkOwner):
         self._held: DurableSource | None = None
         self._request: Subscribe | None = None
         self._ends_on_close = False
+        self._recalled: list[DurableName] = []  # to be looked for
         name_bytes = len(self.terminus.node.encode()) if self.terminus.address == "node" else 0
         self._names_node = 0 < name_bytes <= self._gateway.limits.node_name_bytes
         link.owner = self
@@ -153,8 +155,8 @@ class Admission(LinkOwner):
         elif then["native"] == "relay":
             self._relay()
         elif then["native"] == "recall":
-            name = durable_name(self._subscriber(terminus.all_containers))
-            self._gateway.realm.find_durables(name, self.connection.subject, self)
+            self._recalled = recalled_names(self.connection.container, self.link.name, terminus.all_containers)
+            self._recall()
         elif then["attach"] == "refuse" or node is None:
             condition = then["condition"] or "amqp:internal-error"
             self._tell_refused(decision, condition, "", "")
@@ -235,7 +237,9 @@ class Admission(LinkOwner):
         if mode == "durable":
             terms = asked_terms(self.terminus, subscription)
             all_containers = self.terminus.all_containers and terms.shared
-            names = durable_name(self._subscriber(all_containers), terms.volatile)
+            shared = self.terminus.sharing == "shared"
+            of = subscriber(self.connection.container, self.link.name, shared, all_containers)
+            names = durable_name(of, terms.volatile)
             self._held = durable_source(self.terminus.asked, terms, all_containers)
         self._request = Subscribe(
             node,
@@ -250,9 +254,6 @@ class Admission(LinkOwner):
             names=names,
         )
         self._gateway.realm.subscribe(self._request, self)
-
-    def _subscriber(self, all_containers: bool) -> Subscriber:
-        return subscriber(self.connection.container, self.link.name, all_containers)
 
     def _locked(self, mode: Mode, node: Node) -> str:
         """Why the node or the link name is another peer's; empty: it is not. Empty without the right to subscribe: that
@@ -282,8 +283,15 @@ class Admission(LinkOwner):
         self._gateway.realm.subscribe(request, self)
         return True
 
+    def _recall(self) -> None:
+        """Look for what it may mean, the likeliest first."""
+        self._gateway.realm.find_durables(self._recalled.pop(0), self.connection.subject, self)
+
     def _on_durables(self, found: DurablesFound) -> None:
         if not self.link.alive:
+            return
+        if found.answer == "not-found" and self._recalled:
+            self._recall()
             return
         decision = self._attached(found.answer, "attach")
         if decision.then["attach"] != "confirm":

@@ -44,14 +44,19 @@ class Durable:
 class DurableName:
     """What a subscriber calls its durable. `earlier` is what releases before names were escaped called it: a name that
     other subscribers could have as well. A durable of that name belongs to the first of them that attaches to it, whom
-    its terms keep. `shared`: which kind it has to be, where that tells whose it is. ADR 0074."""
+    its terms keep. `shared`: which kind it has to be, where that tells whose it is. `stays`: a new one is called so,
+    too, unless another subscriber's is. ADR 0074, ADR 0099."""
 
     name: str
     earlier: str = ""
     subscriber: tuple[str | None, str] | None = None
     shared: bool | None = None
+    stays: bool = False
+    shared_only: bool = False  # what is not shared is not meant
 
     def means(self, durable: Durable) -> bool:
+        if self.shared_only and not durable.terms.shared:
+            return False
         if self.earlier and durable.name == self.name:
             return True  # no release has given that name to another
         its_kind = self.shared in (None, durable.terms.shared)

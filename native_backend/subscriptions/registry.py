@@ -92,14 +92,14 @@ class Subscriptions:
         return (self._hindered(request, request.durable) if mode == "durable" and request.durable else None), ""
 
     def _as_known(self, request: Subscribe) -> Subscribe:
-        """By the earlier name of the durable, where there is one that is this subscriber's."""
+        """By the earlier name of the durable, where there is one that is this subscriber's, or it is to get that."""
         names, node = request.names, request.node
         if names is None or not names.earlier or self._metadata.durable(node, names.name) is not None:
             return request
         known = self._metadata.durable(node, names.earlier)
-        if known is None or not names.means(known):
+        if not (names.stays if known is None else names.means(known)):
             return request
-        return replace(request, durable=known.name, terms=replace(request.terms, subscriber=names.subscriber))
+        return replace(request, durable=names.earlier, terms=replace(request.terms, subscriber=names.subscriber))
 
     def _recheck(self) -> None:
         for subscription in list(self._open):

@@ -13,12 +13,12 @@ from native_backend.nodes.durable_terms import EXCLUSIVE, VOLATILE, Terms, decod
 
 SHARED = Terms(shared=True)
 _TEXT = st.text(st.sampled_from([*":%|aA3B25escaped"]), max_size=8) | st.text(max_size=8)
-SUBSCRIBERS = st.builds(subscriber, _TEXT, _TEXT, st.booleans())
+SUBSCRIBERS = st.builds(subscriber, _TEXT, _TEXT, st.booleans(), st.booleans())
 
 
 def earlier_name(of: Subscriber, volatile: bool) -> str:
-    """As releases before this one joined them."""
-    return f"{of[0] or ''}:{of[1]}" + ("|volatile" if volatile else "")
+    """As releases before this one joined them, and cut them."""
+    return f"{of[0] or ''}:{of[1].partition('|')[0]}" + ("|volatile" if volatile else "")
 
 
 def durable(name: str, terms: Terms = EXCLUSIVE) -> Durable:
@@ -30,7 +30,7 @@ def test_no_two_subscribers_have_one_name(one: Subscriber, other: Subscriber, la
     mine, theirs = durable_name(one, not lasts), durable_name(other, not other_lasts)
     if (one, lasts) != (other, other_lasts):
         assert mine.name != theirs.name
-    if one != other and mine.name != earlier_name(one, not lasts):
+    if one != other and mine.name != earlier_name(one, not lasts) and not mine.stays:
         assert mine.name != earlier_name(other, not other_lasts), "what was stored under a name is not taken for it"
 
 
@@ -47,14 +47,26 @@ def test_what_was_stored_is_its_subscribers_until_another_has_it(one: Subscriber
 
 @given(SUBSCRIBERS, st.booleans())
 def test_a_name_says_whose_it_is(of: Subscriber, lasts: bool) -> None:
-    named = durable(durable_name(of, not lasts).name, SHARED if of[0] is None else EXCLUSIVE)
+    named = durable(
+        durable_name(of, not lasts).name if not lasts else called(of), SHARED if of[0] is None else EXCLUSIVE
+    )
     assert containers_of(named) == ([] if of[0] is None else [of[0]])
+
+
+def called(of: Subscriber) -> str:
+    """A new one, where no other has that name."""
+    names = durable_name(of)
+    return names.earlier if names.stays else names.name
 
 
 def test_names_as_people_see_them() -> None:
     """The ordinary ones are what they were."""
     names = {
         ("app", "orders"): "app:orders",
+        ("app", "orders|eu"): "app:orders%7Ceu|escaped",
+        ("app", "orders%7Ceu"): "app:orders%7Ceu",
+        ("app", "orders|escaped"): "app:orders%7Cescaped|escaped",
+        ("app:1", "a:b|c"): "app%3A1:a%3Ab%7Cc|escaped",
         (None, "orders"): ":orders",
         ("app:1", "orders"): "app%3A1:orders|escaped",
         ("app", "1:orders"): "app:1%3Aorders|escaped",
@@ -63,9 +75,11 @@ def test_names_as_people_see_them() -> None:
         ("", "orders"): "%:orders|escaped",
         (None, "a:b"): ":a%3Ab|escaped",
     }
-    assert {of: durable_name(of).name for of in names} == names
+    assert {of: called(of) for of in names} == names
     assert durable_name(("a:b", "s"), volatile=True).name == "a%3Ab:s|escaped|volatile"
-    assert subscriber("app", "orders|2", all_containers=False) == ("app", "orders")
+    assert subscriber("app", "orders|2", shared=True) == ("app", "orders")
+    assert subscriber("app", "orders|2", shared=False) == ("app", "orders|2")
+    assert subscriber("app", "orders|global", shared=False, all_containers=True) == (None, "orders")
 
 
 def test_a_shared_durable_of_everybody_is_not_that_of_an_empty_container() -> None:

@@ -192,9 +192,9 @@ def test_3_3_names_of_durables() -> None:
     all_containers = attach(False, frames.source("c", 2, capability="shared,global"))
     shared, volatile = asked_terms(all_containers, "shared"), asked_terms(all_containers, "volatile")
     alone = asked_terms(attach(False, frames.source("c", 2, expiry="session-end", timeout_s=3)), "durable")
-    assert durable_name(subscriber("me", "s|global2", True)).name == ":s"
-    assert durable_name(subscriber("me", "s|2", False)).name == "me:s"
-    assert durable_name(subscriber("me", "s|global-volatile1", True), volatile=True).name == ":s|volatile"
+    assert durable_name(subscriber("me", "s|global2", True, True)).name == ":s"
+    assert durable_name(subscriber("me", "s|2", True)).earlier == "me:s"
+    assert durable_name(subscriber("me", "s|global-volatile1", True, True), volatile=True).name == ":s|volatile"
     assert (alone.expiry, alone.timeout_s, alone.kind) == ("session-end", 3, "exclusive")
     assert (shared.expiry, shared.timeout_s, shared.kind) == ("never", 0, "shared")
     assert (volatile.expiry, volatile.kind) == ("link-detach", "volatile")

@@ -134,7 +134,8 @@ class ScriptedRealm:
     def find_durables(self, name: DurableName, subject: Subject, owner: object) -> None:
         """There is one of whatever name, on channel `c`."""
         answer = self.answers.get("recall", "ready")
-        durable = Durable("c", name.name, 4711, f"um.durable.c.{name.name}", 0)
+        named = name.earlier if name.stays else name.name
+        durable = Durable("c", named, 4711, f"um.durable.c.{named}", 0)
         found = [durable] if answer == "ready" else []
         self.answer("recall", DurablesFound(owner, found, answer, "" if answer == "ready" else "SCRIPTED"))
 

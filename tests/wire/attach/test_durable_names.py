@@ -1,5 +1,5 @@
-"""Durables of containers and subscriptions with colons in them: each subscriber has its own, and what an earlier
-release has stored is there for its own."""
+"""Durables of containers and subscriptions with colons or bars in them: each has its own, and what an earlier release
+has stored is there for its own."""
 
 from __future__ import annotations
 
@@ -79,6 +79,11 @@ SAME_BEFORE = [
     ((":a", "b", "topic"), ("other", "a:b|global", EVERYBODY)),
     (("app:1", "s|2", "topic,shared"), ("app", "1:s|2", "topic,shared")),
     (("app%3A1", "orders", "topic"), ("app:1", "orders", "topic")),
+    (("bar", "orders|eu", "topic"), ("bar", "orders|us", "topic")),
+    (("bar", "plain|eu", "topic"), ("bar", "plain", "topic")),
+    (("bar", "plain", "topic"), ("bar", "plain|eu", "topic")),
+    (("bar", "shared|eu", "topic"), ("bar", "shared|2", "topic,shared")),
+    (("bar:1", "a:b|c", "topic"), ("bar:1", "a:b", "topic")),
 ]
 """Subscribers (container-id, link, capability) whose durables had one name, or one that now looks like another's."""
 
@@ -108,6 +113,21 @@ def test_a_link_takes_over_from_a_cut_one_whose_durable_is_escaped(
     old.subscribe(node, "orders")
     new.subscribe(node, "orders")
     assert old.peer.expect("detach").condition == "amqp:link:stolen"
+
+
+def test_what_is_unsubscribed_is_what_has_all_of_the_name(gateway: GatewayProcess, node: str, peers: ExitStack) -> None:
+    """With a bar in it: then what is shared by links of that name up to the bar, and nothing else."""
+    own = Container(peers, gateway, "unsubscribes")
+    own.peer.publisher(node, "channel", handle=99)
+    own.leave(own.subscribe(node, "a"))
+    own.leave(own.subscribe(node, "a|b"))
+    assert own.unsubscribe("a|c") == "amqp:not-found"
+    assert own.unsubscribe("a|b") is None
+    assert own.unsubscribe("a|b") == "amqp:not-found"
+    assert own.unsubscribe("a") is None
+    own.leave(own.subscribe(node, "s|1", "topic,shared"))
+    assert own.unsubscribe("s|2") is None
+    assert own.unsubscribe("s") == "amqp:not-found"
 
 
 @pytest.fixture
@@ -169,6 +189,22 @@ def test_a_stored_name_that_two_could_have_is_the_firsts_and_no_others(
     other.peer.stored(NEWS, FIRST, kind="channel")
     assert other.got(NEWS, "1:orders", 1) == [FIRST], "from its attach on"
     assert one.got(NEWS, "orders", 2) == [SECOND, FIRST]
+
+
+def test_a_stored_name_that_was_cut_is_the_firsts_and_no_others(stored: GatewayProcess, peers: ExitStack) -> None:
+    """The durable of `app:plain` may be that of a link `plain|eu`; whose link comes later has one of its own."""
+    app = Container(peers, stored, "app")
+    app.leave(app.subscribe(NEWS, "plain|eu"))
+    app.leave(app.subscribe(NEWS, "plain"))
+    app.leave(app.subscribe(NEWS, "plain|us"))
+    app.peer.stored(NEWS, FIRST, kind="channel")
+    assert app.got(NEWS, "plain|eu", 2) == [SECOND, FIRST]
+    assert app.got(NEWS, "plain", 1) == [FIRST]
+    assert app.got(NEWS, "plain|us", 1) == [FIRST]
+    assert {"app:plain", "app:plain|escaped", "app:plain%7Cus|escaped"} <= {*names(stored)}
+    assert app.unsubscribe("plain") is None
+    app.peer.stored(NEWS, SECOND, kind="channel")
+    assert app.got(NEWS, "plain|eu", 1) == [SECOND]
 
 
 def test_what_no_container_stored_is_not_everybodys_and_the_other_way_round(
