@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -17,8 +18,9 @@ from gateway.amqp import _deliveries
 from gateway.amqp.binding import at
 from gateway.amqp.delivery_detail import detail_of, read_detail
 from gateway.amqp.facts import Confirmed, Dispositions, Fact, Faulted, NotTaken, Partial, Transfers, Withdrawn
-from gateway.amqp.incoming_link import Incoming
+from gateway.amqp.incoming_link import Incoming, tag_of
 from gateway.amqp.link_ends import Link, Outgoing
+from gateway.amqp.link_ends import delivery as delivery_at
 from gateway.amqp.proton_data import TRANSACTIONAL, transactional_state
 from gateway.frames.frame_reader import Octets, Run
 from gateway.frames.frames import TRANSFER, Fault, Frame
@@ -159,7 +161,7 @@ class Deliveries:
         if not fitted:
             if not fact.messages:
                 self.facts.pop()
-            self._too_large(link)  # the event stays, and is passed over with all that follow it
+            self._too_large(link, _event_delivery(_peek(self._collector)))  # it is passed over with all that follow it
 
     def _read_dispositions(self, link: Outgoing) -> None:
         """What consumers send most: deliveries accepted and settled, one after the other."""
@@ -195,21 +197,22 @@ class Deliveries:
         """One of them is larger than its link takes: it and what came behind it are not heard."""
         at = next(at for at, message in enumerate(fact.messages) if len(message) > link.message_size_max)
         late = len(fact.messages) - at
+        largest = delivery_at(link.arrived[-late])
         del link.arrived[-late:]
         del fact.presettled[at:]
         fact.messages = fact.messages[:at]
         if not at:
             self.facts.remove(fact)
-        self._too_large(link)
+        self._too_large(link, largest)
 
-    def _too_large(self, link: Incoming) -> None:
-        self.end(link, Fault("message-too-large", f"more than {self._size_max(link)} bytes"))
+    def _too_large(self, link: Incoming, delivery: Any) -> None:
+        self.end(link, Fault("message-too-large", f"more than {self._size_max(link)} bytes"), tag_of(delivery))
 
-    def end(self, link: Link | None, fault: Fault) -> None:
-        """Nothing more is read from it."""
+    def end(self, link: Link | None, fault: Fault, tag: bytes | None = None) -> None:
+        """Nothing more is read from it. `tag`: of the message that it is about."""
         if isinstance(link, Incoming) and not link.broken:
             link.broken = True
-            self.fault(fault, link)
+            self.fault(fault if tag is None else replace(fault, detail=link.naming(tag, fault.detail)), link)
 
     def _on_transfer(self, link: Incoming, delivery: Any) -> None:
         """A delivery whose frame stood alone: it may be partial, aborted, or carry a state."""
@@ -238,7 +241,7 @@ class Deliveries:
             self._on_aborted(link, delivery)
             return True
         if size > self._size_max(link):
-            self._too_large(link)
+            self._too_large(link, delivery)
             return False
         link.partial_reported = False
         fact = self._transfers_of(link, transaction)
@@ -287,7 +290,8 @@ class Deliveries:
             self.end(link, Fault("delivery-tag-too-long", f"{len(tag)} octets, {TAG_BYTES_MAX} may be"))
             return False
         if mode == _SECOND and not link.settles_second:
-            self.end(link, Fault("settle-mode-not-agreed", "rcv-settle-mode second, where first was agreed on"))
+            words = "rcv-settle-mode second, where first was agreed on"
+            self.end(link, Fault("settle-mode-not-agreed", words), tag_of(delivery))
             return False
         if mode == _FIRST and link.settles_second:
             link.settles_first(at(delivery))
@@ -315,7 +319,7 @@ class Deliveries:
 
     def _on_partial(self, link: Incoming, delivery: Any, transaction: bytes | None) -> None:
         if lib.pn_delivery_pending(delivery) > self._size_max(link):
-            self._too_large(link)
+            self._too_large(link, delivery)
         elif link.reports_partial[_settled(delivery)] and not link.partial_reported:
             link.partial_reported = True
             link.arrived.append(at(delivery))

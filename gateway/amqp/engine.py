@@ -123,7 +123,8 @@ class Engine:
             assert not isinstance(frame, Run | Part | Stated)
             self._deliveries.frame, self._deliveries.part = frame, part
             if part is not None and part.fault is not None:
-                self._deliveries.end(self._link_at(part.frame.channel, part.frame.field(_TRANSFER_HANDLE)), part.fault)
+                link = self._link_at(part.frame.channel, part.frame.field(_TRANSFER_HANDLE))
+                self._deliveries.end(link, part.fault, part.delivery.tag)
             if frame is not None and frame.code == OPEN:
                 self._opened = True
                 self._deliveries.facts.append(Opened(frame))

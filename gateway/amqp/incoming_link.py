@@ -118,8 +118,11 @@ class Incoming(Link):
         number = self._deliveries.get(seq) if self.names_messages else None
         if number is None or not isinstance(description, ErrorDescription):
             return description
-        tag = lib.pn_delivery_tag(delivery(number))
-        return description.about(bytes(ffi.buffer(tag.start, tag.size)))
+        return description.about(tag_of(delivery(number)))
+
+    def naming(self, tag: bytes, words: str) -> str:
+        """Words about the message with that tag."""
+        return ErrorDescription(words).about(tag) if self.names_messages else words
 
     def declare(self, seq: int, transaction: bytes) -> None:
         """The declare with that seq has begun a transaction."""
@@ -149,3 +152,9 @@ class Incoming(Link):
     def _break_off(self) -> None:
         self.arrived, self.broken, self.unfinished = [], True, None
         self._told, self._first = set(), set()
+
+
+def tag_of(pointer: Any) -> bytes:
+    """The delivery-tag."""
+    tag = lib.pn_delivery_tag(pointer)
+    return bytes(ffi.buffer(tag.start, tag.size))

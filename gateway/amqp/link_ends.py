@@ -44,7 +44,7 @@ def set_condition(condition: Any, name: str, description: str) -> None:
     cproton.pn_condition_set_name(condition, name)
     if description:
         cproton.pn_condition_set_description(condition, shortened(description))
-    if isinstance(description, ErrorDescription):
+    if isinstance(description, ErrorDescription) and description.info:
         _set_info(lib.pn_condition_info(condition), description.info)
 
 

@@ -15,6 +15,7 @@ from gateway.frames.frames import Fault, Frame
 from transformers.codec import Described
 
 MORE: Final = 5
+_TAG: Final = 2
 _STATE: Final = 7
 _RESUME: Final = 8
 _ABORTED: Final = 9
@@ -43,6 +44,7 @@ class MultiTransfer:
 
     def __init__(self, first: Frame) -> None:
         self._first = first
+        self.tag: bytes | None = first.field(_TAG)
         self.transaction = transaction_of(first)
         self.resumed = first.field(_RESUME) is True
         self.named = {self.transaction} - {None}  # every transaction that a transfer of it has named

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-from gateway.amqp.error_description import complaint
+from gateway.amqp.error_description import ErrorDescription, complaint
 from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_owner import LinkOwner, TransferRun
 from gateway.evidence.outcome_key import LinkIdentity
@@ -136,6 +136,7 @@ class PublishingLink(LinkOwner):
             return
         keys, values = self._convert.columns(messages, first_seq)
         refused = None in keys
+        faults = self._faults_in(keys, messages, first_seq) if refused else []
         if transfers.transaction is not None:
             gateway.release_bytes(size_bytes)  # the transaction counts them
             self._post(self, keys, values, transfers, first_seq)
@@ -143,15 +144,15 @@ class PublishingLink(LinkOwner):
             self._one_by_one(keys, values, transfers, first_seq)
         else:
             self._all_at_once(keys, values, transfers, first_seq, size_bytes)  # type: ignore[arg-type]
-        if refused:
-            self._look_at_refused(keys, messages)
+        for fault, words in faults:  # what is no event has its outcome
+            if self.link.alive:
+                self.connection.fault(fault, words, self.link)
 
-    def _look_at_refused(self, keys: list[bytes | None], messages: Sequence[bytes]) -> None:
-        """What is no event has its outcome; some of it is a fault of its sender, too (A-9, B-7)."""
-        for at, key in enumerate(keys):
-            found = fault_of(messages[at]) if key is None and self.link.alive else None
-            if found is not None:
-                self.connection.fault(*found, self.link)
+    def _faults_in(self, keys: list[bytes | None], messages: Sequence[bytes], first_seq: int) -> list[tuple[str, str]]:
+        """Of what is no event some is a fault of its sender, too (A-9, B-7): which, and words that name the message as
+        long as it is known."""
+        found = [(at, fault_of(messages[at])) for at, key in enumerate(keys) if key is None]
+        return [(fault[0], self.link.about(first_seq + at, ErrorDescription(fault[1]))) for at, fault in found if fault]
 
     def _publish_column(self, transfers: TransferRun, first_seq: int, size_bytes: int) -> bool:
         """What mostly comes: all of one run meet the same cell, and are events as they are."""

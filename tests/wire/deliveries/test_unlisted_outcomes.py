@@ -7,11 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from mappings import load_tables
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
+from tests.kit.wire.conversation import Conversation, build_gateway
 from tests.kit.wire.frames import Seen
 from tests.kit.wire.peer import Peer
+from tests.kit.wire.scripted_realm import ScriptedRealm
 from tests.kit.wire.transacting import Transacting
+from transformers.codec import UInt
 
 NO_MESSAGE = b""  # no section at all: it is refused with amqp:precondition-failed
 ONE = frames.message()
@@ -133,6 +137,33 @@ def test_D5_every_error_of_the_relay_names_its_message(gateway: GatewayProcess, 
         numbers = peer.post(transaction, nowhere, nowhere, handle=2)
         said = told_of(peer, 2)
         assert {number: info["delivery-tag"] for number, info in said.items()} == {n: b"%d" % n for n in numbers}
+
+
+LARGE = frames.message(b"x" * 6000)  # the gateway takes 5,000
+ENDS_THE_RELAY = {
+    "annotation": (frames.annotated({"unknown": 1}), "amqp:not-implemented"),
+    "size": (LARGE, "amqp:link:message-size-exceeded"),
+    "in-parts": (LARGE, "amqp:link:message-size-exceeded"),
+    "contradicting": (LARGE, "amqp:invalid-field"),
+}
+
+
+@pytest.mark.parametrize("what", ENDS_THE_RELAY)
+@pytest.mark.parametrize("to", ["relay", "node"])
+def test_D5_a_fault_in_a_message_names_it_at_the_relay_only(what: str, to: str) -> None:
+    """It ends the link; what is in front of it is not meant."""
+    tables, limits = load_tables(), {"message_size_bytes": 5000, "frame_size_bytes": 8000}
+    peer = Conversation(build_gateway(tables, ScriptedRealm(), **limits))
+    peer.say(frames.attach_sender(frames.target("q" if to == "node" else None)))
+    message, condition = ENDS_THE_RELAY[what]
+    pieces = [frames.transfer(1, message)]
+    if what in ("in-parts", "contradicting"):
+        later = [UInt(0), UInt(9) if what == "contradicting" else None]
+        pieces = [frames.transfer(1, message[:3000], more=True), frames.frame(frames.TRANSFER, later, message[3000:])]
+    said = peer.say(frames.transfer(0, frames.message_to("q")), *pieces)
+    [detached] = [seen for seen in said if seen.name == "detach"]
+    assert detached.condition == condition
+    assert info(detached) == ({"delivery-tag": b"1"} if to == "relay" else {})
 
 
 def test_a_link_with_a_target_names_no_message(gateway: GatewayProcess, node: str) -> None:
