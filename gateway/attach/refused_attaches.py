@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.evidence.notices import peer_of
+from gateway.evidence.notices import key_of, peer_of
 from gateway.links.peer import Peer
 from gateway.terminus.termini import Terminus
 from mappings import Decision
@@ -25,7 +25,7 @@ def tell_refused(
     cause_text = f"{decision.table}.{decision.rule}: {condition} {native or answer}".rstrip()
     cause_text = f"{cause_text} ({cause:.200})" if cause else cause_text
     words = f"{terminus.direction} node {node_asked!a:.200}: {cause_text}; {peer_of(peer)}"
-    who = (peer.subject.user, node_asked, decision.rule)
+    who = (key_of(peer), node_asked, decision.rule)
     denied = answer == "access-denied"
     facts = {
         "user": peer.subject.user, "container": peer.container[:200], "address": peer.address, "node": node_asked[:200],

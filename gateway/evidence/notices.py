@@ -74,6 +74,11 @@ def peer_of(peer: PeerIdentity) -> str:
     return f"user {user}, container {container}, from {peer.address or 'here'}"
 
 
+def key_of(peer: PeerIdentity) -> Hashable:
+    """By what peers are told apart: programs of one user, or without a login, are several."""
+    return peer.subject.user, peer.container, peer.address
+
+
 class Notices:
     """One process's. `kind` is one of a few words of ours; keys and words may be a peer's."""
 

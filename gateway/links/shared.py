@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from gateway.amqp.link_ends import Link
 from gateway.config.settings import Settings
 from gateway.evidence.counters import FATAL
-from gateway.evidence.notices import Notices, PeerIdentity, peer_of
+from gateway.evidence.notices import Notices, PeerIdentity, key_of, peer_of
 from gateway.evidence.outcomes import Outcomes
 from gateway.links.credit import CreditPool
 from gateway.links.message_to_event import Conversion, conversion
@@ -108,8 +108,7 @@ class Shared:
         """What a peer did is counted, named in the log and recorded; what table `fault` says of it."""
         decision = self.tables["fault"].decide(fault=fault)
         facts = {"user": peer.subject.user, "container": peer.container[:200], "address": peer.address}
-        key = peer.subject.user, peer.address
-        has_line = self.count_fault(fault, f"{detail:.200}; {peer_of(peer)}", key, **facts)
+        has_line = self.count_fault(fault, f"{detail:.200}; {peer_of(peer)}", key_of(peer), **facts)
         columns = {"fault": fault, "link": link.name if link is not None else None, "detail": detail}
         node = link.owner.node_name if link is not None else ""
         columns["node"] = node

@@ -169,10 +169,13 @@ class Gateway(Shared):
         self.realm.mistakes.note(what)
 
     def _on_denied(self, key: OutcomeKey, count: int) -> None:
-        """Deliveries of a link that may not any more. (A refused attach names its user.)"""
+        """Deliveries of a link that may not any more."""
         link = key.link
-        words = f"{count} deliveries ({link.direction}) at node {link.node!a} of container {link.container!a:.200}"
-        self.notices.tell("access denied", (link.node, link.container), f"{words}: {key.native}")
+        who = f"user {link.user!a:.200}, container {link.container!a:.200}, from {link.address or 'here'}"
+        words = f"{count} deliveries ({link.direction}) at node {link.node!a}: {key.native}; {who}"
+        facts = {"user": link.user, "container": link.container[:200], "address": link.address, "node": link.node}
+        who_key = link.user, link.container, link.address, link.node
+        self.notices.tell("access denied", who_key, words, facts)
 
     def _on_access_changed(self) -> None:
         """Publishers check their rights again; the realm ends the subscriptions that have lost theirs."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from functools import partial
 
 import proton
 import pytest
@@ -13,8 +15,9 @@ from tests.kit.processes.admin_pages import Samples, Watch
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
+from tests.patience import until
 
-USERS = ("ann", "ben", "cay")
+USERS = ("ann", "ben", "cay", "dan")
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,8 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
     gateway = start_gateway(directory, embedded_realm(directory), security=security, admin=admin, nodes={})
     try:
         gateway.command("node", "create", "orders", "--kind", "queue")
-        gateway.command("acl", "grant", "user:cay", "publish", "--node", "orders")
+        for name in ("cay", "dan"):
+            gateway.command("acl", "grant", f"user:{name}", "publish", "--node", "orders")
         gateway.command("acl", "grant", "user:nobody", "publish", "--node", "orders")
         yield gateway
     finally:
@@ -78,17 +82,36 @@ def test_every_failed_login_is_counted_and_each_user_named(gateway: GatewayProce
     assert Watch.of(gateway).metrics()["realmgate_peer_faults_total", ("failed-login",)] == 3
 
 
-def test_a_publisher_that_loses_its_right_is_named(gateway: GatewayProcess) -> None:
-    connection: BlockingConnection = connect(gateway, PASSWORD, "PLAIN", user="cay")
-    sender = connection.create_sender("orders")
-    assert sender.send(proton.Message(body="one")).remote_state == proton.Delivery.ACCEPTED
-    gateway.command("acl", "revoke", "user:cay", "publish", "--node", "orders")
-    with pytest.raises((LinkDetached, SendException)):
-        while True:  # until it has been noticed
-            sender.send(proton.Message(body="two"))
-    gateway.await_log("access denied: ")
-    [line] = said(gateway, "access denied: ")
-    assert "node 'orders'" in line
+def test_each_program_that_is_refused_is_named(gateway: GatewayProcess) -> None:
+    """Without a login all of them are one user. A fault, too."""
+    for container in ("one", "other"):
+        with Peer(gateway.port, container=container) as peer:
+            peer.send(frames.attach_sender("not-here-either"))
+            assert peer.refused() == "amqp:not-found"
+            peer.send(frames.attach_sender("not-here", handle=0))
+            assert peer.expect("close").condition == "amqp:session:handle-in-use"
+    for container in ("one", "other"):
+        assert len(said(gateway, "refused attach", "'not-here-either'", f"'{container}'")) == 1
+        assert len(said(gateway, "peer fault handle-in-use", f"'{container}'")) == 1
+    listed = json.loads(gateway.command("decisions", "list", "--what", "attach", "--json"))
+    assert sorted(entry["container"] for entry in listed if entry["node"] == "not-here-either") == ["one", "other"]
+
+
+def test_publishers_that_lose_their_right_are_named(gateway: GatewayProcess) -> None:
+    """Both users, of one container."""
+    connections: list[BlockingConnection] = []
+    for name in ("cay", "dan"):
+        connections.append(connect(gateway, PASSWORD, "PLAIN", user=name))
+        sender = connections[-1].create_sender("orders")
+        assert sender.send(proton.Message(body="one")).remote_state == proton.Delivery.ACCEPTED
+        gateway.command("acl", "revoke", f"user:{name}", "publish", "--node", "orders")
+        with pytest.raises((LinkDetached, SendException)):
+            while True:  # until it has been noticed
+                sender.send(proton.Message(body="two"))
+        until(partial(said, gateway, "access denied: ", f"user '{name}'"), "its line")
+        [line] = said(gateway, "access denied: ", f"user '{name}'")
+        assert "node 'orders'" in line and "from 127.0.0.1" in line
     found = Watch.of(gateway).metrics()
-    assert errors(found, "orders", "published.access-denied-rejected") == [1]
-    connection.close()
+    assert errors(found, "orders", "published.access-denied-rejected") == [2]
+    for connection in connections:
+        connection.close()
