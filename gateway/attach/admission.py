@@ -16,7 +16,7 @@ from gateway.amqp.link_owner import LinkOwner
 from gateway.attach.anonymous_relay import RelayLink
 from gateway.attach.attaching_peer import AttachingPeer
 from gateway.attach.recalled_link import RecalledLink
-from gateway.attach.refused_attaches import tell_ended, tell_refused, tell_too_many_containers
+from gateway.attach.refused_attaches import tell_ended, tell_refused
 from gateway.config.node_names import is_made_when_named
 from gateway.evidence.outcome_key import LinkIdentity
 from gateway.links.consuming import ConsumingLink
@@ -231,8 +231,7 @@ class Admission(LinkOwner):
             return
         if self.terminus.filters.no_local and not self._gateway.mark_origin(self.connection.container):
             detail = f"at most {self._gateway.limits.no_local_containers} containers may use no-local filters"
-            tell_too_many_containers(self.connection, self.terminus, self.link.name, detail)
-            self.connection.close_link(self.link, "amqp:resource-limit-exceeded", detail)
+            self.connection.fault("too-many-containers", detail, self.link)
             return
         if mode == "durable":
             terms = asked_terms(self.terminus, subscription)

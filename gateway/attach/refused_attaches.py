@@ -40,14 +40,6 @@ def tell_refused(
     gateway.outcomes.decisions.refused(has_line, "attach", decision, peer, **named, **refusal)
 
 
-def tell_too_many_containers(peer: Peer, terminus: Terminus, link: str, detail: str) -> None:
-    """The same where no table decides."""
-    has_line = peer.gateway.count_fault("too-many-containers", f"{detail}; {peer_of(peer)}")
-    named = {"direction": terminus.direction, "link": link, "node": terminus.node}
-    columns = {"condition": "amqp:resource-limit-exceeded", "detail": detail}
-    peer.gateway.outcomes.decisions.refused(has_line, "attach", None, peer, **named, **columns)
-
-
 def tell_ended(what: str, peer: Peer, decision: Decision, node: str, answer: str, native: str) -> None:
     """A link that was attached is ended by the realm: its subscription, or the node that it publishes to."""
     outcomes = peer.gateway.outcomes

@@ -281,6 +281,7 @@ FAULT = TableWords(
             "invalid-field-of-connection",
             "delivery-id-out-of-order",
             "disposition-out-of-range",
+            "too-many-containers",
         )
     },
     {"scope": Word(("link", "session", "connection", "message")), "condition": Word(CONDITIONS)},

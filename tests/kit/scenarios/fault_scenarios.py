@@ -10,7 +10,7 @@ from tests.kit.realm.stopped_clock import StoppedClock
 from tests.kit.scenarios.environment import MESSAGE, Environment, Facts
 from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation
-from transformers.codec import AmqpMap, Symbol, UInt
+from transformers.codec import AmqpMap, Described, Symbol, UInt, ULong
 
 
 def run_fault(facts: Facts, tables: TableSet) -> list[Any]:
@@ -133,6 +133,11 @@ def _too_many_nodes(_: Environment, peer: Conversation) -> None:
     peer.say(frames.attach_sender(frames.target(None, dynamic=True)))
 
 
+def _too_many_containers(_: Environment, peer: Conversation) -> None:
+    no_local = AmqpMap([(Symbol("no-local"), Described(ULong(0x468C00000003), []))])
+    peer.say(frames.attach_receiver(frames.source("c", filters=no_local)))
+
+
 def _invalid_terminus(_: Environment, peer: Conversation) -> None:
     peer.say(frames.attach_sender(frames.target("q", dynamic=True)))
 
@@ -182,6 +187,7 @@ LIMITS: dict[str, dict[str, int]] = {
     "errant-link": {"message_size_bytes": 100, "credit_per_link": 5},
     "too-many-links": {"links": 1},
     "too-many-nodes": {"temporary_nodes": 0},
+    "too-many-containers": {"no_local_containers": 0},
     "idle": {"idle_timeout_ms": 1000},
 }
 FAULTS: dict[str, Callable[[Environment, Conversation], None]] = {
@@ -207,6 +213,7 @@ FAULTS: dict[str, Callable[[Environment, Conversation], None]] = {
     "container-taken-over": _container_taken_over,
     "too-many-links": _too_many_links,
     "too-many-nodes": _too_many_nodes,
+    "too-many-containers": _too_many_containers,
     "invalid-terminus": _invalid_terminus,
     "idle": _idle,
     "idle-time-out-not-kept": _idle_time_out_not_kept,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from mappings import load_tables
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
+from tests.kit.wire.conversation import Conversation, build_gateway
 from tests.kit.wire.filters import NUMERIC, SYMBOLIC, numbered, selector
 from tests.kit.wire.peer import Peer
+from tests.kit.wire.scripted_realm import ScriptedRealm
 from transformers.codec import AmqpMap, Described, Symbol, Timestamp, ULong
 
 
@@ -154,3 +157,27 @@ def test_a_drain_waits_until_all_was_looked_at(gateway: GatewayProcess, node: st
         peer.credit(5, drain=True)
         assert [seen.payload for seen in peer.receive(1)] == messages[2999:]
         assert peer.drained()
+
+
+def test_containers_that_want_none_of_their_own_are_so_many_at_most() -> None:
+    """One more is refused by table `fault`, and recorded; it can subscribe without that, and when another has left."""
+    realm = ScriptedRealm()
+    gateway = build_gateway(load_tables(), realm, no_local_containers=1)
+    own = AmqpMap([(Symbol("no-local"), Described(ULong(0x468C00000003), []))])
+    one, other = Conversation(gateway, "one"), Conversation(gateway, "other")
+    for handle in (1, 2):
+        attached = one.say(frames.attach_receiver(frames.source("c", filters=own), handle, f"link-{handle}"))
+        assert [seen.name for seen in attached] == ["attach"]
+    asked = frames.attach_receiver(frames.source("c", filters=own), 1, "late")
+    attached, detached = other.say(asked)
+    assert (attached.field(5), detached.condition) == (None, "amqp:resource-limit-exceeded")
+    assert gateway.faults["too-many-containers"] == 1
+    other.say(frames.detach(1))
+    assert [seen.name for seen in other.say(frames.attach_receiver("c", 2, "plain"))] == ["attach"]
+    one.say(frames.detach(1), frames.detach(2))
+    assert [seen.name for seen in other.say(asked)] == ["attach"]
+    gateway.outcomes.decisions.close()
+    gateway.outcomes.flush(at_once=True)
+    assert any(
+        b'"fault":"too-many-containers"' in record and b'"container":"other"' in record for record in realm.evidence
+    )
