@@ -6,11 +6,12 @@ Rows are made some at a time, between two turns, so a page is not of one instant
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gateway.admin.answers import Answering, limit_of, place_of
+from gateway.admin.answers import Answering, WrongParameter, limit_of, place_of
 from gateway.admin.http import Request, Response
 from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_ends import Link, Outgoing
@@ -21,7 +22,9 @@ from gateway.links.publishing import PublishingLink
 from gateway.session.connection import Connection
 from gateway.session.gateway import Gateway
 from gateway.transactions.coordinator import CoordinatorLink
+from native_backend.subscriptions.partitioned import packed_eids
 
+_TAG: Final = re.compile(r"[0-9]{1,12}:[0-9]{1,19}")
 _STEP: Final = 10  # connections looked at without a pause; each row has one
 
 Row = dict[str, Any]
@@ -35,9 +38,10 @@ async def connections(gateway: Gateway, answering: Answering, request: Request) 
 
 
 async def links(gateway: Gateway, answering: Answering, request: Request) -> Response:
-    """`?limit=&after=&user=&container=&node=`. Raises WrongParameter."""
+    """`?limit=&after=&user=&container=&node=&tag=`; `tag`: only links that hold this event, its delivery is `held`.
+    Raises WrongParameter."""
     above = (*place_of(request.query, answering.run), 0)[:2]
-    rows = _link_rows(gateway, request, above)
+    rows = _link_rows(gateway, request, above, _tag(request))
     return await _page(answering, "links", rows, limit_of(request.query))
 
 
@@ -49,7 +53,18 @@ def _wanted(gateway: Gateway, request: Request) -> Iterator[Connection]:
             yield each
 
 
-def _link_rows(gateway: Gateway, request: Request, above: tuple[int, ...]) -> Iterator[Row | None]:
+def _tag(request: Request) -> tuple[int, int] | None:
+    """Store and EID of a delivery tag. Raises WrongParameter."""
+    written = request.query.get("tag", "")
+    if written and _TAG.fullmatch(written) is None:
+        raise WrongParameter(f"tag={written[:40]} is no delivery tag: write STORE:EID")
+    store, _, eid = written.partition(":")
+    return (int(store), int(eid)) if written else None
+
+
+def _link_rows(
+    gateway: Gateway, request: Request, above: tuple[int, ...], tag: tuple[int, int] | None
+) -> Iterator[Row | None]:
     node = request.query.get("node")
     for connection in _wanted(gateway, request):
         number = connection.record.number
@@ -57,8 +72,27 @@ def _link_rows(gateway: Gateway, request: Request, above: tuple[int, ...]) -> It
             continue
         yield None
         for link in connection.engine.links():
-            if link.alive and (number, link.ordinal) > above and node in (None, _node(link)):
+            if not link.alive or (number, link.ordinal) <= above or node not in (None, _node(link)):
+                continue
+            if tag is None:
                 yield link_row(connection, link)
+            elif (seq := _held(link, *tag)) is not None:
+                age_s = gateway.outcomes.seq_times.age_s(seq, gateway.clock.monotonic_s())
+                yield link_row(connection, link) | {"held": {"seq": seq, "age_s": round(age_s, 1)}}
+            else:
+                yield None
+
+
+def _held(link: Link, store: int, eid: int) -> int | None:
+    """The seq by which a consumer has that event, without an outcome that it has stated."""
+    owner = link.owner
+    if not isinstance(owner, ConsumingLink) or not isinstance(link, Outgoing):
+        return None
+    for part in owner.subscription.node.parts:
+        if part.store == store:
+            [packed] = packed_eids(part.partition, [eid])
+            return next((seq for seq, each in link.unsettled.values() if each == packed), None)
+    return None
 
 
 async def _page(answering: Answering, what: str, rows: Iterator[Row | None], limit: int) -> Response:

@@ -12,5 +12,7 @@ def add_trace(parser: argparse.ArgumentParser, add_config: Callable[[argparse.Ar
     )
     parser.add_argument("--message-id", metavar="ID", help="every message with it; reads all events")
     parser.add_argument("--node", metavar="NODE", help="with --message-id: only this node's events")
+    gateway = "who holds the message now is asked there; may be repeated; default: admin.listen"
+    parser.add_argument("--gateway", metavar="URL", action="append", help=gateway)
     parser.add_argument("--json", action="store_true", help="for programs")
     add_config(parser)

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from gateway.cli.output import complain, printable, write_json
 from gateway.cli.trace.events import Place, with_message_id
+from gateway.cli.trace.holders import Holders
 from gateway.cli.trace.life import Life
 from gateway.cli.trace.outcomes import of_delivery
 from gateway.cli.trace.reasons import Reasons
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     if arguments.node is not None and arguments.message_id is None:
         return complain("trace: --node goes with --message-id")
     with closing(open_log(settings)) as log:
-        search = _Search(log, settings)
+        search = _Search(log, settings, Holders(arguments.gateway, settings))
         if arguments.message_id is not None:
             if arguments.node is not None and arguments.node not in search.metadata.nodes:
                 return complain(f"there is no node {printable(arguments.node)}")
@@ -58,7 +59,8 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
 class _Search:
     """What was found, and where it was looked for."""
 
-    def __init__(self, log: Log, settings: Settings) -> None:
+    def __init__(self, log: Log, settings: Settings, holders: Holders) -> None:
+        self._holders = holders
         self._log, self._prefix = log, settings.realm.prefix
         self._reasons = Reasons(settings.mappings.directory)
         self.metadata: Metadata = realm_metadata(log, self._prefix)
@@ -71,7 +73,7 @@ class _Search:
         life = Life(self._log, self._prefix, self.metadata, self._searched)
         life.trace(place)
         if life.steps:
-            self._add([document(step, life, self._reasons) for step in life.steps], life.not_recorded)
+            self._add_life(life)
         else:
             self._searched.lines += life.not_recorded
 
@@ -97,9 +99,16 @@ class _Search:
             life = Life(self._log, self._prefix, self.metadata, self._searched)
             life.trace(place)
             traced |= life.events.keys()
-            self._add([document(step, life, self._reasons) for step in life.steps], life.not_recorded)
+            self._add_life(life)
         if not self.messages:
             self._searched.lines.append("a publish that was refused left no event: find it by RUN:SEQ")
+
+    def _add_life(self, life: Life) -> None:
+        for step in life.steps:
+            if step.what == "waits" and step.place is not None:
+                node = self.metadata.stores[step.place[0]].name
+                step.fields |= self._holders.of(step.place, node, step.fields["durable"])
+        self._add([document(step, life, self._reasons) for step in life.steps], life.not_recorded)
 
     def _add(self, life: list[dict[str, Any]], not_recorded: list[str]) -> None:
         self.messages.append({"life": life, "not_recorded": [*dict.fromkeys(not_recorded)]})

@@ -108,10 +108,27 @@ def _refused(one: dict[str, Any]) -> str:
 
 
 def _waits(one: dict[str, Any]) -> str:
-    words = "not settled now: " + ("it was given before" if one["given"] else "it has not been given")
+    words = [_holder(one)]
+    if one["given"]:
+        words.insert(0, "it was given before")
     if one["failed"]:
-        words += f", {one['failed']} attempts failed"
-    return words + (f", it is not given before {one['not_before']}" if one.get("not_before") else "")
+        words.append(f"{one['failed']} attempts failed")
+    if one.get("not_before"):
+        words.append(f"it is not given before {one['not_before']}")
+    return f"not settled now: {', '.join(words)}"
+
+
+def _holder(one: dict[str, Any]) -> str:
+    """Who has it, as serving gateways say: no record does before the settlement."""
+    held = one["held_by"]
+    if held is not None:
+        who = (
+            f"user {printable(held['user'])}, container {printable(held['container'])}, link {printable(held['link'])}"
+        )
+        return f"held by {who} since {held['since']} as delivery {held['run']}:{held['seq']}"
+    if "holder_unknown" in one:
+        return f"whether a link holds it is not known ({one['holder_unknown']})"
+    return "no link holds it"
 
 
 def _settled(one: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from proton.utils import BlockingConnection, BlockingReceiver, SendException
 
 from gateway.cli.audit.who import who_am_i
 from tests.gateway.logins import PASSWORD, connect, write_users
+from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import GatewayProcess, StartGateway
 
 WAIT_S = 60
@@ -94,6 +96,38 @@ def test_published_given_back_given_again_and_accepted(new_gateway: StartGateway
     gateway.stop()
     assert traced(gateway, f"{settled['run']}:{settled['seq']}") == found, "without the gateway, too"
     assert traced(gateway, "--message-id", "order-1", "--node", "orders") == found
+
+
+@pytest.mark.parametrize("partitions", ["1", "3"])
+def test_who_holds_a_message_is_named(new_gateway: StartGateway, partitions: str) -> None:
+    gateway = new_gateway("embedded", admin={"listen": "http://127.0.0.1:0"})
+    url = Watch.of(gateway).url
+    gateway.command("node", "create", "orders", "--partitions", partitions)
+    with client(gateway, "shop") as shop, client(gateway, "billing") as connection, client(gateway, "other") as other:
+        sender = shop.create_sender("orders")
+        for each, name in ((other, "has-another"), (connection, "slow")):
+            receiver = each.create_receiver("orders", name=name, credit=0)
+            sender.send(Message(body="one"))
+            receiver.receive(WAIT_S)
+        tag = tag_of(receiver)
+        waits = traced(gateway, tag, "--gateway", url)["life"][-1]
+        held = waits["held_by"]
+        names = (held["user"], held["container"], held["link"], held["gateway"])
+        assert waits["what"] == "waits" and names == ("anonymous", "billing", "slow", url)
+        assert datetime.now(UTC) - datetime.fromisoformat(held["since"]) < timedelta(seconds=WAIT_S)
+        shown = gateway.command("trace", tag, "--gateway", url)
+        assert f"held by user anonymous, container billing, link slow since {held['since'][:10]}" in shown
+        for url_asked, words in (([], "admin.listen has port 0"), (["--gateway", "http://127.0.0.1:1"], "refused")):
+            waits = traced(gateway, tag, *url_asked)["life"][-1]
+            assert waits["held_by"] is None and words in waits["holder_unknown"]
+        receiver.release(delivered=False)
+        receiver.close()
+    end = time.monotonic() + WAIT_S
+    while (waits := traced(gateway, tag, "--gateway", url)["life"][-1])["held_by"] is not None:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert "no link holds it" in gateway.command("trace", tag, "--gateway", url)
+    assert "holder_unknown" not in waits, "the gateway has said that no link has it"
 
 
 @REALMS
