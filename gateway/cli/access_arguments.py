@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from gateway.cli.answering_log import add_timeout
 from native_backend.nodes.properties import OPERATIONS
 
 AddConfig = Callable[[argparse.ArgumentParser], None]
@@ -39,3 +40,4 @@ def add_acl(acl: argparse.ArgumentParser, add_config: AddConfig) -> None:
         place.add_argument("--node", metavar="NAME")
         place.add_argument("--realm", action="store_true", help="the realm's own grants, which hold for every node")
         add_config(action)
+        add_timeout(action)

@@ -13,9 +13,9 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TextIO
 
+from gateway.cli.answering_log import open_answering
 from gateway.cli.output import complain, printable, write_json
 from gateway.config.settings import Settings
-from gateway.serve.open_log import open_log
 from native_backend.clock import SystemClock
 from native_backend.log.port import Log
 from native_backend.nodes.grants import ANONYMOUS, Subject, deciding
@@ -31,7 +31,7 @@ Acl = tuple[Grant, ...]
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """Carry out one parsed acl command."""
     prefix, name = settings.realm.prefix, None if arguments.realm else arguments.node
-    with closing(open_log(settings)) as log:
+    with closing(open_answering(settings, arguments.timeout)) as log:
         if arguments.action in ("grant", "revoke"):
             operations = read_operations(arguments.operations or "full")
             if arguments.action == "grant":

@@ -12,6 +12,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
+from gateway.cli.answering_log import add_timeout
 from gateway.cli.output import printable, write_json, write_table
 
 if TYPE_CHECKING:
@@ -29,13 +30,14 @@ def add_decisions(parser: argparse.ArgumentParser, add_config: Callable[[argpars
     listing.add_argument("--user", metavar="NAME", help="of this user only")
     listing.add_argument("--json", action="store_true", help="every field, as a JSON array")
     add_config(listing)
+    add_timeout(listing)
 
 
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """One command; its exit code."""
-    from gateway.serve.open_log import open_log
+    from gateway.cli.answering_log import open_answering
 
-    with closing(open_log(settings)) as log:
+    with closing(open_answering(settings, arguments.timeout)) as log:
         found = [
             one
             for one in _decisions(log, f"{settings.realm.prefix}.outcomes")

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TextIO
 
+from gateway.cli.answering_log import ANSWER_S, open_answering
 from gateway.cli.message_numbers import numbers, shown
 from gateway.cli.output import complain, confirmed, printable, problem_of, warn_of_broken, write_json, write_table
 from gateway.cli.owner_client import carry_out
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """Carry out one parsed durable command."""
     if arguments.action == "list":
         return _list(settings, arguments, out)
-    stores = find(settings, arguments.node, arguments.durable, getattr(arguments, "partition", None))
+    stores = find(settings, arguments.node, arguments.durable, getattr(arguments, "partition", None), arguments.timeout)
     if not stores:
         return unknown(arguments.node, arguments.durable)
     warn_of_broken(stores[0].node, stores[0].broken)
@@ -64,9 +65,11 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     return report(in_turn(replies), "seek", name, out)
 
 
-def find(settings: Settings, node_name: str, durable: str, partition: int | None = None) -> list[Observed]:
+def find(
+    settings: Settings, node_name: str, durable: str, partition: int | None = None, timeout_s: float = ANSWER_S
+) -> list[Observed]:
     """One durable as it is now, in every store of its node, or in the one that lies in that partition."""
-    with closing(open_log(settings)) as log:
+    with closing(open_answering(settings, timeout_s)) as log:
         metadata = realm_metadata(log, settings.realm.prefix)
         node = metadata.nodes.get(node_name)
         observed = [] if node is None else observe(log, settings.realm.prefix, metadata, node)
@@ -124,7 +127,7 @@ def report(reply: Reply, what: What, name: str, out: TextIO) -> int:
 
 def _list(settings: Settings, arguments: argparse.Namespace, out: TextIO) -> int:
     prefix = settings.realm.prefix
-    with closing(open_log(settings)) as log:
+    with closing(open_answering(settings, arguments.timeout)) as log:
         metadata = realm_metadata(log, prefix)
         node = metadata.nodes.get(arguments.node) if arguments.node is not None else None
         if arguments.node is not None and node is None:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from gateway.config.settings import Settings
-    from native_backend.log.port import LogError
 
 DONE, NOT_SO, COULD_NOT_RUN = 0, 1, 2
 _PASSED_ON = ("mappings", "reconcile")  # these read their own arguments
@@ -116,6 +115,7 @@ def _configured(arguments: argparse.Namespace) -> int:
     """The commands that read a configuration."""
     import sqlite3
 
+    from gateway.cli.answering_log import remedy_of
     from gateway.config.settings import SettingsProblems, load_settings
     from mappings import MappingProblems
     from native_backend.log.port import LogError
@@ -140,7 +140,7 @@ def _configured(arguments: argparse.Namespace) -> int:
         sys.stderr.write("".join(f"realmgate: {problem}\n" for problem in error.problems))
         return NOT_SO
     except LogError as error:
-        return _tell([f"realmgate: {settings.realm.place}: {error}; {_remedy(error)}"])
+        return _tell([f"realmgate: {settings.realm.place}: {error}; {remedy_of(error, settings)}"])
     except sqlite3.Error as error:
         return _tell([f"realmgate: {settings.realm.place}: {error}; may this user write there, and is the disk full?"])
     except BrokenPipeError:
@@ -255,22 +255,6 @@ _COMMANDS = {
 def _tell(problems: Sequence[object]) -> int:
     sys.stderr.write("".join(f"{problem}\n" for problem in problems))
     return COULD_NOT_RUN
-
-
-def _remedy(error: LogError) -> str:
-    """What an operator does about it."""
-    from native_backend.log.port import FORMAT
-
-    cause = error.failure.cause
-    if cause == "fenced":
-        return "another gateway serves this realm: stop it, or give this one another realm"
-    if cause == "refused":
-        return "correct realm.client, or give its user the right to do so"
-    if error.failure.code == FORMAT:
-        return "a newer release wrote it: use that one, or give this gateway another realm"
-    if cause in ("unavailable", "indeterminate"):
-        return "start it, or correct realm in the configuration; then try again"
-    return "these are the log's own words: mend what they name, then try again"
 
 
 def _mappings(argv: list[str]) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, TextIO
 
+from gateway.cli.answering_log import open_answering
 from gateway.cli.message_numbers import numbers, stored_in
 from gateway.cli.message_numbers import shown as shown_number
 from gateway.cli.node_apply import Delete, apply_file
@@ -21,7 +22,6 @@ from gateway.cli.node_export import exported
 from gateway.cli.node_properties import KEYS, differences, read_assignments, shown, shown_acl, with_fields
 from gateway.cli.output import complain, confirmed, printable, problem_of, warn_of_broken, write_json, write_table
 from gateway.config.settings import Settings
-from gateway.serve.open_log import open_log
 from native_backend.clock import SystemClock
 from native_backend.log.port import Log
 from native_backend.nodes import admin
@@ -35,7 +35,7 @@ from native_backend.shard.counts_report import Counted
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """Carry out one parsed node command."""
     prefix = settings.realm.prefix
-    with closing(open_log(settings)) as log:
+    with closing(open_answering(settings, arguments.timeout)) as log:
         if arguments.action == "apply":
             return apply_file(log, settings, arguments, _deletion(settings, arguments.why), out)
         name = checked_name(arguments.name, settings.limits.node_name_bytes)

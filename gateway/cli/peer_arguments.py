@@ -6,7 +6,7 @@ import argparse
 
 from gateway.cli.audit.since import since_us
 from gateway.cli.configuration.search import add_config
-from gateway.cli.realm_arguments import whole_number
+from gateway.cli.typed_numbers import seconds_above_0, whole_number
 
 
 def add_peers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -52,13 +52,3 @@ def _add_gateways(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--gateway", metavar="URL", action="append", help="an admin address; may be repeated; default: admin.listen"
     )
-
-
-def seconds_above_0(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
-    return seconds

@@ -29,7 +29,7 @@ from native_backend.shard.state_reader import Observed
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """Carry out one parsed queue command."""
     refuse_no_selector(arguments.where)
-    stores = find(settings, arguments.node, arguments.durable, arguments.partition)
+    stores = find(settings, arguments.node, arguments.durable, arguments.partition, arguments.timeout)
     if not stores:
         return unknown(arguments.node, arguments.durable)
     refuse_broken(stores)

@@ -6,7 +6,9 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from gateway.cli.answering_log import add_timeout
 from gateway.cli.node_properties import WORDS
+from gateway.cli.typed_numbers import whole_number
 from native_backend.nodes.durable import QUEUE
 
 _YES = "do not ask for confirmation (without a terminal no question is asked)"
@@ -49,6 +51,7 @@ def add_node(node: argparse.ArgumentParser, add_config: AddConfig) -> None:
         action.add_argument("--json", action="store_true", help="for programs")
     for action in actions.choices.values():
         add_config(action)
+        add_timeout(action)
 
 
 def add_durable(durable: argparse.ArgumentParser, add_config: AddConfig) -> None:
@@ -71,6 +74,7 @@ def add_durable(durable: argparse.ArgumentParser, add_config: AddConfig) -> None
         action.add_argument("--yes", action="store_true", help=_YES)
     for action in actions.choices.values():
         add_config(action)
+        add_timeout(action)
 
 
 def add_queue(queue: argparse.ArgumentParser, add_config: AddConfig) -> None:
@@ -105,9 +109,4 @@ def add_queue(queue: argparse.ArgumentParser, add_config: AddConfig) -> None:
         action.add_argument("--yes", action="store_true", help=_YES)
     for action in actions.choices.values():
         add_config(action)
-
-
-def whole_number(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0")
-    return int(text)
+        add_timeout(action)

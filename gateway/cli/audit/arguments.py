@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from gateway.cli.answering_log import add_timeout
 from gateway.cli.audit.since import since_us
 
 
@@ -13,3 +14,4 @@ def add_audit(parser: argparse.ArgumentParser, add_config: Callable[[argparse.Ar
     parser.add_argument("--since", type=since_us, default=0, metavar="TIME", help=since)
     parser.add_argument("--json", action="store_true", help="every field, as a JSON array")
     add_config(parser)
+    add_timeout(parser)

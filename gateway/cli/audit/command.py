@@ -14,9 +14,9 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
+from gateway.cli.answering_log import open_answering
 from gateway.cli.output import printable, write_json, write_table
 from gateway.config.settings import Settings
-from gateway.serve.open_log import open_log
 from native_backend.log.port import Log, LogError
 from native_backend.log.time_search import first_at
 from native_backend.nodes.commands import (
@@ -37,7 +37,7 @@ _TITLES: Final = ("TIME", "WHO", "WHAT", "ANSWER", "COUNT", "WHY")
 
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """One command; its exit code."""
-    with closing(open_log(settings)) as log:
+    with closing(open_answering(settings, arguments.timeout)) as log:
         found = _given(log, settings.realm.prefix, arguments.since)
     if arguments.json:
         write_json(found, out)

@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 
 from gateway.cli.configuration.search import add_config
-from gateway.cli.peer_arguments import seconds_above_0
-from gateway.cli.realm_arguments import whole_number
+from gateway.cli.typed_numbers import seconds_above_0, whole_number
 
 _USER = "may name user and password; without: REALMGATE_USER and REALMGATE_PASSWORD in the environment"
 _LISTENER = "default: the first AMQP listener of the configuration"

@@ -6,8 +6,14 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from gateway.cli.answering_log import ANSWER_S
+from gateway.cli.typed_numbers import seconds_above_0
+
 
 def add_doctor(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
     parser.add_argument("--reports", metavar="DIR", type=Path, help="the directory that reconcile --out was given")
     parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument(
+        "--timeout", metavar="S", type=seconds_above_0, default=ANSWER_S, help=f"for all of it; default: {ANSWER_S:g}"
+    )
     add_config(parser)

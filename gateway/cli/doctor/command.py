@@ -1,30 +1,33 @@
 """`realmgate doctor`: looks at the configuration, the realm and this machine, and changes nothing.
 
 Exit codes: 0 nothing is wrong, 1 a line says `warn` or `FAIL`, 2 the configuration cannot be read or the realm cannot
-be reached. What was not looked at is said, and changes no exit code.
+be reached. What was not looked at is said, and changes no exit code. The checks run beside one another, the gateway is
+asked first; what has not answered within the time-out is not waited for.
 """
 
 from __future__ import annotations
 
 import argparse
 import sqlite3
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
 
+from gateway.cli.answering_log import ANSWER_S, open_answering, remedy_of
 from gateway.cli.doctor import machine, realm
 from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok
 from gateway.cli.output import write_json
 from gateway.config.listen_faults import address_problems
 from gateway.config.settings import EmbeddedRealm, Settings, SettingsProblems, load_settings
 from gateway.serve.checked_tables import checked_tables
-from gateway.serve.open_log import open_log
 from mappings import MappingProblems
 from mappings.language.yaml_lines import Problem
 from native_backend.clock import SystemClock
-from native_backend.log.port import Inspection, LogError
+from native_backend.log.port import Failure, Inspection, LogError
 from native_backend.nodes.metadata import realm_topics
 from native_backend.nodes.metadata_writer import realm_metadata
 
@@ -35,7 +38,7 @@ Checks = tuple[tuple[str, Callable[[], Iterable[Finding]]], ...]
 
 def run(arguments: argparse.Namespace, out: TextIO) -> int:
     """One command; its exit code."""
-    code, findings = examine(arguments.config, arguments.reports)
+    code, findings = examine(arguments.config, arguments.reports, arguments.timeout)
     if arguments.json:
         write_json([asdict(each) for each in findings], out)
     else:
@@ -43,28 +46,47 @@ def run(arguments: argparse.Namespace, out: TextIO) -> int:
     return code
 
 
-def examine(config: Path, reports: Path | None) -> tuple[int, list[Finding]]:
-    """The exit code, and all findings. Blocks."""
+def examine(config: Path, reports: Path | None, timeout_s: float = ANSWER_S) -> tuple[int, list[Finding]]:
+    """The exit code, and all findings. Blocks for so long, and a moment."""
     try:
         settings = load_settings(config)
     except SettingsProblems as error:
         wrong = [*_mistakes("configuration", error.problems)]
         return 2, [*wrong, not_looked_at("all else", "the configuration cannot be read")]
-    now_s = SystemClock().epoch_us() / 1e6
-    findings, reached = [*_configuration(config, settings), *_tables(settings)], False
-    try:
-        findings += _realm(settings, now_s)
-        reached = True
-    except MappingProblems:  # what the log's errors mean: `_tables` has said it
-        findings.append(fail("realm", "it cannot be opened with these mappings", "mend the mappings first"))
-    except (LogError, sqlite3.Error, OSError) as error:
-        remedy = "start it, or correct realm in the configuration"
-        findings.append(fail("realm", f"{settings.realm.place}: {error}", remedy))
-    if not reached:
-        findings += [not_looked_at(check, "the realm was not opened") for check in _OF_THE_REALM]
-    findings += _machine(settings, reports, now_s)
+    now_s, until_s = SystemClock().epoch_us() / 1e6, time.monotonic() + timeout_s
+    asked = [_Asked(check, look) for check, look in _machine(settings, reports, now_s)]
+    looking = _Realm(settings, now_s, timeout_s)
+    in_realm = _Asked("realm", looking.look)
+    findings = [*_configuration(config, settings), *_tables(settings)]
+    findings += asked[0].findings(until_s, timeout_s)  # /health: the gateway knows best
+    in_realm.join(max(0.0, until_s - time.monotonic()))
+    findings += looking.findings()
+    for each in asked[1:]:
+        findings += each.findings(until_s, timeout_s)
     wrong = [each for each in findings if each.status in ("warn", "FAIL")]
-    return (int(bool(wrong)) if reached else 2), findings
+    return (int(bool(wrong)) if looking.reached else 2), findings
+
+
+class _Asked(threading.Thread):
+    """One check beside the others. What it waits for may never come, so the process does not wait for it."""
+
+    def __init__(self, check: str, look: Callable[[], Iterable[Finding]]) -> None:
+        super().__init__(daemon=True)
+        self._check, self._look = check, look
+        self._found: list[Finding] | None = None
+        self.start()
+
+    def run(self) -> None:
+        self._found = [*_looked(((self._check, self._look),))]
+
+    def findings(self, until_s: float, timeout_s: float) -> list[Finding]:
+        """Those that there are at that time."""
+        self.join(max(0.0, until_s - time.monotonic()))
+        return self._found if self._found is not None else [_too_late(self._check, timeout_s)]
+
+
+def _too_late(check: str, timeout_s: float) -> Finding:
+    return not_looked_at(check, f"no answer within {timeout_s:g} s; --timeout S waits longer")
 
 
 def _mistakes(check: str, problems: Iterable[Problem]) -> Iterator[Finding]:
@@ -88,33 +110,67 @@ def _tables(settings: Settings) -> Iterator[Finding]:
         yield ok("mappings", f"{words}: {tables.origin.digest} can be used")
 
 
-def _realm(settings: Settings, now_s: float) -> list[Finding]:
-    at = settings.realm
-    if isinstance(at, EmbeddedRealm) and not (at.path / _FILE).exists():
-        raise OSError(f"there is no {_FILE}: realmgate serve makes it")
-    with closing(open_log(settings)) as log:
-        metadata = realm_metadata(log, at.prefix)
-        findings = [ok("realm", f"{at.place} answers")]
-        of_nodes, usable = realm.nodes(log, metadata)
-        wanted = [*realm_topics(at.prefix), *(node.topic for node in usable)]
-        there = log.control.find_topics(wanted)
-        inspected: Inspection | LogError | None = None
+class _Realm:
+    """What is looked at in the realm, one after another; all of it over one log."""
+
+    def __init__(self, settings: Settings, now_s: float, timeout_s: float) -> None:
+        self.reached = False
+        self._settings, self._now_s, self._timeout_s = settings, now_s, timeout_s
+        self._found: list[Finding] = []
+        self._failed: list[Finding] = []
+
+    def look(self) -> Iterable[Finding]:
+        settings = self._settings
         try:
-            inspected = log.control.inspect(list(there))
+            self._look()
+        except MappingProblems:  # what the log's errors mean: `_tables` has said it
+            self._failed.append(fail("realm", "it cannot be opened with these mappings", "mend the mappings first"))
         except LogError as error:
-            inspected = error
-        checks: Checks = (
-            ("lease", lambda: realm.owner(log, at.prefix)),
-            ("nodes", lambda: of_nodes),
-            ("broker", lambda: realm.broker(inspected)),
-            ("topics", lambda: realm.topics(inspected, at.prefix, usable, there.keys())),
-            ("groups", lambda: realm.groups(log, at.prefix, metadata, usable)),
-            ("evidence", lambda: realm.evidence(log, at.prefix)),
-            ("clocks", lambda: realm.clock(log, at.prefix, now_s)),
-            ("disk", lambda: machine.disk(settings, inspected)),
-            ("open", lambda: machine.exposure(settings, bool(metadata.acl))),
-        )
-        return [*findings, *_looked(checks)]
+            self._failed.append(fail("realm", f"{settings.realm.place}: {error}", remedy_of(error, settings)))
+        except (sqlite3.Error, OSError) as error:
+            remedy = "start it, or correct realm in the configuration"
+            self._failed.append(fail("realm", f"{settings.realm.place}: {error}", remedy))
+        return ()
+
+    def findings(self) -> list[Finding]:
+        """What was found until now, what was not looked at."""
+        found, why = [*self._found], "the realm was not opened"
+        if self.reached:
+            late = [check for check in _OF_THE_REALM if check not in {"broker", *(each.check for each in found)}]
+            return found + self._failed + [_too_late(check, self._timeout_s) for check in late]
+        error = LogError(Failure("unavailable", f"no answer within {self._timeout_s:g} s"))
+        silent = fail("realm", f"{self._settings.realm.place}: {error}", remedy_of(error, self._settings))
+        return (self._failed or [silent]) + [not_looked_at(check, why) for check in _OF_THE_REALM]
+
+    def _look(self) -> None:
+        at = self._settings.realm
+        if isinstance(at, EmbeddedRealm) and not (at.path / _FILE).exists():
+            raise OSError(f"there is no {_FILE}: realmgate serve makes it")
+        with closing(open_answering(self._settings, 0.9 * self._timeout_s)) as log:
+            metadata = realm_metadata(log, at.prefix)
+            of_nodes, usable = realm.nodes(log, metadata)
+            wanted = [*realm_topics(at.prefix), *(node.topic for node in usable)]
+            there = log.control.find_topics(wanted)
+            self._found.append(ok("realm", f"{at.place} answers"))
+            self.reached = True
+            inspected: Inspection | LogError | None = None
+            try:
+                inspected = log.control.inspect(list(there))
+            except LogError as error:
+                inspected = error
+            checks: Checks = (
+                ("lease", lambda: realm.owner(log, at.prefix)),
+                ("nodes", lambda: of_nodes),
+                ("broker", lambda: realm.broker(inspected)),
+                ("topics", lambda: realm.topics(inspected, at.prefix, usable, there.keys())),
+                ("groups", lambda: realm.groups(log, at.prefix, metadata, usable)),
+                ("evidence", lambda: realm.evidence(log, at.prefix)),
+                ("clocks", lambda: realm.clock(log, at.prefix, self._now_s)),
+                ("disk", lambda: machine.disk(self._settings, inspected)),
+                ("open", lambda: machine.exposure(self._settings, bool(metadata.acl))),
+            )
+            for finding in _looked(checks):
+                self._found.append(finding)
 
 
 def _looked(checks: Checks) -> Iterator[Finding]:
@@ -126,14 +182,13 @@ def _looked(checks: Checks) -> Iterator[Finding]:
             yield not_looked_at(check, f"{type(error).__name__}: {error}")
 
 
-def _machine(settings: Settings, reports: Path | None, now_s: float) -> list[Finding]:
-    checks: Checks = (
-        ("versions", machine.packages),
+def _machine(settings: Settings, reports: Path | None, now_s: float) -> Checks:
+    return (
         ("gateway", lambda: machine.running(settings)),
+        ("versions", machine.packages),
         ("certificates", lambda: machine.certificates(settings, now_s)),
         ("users", lambda: machine.users(settings)),
         ("file limit", lambda: machine.files(settings)),
         ("spark", machine.spark),
         ("verdict", lambda: machine.verdict(reports, now_s)),
     )
-    return [*_looked(checks)]

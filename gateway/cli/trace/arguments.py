@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from gateway.cli.answering_log import add_timeout
+
 
 def add_trace(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
     parser.add_argument(
@@ -16,3 +18,4 @@ def add_trace(parser: argparse.ArgumentParser, add_config: Callable[[argparse.Ar
     parser.add_argument("--gateway", metavar="URL", action="append", help=gateway)
     parser.add_argument("--json", action="store_true", help="for programs")
     add_config(parser)
+    add_timeout(parser)

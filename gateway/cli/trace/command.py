@@ -11,6 +11,7 @@ import re
 from contextlib import closing
 from typing import Any, TextIO
 
+from gateway.cli.answering_log import open_answering
 from gateway.cli.output import complain, printable, write_json
 from gateway.cli.trace.events import Place, with_message_id
 from gateway.cli.trace.holders import Holders
@@ -20,7 +21,6 @@ from gateway.cli.trace.reasons import Reasons
 from gateway.cli.trace.records import Searched
 from gateway.cli.trace.text import document, lines, refusal
 from gateway.config.settings import Settings
-from gateway.serve.open_log import open_log
 from native_backend.log.port import Log
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.metadata_writer import realm_metadata
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
         return complain("trace: write a delivery tag, RUN:SEQ, or --message-id ID")
     if arguments.node is not None and arguments.message_id is None:
         return complain("trace: --node goes with --message-id")
-    with closing(open_log(settings)) as log:
+    with closing(open_answering(settings, arguments.timeout)) as log:
         search = _Search(log, settings, Holders(arguments.gateway, settings))
         if arguments.message_id is not None:
             if arguments.node is not None and arguments.node not in search.metadata.nodes:

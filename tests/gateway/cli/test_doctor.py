@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import socket
+import subprocess
 import time
 from collections import Counter
 from contextlib import closing
@@ -33,7 +35,7 @@ from reconciliation.report.report import write_manifest
 from reconciliation.report.verdict import Verdict, Word
 from tests.gateway.logins import write_users
 from tests.kit.processes.certificates import Authority
-from tests.kit.processes.gateway import GatewayProcess, StartGateway
+from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.patience import HANG_S
@@ -51,7 +53,7 @@ def room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def red(gateway: GatewayProcess, reports: Path | None = None) -> dict[str, list[Finding]]:
     """The lines that say that something is wrong, by check; each has a remedy."""
-    code, findings = examine(gateway.config_path, reports)
+    code, findings = examine(gateway.config_path, reports, HANG_S)
     wrong: dict[str, list[Finding]] = {}
     for one in findings:
         if one.status in ("warn", "FAIL"):
@@ -95,7 +97,7 @@ def test_nothing_is_wrong_with_a_healthy_realm(new_gateway: StartGateway, kind: 
     assert red(gateway) == {}
     report_in(tmp_path / "reports", "clean", "Everything agrees.")
     assert red(gateway, tmp_path / "reports") == {}
-    said = gateway.command("doctor").splitlines()
+    said = gateway.command("doctor", "--timeout", "60").splitlines()
     assert any(line.startswith("not looked at  verdict") and "--reports" in line for line in said)
     gateway.stop()
     assert red(gateway) == {}, "nor without a gateway"
@@ -186,7 +188,7 @@ def test_faults_of_the_machine_turn_their_lines_red(
 def test_tables_and_addresses_that_serve_refuses_are_red(new_gateway: StartGateway, tmp_path: Path) -> None:
     gateway = used(new_gateway, "embedded")
     gateway.stop()
-    assert "ok             mappings" in gateway.command("doctor")
+    assert "ok             mappings" in gateway.command("doctor", "--timeout", "60")
     tables = tmp_path / "own"
     shutil.copytree(SHIPPED / "tables", tables / "tables")
     (tables / "tables" / "attach.yaml").write_text("rules: [\n")
@@ -196,7 +198,7 @@ def test_tables_and_addresses_that_serve_refuses_are_red(new_gateway: StartGatew
     assert {*wrong} == {"mappings"} and "attach.yaml:" in wrong["mappings"][0].words
     shutil.copy(SHIPPED / "tables" / "attach.yaml", tables / "tables")
     (tables / "errors.yaml").write_text("errors: [\n")
-    code, findings = examine(gateway.config_path, None)
+    code, findings = examine(gateway.config_path, None, HANG_S)
     words = [one.words for one in findings if one.status == "FAIL"]
     assert code == 2 and len(words) == len({*words}) and "errors.yaml:" in words[0], "without them no realm is opened"
     gateway.settings |= {"mappings": {}, "listen": ["amqp://192.0.2.1:5672"]}
@@ -220,11 +222,32 @@ def test_a_certificate_that_expires_is_red(new_gateway: StartGateway, tmp_path: 
 def test_what_cannot_be_reached_is_not_counted_as_fine(tmp_path: Path) -> None:
     config = tmp_path / "gateway.yaml"
     config.write_text("realm: {kind: embedded, path: nowhere}\n")
-    code, findings = examine(config, None)
+    code, findings = examine(config, None, HANG_S)
     assert code == 2
     assert {one.status for one in findings if one.check in ("realm", "lease", "topics")} == {"FAIL", "not looked at"}
     assert not (tmp_path / "nowhere").exists(), "nothing is made by looking"
     config.write_text("realm: {kind: embedded, path: nowhere, wrong: 1}\n")
-    code, findings = examine(config, None)
+    code, findings = examine(config, None, HANG_S)
     assert (code, findings[0].status, bool(findings[0].remedy)) == (2, "FAIL", True)
     assert "gateway.yaml:1" in findings[0].words
+
+
+def test_a_kafka_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+    """A socket that takes connections and says nothing: a frozen broker."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        config = tmp_path / "gateway.yaml"
+        config.write_text(f"realm: {{kind: kafka, bootstrap: '{address}'}}\nadmin: {{listen: 'http://{address}'}}\n")
+        code, findings = examine(config, None, 1.0)
+        said = {one.check: one for one in findings}
+        assert code == 2 and said["realm"].status == "FAIL" and address in said["realm"].words
+        assert f"kafka-broker-api-versions --bootstrap-server {address}" in said["realm"].remedy
+        assert said["users"].status == "ok" and said["lease"].status == "not looked at"
+        assert said["gateway"].status == "not looked at", "it is asked, and does not answer either"
+        for words in (("node", "list"), ("queue", "peek", "orders"), ("durable", "list"), ("acl", "list", "--realm")):
+            done = subprocess.run(
+                [REALMGATE, *words, "--timeout", "0.5", "--config", config],
+                capture_output=True, text=True, timeout=HANG_S, check=False,
+            )  # fmt: skip
+            assert done.returncode == 2 and f"{address}: unavailable: " in done.stderr, done.stderr
+            assert "kafka-broker-api-versions" in done.stderr

@@ -144,10 +144,10 @@ def test_tables_that_do_not_load_are_told(run: Run, config: Path, tmp_path: Path
 def test_a_realm_that_fails_is_told_with_what_to_do(
     run: Run, monkeypatch: pytest.MonkeyPatch, cause: str, remedy: str, tmp_path: Path
 ) -> None:
-    def fails(_: object) -> None:
+    def fails(*_: object) -> None:
         raise LogError(Failure(cause, "no broker answered"))  # type: ignore[arg-type]
 
-    monkeypatch.setattr("gateway.cli.node.open_log", fails)
+    monkeypatch.setattr("gateway.cli.node.open_answering", fails)
     code, out, err = run("node", "list")
     assert (code, out) == (2, "")
     assert err.startswith(f"realmgate: the embedded realm in {tmp_path}/realm: {cause}: no broker answered; ")

@@ -1,0 +1,21 @@
+"""Numbers as the command line takes them."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def whole_number(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0")
+    return int(text)
+
+
+def seconds_above_0(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
+    return seconds
