@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from native_backend.dispatch.context import RealmContext
 from native_backend.events.message_counts import MessageCounts
@@ -148,6 +149,11 @@ class Figures:
             hole=above[0] - state.low if above is not None else 0,
             ranges=len(state.acked),
         )
+
+    def node_names(self, count_max: int) -> list[str]:
+        """Those of so many nodes; none that peers have made for themselves."""
+        found = (node.name for node in self._services.metadata.nodes.values() if not node.temporary)
+        return [*islice(found, count_max)]
 
     def nodes(self) -> Iterator[NodeFigures | None]:
         """Every store of every node, those with a capacity first, temporary ones last. None: a step on the way to the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, Final
 
 from gateway.admin.answers import Answering, limit_of, number_of, place_of
@@ -12,6 +13,7 @@ from gateway.evidence.recent_errors import FIELDS, RecentError
 from gateway.session.gateway import Gateway
 
 _STEP: Final = 50  # entries looked at without a pause
+_NAMES: Final = 500  # among which the nearest one is looked for: some milliseconds
 _ASKED: Final = ("what", "user", "container", "node", "condition", "answer")
 
 
@@ -22,6 +24,7 @@ async def errors(gateway: Gateway, answering: Answering, request: Request) -> Re
     above = place_of(request.query, answering.run)[0]
     since_us = number_of(request.query, "since", 0)
     wanted = {name: request.query[name] for name in _ASKED if request.query.get(name)}
+    names = gateway.realm.figures.node_names(_NAMES)
     rows: list[dict[str, Any]] = []
     following = None
     for at, each in enumerate(recent.above(above), 1):
@@ -29,7 +32,9 @@ async def errors(gateway: Gateway, answering: Answering, request: Request) -> Re
             if len(rows) == limit:
                 following = rows[-1]["id"]
                 break
-            rows.append(_row(answering.run, each))
+            rows.append(_row(answering.run, each, names))
+            if each.facts.get("condition") == "amqp:not-found":
+                await asyncio.sleep(0)  # the nearest name was looked for
         if at % _STEP == 0:
             await asyncio.sleep(0)
     return answering.answer(errors=rows, left_out=recent.left_out, next=following)
@@ -42,7 +47,7 @@ def _is(error: RecentError, name: str, value: str) -> bool:
     return name == "container" and any(each["container"] == value for each in error.examples)
 
 
-def _row(run: str, error: RecentError) -> dict[str, Any]:
+def _row(run: str, error: RecentError, node_names: Sequence[str]) -> dict[str, Any]:
     return {
         "id": f"{run}.{error.number}",
         "first_us": error.first_us,
@@ -52,6 +57,6 @@ def _row(run: str, error: RecentError) -> dict[str, Any]:
         **{name: error.facts.get(name) for name in FIELDS},
         "examples": [*error.examples],
         "text": error.text,
-        "remedy": remedy_for(error.facts),
+        "remedy": remedy_for(error.facts, node_names),
         "delivery": error.delivery,
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Final
 
 _CLIENT: Final = (
@@ -12,6 +13,11 @@ _LOOK: Final = "run realmgate doctor; /health names what is wrong with the realm
 _NO_NODE: Final = (
     "there is no node {node}: correct the address in the application, or create it: realmgate node create {node}"
 )
+_MISSPELT: Final = (
+    "there is no node {node}; did you mean {near}? Correct the address in the application, or create it:"
+    " realmgate node create {node}"
+)
+_NEAR: Final = 0.75  # difflib's ratio: one letter of four may differ
 _GRANT: Final = "if {user} may do this: realmgate acl grant user:{user} {right} --node {node}"
 _SMALLER: Final = (
     "send smaller messages, or raise limits.message_size_bytes; on Kafka also max.message.bytes of the node's topic"
@@ -73,12 +79,15 @@ _ASK_THE_RULE: Final = "the rule's reason says why: realmgate mappings explain"
 _RIGHTS: Final = {"publish": "publish", "subscribe": "subscribe"}
 
 
-def remedy_for(facts: Mapping[str, str | None]) -> str:
-    """One sentence, with the names of the node and the user. `facts`: of an entry (`RecentError.facts`)."""
+def remedy_for(facts: Mapping[str, str | None], node_names: Sequence[str] = ()) -> str:
+    """One sentence, with the names of the node and the user, and the nearest of `node_names` for one that is not there.
+    `facts`: of an entry (`RecentError.facts`)."""
     fault, answer, condition = facts.get("fault"), facts.get("answer"), facts.get("condition")
     if fault:
         text = OF_FAULTS.get(fault, _CLIENT)
     else:
         text = OF_ANSWERS.get(answer or "") or OF_CONDITIONS.get(condition or "") or _ASK_THE_RULE
     right = _RIGHTS.get(facts.get("direction") or "", "RIGHT")
+    if text is _NO_NODE and (near := get_close_matches(facts.get("node") or "", node_names, 1, _NEAR)):
+        text = _MISSPELT.replace("{near}", near[0].replace("{", "{{").replace("}", "}}"))
     return text.format(node=facts.get("node") or "NODE", user=facts.get("user") or "NAME", right=right)

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     from gateway.cli.realm_arguments import add_durable, add_node, add_queue
     from gateway.cli.trace.arguments import add_trace
 
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="realmgate",
         description="An AMQP 1.0 gateway onto a native messaging realm kept on Kafka.",
         allow_abbrev=False,
@@ -99,6 +99,16 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("mappings", help="check, test, explain, expand and compare mapping tables", add_help=False)
     commands.add_parser("reconcile", help="check whether the realm holds what peers were answered", add_help=False)
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """A word that a command does not know is that command's mistake: its usage is printed, not that of all."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
 
 
 class _Version(argparse.Action):

@@ -22,11 +22,16 @@ def write_json(document: Any, out: TextIO) -> None:
     out.write("\n")
 
 
-def write_table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]], out: TextIO) -> None:
+def write_table(
+    titles: tuple[str, ...], rows: Sequence[tuple[str, ...]], out: TextIO, notes: Sequence[str] = ()
+) -> None:
+    """`notes`: one for each row, below it; empty: none."""
     widths = [max(len(cell) for cell in column) for column in zip(titles, *rows, strict=True)]
-    for row in (titles, *rows):
+    for row, note in zip((titles, *rows), ("", *(notes or [""] * len(rows))), strict=True):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         out.write("  ".join(cells).rstrip() + "\n")
+        if note:
+            out.write(f"  {note}\n")
 
 
 def confirmed(question: str, yes: bool, out: TextIO) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from gateway.cli.audit.since import since_us
 from gateway.cli.configuration.search import add_config
 from gateway.cli.typed_numbers import seconds_above_0, whole_number
 
 
-def add_peers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_peers(commands: argparse._SubParsersAction[Any]) -> None:
     connections = commands.add_parser("connections", help="list the connections of serving gateways")
     links = commands.add_parser("links", help="list the links of serving gateways: credit, unsettled, outcomes")
     links.add_argument("--node", metavar="NAME", help="of this node only")

@@ -19,7 +19,6 @@ from gateway.config.settings import Settings
 
 Row = dict[str, Any]
 _ERRORS = ("TIME", "WHAT", "COUNT", "USER", "CONTAINER", "ADDRESS", "NODE", "CONDITION", "RULE", "DELIVERY", "TEXT")
-_REMEDIES_MAX = 20
 _CONNECTIONS = ("ID", "USER", "CONTAINER", "ADDRESS", "SINCE", "CLIENT", "LINKS", "IN", "OUT", "UNSETTLED", "STATE")
 _LINKS = (
     "ID",
@@ -71,20 +70,21 @@ def _list(
         return tell(problems, len(answers))
     for each in found.values():
         out.write(f"gateway {each['run']} at {each['url']}: {each['state']}, {time_of(each['at_us'])}\n")
-    write_table(titles, [cells(row) for each in found.values() for row in each[what]], out)
-    if what == "errors":
-        _write_remedies([row for each in found.values() for row in each[what]], out)
+    shown = [row for each in found.values() for row in each[what]]
+    write_table(titles, [cells(row) for row in shown], out, _remedies(shown) if what == "errors" else ())
     left_out = sum(each.get("left_out", 0) for each in found.values())
     if left_out:
         out.write(f"and {left_out} that have no entry\n")
     return tell(problems, len(answers))
 
 
-def _write_remedies(errors: list[Row], out: TextIO) -> None:
-    """What to do, once for each rule or fault and remedy; the last ones."""
-    remedies = dict.fromkeys((each["rule"] or each["fault"] or each["what"], each["remedy"]) for each in errors)
-    for about, remedy in [*remedies][-_REMEDIES_MAX:]:
-        out.write(f"{printable(about)}: {printable(remedy)}\n")
+def _remedies(errors: list[Row]) -> list[str]:
+    """What to do, below each row; once where rows that follow one another have the same."""
+    remedies = [printable(each["remedy"]) for each in errors]
+    return [
+        "" if at + 1 < len(remedies) and remedies[at + 1] == remedy else f"what to do: {remedy}"
+        for at, remedy in enumerate(remedies)
+    ]
 
 
 def _errors_asked(arguments: argparse.Namespace) -> Query:

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gateway.amqp.error_description import complaint
+from gateway.amqp.error_description import MOMENTS, complaint
 from gateway.evidence.outcome_key import OutcomeKey
+from mappings.compiler.errors import IN_FORCE
 
 KEPT: Final = 2_000
 SAME_S: Final = 60.0
@@ -35,6 +36,12 @@ FIELDS: Final = (
 _EXAMPLE: Final = ("container", "link", "durable")
 _SAME: Final = tuple(name for name in FIELDS if name not in _EXAMPLE)
 """Entries that agree in all of these are the same."""
+
+
+_OF_RULES: Final = {
+    "attach.refuse-an-unknown-node": "there is no node of this name",
+    "attach.refuse-to-relay": "messages without the address of a node are not taken",
+}
 
 
 @dataclass(slots=True)
@@ -121,8 +128,9 @@ class RecentErrors:
         """What a table decided about something else than a delivery, as the outcome records have it."""
         side = "answer_" if "answer_rule" in entry else ""
         rule = f"{entry[f'{side}table']}.{entry[f'{side}rule']}" if f"{side}rule" in entry else None
-        text = entry.get("detail") or entry.get("native") or entry.get("answer") or entry.get(f"{side}rule") or ""
-        self.add({**entry, "rule": rule}, str(text))
+        self.add(
+            {**entry, "rule": rule}, str(entry.get("detail") or _sentence(entry, entry.get(f"{side}table", ""), rule))
+        )
 
     def add(
         self, facts: Mapping[str, Any], text: str, count: int = 1, delivery: str | None = None, at_us: int | None = None
@@ -168,3 +176,12 @@ class RecentErrors:
         else:
             self._peers.move_to_end(who)
         return peer
+
+
+def _sentence(entry: Mapping[str, Any], table: str, rule: str | None) -> str:
+    """What the realm answered, or which rule refuses, for a person who knows neither word."""
+    node = f"{entry['node']}: " if entry.get("node") else ""
+    if entry.get("answer"):
+        said = IN_FORCE.errors.say(entry["answer"], entry.get("native") or "", MOMENTS.get(table, ""))
+        return f"{node}{said}"
+    return f"{node}{_OF_RULES.get(rule or '') or (rule or '').partition('.')[2].replace('-', ' ')}"

@@ -107,11 +107,16 @@ class Shared:
     def note_fault(self, peer: PeerIdentity, fault: str, detail: str, link: Link | None) -> Mapping[str, Any]:
         """What a peer did is counted, named in the log and recorded; what table `fault` says of it."""
         decision = self.tables["fault"].decide(fault=fault)
-        facts = {"user": peer.subject.user, "container": peer.container[:200], "address": peer.address}
-        has_line = self.count_fault(fault, f"{detail:.200}; {peer_of(peer)}", key_of(peer), **facts)
-        columns = {"fault": fault, "link": link.name if link is not None else None, "detail": detail}
-        node = link.owner.node_name if link is not None else ""
-        columns["node"] = node
+        name, node = (link.name, link.owner.node_name) if link is not None else ("", "")
+        condition, rule = decision.then["condition"] or "", f"{decision.table}.{decision.rule}"
+        facts = {
+            "user": peer.subject.user, "container": peer.container[:200], "address": peer.address, "node": node[:200],
+            "link": name[:200], "condition": condition, "rule": rule,
+        }  # fmt: skip
+        where = f"; node {node!a:.200}, link {name!a:.200}" if link is not None else ""
+        words = f"{detail:.200}{where}: {rule}: {condition}; {peer_of(peer)}"
+        has_line = self.count_fault(fault, words, key_of(peer), **facts)
+        columns = {"fault": fault, "link": name, "node": node, "detail": detail}
         known = node if node and self.realm.node(node) is not None else ""
         self.outcomes.tally.error(decision, fault, node=known)
         self.outcomes.decisions.refused(has_line, "fault", decision, peer, **columns)

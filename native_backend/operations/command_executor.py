@@ -36,7 +36,7 @@ from native_backend.publish.capacity import Capacities
 from native_backend.shard.counts_report import report
 from native_backend.shard.shard import Shard
 
-_LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger("realmgate.commands")
 
 
 class CommandExecutor:
@@ -206,9 +206,7 @@ class CommandExecutor:
     def _done(self, command: Command, owner: object | None, answer: CommandAnswer, count: int, detail: str) -> None:
         self._busy, self._at = False, None
         level = logging.DEBUG if command.what == "count" else logging.INFO  # it changes nothing
-        what = command.what, command.node, command.durable
-        by = f" by {command.who!a}{f': {command.why!a}' if command.why else ''}" if command.who else ""
-        _LOG.log(level, "%s of %r, durable %r%s: %s, %d EIDs %s", *what, by, answer, count, detail)
+        _LOG.log(level, "%s", _words(command, answer, count, detail), extra=_about(command, answer, count, detail))
         services = self._services
         if owner is not None:
             services.answer(Commanded(owner, answer, count, detail))
@@ -220,3 +218,19 @@ class CommandExecutor:
 def _warned(result: int | LogError) -> None:
     if isinstance(result, LogError):
         _LOG.warning("a command was carried out, its answer could not be stored: %s", result)
+
+
+def _words(command: Command, answer: str, count: int, detail: str) -> str:
+    """For a person; what is a list for programs stands in the facts only."""
+    place = f"{command.node!a}, durable {command.durable!a}" if command.durable else f"{command.node!a}"
+    by = f" by {command.who!a}{f': {command.why!a}' if command.why else ''}" if command.who else ""
+    unit = "messages" if command.what in ("move", "resend") else "EIDs"
+    more = f" ({detail})" if detail and command.what not in ("count", "resend") else ""
+    return f"{command.what} of {place}{by}: {answer}, {count} {unit}{more}"
+
+
+def _about(command: Command, answer: str, count: int, detail: str) -> dict[str, object]:
+    """Of the log's line, as `gateway.serve.log_format` writes it."""
+    known = {"id": command.id, "what": command.what, "node": command.node, "durable": command.durable}
+    known |= {"who": command.who, "why": command.why, "answer": answer, "detail": detail}
+    return {"about": {"event": "command", "count": count, **{name: value for name, value in known.items() if value}}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from gateway.cli.configuration.search import add_config
 from gateway.cli.typed_numbers import seconds_above_0, whole_number
@@ -12,7 +13,7 @@ _USER = "may name user and password; without: REALMGATE_USER and REALMGATE_PASSW
 _LISTENER = "default: the first AMQP listener of the configuration"
 
 
-def add_client(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_client(commands: argparse._SubParsersAction[Any]) -> None:
     send = commands.add_parser("send", help="send messages over AMQP, and print their outcomes", allow_abbrev=False)
     send.add_argument("--body", metavar="TEXT", help="-: what stdin holds; default: message 1, message 2, ...")
     send.add_argument("--subject", metavar="TEXT")

@@ -72,6 +72,7 @@ def told(watch: Watch, *command: str) -> str:
 def test_a_misspelt_queue_and_a_full_one_are_found(new_gateway: StartGateway, kind: str) -> None:
     gateway = new_gateway(kind, admin=ADMIN, nodes={})
     watch = Watch.of(gateway)
+    gateway.command("node", "create", "orders")
     gateway.command("node", "create", "small", "--capacity-events", "2", "--honour-capacity", "true")
     with Peer(gateway.port, container="shop") as peer:
         peer.send(frames.attach_sender("oders", 7, "to-oders"))
@@ -96,7 +97,12 @@ def test_a_misspelt_queue_and_a_full_one_are_found(new_gateway: StartGateway, ki
         assert run == watch.health()["run"] and int(seq) >= 1
         assert row["rule"].startswith("published.capacity-reached")
         assert row["class"] == "transient" and row["text"]
+    [row] = found(watch, node="oders")
+    assert row["text"] == "oders: there is no node of this name"
+    assert "did you mean orders?" in row["remedy"]
     shown = told(watch, "errors", "--since", "10m", "--node", "oders")
+    [remedy] = [at for at, line in enumerate(shown.splitlines()) if "did you mean orders?" in line]
+    assert "refuse-an-unknown-node" in shown.splitlines()[remedy - 1], "below its row"
     assert "attach.refuse-an-unknown-node" in shown and "shop" in shown and "small" not in shown
 
 
@@ -134,6 +140,7 @@ def test_a_denied_attach_and_a_right_that_was_lost_are_found(gateway: GatewayPro
         denied.create_sender("guarded")
     [row] = found(watch, answer="access-denied", user="ann")
     expect(row, what="attach", node="guarded", condition="amqp:unauthorized-access", native="not-granted")
+    assert row["text"] == "guarded: its access list does not allow this user; ask its operator"
     gateway.command("acl", "grant", "user:ann", "publish", "--node", "guarded")
     gateway.command("acl", "revoke", "user:ben", "publish", "--node", "guarded")
     with pytest.raises(Exception, match="unauthorized-access"):
@@ -162,6 +169,9 @@ def test_a_message_that_is_too_large_is_found_with_its_node(gateway: GatewayProc
     [row] = found(watch, container="large")
     condition = "amqp:link:message-size-exceeded"
     expect(row, what="fault", node="letters", condition=condition, user="anonymous", **{"class": "fatal"})
+    [line] = [each for each in gateway.log_path.read_text().splitlines() if "peer fault message-too-large" in each]
+    for word in ("node 'letters'", "link '", "fault.message-too-large", condition, "container 'large'"):
+        assert word in line, line
     counted = watch.metrics()
     labels = ("fatal", "message-too-large", condition, "letters", "fault.message-too-large")
     assert counted["realmgate_errors_total", labels] == 1

@@ -154,6 +154,14 @@ def test_a_realm_that_fails_is_told_with_what_to_do(
     assert remedy in err
 
 
+@pytest.mark.parametrize(
+    ("words", "usage"), [(("node", "list", "a", "b"), "node list"), (("top", "--bogus"), "top"), (("bogus",), "")]
+)
+def test_a_wrong_word_prints_the_usage_of_its_command(run: Run, words: tuple[str, ...], usage: str) -> None:
+    code, out, err = run(*words, configured=False)
+    assert (code, out) == (2, "") and err.startswith(f"usage: realmgate {usage} [-h]".replace("  ", " ")), err
+
+
 def test_a_realm_that_cannot_be_written(run: Run, config: Path, tmp_path: Path) -> None:
     (tmp_path / "realm").write_text("a file is in the way", encoding="utf-8")
     code, out, err = run("node", "list")

@@ -53,6 +53,8 @@ def live(gateway: GatewayProcess) -> None:
 
 def test_json_has_each_event_with_its_facts(tmp_path: Path) -> None:
     gateway = serve(tmp_path, "json")
+    gateway.command("node", "create", "tidied")
+    gateway.command("queue", "purge", "tidied", "--why", "a test")
     live(gateway)
     lines = [json.loads(line) for line in gateway.log_path.read_text().splitlines()]
     assert len(lines) < MESSAGES, "no line for a message"
@@ -63,6 +65,8 @@ def test_json_has_each_event_with_its_facts(tmp_path: Path) -> None:
     events = {line["event"]: line for line in lines if "event" in line}
     assert {"started", "tables active", "connection opened", "peer fault failed-login", "refused attach",
             "connection closed", "stopped"} <= set(events)  # fmt: skip
+    facts = {key: events["command"][key] for key in ("what", "node", "why", "answer", "count")}
+    assert facts == {"what": "purge", "node": "tidied", "why": "a test", "answer": "done", "count": 0}
     shop = [line for line in lines if line.get("container") == "shop"]
     opened, refused, closed = shop
     who = {"user": "anonymous", "container": "shop", "address": "127.0.0.1"}
