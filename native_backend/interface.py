@@ -16,7 +16,7 @@ now, a `Node` that an attach kept is as it was then; `on_changed` reports the ch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 from native_backend.access.authorizer import Authorizer
 from native_backend.journal.lease import Standby
@@ -28,7 +28,7 @@ from native_backend.nodes.commands import Command
 from native_backend.nodes.durable import Durable, DurableName
 from native_backend.nodes.grants import Subject
 from native_backend.nodes.node import Node
-from native_backend.nodes.words import NodeKind, PostAnswer
+from native_backend.nodes.words import EvidenceTopic, NodeKind, PostAnswer
 from native_backend.publish.commit import Posting
 from native_backend.publish.event_sizes import EventSizes
 from native_backend.state.mistakes import Mistakes
@@ -101,7 +101,7 @@ class NativeRealm(Protocol):
         """Retirements and new events, all or none; answered by `Committed`. Unless the answer is `done`, the
         transaction still holds the events."""
 
-    def append_evidence(self, topic: Literal["outcomes", "tables"], key: bytes, value: bytes) -> None:
+    def append_evidence(self, topic: EvidenceTopic, key: bytes, value: bytes) -> None:
         """Not answered. Failures are counted (`evidence_failed`) and logged."""
 
     @property

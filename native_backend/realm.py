@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Literal
 
 from native_backend.access.authorizer import Authorizer
 from native_backend.clock import Clock
@@ -35,7 +34,7 @@ from native_backend.nodes.durable import Durable, DurableName
 from native_backend.nodes.grants import SUBSCRIBING, Subject
 from native_backend.nodes.metadata import Metadata, read_tail, realm_topic, realm_topics
 from native_backend.nodes.node import Node, NodeError
-from native_backend.nodes.words import NodeKind, PostAnswer
+from native_backend.nodes.words import EvidenceTopic, NodeKind, PostAnswer
 from native_backend.operations.command_executor import CommandExecutor
 from native_backend.operations.durable_lifetime import DurableLifetimes
 from native_backend.operations.route import Selecting, no_selectors
@@ -233,7 +232,7 @@ class Realm:
         self._watch.used.update((posting.node.store, posting.node) for posting in postings)
         Commit(self._services, self._publisher.capacities, settlements, postings, owner).begin()
 
-    def append_evidence(self, topic: Literal["outcomes", "tables"], key: bytes, value: bytes) -> None:
+    def append_evidence(self, topic: EvidenceTopic, key: bytes, value: bytes) -> None:
         """Not answered; failures are counted (`evidence_failed`) and logged."""
         self._publisher.evidence.append(topic, key, value)
 

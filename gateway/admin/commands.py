@@ -8,6 +8,7 @@ in `Realmgate-Who` and logged with that address; there is no login. ADR 0089.
 from __future__ import annotations
 
 import logging
+import uuid
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Final
@@ -19,6 +20,7 @@ from gateway.evidence.log_events import about
 from gateway.evidence.notices import peer_of
 from gateway.session.connection import Connection
 from gateway.session.gateway import Gateway
+from native_backend.nodes.commands import Note, Reply, encode_note, encode_reply
 
 WHO: Final = "realmgate-who"  # the header
 _CHARACTERS: Final = 200  # of a reason, and of who gives it
@@ -64,9 +66,19 @@ async def close_connection(gateway: Gateway, answering: Answering, request: Requ
     words = f"{who!a} from {request.address} closes connection {id_} ({peer_of(found)}): {reason!a}"
     event = about("connection closed by command", connection=id_, who=who, reason=reason)
     _log.warning("connection closed by command: %s", words, extra=event)
+    _note(gateway, who, reason, f"{id_}: {peer_of(found)}")
     found.close("amqp:connection:forced", f"closed by an operator: {reason}", cause="stopped")
     return answering.answer(closed=row)
 
 
 def _connection(gateway: Gateway, numbers: tuple[int, ...]) -> Connection | None:
     return next((each for each in gateway.connections if (each.record.number,) == numbers), None)
+
+
+def _note(gateway: Gateway, who: str, why: str, change: str) -> None:
+    """For `realmgate audit`: the record of what was done, and its answer."""
+    id_, now_us = uuid.uuid4().hex, gateway.clock.epoch_us()
+    note = Note(id_, "close-connection", "", change, who, why)
+    gateway.realm.append_evidence("commands", id_.encode(), encode_note(note, now_us))
+    reply = encode_reply(Reply(id_, "done", 0, ""), gateway.realm.run, now_us)
+    gateway.realm.append_evidence("answers", id_.encode(), reply)

@@ -28,6 +28,7 @@ def add_acl(acl: argparse.ArgumentParser, add_config: AddConfig) -> None:
         action = actions.add_parser(name, help=about, allow_abbrev=False)
         action.add_argument("who", metavar="WHO", help="user:NAME, group:NAME or '*'")
         action.add_argument("operations", metavar="OPERATIONS", nargs=None if least else "?", help=words)
+        action.add_argument("--why", default="", metavar="TEXT", help="for the audit: why it is done")
         if name == "revoke":
             action.add_argument("--open", action="store_true", help="also remove the last grant: then all users may")
     listing = actions.add_parser("list", help="show the grants", allow_abbrev=False)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TextIO
 
 from gateway.cli.answering_log import open_answering
+from gateway.cli.audit.noted import noted
 from gateway.cli.output import complain, printable, write_json
 from gateway.config.settings import Settings
 from native_backend.clock import SystemClock
@@ -34,9 +35,13 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     with closing(open_answering(settings, arguments.timeout)) as log:
         if arguments.action in ("grant", "revoke"):
             operations = read_operations(arguments.operations or "full")
-            if arguments.action == "grant":
-                return _change(log, prefix, name, lambda acl: granted(acl, arguments.who, operations), out)
-            return _change(log, prefix, name, lambda acl: _revoked(acl, arguments, operations), out)
+            if name is not None and name not in realm_metadata(log, prefix).nodes:
+                return _unknown(name)
+            change = f"{arguments.who} {','.join(sorted(operations))}"
+            with noted(log, prefix, arguments.action, name or "", change, arguments.why):
+                if arguments.action == "grant":
+                    return _change(log, prefix, name, lambda acl: granted(acl, arguments.who, operations), out)
+                return _change(log, prefix, name, lambda acl: _revoked(acl, arguments, operations), out)
         found = _grants(log, prefix, name)
         if found is None:
             return _unknown(name)

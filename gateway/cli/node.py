@@ -15,6 +15,7 @@ from contextlib import closing
 from typing import Any, TextIO
 
 from gateway.cli.answering_log import open_answering
+from gateway.cli.audit.noted import noted
 from gateway.cli.message_numbers import numbers, stored_in
 from gateway.cli.message_numbers import shown as shown_number
 from gateway.cli.node_apply import Delete, apply_file
@@ -71,7 +72,10 @@ def _create(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out
     given = {key: getattr(arguments, f"property {key}") for key in KEYS}
     fields = read_assignments([f"{key}={text}" for key, text in given.items() if text is not None])
     properties = with_fields(DEFAULT, fields)
-    node = admin.create_node(log, prefix, name, arguments.kind, SystemClock(), properties, arguments.topic)
+    words = [arguments.kind, *(f"{key}={text}" for key, text in given.items() if text is not None)]
+    words += [f"on topic {arguments.topic}"] if arguments.topic is not None else []
+    with noted(log, prefix, "create", name, " ".join(words), arguments.why):
+        node = admin.create_node(log, prefix, name, arguments.kind, SystemClock(), properties, arguments.topic)
     others = differences(node.properties, with_fields(node.properties, fields))
     if others:
         raise NodeError(f"node {printable(name)} exists ({'; '.join(others)}): change it by realmgate node set")
@@ -91,8 +95,11 @@ def _create(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out
 def _set(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out: TextIO) -> int:
     fields = read_assignments(arguments.pairs)
     before = admin.show_node(log, prefix, name)
-    node = set_properties(log, prefix, name, lambda properties: with_fields(properties, fields), SystemClock())
-    if before is None or node is None:
+    if before is None:
+        return _unknown(name)
+    with noted(log, prefix, "set", name, " ".join(arguments.pairs), arguments.why):
+        node = set_properties(log, prefix, name, lambda properties: with_fields(properties, fields), SystemClock())
+    if node is None:
         return _unknown(name)
     _warn_of_target(log, prefix, node)
     if arguments.json:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO, get_args
 
+from gateway.cli.audit.noted import noted
 from gateway.cli.node_properties import KEYS, departures, differences, read_word, with_fields
 from gateway.cli.output import complain, confirmed, printable
 from gateway.config.settings import Settings
@@ -58,6 +59,8 @@ class Wanted:
     topic: str | None
     properties: Properties
     value: Value
+    changes: str = ""
+    """In words, of a node that is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def apply_file(log: Log, settings: Settings, arguments: argparse.Namespace, dele
         return 0
     if not confirmed(f"Make {len(plan.words)} changes?", arguments.yes, out):
         return 1
-    _carry_out(log, prefix, plan)
+    _carry_out(log, prefix, plan, arguments.why)
     for node in plan.delete:
         reply = delete(node)
         if reply.answer not in ("done", "not-found"):
@@ -224,7 +227,7 @@ def plan_of(wanted: list[Wanted], nodes: dict[str, Node], prune: bool) -> Plan:
     for each in wanted:
         changes = differences(nodes[each.name].properties, each.properties) if each.name in nodes else []
         if changes:
-            change.append(each)
+            change.append(replace(each, changes="; ".join(changes)))
             words.append(f"change {each.kind} {printable(each.name)}: {'; '.join(changes)}")
     named = {each.name for each in wanted}
     others = [node for name, node in sorted(nodes.items()) if name not in named]
@@ -256,13 +259,15 @@ def _changes(count: int) -> str:
     return "1 change is" if count == 1 else f"{count} changes are"
 
 
-def _carry_out(log: Log, prefix: str, plan: Plan) -> None:
+def _carry_out(log: Log, prefix: str, plan: Plan, why: str) -> None:
     """A node may name a dead-letter node that does not exist yet: an event needs it first."""
     clock = SystemClock()
     for each in plan.create:
-        node = admin.create_node(log, prefix, each.name, each.kind, clock, each.properties, each.topic)
+        with noted(log, prefix, "create", each.name, _creation(each), why):
+            node = admin.create_node(log, prefix, each.name, each.kind, clock, each.properties, each.topic)
         warning = admin.fragile(log, node)
         if warning:
             complain(f"warning: {warning}")
     for each in plan.change:
-        set_properties(log, prefix, each.name, lambda _, properties=each.properties: properties, clock)  # type: ignore[misc]
+        with noted(log, prefix, "set", each.name, each.changes, why):
+            set_properties(log, prefix, each.name, lambda _, properties=each.properties: properties, clock)  # type: ignore[misc]

@@ -44,8 +44,9 @@ def add_node(node: argparse.ArgumentParser, add_config: AddConfig) -> None:
     apply.add_argument("file", metavar="FILE", type=Path, help="YAML: a list of nodes")
     apply.add_argument("--dry-run", action="store_true", help="only show the difference")
     apply.add_argument("--prune", action="store_true", help="delete the nodes that the file does not name")
-    for action in (delete, apply):
+    for action in (create, change, delete, apply):
         action.add_argument("--why", default="", metavar="TEXT", help=_WHY)
+    for action in (delete, apply):
         action.add_argument("--yes", action="store_true", help=_YES)
     for action in (create, change, listing, show):
         action.add_argument("--json", action="store_true", help="for programs")

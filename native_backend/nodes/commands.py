@@ -15,6 +15,7 @@ import orjson
 from native_backend.nodes.words import CommandAnswer
 
 What = Literal["purge", "seek", "delete", "move", "resend", "delete-node", "count"]
+NotedWhat = Literal["create", "set", "grant", "revoke", "close-connection"]
 _VERSION, _REPLY_VERSION = 2, 1
 _OF_VERSION_2 = ("where", "who", "why")
 
@@ -55,6 +56,19 @@ class Reply:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What an operator changed without the owner: it is recorded beside the commands, and not carried out by any
+    reader. `node`: empty where the realm, or a connection, is meant. `change`: what, in words."""
+
+    id: str
+    what: NotedWhat
+    node: str
+    change: str
+    who: str
+    why: str = ""
+
+
 def commands_topic(prefix: str) -> str:
     return f"{prefix}.commands"
 
@@ -79,6 +93,17 @@ def decode_command(value: bytes) -> Command | None:
     """None for what a later release may have written."""
     record = _record(value, _VERSION)
     return None if record is None or record["what"] not in get_args(What) else Command(**record)
+
+
+def encode_note(note: Note, at_us: int) -> bytes:
+    """A gateway of an earlier release ignores what it does not know, with a line in its log."""
+    return orjson.dumps({"v": _VERSION, "at": at_us, **asdict(note)})
+
+
+def decode_note(value: bytes) -> Note | None:
+    """None for a command, and for what a later release may have written."""
+    record = _record(value, _VERSION)
+    return None if record is None or record["what"] not in get_args(NotedWhat) else Note(**record)
 
 
 def given_at(value: bytes) -> int:

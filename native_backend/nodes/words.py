@@ -33,6 +33,8 @@ SettleAnswer = Literal["done", "access-denied", "not-found", "unexpected", "inde
 CommitAnswer = Literal[
     "done", "access-denied", "capacity-reached", "not-found", "too-large", "unexpected", "indeterminate"
 ]
+EvidenceTopic = Literal["outcomes", "tables", "commands", "answers"]
+"""Where the gateway writes what it did; the last two: what an operator made it do beside the realm's commands."""
 CommandAnswer = Literal["done", "access-denied", "not-found", "in-use", "unavailable", "unexpected", "indeterminate"]
 Operation = Literal[
     "acknowledge",

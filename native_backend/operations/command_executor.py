@@ -22,6 +22,7 @@ from native_backend.nodes.commands import (
     cause_of,
     commands_topic,
     decode_command,
+    decode_note,
     encode_command,
     encode_reply,
 )
@@ -120,7 +121,7 @@ class CommandExecutor:
                     self._recorded.discard(command.id)
                 elif command is not None:
                     self._waiting.append((command, None))
-                else:
+                elif value is None or decode_note(value) is None:
                     _LOG.warning("command at offset %d is not understood by this release, and ignored", offset)
 
     def _next(self, command: Command, owner: object | None) -> None:

@@ -25,6 +25,7 @@ from native_backend.nodes.commands import (
     answers_topic,
     commands_topic,
     decode_command,
+    decode_note,
     decode_reply,
     given_at,
 )
@@ -32,6 +33,7 @@ from native_backend.nodes.durable import QUEUE
 from native_backend.nodes.metadata import read_tail
 
 _DEADLINE_S: Final = 10.0
+_ON_REALM: Final = ("grant", "revoke")
 _TITLES: Final = ("TIME", "WHO", "WHAT", "ANSWER", "COUNT", "WHY")
 
 
@@ -56,8 +58,13 @@ def _given(log: Log, prefix: str, since: int) -> list[dict[str, Any]]:
     found = []
     for value in _values(log, commands_topic(prefix), since):
         command = decode_command(value)
+        note = decode_note(value) if command is None else None
         if command is not None and command.what != "count":  # it changes nothing
             found.append(_document(given_at(value), command, replies.get(command.id)))
+        elif note is not None:
+            command = Command(note.id, "count", note.node, 0, "", 0, who=note.who, why=note.why)
+            of = {"what": note.what, "node": note.node or None, "change": note.change}
+            found.append(_document(given_at(value), command, replies.get(note.id)) | of)
     return found
 
 
@@ -80,6 +87,7 @@ def _document(at_us: int, command: Command, reply: Reply | None) -> dict[str, An
         "why": command.why or None,
         "id": command.id,
         "what": command.what,
+        "change": None,
         "node": command.node,
         "durable": command.durable or None,
         "where": command.where or None,
@@ -98,6 +106,15 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _words(one: dict[str, Any]) -> str:
+    if one["change"] is not None:
+        node = (
+            f" {printable(one['node'])}"
+            if one["node"] is not None
+            else " the realm"
+            if one["what"] in _ON_REALM
+            else ""
+        )
+        return f"{one['what']}{node}: {printable(one['change'])}"
     words = [one["what"], printable(one["node"])]
     if one["durable"] not in (None, QUEUE):
         words.append(f"durable {printable(one['durable'])}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -15,14 +17,21 @@ from gateway.cli.audit.who import CHARACTERS_MAX, who_am_i
 from gateway.config.settings import load_settings
 from gateway.serve.open_log import open_log
 from native_backend.nodes.commands import Command, commands_topic, decode_command, encode_command, given_at
-from tests.kit.processes.gateway import GatewayProcess, StartGateway
+from tests.kit.processes.admin_pages import Watch
+from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
+from tests.patience import HANG_S
 
 REALMS = pytest.mark.parametrize("kind", ["embedded", "kafka"])
 
 
 def audited(gateway: GatewayProcess, *words: str) -> list[dict[str, Any]]:
+    """What the realm's owner was told to do."""
+    return [one for one in everything(gateway, *words) if one["change"] is None]
+
+
+def everything(gateway: GatewayProcess, *words: str) -> list[dict[str, Any]]:
     return list(json.loads(gateway.command("audit", "--json", *words)))
 
 
@@ -59,8 +68,51 @@ def test_each_command_has_who_and_why_and_its_answer(new_gateway: StartGateway, 
     assert audited(gateway, "--since", before.isoformat()) == found[2:]
     assert audited(gateway, "--since", "1h") == found
     titles, *rows = gateway.command("audit").splitlines()
+    rows = [row for row in rows if "  create " not in row]
     assert titles.split() == ["TIME", "WHO", "WHAT", "ANSWER", "COUNT", "WHY"] and len(rows) == 4
     assert "move orders at most 1 to side where colour IS NULL" in rows[0] and who_am_i() in rows[0]
+
+
+def test_changes_of_metadata_and_closed_connections_are_listed(new_gateway: StartGateway, tmp_path: Path) -> None:
+    gateway = new_gateway("embedded", admin={"listen": "http://127.0.0.1:0"})
+    why = ("--why", "ticket 12")
+    gateway.command("node", "create", "orders", "--ttl", "1h", *why)
+    gateway.command("node", "set", "orders", "ttl=2h", "attempts=5", *why)
+    gateway.command("acl", "grant", "user:ann", "publish", "--node", "orders", *why)
+    gateway.command("acl", "grant", "*", "full", "--realm")
+    gateway.command("acl", "revoke", "user:ann", "publish", "--node", "orders", "--open", *why)
+    with pytest.raises(RuntimeError, match="last grant"):
+        gateway.command("acl", "revoke", "*", "full", "--realm", *why)
+    (tmp_path / "nodes.yaml").write_text("- {name: orders, ttl: 3h}\n- name: news\n")
+    gateway.command("node", "apply", str(tmp_path / "nodes.yaml"), "--yes", *why)
+    gateway.command("node", "apply", str(tmp_path / "nodes.yaml"), "--yes")
+    with Peer(gateway.port, container="stuck") as peer:
+        url = Watch.of(gateway).url
+        [answer] = json.loads(Watch(url).ask("/api/connections?container=stuck")[2])["gateways"]
+        [closed] = answer["connections"]
+        words = ["connection", "close", closed["id"], "--reason", "it hangs", "--gateway", url]
+        subprocess.run([REALMGATE, *words], check=True, capture_output=True, timeout=HANG_S)
+        peer.expect("close")
+    deadline = time.monotonic() + HANG_S
+    while len(found := everything(gateway)) < 9 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert {one["who"] for one in found} == {who_am_i()}
+    told = [(one["what"], one["node"], one["change"], one["answer"], one["why"]) for one in found[:6]]
+    assert told[:3] == [
+        ("create", "orders", "queue ttl=1h", "done", "ticket 12"),
+        ("set", "orders", "ttl=2h attempts=5", "done", "ticket 12"),
+        ("grant", "orders", "user:ann publish", "done", "ticket 12"),
+    ]
+    assert [one[:2] for one in told[3:]] == [("grant", None), ("revoke", "orders"), ("revoke", None)]
+    assert told[3][3:] == ("done", None) and told[5][3] == "unexpected" and "last grant" in found[5]["detail"]
+    applied = {(one["what"], one["node"]) for one in found[6:8]}
+    assert applied == {("create", "news"), ("set", "orders")}, "applied twice: the second time changes nothing"
+    last = found[8]
+    assert (last["what"], last["why"], last["answer"]) == ("close-connection", "it hangs", "done")
+    assert closed["id"] in last["change"] and "'stuck'" in last["change"]
+    shown = gateway.command("audit")
+    assert "set orders: ttl=2h attempts=5" in shown and "grant the realm: *" in shown
+    assert "not understood" not in gateway.log_path.read_text(), "the owner passes them over"
 
 
 def test_a_time_that_is_none_is_refused(new_gateway: StartGateway) -> None:
