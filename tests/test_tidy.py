@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.cli.node_apply import read_file
+from gateway.cli.node_apply import read_file, read_realm_grants
 from gateway.config.settings import SettingsProblems, load_settings
 from mappings.language.citations import CITATIONS
 from mappings.language.yaml_lines import Problem
@@ -252,7 +252,7 @@ def every_snippet_works(files: Files) -> Iterator[str]:
                 content = yaml.safe_load(snippet)
                 if isinstance(content, dict) and "realm" in content:
                     yield from (f"{path}: {problem}" for problem in _config_problems(snippet))
-                elif isinstance(content, list) and all("kind" in item or "name" in item for item in content):
+                elif isinstance(content, list) and all({"kind", "name", "realm"} & set(item) for item in content):
                     yield from (f"{path}: {problem}" for problem in _node_problems(snippet))
                 elif not isinstance(content, list) or any(item not in shipped for item in content):
                     yield f"{path}: neither a configuration nor shipped rules: {snippet.splitlines()[0]}"
@@ -262,7 +262,7 @@ def _node_problems(snippet: str) -> list[Problem]:
     with tempfile.TemporaryDirectory() as directory:
         nodes = Path(directory, "nodes.yaml")
         nodes.write_text(snippet)
-        return read_file(nodes, 1024)[1]
+        return [*read_file(nodes, 1024)[1], *read_realm_grants(nodes)[1]]
 
 
 def _config_problems(snippet: str) -> list[str]:

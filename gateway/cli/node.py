@@ -115,7 +115,8 @@ def _named(log: Log, prefix: str, pattern: str) -> list[Node]:
 
 
 def _export(log: Log, prefix: str, pattern: str, out: TextIO) -> int:
-    out.write(exported(_named(log, prefix, pattern)))
+    realm = () if pattern else realm_metadata(log, prefix).acl
+    out.write(exported(_named(log, prefix, pattern), realm))
     return 0
 
 

@@ -8,7 +8,12 @@
       acl:
         - {who: "user:ann", allow: [publish]}
 
-Nodes that the file does not name stay, unless `--prune`. Errors: all problems at once, each FILE:LINE.
+    - realm:                 # the realm's own grants, which hold for every node
+        acl:
+          - {who: "group:operators", allow: [full]}
+
+Realm-wide grants stay as they are where the file has no `realm`. Nodes that the file does not name stay, unless
+`--prune`. Errors: all problems at once, each FILE:LINE.
 """
 
 from __future__ import annotations
@@ -30,14 +35,16 @@ from native_backend.clock import SystemClock
 from native_backend.log.port import Log
 from native_backend.nodes import admin
 from native_backend.nodes.commands import Reply
-from native_backend.nodes.metadata_writer import realm_metadata, set_properties
+from native_backend.nodes.metadata_writer import realm_metadata, set_properties, set_realm_acl
 from native_backend.nodes.node import Node
 from native_backend.nodes.properties import (
     DEFAULT,
+    OPERATIONS,
     SPREADING,
     Grant,
     Properties,
     PropertyError,
+    check_acl,
     check_change,
     check_properties,
 )
@@ -78,18 +85,26 @@ class Plan:
 def apply_file(log: Log, settings: Settings, arguments: argparse.Namespace, delete: Delete, out: TextIO) -> int:
     prefix = settings.realm.prefix
     wanted, problems = read_file(arguments.file, settings.limits.node_name_bytes)
-    nodes = realm_metadata(log, prefix).nodes
+    grants, wrong = read_realm_grants(arguments.file)
+    problems += wrong
+    metadata = realm_metadata(log, prefix)
+    nodes, grants = metadata.nodes, grants if grants != metadata.acl else None
     wanted = [_as_spread(each, nodes.get(each.name)) for each in wanted]
     problems += _impossible(wanted, nodes) + _without_target(wanted, nodes)
     if problems:
         sys.stderr.write("".join(f"{problem}\n" for problem in sorted(problems, key=lambda each: each.line)))
         return 2
     plan = plan_of(wanted, nodes, arguments.prune)
+    if grants is not None:
+        plan.words.insert(0, _granting(grants))
     _tell(plan, len(wanted), out)
     if not plan.words or arguments.dry_run:
         return 0
     if not confirmed(f"Make {len(plan.words)} changes?", arguments.yes, out):
         return 1
+    if grants is not None:
+        with noted(log, prefix, "set", "", _granting(grants), arguments.why):
+            set_realm_acl(log, prefix, grants)
     _carry_out(log, prefix, plan, arguments.why)
     for node in plan.delete:
         reply = delete(node)
@@ -107,13 +122,43 @@ def read_file(path: Path, size_max: int) -> tuple[list[Wanted], list[Problem]]:
         if not problems:
             problems.append(root.problem(f"the file is a {root.kind}", "write a list: - name: orders"))
         return [], problems
-    wanted = [each for value in root.sequence() if (each := _wanted(value, size_max, problems)) is not None]
+    of_nodes = [value for value in root.sequence() if not _is_realm(value)]
+    wanted = [each for value in of_nodes if (each := _wanted(value, size_max, problems)) is not None]
     seen: dict[str, int] = {}
     for each in wanted:
         first = seen.setdefault(each.name, each.value.line)
         if first != each.value.line:
             problems.append(each.value.problem(f"{each.name!r} is in line {first}, too", "name every node once"))
     return wanted, problems
+
+
+def read_realm_grants(path: Path) -> tuple[tuple[Grant, ...] | None, list[Problem]]:
+    """The realm's own grants that a file wants, None where it says nothing of them, and what is wrong with them. What
+    is wrong with the rest of the file, `read_file` says."""
+    problems: list[Problem] = []
+    root = load_document(path)[0].root
+    found = [value for value in root.sequence() if _is_realm(value)] if root.is_sequence else []
+    problems += [value.problem("the realm is in the file already", "write - realm: once") for value in found[1:]]
+    for value in found[:1]:
+        refuse_unknown_keys(value, ["realm"], problems)
+        acl = value["realm"].get("acl") if value["realm"].is_mapping else None
+        if acl is None or not acl.is_sequence:
+            problems.append(value.problem("the realm has grants only", 'write acl: [{who: "user:ann", allow: [full]}]'))
+            continue
+        refuse_unknown_keys(value["realm"], ["acl"], problems)
+        grants = _acl(acl, problems)
+        problems.extend(acl.problem(text) for text in check_acl(grants))
+        return grants, problems
+    return None, problems
+
+
+def _is_realm(value: Value) -> bool:
+    return value.is_mapping and value.get("realm") is not None
+
+
+def _granting(grants: tuple[Grant, ...]) -> str:
+    words = [f"{each.who}: {', '.join(sorted(each.operations))}" for each in grants]
+    return f"grants of the realm: {'; '.join(words) or 'none, so nodes without grants are open to every user'}"
 
 
 def _wanted(value: Value, size_max: int, problems: list[Problem]) -> Wanted | None:
@@ -181,7 +226,7 @@ def _acl(value: Value, problems: list[Problem]) -> tuple[Grant, ...]:
             problems.append(each.problem("a grant names who and what", 'write {who: "user:ann", allow: [publish]}'))
         else:
             refuse_unknown_keys(each, ["who", "allow"], problems)
-            grants.append(Grant(str(who.value), frozenset(allowed)))
+            grants.append(Grant(str(who.value), frozenset(OPERATIONS if "full" in allowed else allowed)))
     return tuple(grants)
 
 

@@ -8,7 +8,7 @@ of its events, and not in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import yaml
@@ -16,15 +16,20 @@ import yaml
 from gateway.cli.node_properties import shown
 from mappings.language.yaml_lines import parse_document
 from native_backend.nodes.node import Node
-from native_backend.nodes.properties import DEFAULT
+from native_backend.nodes.properties import DEFAULT, Grant
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*")
 
 
-def exported(nodes: Iterable[Node]) -> str:
-    """A YAML list; `[]` without nodes."""
+def exported(nodes: Iterable[Node], realm: Sequence[Grant] = ()) -> str:
+    """A YAML list; `[]` without nodes and grants of the `realm`."""
     kept = sorted((node for node in nodes if not node.temporary), key=lambda node: node.name)
-    return "".join(f"{line}\n" for node in kept for line in _node(node)) or "[]\n"
+    grants = ["- realm:", "    acl:", *(f"      - {_grant(grant)}" for grant in realm)] if realm else []
+    return "".join(f"{line}\n" for line in (*grants, *(line for node in kept for line in _node(node)))) or "[]\n"
+
+
+def _grant(grant: Grant) -> str:
+    return f"{{who: {_text(grant.who)}, allow: [{', '.join(sorted(grant.operations))}]}}"
 
 
 def _node(node: Node) -> Iterator[str]:
@@ -39,7 +44,7 @@ def _node(node: Node) -> Iterator[str]:
     if node.properties.acl:
         yield "  acl:"
     for grant in node.properties.acl:
-        yield f"    - {{who: {_text(grant.who)}, allow: [{', '.join(sorted(grant.operations))}]}}"
+        yield f"    - {_grant(grant)}"
 
 
 def _text(value: str) -> str:

@@ -80,6 +80,35 @@ def applied(text: str, directory: Path) -> GatewayProcess:
     return other
 
 
+def test_grants_of_the_realm_are_exported_and_applied(run: Run, tmp_path: Path) -> None:
+    run("node", "create", "orders")
+    file = tmp_path / "nodes.yaml"
+    granted = (("group:operators", "full"), ("*", "publish,subscribe"))
+    for who, operations in granted:
+        assert run("acl", "grant", who, operations, "--realm")[0] == 0
+    code, text, _ = run("node", "export")
+    assert code == 0 and text.startswith("- realm:\n    acl:\n      - {who: ")
+    assert "realm" not in run("node", "export", "orders")[1], "a pattern is about nodes"
+    file.write_text(text)
+    listed = run("acl", "list", "--realm")[1]
+    assert run("node", "apply", str(file), "--yes") == (0, "1 node is as the file says\n", "")
+    run("acl", "grant", "user:new", "publish", "--realm")
+    code, said, _ = run("node", "apply", str(file), "--yes")
+    assert code == 0 and said.startswith("grants of the realm: ") and "1 change is made" in said
+    assert run("acl", "list", "--realm")[1] == listed
+    assert run("node", "apply", str(file), "--yes")[1] == "1 node is as the file says\n", "twice changes nothing"
+    file.write_text("- name: orders\n")
+    run("node", "apply", str(file), "--yes")
+    assert run("acl", "list", "--realm")[1] == listed, "a file that says nothing of the realm changes nothing there"
+    file.write_text("- realm: {acl: [{who: '*', allow: [full]}]}\n- name: orders\n")
+    assert run("node", "apply", str(file), "--yes")[0] == 0
+    assert run("node", "apply", str(file), "--yes")[1] == "1 node is as the file says\n"
+    for wrong in ("{acl: [{who: ann, allow: [fly]}]}", "{acl: []}\n- realm: {acl: []}", "{ttl: 1h}", "{acl: [], x: 1}"):
+        file.write_text(f"- realm: {wrong}\n")
+        code, said, err = run("node", "apply", str(file), "--yes")
+        assert (code, said) == (2, "") and "nodes.yaml:" in err, wrong
+
+
 def test_an_empty_realm_and_an_unknown_name(run: Run) -> None:
     assert run("node", "export") == (0, "[]\n", "")
     run("node", "create", "orders")
