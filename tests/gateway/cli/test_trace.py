@@ -121,7 +121,6 @@ def test_who_holds_a_message_is_named(new_gateway: StartGateway, partitions: str
             waits = traced(gateway, tag, *url_asked)["life"][-1]
             assert waits["held_by"] is None and words in waits["holder_unknown"]
         receiver.release(delivered=False)
-        receiver.close()
     end = time.monotonic() + WAIT_S
     while (waits := traced(gateway, tag, "--gateway", url)["life"][-1])["held_by"] is not None:
         assert time.monotonic() < end
