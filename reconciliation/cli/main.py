@@ -19,6 +19,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from native_backend.clock import SystemClock
 from reconciliation.jobs.reconcile import judge
 from reconciliation.model import spark
 from reconciliation.model.errors import SetupError, SourceError
@@ -55,8 +56,16 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
     return COULD_NOT_RUN
 
 
-def run(session: SparkSession, realm: Realm, extent: Extent, window: Window, directory: Path, out: TextIO) -> int:
-    """With a session that is there: land, judge, report."""
+def run(
+    session: SparkSession,
+    realm: Realm,
+    extent: Extent,
+    window: Window,
+    directory: Path,
+    out: TextIO,
+    now_us: int | None = None,
+) -> int:
+    """With a session that is there: land, judge, report. `now_us`: another time than it is."""
     began = time.monotonic()
 
     def tell(step: str) -> None:
@@ -68,7 +77,9 @@ def run(session: SparkSession, realm: Realm, extent: Extent, window: Window, dir
     shutil.rmtree(making, ignore_errors=True)
     tell("landing the realm's records")
     landed = landing.land(realm, extent, session, directory / "landed")
-    judgement = judge(session, landed, realm, window, making, tell)
+    judgement = judge(
+        session, landed, realm, window, making, tell, SystemClock().epoch_us() if now_us is None else now_us
+    )
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, window)
     sheet = balance.balance(judgement, findings.totals)

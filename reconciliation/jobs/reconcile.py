@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from reconciliation.model import schemas
 from reconciliation.model.ranges import GONE, NO_END, Extent
-from reconciliation.model.runs import Numbering, Run, hole_finding, runs_of, told_since
+from reconciliation.model.runs import Numbering, Run, hole_finding, runs_of, told_since, trimmed_young, young_from
 from reconciliation.model.settings import Realm
 from reconciliation.model.tally import Tally, tally_findings, unknown_cells
 from reconciliation.model.window import Window
@@ -63,19 +63,27 @@ class Judgement:
 
 
 def judge(
-    spark: SparkSession, landed: Landed, realm: Realm, window: Window, target: Path, tell: Callable[[str], None]
+    spark: SparkSession,
+    landed: Landed,
+    realm: Realm,
+    window: Window,
+    target: Path,
+    tell: Callable[[str], None],
+    now_us: int,
 ) -> Judgement:
-    """Everything about the landed range. Findings per delivery are written as Parquet below `target`, by class."""
+    """Everything about the landed range. Findings per delivery are written as Parquet below `target`, by class.
+    `now_us`: the time, in microseconds since 1970, which tells what may have been trimmed."""
     catalog, extent, prefix = read_catalog(landed, realm), landed.extent, realm.prefix
     records = frames.records(spark, landed)
     tell("reading outcome records and the journal")
-    hidden_from = min((first for first, _ in extent.hidden(f"{prefix}.journal")), default=NO_END)
-    numbered = run_transforms.numbering(records.outcomes, records.journal, extent.journal_before, hidden_from).collect()
-    numberings = [Numbering.of(row) for row in numbered]
-    since = told_since(numberings, catalog.outcomes_first)
+    young = young_from(now_us, realm.evidence_s)
+    numberings = _numberings(records, extent, prefix, young)
+    told = told_since(numberings, catalog.outcomes_first)
+    since = None if told is None else min(told, young)  # a run that began after that has all of its evidence
     runs = runs_of(numberings, since, ended=catalog.ended, growing=extent.growing)
     gaps = gaps_of(numberings, catalog, extent, prefix, since)
     found = gaps.findings + _holes(records, numberings, since)
+    found += trimmed_young(numberings, young, catalog.outcomes_first)
     journal = extent.unread_of(f"{prefix}.journal")
     hidden = journal is not None and journal.why != GONE  # what a journal held that is gone, it holds no more
     doubts = frames.doubts(numberings, frozenset(gaps.torn), hidden)
@@ -104,7 +112,9 @@ def judge(
     found += vanished_durables(catalog, extent, stores, tallied, mentioned)
     unseen = _unseen(accounts, stores, extent)
     found += unseen_findings(stores.values(), extent, catalog, unseen)
-    if named is not None and not any(one.source == "outcomes" for one in numberings):
+    outcomes = extent.range_of(f"{prefix}.outcomes")
+    held_some = named is not None or (outcomes is not None and outcomes.end > 0)
+    if held_some and not any(one.source == "outcomes" for one in numberings):
         found.append(no_outcomes(prefix))
     return Judgement(
         catalog,
@@ -119,8 +129,14 @@ def judge(
         [_full(one) for one in found],
         target,
         {f"{one.source} records": one.records for one in numberings if one.run is not None},
-        Base(since, _older(accounts)) if since is not None else None,
+        Base(told, _older(accounts)) if told is not None else None,
     )
+
+
+def _numberings(records: frames.Records, extent: Extent, prefix: str, young: int) -> list[Numbering]:
+    hidden_from = min((first for first, _ in extent.hidden(f"{prefix}.journal")), default=NO_END)
+    numbered = run_transforms.numbering(records.outcomes, records.journal, extent.journal_before, hidden_from, young)
+    return [Numbering.of(row) for row in numbered.collect()]
 
 
 def _small(

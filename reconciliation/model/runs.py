@@ -2,7 +2,8 @@
 
 A run that has not closed is live when it is the latest and its process is not known to have ended, else killed. Neither
 is judged above its last `low`. Where old evidence was trimmed, a run that began before is judged from its *base* on:
-what was given a seq after the first outcome record of it that is kept was sent later, too.
+what was given a seq after the first outcome record of it that is kept was sent later, too. The realm trims what is
+older than `limits.evidence_s`: what is younger and gone is missing (Q1).
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Numbering:
     recorded: int | None = None  # of the journal: so many outcome records were stored, as its notes say
     offset_last: int = -1
     at_read: int | None = None  # of the journal: of the last record below what could not be read
+    noted_old: int | None = None  # the most that it notes where it is old enough to be trimmed
+    noted_young: int | None = None  # the least that it notes where it is younger
 
     @classmethod
     def of(cls, row: Any) -> Numbering:
@@ -85,6 +88,34 @@ def told_since(numberings: Iterable[Numbering], first_kept: int) -> int | None:
     if not first_kept or not recorded:
         return None
     return min(recorded, key=lambda one: one.offset_first).at_offset_first
+
+
+def young_from(now_us: int, evidence_s: float) -> int:
+    """Since when, in microseconds since 1970, nothing can have been trimmed yet. Clocks may differ, and a record comes
+    a moment after its time: within an hour (where evidence is kept for less, as long) it is left open."""
+    return now_us - round((evidence_s - min(_OPEN_S, evidence_s)) * 1_000_000)
+
+
+def trimmed_young(numberings: Iterable[Numbering], young: int, outcomes_first: int) -> list[dict[str, Any]]:
+    """Outcome records that are gone from the beginning of the topic though the journal notes them as stored after
+    `young`, of runs that began before; of runs that began later, journal records that are gone from their beginning."""
+    known = list(numberings)
+    firsts = {one.run: one.n_first or 1 for one in known if one.source == "outcomes"}
+    why = "; the realm trims none that are younger than limits.evidence_s"
+    found = []
+    for one in known:
+        if one.source != "journal" or one.run is None:
+            continue
+        if not one.is_older(young) and one.n_first is not None and one.n_first > 1:
+            found.append(hole_finding("journal", one.run, 1, one.n_first - 1, one.at_first, why))
+        kept_old = one.noted_young if one.noted_old is None else one.noted_old
+        last = firsts.get(one.run, (one.recorded or 0) + 1) - 1
+        if outcomes_first and one.is_older(young) and kept_old is not None and last > kept_old:
+            found.append(hole_finding("outcomes", one.run, kept_old + 1, last, one.at_last, why))
+    return found
+
+
+_OPEN_S = 3600.0
 
 
 def runs_of(

@@ -1,4 +1,5 @@
-"""Where the realm is: the `realm` part of the gateway's configuration file, and nothing else of it.
+"""Where the realm is, and how old its evidence gets: the `realm` part of the gateway's configuration file and
+`limits.evidence_s`, nothing else of it.
 
 `path` is relative to the file. Errors: `SettingsError` with every problem as FILE:LINE: text.
 Source: issue 3, docs/configuration.md.
@@ -6,14 +7,17 @@ Source: issue 3, docs/configuration.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mappings.language.yaml_lines import Node, Problem, load_document
+from native_backend.limits import RealmLimits
 from native_backend.log.client_settings import read_client
 
 PREFIX_DEFAULT = "um"
 _KINDS = ("embedded", "kafka")
+_EVIDENCE_S = RealmLimits().evidence_s
+_EVIDENCE_MAX_S = 2**31 - 1
 
 
 class SettingsError(Exception):
@@ -23,21 +27,35 @@ class SettingsError(Exception):
 @dataclass(frozen=True, slots=True)
 class Realm:
     """`path` is set for an embedded realm, `bootstrap` and `client` (the gateway's librdkafka settings) for one on
-    Kafka."""
+    Kafka. `evidence_s`: younger outcome records are not trimmed."""
 
     kind: str
     prefix: str
     path: Path | None = None
     bootstrap: str = ""
     client: dict[str, str] = field(default_factory=dict, repr=False)  # it holds secrets
+    evidence_s: float = _EVIDENCE_S
 
 
 def load_realm(file: Path) -> Realm:
     document, problems = load_document(file)
     realm = None if problems else _realm(document.root.get("realm"), document.root, file.resolve().parent, problems)
-    if realm is None:
+    evidence_s = _evidence_s(document.root.get("limits"), problems)
+    if realm is None or problems:
         raise SettingsError("\n".join(str(problem) for problem in problems))
-    return realm
+    return replace(realm, evidence_s=evidence_s)
+
+
+def _evidence_s(limits: Node | None, problems: list[Problem]) -> float:
+    node = limits.get("evidence_s") if limits is not None and limits.is_mapping else None
+    if node is None:
+        return _EVIDENCE_S
+    value = node.value
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _EVIDENCE_MAX_S:
+        wanted = f"write a whole number from 0 to {_EVIDENCE_MAX_S}"
+        problems.append(node.problem(f"limits.evidence_s is {value}", wanted))
+        return _EVIDENCE_S
+    return float(value)
 
 
 def _realm(node: Node | None, root: Node, base: Path, problems: list[Problem]) -> Realm | None:

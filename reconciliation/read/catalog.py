@@ -56,10 +56,10 @@ class DurableState:
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """`nodes`: the stores that were read; `absent`: those of existing nodes that were not, and why. `first_kept` is by
-    store; `snapshots` is by store and durable, whether there is such a durable or not; `hidden`: stores of which some
-    events could not be read; `journal_first` above 0 means that the journal's beginning is gone, `outcomes_first` that
-    the outcomes' is; `journal_torn`: some of the journal cannot be decoded; `ended`: runs whose process has ended, as
-    the lease and this machine tell."""
+    store; `snapshots` is by store and durable, whether there is such a durable or not; `hidden`: stores
+    of which some events could not be read; `journal_first` above 0 means that the journal's beginning is gone,
+    `outcomes_first` that the outcomes' is; `journal_torn`: some of the journal cannot be decoded; `ended`: runs whose
+    process has ended, as the lease and this machine tell."""
 
     nodes: dict[int, Node]
     absent: dict[int, tuple[Node, str]]

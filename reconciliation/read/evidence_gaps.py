@@ -45,5 +45,5 @@ _TAIL = 2
 
 
 def no_outcomes(prefix: str) -> dict[str, Any]:
-    """For a realm with deliveries."""
+    """For a realm with deliveries, or whose outcome records were there: its owner always keeps the last one."""
     return q1(None, 1, None, f"{prefix}.outcomes holds no record: what peers were told is not known")

@@ -9,10 +9,10 @@ RECORDED = "recorded"
 """Operation of the notes in the journal that speak of outcome records, and of no event."""
 
 
-def numbering(outcomes: DataFrame, journal: DataFrame, before: int, hidden_from: int) -> DataFrame:
+def numbering(outcomes: DataFrame, journal: DataFrame, before: int, hidden_from: int, young: int) -> DataFrame:
     """One row per (source, run): how its records are numbered. A null run counts unreadable records. `before`: notes of
     the journal at and above that offset may speak of outcome records that were not read. `hidden_from`: from there on
-    some of the journal could not be read."""
+    some of the journal could not be read. `young`: what was written after that time cannot have been trimmed."""
     turns = outcomes.select(
         F.lit("outcomes").alias("source"),
         "offset",
@@ -56,6 +56,8 @@ def numbering(outcomes: DataFrame, journal: DataFrame, before: int, hidden_from:
             F.max("recorded").alias("recorded"),
             F.max("offset").alias("offset_last"),
             F.max(F.when(F.col("offset") < hidden_from, F.col("at"))).alias("at_read"),
+            F.max(F.when(F.col("at") <= young, F.col("recorded"))).alias("noted_old"),
+            F.min(F.when(F.col("at") > young, F.col("recorded"))).alias("noted_young"),
         )
     )
 

@@ -50,11 +50,11 @@ Reconcile = Callable[..., Result]
 def reconcile(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Reconcile:
     """Judge a realm with the shared session; all else as the command does it."""
 
-    def run(realm: Realm, window: Window | None = None, out: Path | None = None) -> Result:
+    def run(realm: Realm, window: Window | None = None, out: Path | None = None, now_us: int | None = None) -> Result:
         """`out`: where an earlier one has left its landing."""
         out, text = out or tmp_path_factory.mktemp("out"), io.StringIO()
         extent = landing.extent_of(realm)
-        code = commands.run(session, realm, extent, window or Window(), out, text)
+        code = commands.run(session, realm, extent, window or Window(), out, text, now_us)
         session.catalog.clearCache()
         return Result(code, text.getvalue(), json.loads((out / "manifest.json").read_text()), out)
 

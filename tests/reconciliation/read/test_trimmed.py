@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from native_backend.log.open import open_embedded
 from native_backend.nodes.node import Node
-from reconciliation.model.runs import NEVER, Numbering, runs_of, told_since
-from reconciliation.model.settings import Realm
+from reconciliation.model.runs import NEVER, Numbering, runs_of, told_since, trimmed_young, young_from
+from reconciliation.model.settings import Realm, SettingsError, load_realm
+from tests.reconciliation import planting
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.numberings import numbering
-from tests.reconciliation.world import GatewayRun, World
+from tests.reconciliation.world import START_US, GatewayRun, World
+
+DAY_US = 86_400_000_000
 
 
 def fill(world: World, plant: Callable[[GatewayRun, Node], None]) -> None:
@@ -55,7 +59,7 @@ def judged(directory: Path, reconcile: Reconcile, plant: Callable[[GatewayRun, N
     log = open_embedded(directory)
     fill(World(log, "um"), plant)
     log.close()
-    return reconcile(Realm("embedded", "um", path=directory))
+    return reconcile(Realm("embedded", "um", path=directory), now_us=START_US + 15 * DAY_US)
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +98,78 @@ def test_what_is_wrong_after_the_base_is_found(tmp_path: Path, reconcile: Reconc
 
     result = judged(tmp_path, reconcile, plant)
     assert result.classes() == {"P1": 1, "A1": 1, "Q1": 1}
+
+
+def test_evidence_that_was_trimmed_young_is_missing(tmp_path: Path, reconcile: Reconcile) -> None:
+    """30 events were accepted and are gone, and so are all outcome records but the last one, a minute later."""
+    realm, log = Realm("embedded", "um", path=tmp_path, evidence_s=86_400), open_embedded(tmp_path)
+    world = World(log, "um")
+    orders, run = world.queue("orders"), world.run()
+    sent = run.publish(orders, 30)
+    run.turn()
+    run.attest()
+    run.close()
+    last = world.run()
+    last.publish(orders, 2)
+    last.turn()
+    last.close()
+    last.attest()
+    log.control.trim("um.outcomes", 0, log.control.bounds("um.outcomes", 0)[1] - 2)
+    log.close()
+    planting.edit(tmp_path, orders.topic, lambda records: [one for one in records if one[0] > sent[-1].eid])
+    result = reconcile(realm, now_us=world.clock.now_us + 60_000_000)
+    assert (result.manifest["verdict"], result.code) == ("incomplete", 1), result.text
+    assert {row["run"] for row in result.examples("Q1")} == {run.name, last.name}
+    assert reconcile(realm, now_us=world.clock.now_us + 2 * DAY_US).text.startswith("Verdict: CLEAN."), "it was due"
+
+    with closing(open_embedded(tmp_path)) as log:
+        log.control.trim("um.outcomes", 0, log.control.bounds("um.outcomes", 0)[1])
+    planting.edit(tmp_path, orders.topic, lambda _: [])
+    result = reconcile(realm, now_us=world.clock.now_us + 2 * DAY_US)
+    assert "um.outcomes holds no record: what peers were told is not known" in result.text
+    assert (result.manifest["verdict"], result.code) == ("incomplete", 1), "the last one is never due"
+
+
+@pytest.mark.parametrize(
+    ("n_first", "notes", "lost"),
+    [
+        (41, {"recorded": 60, "noted_old": 40, "noted_young": 45}, None),
+        (51, {"recorded": 60, "noted_old": 40, "noted_young": 45}, (41, 50)),
+        (51, {"recorded": 60, "noted_old": None, "noted_young": 45}, (46, 50)),  # the journal was trimmed, too
+        (51, {"recorded": 60, "noted_old": None, "noted_young": 51}, None),  # the gateway was idle before that
+        (None, {"recorded": 60, "noted_old": 40, "noted_young": 45}, (41, 60)),
+        (51, {"recorded": None, "noted_old": None, "noted_young": None}, None),  # an earlier release
+    ],
+)
+def test_what_a_long_run_lost_young_is_told_by_its_notes(
+    n_first: int | None, notes: dict[str, int | None], lost: tuple[int, int] | None
+) -> None:
+    """The run is older than the evidence; the notes tell which of its records were written when."""
+    known = [numbering("a-0001", source="journal", n_first=7, at_first=1, **notes)]
+    if n_first is not None:
+        known.append(numbering("a-0001", n_first=n_first, n_last=60))
+    details = [one["detail"] for one in trimmed_young(known, 20_000, outcomes_first=9)]
+    assert details == ([] if lost is None else [
+        f"{lost[1] - lost[0] + 1} outcomes records missing: n {lost[0]} to {lost[1]}; the realm trims none that are "
+        "younger than limits.evidence_s"
+    ])  # fmt: skip
+
+
+def test_a_young_run_has_its_journal_from_the_first_record_on() -> None:
+    known = [numbering("a-0001", source="journal", n_first=first) for first in (1, 4)]
+    assert [one["count"] for one in trimmed_young(known, 9_000, 0)] == [3]
+    assert young_from(20_000_000_000, 7200) == young_from(20_000_000_000, 3600) - 3_600_000_000 == 16_400_000_000
+
+
+def test_how_long_evidence_is_kept_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "realmgate.yaml"
+    file.write_text("realm: {kind: embedded, path: realm}\nlimits: {evidence_s: 60, readers: 4}\n")
+    assert load_realm(file).evidence_s == 60
+    file.write_text("realm: {kind: embedded, path: realm}\n")
+    assert load_realm(file).evidence_s == 14 * 86_400
+    file.write_text("realm: {kind: embedded, path: realm}\nlimits: {evidence_s: soon}\n")
+    with pytest.raises(SettingsError, match=r"realmgate.yaml:2: limits.evidence_s is soon; write a whole number"):
+        load_realm(file)
 
 
 def test_only_a_run_from_before_may_miss_its_beginning() -> None:
