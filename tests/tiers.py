@@ -28,8 +28,8 @@ LONG: dict[str, str] = {
     r"fuzz/test_sanitized\.py": "test_fuzz.py: the same cases, without a sanitizer",
     # -- gateway
     r"gateway/admin/.*[\[-]kafka": "the same on the embedded realm",
-    r"gateway/cli/.*[\[-]kafka": "the same on the embedded realm",
-    r"gateway/admin/test_alerts\.py::test_(kafka_stopped|errors_of_a_kafka)": "the other alerts; test_problems.py",
+    r"gateway/cli/(?!test_message_numbers\.py::.*\[kafka-3).*[\[-]kafka": "the same on the embedded realm",
+    r"gateway/admin/test_alerts\.py::test_errors_of_a_kafka": "test_kafka_stopped_fires_and_is_over_when_it_goes_on",
     r"gateway/admin/test_turn_fails\.py::test_a_step_that_fails.*\[(?!journal)": "the step `journal`",
     r"gateway/test_broken_node\.py::.*[\[-]kafka": "the same on the embedded realm",
     r"gateway/cli/test_resend\.py::test_a_killed_gateway_.*on-[12]": "on three partitions",
@@ -52,9 +52,11 @@ LONG: dict[str, str] = {
     r"native_backend/log/kafka/test_leaderless\.py": "test_watch.py, and test_retry.py in the folder above",
     # -- reconciliation: every class of anomaly is planted in the gate, one Spark on each realm
     r"reconciliation/jobs/test_(complete|partitions|shared|selected|transactions)\.py": "test_planted.py",
-    r"reconciliation/jobs/test_(commanded|given_up|copies|decisions|order|stores)\.py": "test_planted.py",
+    r"reconciliation/jobs/test_(commanded|given_up|copies|decisions|stores)\.py": "test_planted.py",
+    r"reconciliation/jobs/test_order\.py::(?!test_what_a_later)": "test_what_a_later_run_stored",
     r"reconciliation/read/test_(cut_evidence|incomplete)\.py::(?!test_no_outcome).*\[kafka": "test_no_outcome_record",
-    r"reconciliation/read/test_(trimmed|node_classes|adopted|open_transactions|vanished)\.py": "test_kafka.py",
+    r"reconciliation/read/test_(adopted|vanished)\.py::.*\[kafka": "the same on the embedded realm",
+    r"reconciliation/read/test_open_transactions\.py": "tests/reconciliation/test_absence.py",
     # -- shake
     r"shake/test_shake\.py::test_shaken": "the tests themselves, unshaken",
     # -- torture
