@@ -19,7 +19,7 @@ PYTHONS ?=
 BROKERS ?= 1
 SANITIZE ?=
 BIN := .venv/bin
-ROOMS := gateway mappings native_backend reconciliation transformers
+ROOMS := console gateway mappings native_backend reconciliation transformers
 EXTENSIONS := gateway/amqp/_deliveries.c gateway/amqp/_sends.c gateway/frames/_frames.c native_backend/log/octets.c \
 	native_backend/log/kafka/column_producer.c transformers/message/_sections.c
 HEADERS := native_backend/log/loaded_library.h native_backend/log/octets.h native_backend/log/kafka/librdkafka.h

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("gateway", "mappings", "native_backend", "reconciliation", "transformers")
+PACKAGES = ("console", "gateway", "mappings", "native_backend", "reconciliation", "transformers")
 SIMULATED = "native_backend/log/simulated/"
 KEPT = {"configuration_table": "docs/configuration.md is made by it"}
 

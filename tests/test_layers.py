@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent.parent
-PACKAGES = ("gateway", "mappings", "native_backend", "reconciliation", "transformers")
+PACKAGES = ("console", "gateway", "mappings", "native_backend", "reconciliation", "transformers")
 TESTS = ("bench", "tests")
 LINT = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
 SOURCES = shutil.ignore_patterns("*.so", "__pycache__", "expanded", "tables", "schemas", "scenarios")
 
 
+ASKS = "The console asks gateways over HTTP: of their code it knows users and the configuration"
 KIT = "Tests and benchmarks share the kit only"
-FILES_MAX = {"gateway": 1, "native_backend": 7, "mappings": 1, "transformers": 1, "reconciliation": 2}
+FILES_MAX = {"console": 4, "gateway": 1, "native_backend": 7, "mappings": 1, "transformers": 1, "reconciliation": 2}
 FILES_BELOW_MAX = 21
 TYPE_CHECKING_MAX = 10
 
@@ -89,6 +90,12 @@ def test_the_code_keeps_its_layers(copy: Path) -> None:
         ("reconciliation/flat.py", "", "The reconciliation's folders point down"),
         ("gateway/links/credit.py", "import asyncio", "asyncio lives around the gateway's sockets"),
         ("gateway/links/credit.py", "import cproton", "proton stays behind the engine's fence"),
+        ("console/facts/history.py", "import asyncio", "asyncio lives around the gateway's sockets"),
+        ("console/facts/history.py", "import console.web.app", "The console's folders point down"),
+        ("console/pages/words.py", "import jinja2", "HTTP servers and templates live in the console's web"),
+        ("console/web/app.py", "import gateway.session.gateway", ASKS),
+        ("console/web/app.py", "import native_backend.realm", ASKS),
+        ("gateway/admin/pages.py", "import console.facts.history", "Arrows point down only"),
         ("tests/kit/wire/frames.py", "import bench.plan", KIT),
         ("tests/kit/wire/frames.py", "import tests.wire.conftest", KIT),
         ("bench/plan.py", "import tests.wire.conftest", KIT),
@@ -100,6 +107,8 @@ def test_the_code_keeps_its_layers(copy: Path) -> None:
         *("up-in-tables", "up-in-transformers", "beside", "up-in-reconciliation", "circle-in-tables"),
         *("flat", "flat-in-the-realm", "flat-in-tables", "flat-in-transformers", "flat-in-reconciliation"),
         *("asyncio", "proton"),
+        *("asyncio-in-facts", "up-in-the-console", "templates-in-pages", "console-to-session", "console-to-realm"),
+        "gateway-to-console",
         *("kit-to-bench", "kit-to-tests", "bench-to-tests", "room-to-room", "product-to-tests"),
     ],
 )

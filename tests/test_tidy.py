@@ -27,7 +27,7 @@ from mappings.language.yaml_lines import Problem
 from reconciliation.model.classes import CLASSES
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("gateway", "mappings", "native_backend", "reconciliation", "transformers")
+ROOMS = ("console", "gateway", "mappings", "native_backend", "reconciliation", "transformers")
 CODE = (".py", ".sh", ".c", ".h", ".java", ".js", ".yaml")
 FUNCTION_LINES, FILE_LINES, LINE_CHARACTERS, ARCHITECTURE_LINES = 70, 400, 120, 150
 

@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # From a copy: a build leaves files beside its sources, and takes along what an earlier one left.
 tar -c --exclude=__pycache__ --exclude='*.so' --exclude=.venv pyproject.toml README.md LICENSE \
-  gateway mappings native_backend reconciliation transformers | tar -x -C "$work"
+  console gateway mappings native_backend reconciliation transformers | tar -x -C "$work"
 
 if command -v pyenv >/dev/null; then # those that it has built and not made active
   for directory in "$(pyenv root)"/versions/3.1[123].*/bin; do PATH=$PATH:$directory; done

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gateway.config.settings import Settings
 
 DONE, NOT_SO, COULD_NOT_RUN = 0, 1, 2
-_PASSED_ON = ("mappings", "reconcile")  # these read their own arguments
 
 
 def main() -> NoReturn:
@@ -45,8 +44,8 @@ def run(argv: list[str]) -> int:
     try:
         if clash := replaced():  # first: nothing else can be trusted
             return _tell([f"realmgate: {clash}"])
-        if argv and argv[0] in _PASSED_ON:
-            return _mappings(argv[1:]) if argv[0] == "mappings" else _reconcile(argv[1:])
+        if argv and argv[0] in _PASSED:
+            return _PASSED[argv[0]](argv[1:])
         arguments = _parser().parse_args(argv)
         find_configuration(arguments)
         code = _COMMANDS.get(arguments.command, _configured)(arguments)
@@ -97,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     add_doctor(commands.add_parser("doctor", help="look for what is wrong", allow_abbrev=False), add_config)
     add_user(commands.add_parser("user", help="make entries for the users file", allow_abbrev=False))
     commands.add_parser("mappings", help="check, test, explain, expand and compare mapping tables", add_help=False)
+    commands.add_parser("console", help="show pages for operators over one or several gateways", add_help=False)
     commands.add_parser("reconcile", help="check whether the realm holds what peers were answered", add_help=False)
     return parser
 
@@ -289,6 +289,16 @@ def _reconcile(argv: list[str]) -> NoReturn:
     argv = with_configuration(argv)
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-P", "-m", "reconciliation", *argv])  # noqa: S606
+
+
+def _console(argv: list[str]) -> NoReturn:
+    from gateway.cli.console import run as become_the_console
+
+    become_the_console(argv)
+
+
+_PASSED = {"console": _console, "mappings": _mappings, "reconcile": _reconcile}
+"""These read their own arguments."""
 
 
 if __name__ == "__main__":

@@ -1,0 +1,134 @@
+"""The JSON of `/health` and `/api/...`, read into rows of known fields. What a gateway answers may be anything: a field
+of another type is None, a text is cut, and what is no answer at all raises `WrongAnswer`.
+
+Source: gateway/admin/answers.py, peers.py, errors.py, health.py. Microseconds since 1970, seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from console.facts.samples import WrongAnswer
+from console.limits import ROWS, TEXT
+
+Row = dict[str, Any]
+_TEXTS, _NUMBERS, _COUNTS = "texts", "numbers", "counts"
+ERROR: Final[Mapping[str, tuple[str, ...]]] = {
+    _TEXTS: (
+        "id", "what", "user", "container", "address", "node", "link", "direction", "durable", "condition", "class",
+        "rule", "outcome", "answer", "native", "fault", "text", "remedy", "delivery",
+    ),
+    _NUMBERS: ("first_us", "at_us", "count", "more"),
+}  # fmt: skip
+LINK: Final[Mapping[str, tuple[str, ...]]] = {
+    _TEXTS: (
+        "id", "user", "container", "address", "name", "direction", "kind", "node", "durable", "sender_settle_mode",
+        "receiver_settle_mode",
+    ),
+    _NUMBERS: ("credit", "unsettled", "oldest_unsettled_s", "waiting", "without_credit_s", "without_credit_total_s"),
+    _COUNTS: ("outcomes",),
+}  # fmt: skip
+CONNECTION: Final[Mapping[str, tuple[str, ...]]] = {
+    _TEXTS: ("id", "state", "user", "container", "address"),
+    _NUMBERS: ("since_us", "links", "messages_received", "unsettled"),
+}
+FIELDS: Final = {"errors": ERROR, "links": LINK, "connections": CONNECTION}
+
+
+def read_health(body: bytes) -> Row:
+    """Of a gateway that serves, or that waits for its realm. Raises WrongAnswer."""
+    found = _mapping(body, "/health")
+    if not isinstance(found.get("state"), str) or not isinstance(found.get("run"), str):
+        raise WrongAnswer("/health has no state and no run: is this a gateway's admin address?")
+    tables, realm = _inner(found, "tables"), _inner(found, "realm")
+    problems = [each for each in _list(found.get("problems"))[:50] if isinstance(each, dict)]
+    return {
+        "state": text(found["state"]),
+        "run": text(found["run"]),
+        "detail": text(found.get("detail")) or "",
+        "realm": text(realm.get("kind")) or "",
+        "lease_held": realm.get("lease_held") is True,
+        "digest": text(tables.get("digest")) or "",
+        "profile": text(tables.get("profile")) or "",
+        "problems": [_problem(each) for each in problems],
+        "warnings": [text(each) or "" for each in _list(found.get("warnings"))[:50]],
+        "connections": number(found.get("connections")),
+        "links": number(found.get("links")),
+        "evidence": {name: number(_inner(found, "evidence").get(name)) for name in ("failed", "pending")},
+        "reload": _reload(_inner(found, "reload")),
+    }
+
+
+def _problem(found: Mapping[str, Any]) -> Row:
+    texts = {name: text(found.get(name)) or "" for name in ("kind", "about", "detail", "remedy")}
+    return {**texts, "since_us": number(found.get("since_us")) or 0}
+
+
+def _reload(found: Mapping[str, Any]) -> Row:
+    problems = [text(each) or "" for each in _list(found.get("problems"))[:20]]
+    return {"last_done_us": number(found.get("last_done_us")), "problems": problems}
+
+
+def read_page(body: bytes, what: str) -> tuple[Row, list[Row]]:
+    """The gateway of an answer of `/api/WHAT` (run, at_us, state, next, left_out), and its rows. Raises WrongAnswer."""
+    found = _mapping(body, f"/api/{what}")
+    gateways = _list(found.get("gateways"))
+    if len(gateways) != 1 or not isinstance(gateways[0], dict):
+        raise WrongAnswer(f"/api/{what} does not answer for one gateway")
+    gateway = gateways[0]
+    rows = gateway.get(what)
+    if not isinstance(rows, list) or len(rows) > ROWS:
+        raise WrongAnswer(f"/api/{what} has no list of at most {ROWS} rows: {text(gateway.get('problem')) or ''}")
+    head: Row = {name: text(gateway.get(name)) for name in ("run", "state", "next")}
+    head |= {"at_us": number(gateway.get("at_us")) or 0, "left_out": number(gateway.get("left_out")) or 0}
+    return head, [_row(row, FIELDS[what]) for row in rows if isinstance(row, dict)]
+
+
+def _row(found: Mapping[str, Any], fields: Mapping[str, tuple[str, ...]]) -> Row:
+    row: Row = {name: text(found.get(name)) for name in fields[_TEXTS]}
+    row |= {name: number(found.get(name)) for name in fields[_NUMBERS]}
+    for name in fields.get(_COUNTS, ()):
+        counts = _inner(found, name)
+        row[name] = {str(text(key)): count for key, value in [*counts.items()][:20] if (count := number(value))}
+    if "client" in found:
+        client = _inner(found, "client")
+        row["client"] = " ".join(filter(None, (text(client.get(name)) for name in ("product", "version"))))
+    return row
+
+
+def text(value: object) -> str | None:
+    """As it may be shown: cut, and without characters that steer a terminal or turn the reading direction."""
+    if not isinstance(value, str):
+        return None
+    cut = value[:TEXT]
+    if cut.isprintable():
+        return cut
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in cut)[:TEXT]
+
+
+def number(value: object) -> int | float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) < 1e18 else None
+
+
+def _mapping(body: bytes, what: str) -> Mapping[str, Any]:
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise WrongAnswer(f"{what} is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise WrongAnswer(f"{what} is no JSON object")
+    return found
+
+
+def _inner(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    inner = found.get(name)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _list(found: object) -> list[Any]:
+    return found if isinstance(found, list) else []

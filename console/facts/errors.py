@@ -1,0 +1,217 @@
+"""The error board: what peers were answered that they did not ask for, by class, condition, native code and rule.
+
+Counts come from the counters of the gateways; who met it, where and when, from the refusals and faults that they keep.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from console.facts.answers import Row
+from console.facts.gateway import Gateway, class_of, code_of
+from console.facts.history import MINUTE_US, Key
+from console.limits import ERRORS, MINUTES
+from mappings.compiler.errors import errors_of
+
+CLASSES: Final = ("fatal", "transient", "indeterminate", "other")
+_ELSEWHERE: Final = ("access-denied",)  # a fault that is counted as an error as well
+_WHO_MAX: Final = 20
+
+
+class Kind(NamedTuple):
+    """One row of the board. `code`: the log's own, or the realm's answer, or the fault."""
+
+    klass: str
+    condition: str
+    code: str
+    rule: str
+
+    @property
+    def is_fault(self) -> bool:
+        return self.rule == f"fault.{self.code}"
+
+    @property
+    def address(self) -> dict[str, str]:
+        """As parameters of a URL."""
+        return {"class": self.klass, "condition": self.condition, "code": self.code, "rule": self.rule}
+
+
+class Shown(NamedTuple):
+    """Which part of what is known: so many minutes until now, one gateway or all (empty), one direction or both."""
+
+    now_us: int
+    minutes: int
+    gateway: str = ""
+
+    def of(self, gateways: Iterable[Gateway]) -> list[Gateway]:
+        return [each for each in gateways if self.gateway in ("", each.name)]
+
+
+def kind_of(key: Key) -> Kind | None:
+    """None: it counts no error."""
+    if key[0] == "faults":
+        return None if key[1] in _ELSEWHERE else Kind("fatal", "", key[1], f"fault.{key[1]}")
+    if key[0] != "errors":
+        return None
+    _, condition, code, klass, rule, _node = key
+    return Kind(_class(klass, code), condition, code, rule)
+
+
+def kind_of_entry(error: Row) -> Kind:
+    if error["fault"] and error["fault"] not in _ELSEWHERE:
+        return Kind("fatal", "", error["fault"], f"fault.{error['fault']}")
+    code = code_of(error)
+    return Kind(_class(class_of(error), code), error["condition"] or "", code, error["rule"] or "")
+
+
+def _class(klass: str, code: str) -> str:
+    if code and is_indeterminate(code):
+        return "indeterminate"
+    return klass if klass in ("fatal", "transient") else "other"
+
+
+@cache
+def is_indeterminate(code: str) -> bool:
+    """The log's code, or the realm's answer, leaves open whether it was done."""
+    named = errors_of(None)[0].named(code)
+    return code == "indeterminate" or (named is not None and named.cause == "indeterminate")
+
+
+class Board:
+    """Of several gateways. `rows`: what changed first, then what is much."""
+
+    def __init__(self, gateways: Sequence[Gateway], shown: Shown) -> None:
+        self.shown = shown
+        self._gateways = shown.of(gateways)
+        self._entries = _entries(self._gateways)
+        self._now, self._before, self._totals, self._by_gateway = self._sums()
+        self.knows_before = _knows_before(self._gateways, shown)
+        self.rows = sorted((self._row(kind) for kind in self._kinds()), key=_order)
+
+    def _kinds(self) -> set[Kind]:
+        """Those that were counted in the run, in the hour before, or are kept."""
+        return {*self._totals, *self._now, *self._before, *self._entries}
+
+    def _sums(self) -> tuple[Counter[Kind], Counter[Kind], Counter[Kind], dict[Kind, Counter[str]]]:
+        now, before, totals = Counter[Kind](), Counter[Kind](), Counter[Kind]()
+        by_gateway: dict[Kind, Counter[str]] = defaultdict(Counter)
+        for gateway in self._gateways:
+            history, shown = gateway.history, self.shown
+            counted = history.counts(shown.now_us, shown.minutes)
+            for into, of in (
+                (now, counted),
+                (before, history.counts(shown.now_us, shown.minutes, shown.minutes)),
+                (totals, history.totals),
+            ):
+                for key, count in of.items():
+                    if (kind := kind_of(key)) is not None and count:
+                        into[kind] += int(count)
+                        if into is now:
+                            by_gateway[kind][gateway.name] += int(count)
+        return now, before, totals, by_gateway
+
+    def _row(self, kind: Kind) -> dict[str, Any]:
+        entries = self._entries.get(kind, [])
+        count, before = self._now[kind], self._before[kind]
+        return {
+            **kind.address,
+            "condition": kind.condition or next((each["condition"] for each in entries if each["condition"]), ""),
+            "decided_by": next((each["rule"] for each in entries if each["rule"]), "" if kind.is_fault else kind.rule),
+            "outcome": next((each["outcome"] for each in entries if each["outcome"]), ""),
+            "what": next((each["what"] for each in entries), "login" if kind.code in _LOGIN else "delivery"),
+            "count": count,
+            "before": before if self.knows_before else None,
+            "in_this_run": self._totals[kind],
+            "nodes": self._nodes(kind, entries),
+            "who": who_of(entries),
+            "gateways": dict(self._by_gateway.get(kind, {})),
+            "first_us": min((int(each["first_us"] or 0) for each in entries), default=0),
+            "last_us": self._last_us(kind, entries),
+            "series": self.series(lambda found: found == kind),
+            "remedies": [*dict.fromkeys(each["remedy"] for each in reversed(entries) if each["remedy"])][:3],
+            "examples": [*reversed(entries)],
+        }
+
+    def _last_us(self, kind: Kind, entries: Sequence[Row]) -> int:
+        """To the second where an entry says it, else to the minute."""
+        known = max((int(each["at_us"] or 0) for each in entries), default=0)
+        if known:
+            return known
+        return min(
+            self.shown.now_us,
+            max((each.history.last_us(lambda key: kind_of(key) == kind) for each in self._gateways), default=0),
+        )
+
+    def _nodes(self, kind: Kind, entries: Sequence[Row]) -> list[dict[str, Any]]:
+        """By name: those that are counted by name, and of others those that entries name."""
+        found: Counter[str] = Counter()
+        for gateway in self._gateways:
+            for key, count in gateway.history.totals.items():
+                if key[0] == "errors" and key[5] and kind_of(key) == kind:
+                    found[key[5]] += int(count)
+        for each in entries:
+            if each["node"] and each["node"] not in found:
+                found[each["node"]] += int(each["count"] or 0)
+        return [{"node": node, "count": count} for node, count in found.most_common(_WHO_MAX)]
+
+    def series(self, wanted: Callable[[Kind], bool]) -> list[int]:
+        """Each minute's sum over the gateways."""
+
+        def is_wanted(key: Key) -> bool:
+            kind = kind_of(key)
+            return kind is not None and wanted(kind)
+
+        each = [of.history.series(self.shown.now_us, self.shown.minutes, is_wanted) for of in self._gateways]
+        return [sum(column) for column in zip(*each, strict=True)] if each else [0] * self.shown.minutes
+
+    def watched(self) -> list[bool]:
+        """Was every gateway that answers read in that minute?"""
+        each = [of.history.watched(self.shown.now_us, self.shown.minutes) for of in self._gateways if of.answered_us]
+        return [all(column) for column in zip(*each, strict=True)] if each else [False] * self.shown.minutes
+
+
+def _knows_before(gateways: Sequence[Gateway], shown: Shown) -> bool:
+    """Are the minutes before those that are shown known, too? By counters, or as nothing kept was pushed out."""
+    if shown.minutes * 2 > MINUTES:
+        return False
+    since_us = shown.now_us - 2 * shown.minutes * MINUTE_US
+    return all(each.history.known_us <= since_us or len(each.errors) < ERRORS for each in gateways if each.answered_us)
+
+
+_LOGIN: Final = ("failed-login", "login-unheard", "sasl")
+
+
+def _entries(gateways: Iterable[Gateway]) -> dict[Kind, list[Row]]:
+    """Of all gateways, the oldest first, each with the gateway's name."""
+    found: dict[Kind, list[Row]] = defaultdict(list)
+    rows = [{**row, "gateway": gateway.name} for gateway in gateways for row in gateway.errors]
+    for row in sorted(rows, key=lambda row: row["at_us"] or 0):
+        found[kind_of_entry(row)].append(row)
+    return found
+
+
+def who_of(entries: Iterable[Row]) -> list[dict[str, Any]]:
+    """Peers that met it, the most often first."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    for each in entries:
+        who = each["container"] or "", each["user"] or "", each["address"] or ""
+        found[who] += int(each["count"] or 0)
+    return [
+        {"container": container, "user": user, "address": address, "count": count}
+        for (container, user, address), count in found.most_common(_WHO_MAX)
+    ]
+
+
+def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What is new, then what rose most, then what is much; what did not happen in the time comes last."""
+    is_new = bool(row["count"]) and not row["before"]
+    return (not row["count"], not is_new, -int(row["count"]), -int(row["last_us"]), row["rule"], row["code"])
+
+
+def changes(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """What changed most against the time before: at most seven, with at least three more; new first, then by factor."""
+    risen = [row for row in rows if row["before"] is not None and abs(row["count"] - row["before"]) >= 3]
+    return sorted(risen, key=lambda row: (bool(row["before"]), -row["count"] / max(1, row["before"])))[:7]

@@ -1,0 +1,195 @@
+"""Nodes, durables and what became of deliveries, from the metrics of several gateways. Each row names its gateway.
+
+A number that no gateway says is None: unknown, and never 0 instead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from console.facts.errors import Shown
+from console.facts.gateway import Gateway
+from console.facts.history import MINUTE_US
+from console.limits import MINUTES
+
+_NODE: Final = {
+    "events": "realmgate_node_events",
+    "events_limit": "realmgate_node_events_limit",
+    "size_bytes": "realmgate_node_bytes",
+    "limit_bytes": "realmgate_node_limit_bytes",
+}
+_DURABLE: Final = ("consumers", "low_eid", "stored_events", "waiting_events", "unsettled_events", "delayed_events",
+                   "hole_events", "settled_ranges")  # fmt: skip
+_MANY: Final = ("other", "temporary")
+Row = dict[str, Any]
+
+
+def nodes(gateways: Sequence[Gateway], shown: Shown) -> list[Row]:
+    """One row a node and gateway, its partitions summed. First what is full, then by name."""
+    found: list[Row] = []
+    for gateway in shown.of(gateways):
+        sums = {column: _sums(gateway, name, "node") for column, name in _NODE.items()}
+        moved = outcomes_of(gateway, shown)
+        queues = {row["node"]: row for row in durables([gateway], shown) if row["durable"] == "queue"}
+        letters = _letters(gateway, shown)
+        for name in sorted({*sums["events_limit"], *sums["events"]}):
+            row: Row = {"node": name, "gateway": gateway.name, "together": name in _MANY}
+            row |= {column: of.get(name) for column, of in sums.items()}
+            row["used"] = _used(row)
+            counted, queue = moved.get(name, {}), queues.get(name, {})
+            row["waiting"], row["unsettled"] = queue.get("waiting_events"), queue.get("unsettled_events")
+            row["consumers"] = _consumers(gateway, name)
+            row["in"], row["out"] = _accepted(counted, "in"), sum(counted.get("out", {}).values())
+            row["refused"] = sum(counted.get("in", {}).values()) - row["in"]
+            row["dead_letters"] = letters.get(name, 0)
+            found.append(row)
+    return sorted(found, key=lambda row: (-(row["used"] or 0) if (row["used"] or 0) >= 0.8 else 0, row["node"]))
+
+
+def _used(row: Mapping[str, Any]) -> float | None:
+    """The fuller of its two limits, 0 to 1; None: it has none, or it is unknown."""
+    pairs = ((row["events"], row["events_limit"]), (row["size_bytes"], row["limit_bytes"]))
+    return max((held / limit for held, limit in pairs if limit and held is not None), default=None)
+
+
+def _sums(gateway: Gateway, name: str, label: str) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for labels, number in gateway.samples.all(name):
+        found[labels.get(label, "")] += int(number)
+    return dict(found)
+
+
+def _consumers(gateway: Gateway, node: str) -> int:
+    of = gateway.samples.all("realmgate_durable_consumers")
+    return sum(int(number) for labels, number in of if labels.get("node") == node)
+
+
+def _letters(gateway: Gateway, shown: Shown) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for key, count in gateway.history.counts(shown.now_us, shown.minutes).items():
+        if key[0] == "letters":
+            found[key[1]] += count
+    return found
+
+
+def _accepted(counted: Mapping[str, Mapping[str, int]], direction: str) -> int:
+    return sum(count for outcome, count in counted.get(direction, {}).items() if outcome in ("accepted", "none"))
+
+
+def outcomes_of(gateway: Gateway, shown: Shown) -> dict[str, dict[str, dict[str, int]]]:
+    """Deliveries that got their outcome in the time shown: node, direction, outcome, count."""
+    found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: {"in": {}, "out": {}})
+    for key, count in gateway.history.counts(shown.now_us, shown.minutes).items():
+        if key[0] == "deliveries":
+            _, direction, node, outcome = key
+            found[node].setdefault(direction, {})[outcome] = count
+    return found
+
+
+def outcomes(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
+    """One row a node and direction, over the gateways; the most deliveries first."""
+    found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for gateway in shown.of(gateways):
+        for node, directions in outcomes_of(gateway, shown).items():
+            for direction, counted in directions.items():
+                found[node, direction].update(counted)
+    rows = [
+        {"node": node, "direction": direction, "outcomes": dict(counted), "count": sum(counted.values())}
+        for (node, direction), counted in found.items()
+        if counted
+    ]
+    return sorted(rows, key=lambda row: (-int(str(row["count"])), str(row["node"])))
+
+
+def durables(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
+    """One row a durable and gateway, its partitions summed; a queue's own state is its durable `queue`. First what
+    holds a mark back, then what holds most."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for gateway in shown.of(gateways):
+        for column in _DURABLE:
+            for labels, number in gateway.samples.all(f"realmgate_durable_{column}"):
+                names = gateway.name, labels.get("node", ""), labels.get("durable", "")
+                row = found.setdefault(names, _durable(*names))
+                if column == "low_eid":
+                    row["partitions"] += 1
+                    row[column] = int(number)
+                else:
+                    row[column] = (row[column] or 0) + int(number)
+    for row in found.values():
+        if row["partitions"] > 1:
+            row["low_eid"] = None  # each partition has its own
+    return sorted(
+        found.values(), key=lambda row: (-(row["hole_events"] or 0), -(row["stored_events"] or 0), row["node"])
+    )
+
+
+def _durable(gateway: str, node: str, durable: str) -> Row:
+    return {"node": node, "durable": durable, "gateway": gateway, "partitions": 0, **dict.fromkeys(_DURABLE)}
+
+
+def letters(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
+    """Messages that became dead letters, by the node that they were in, and cause."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for gateway in shown.of(gateways):
+        counts = gateway.history.counts(shown.now_us, shown.minutes)
+        for key, total in gateway.history.totals.items():
+            if key[0] == "letters":
+                row = {"node": key[1], "cause": key[2], "gateway": gateway.name}
+                found[gateway.name, key[1], key[2]] = {**row, "count": counts[key], "in_this_run": int(total)}
+    return sorted(found.values(), key=lambda row: (-row["count"], -row["in_this_run"], row["node"]))
+
+
+def retries(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
+    """Control calls to the log that were asked again, by the log's code: how many passed in the end."""
+    asked, given_up, now = Counter[str](), Counter[str](), Counter[str]()
+    for gateway in shown.of(gateways):
+        counts = gateway.history.counts(shown.now_us, shown.minutes)
+        for key, total in gateway.history.totals.items():
+            if key[0] == "retries":
+                asked[key[1]] += int(total)
+                now[key[1]] += counts[key]
+            elif key[0] == "given_up":
+                given_up[key[1]] += int(total)
+    return [
+        {"code": code, "count": now[code], "in_this_run": total, "given_up": given_up[code]}
+        for code, total in (asked + Counter(dict.fromkeys(given_up, 0))).most_common()
+    ]
+
+
+def known_from_us(gateways: Iterable[Gateway], shown: Shown) -> int:
+    """Since when the counters of all that answer are known in the time shown."""
+    begin_us = shown.now_us - shown.minutes * MINUTE_US
+    return max((each.history.known_us for each in shown.of(gateways) if each.answered_us), default=begin_us)
+
+
+def before_of(gateways: Iterable[Gateway], shown: Shown) -> int | None:
+    """What is known of the minutes before those that are shown, where nothing was counted: 0, or None for unknown."""
+    since_us = shown.now_us - 2 * shown.minutes * MINUTE_US
+    is_known = all(each.history.known_us <= since_us for each in shown.of(gateways) if each.answered_us)
+    return 0 if is_known and shown.minutes * 2 <= MINUTES else None
+
+
+def hits(gateways: Sequence[Gateway], shown: Shown) -> dict[str, dict[str, int | None]]:
+    """Of each rule, `TABLE.RULE`: deliveries that it decided about in the time shown, before (None: unknown), and in
+    the runs; and the errors that peers got by it."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for gateway in shown.of(gateways):
+        history = gateway.history
+        for column, counted in (
+            ("count", history.counts(shown.now_us, shown.minutes)),
+            ("before", history.counts(shown.now_us, shown.minutes, shown.minutes)),
+            ("in_this_run", history.totals),
+        ):
+            for key, count in counted.items():
+                if key[0] == "rules":
+                    counts[f"{key[1]}.{key[2]}"][column] += int(count)
+                elif key[0] == "errors" and column == "in_this_run":
+                    counts[key[4]]["errors"] += int(count)
+    before = before_of(gateways, shown)
+    columns = ("count", "before", "in_this_run", "errors")
+    return {
+        rule: {name: before if name == "before" and before is None else of[name] for name in columns}
+        for rule, of in counts.items()
+    }

@@ -1,0 +1,84 @@
+"""The text of `/metrics`, read into samples by name. Source: the exposition format of Prometheus, 0.0.4.
+
+Errors: `WrongAnswer` where a line cannot be read, or there are more than `SAMPLES`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import Final
+
+from console.limits import SAMPLES, TEXT
+
+_LINE: Final = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?[ \t]+(\S+)(?:[ \t]+-?\d+)?[ \t]*")
+_LABEL: Final = re.compile(r'\s*([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"\s*(?:,|$)')
+_ESCAPES: Final = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
+Labels = Mapping[str, str]
+
+
+class WrongAnswer(Exception):
+    """A gateway's answer that cannot be used; says why."""
+
+
+class Samples:
+    """Of one page: label values and a number each, by name."""
+
+    def __init__(self, of: Mapping[str, list[tuple[Labels, float]]] | None = None) -> None:
+        self._of = of or {}
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def all(self, name: str) -> list[tuple[Labels, float]]:
+        return self._of.get(name, [])
+
+    def one(self, name: str) -> float | None:
+        """The number of a family without labels; None: it is not there."""
+        found = self._of.get(name)
+        return found[0][1] if found else None
+
+    def label(self, name: str, label: str) -> str:
+        """A label of the first sample; empty: it is not there."""
+        found = self._of.get(name)
+        return found[0][0].get(label, "") if found else ""
+
+
+def read_samples(text: str) -> Samples:
+    """Of a whole page. Raises WrongAnswer."""
+    found: dict[str, list[tuple[Labels, float]]] = {}
+    count = 0
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise WrongAnswer(f"/metrics has a line that cannot be read: {line[:80]!a}")
+        count += 1
+        if count > SAMPLES:
+            raise WrongAnswer(f"/metrics has more than {SAMPLES:,} samples")
+        name, labels, number = match.groups()
+        found.setdefault(name, []).append((dict(_labels(labels or "", line)), _number(number, line)))
+    return Samples(found)
+
+
+def _labels(text: str, line: str) -> Iterator[tuple[str, str]]:
+    at = 0
+    while at < len(text):
+        match = _LABEL.match(text, at)
+        if match is None:
+            raise WrongAnswer(f"/metrics has labels that cannot be read: {line[:80]!a}")
+        value = match[2]
+        if "\\" in value:
+            value = re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), value)
+        yield match[1], value[:TEXT]
+        at = match.end()
+
+
+def _number(text: str, line: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise WrongAnswer(f"/metrics has a number that cannot be read: {line[:80]!a}") from None
+    return number if isfinite(number) else 0.0

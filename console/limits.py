@@ -1,0 +1,67 @@
+"""Every bound of the console, with its unit. A gateway that answers nonsense, or too much, costs no more than this."""
+
+from __future__ import annotations
+
+from typing import Final
+
+POLL_S: Final = 2.0
+"""Between two rounds of one gateway, while a page is looked at."""
+POLL_MAX_S: Final = 30.0
+"""The interval of a gateway that answers slowly doubles up to this."""
+RETRY_MAX_S: Final = 10.0
+"""The same of a gateway that does not answer."""
+SLOW_S: Final = 0.5
+"""A round that takes longer doubles the interval."""
+LINKS_S: Final = 10.0
+"""Connections and links are asked for no more often."""
+LOOKED_S: Final = 15.0
+"""So long after a page was made it counts as looked at."""
+FIRST_WAIT_S: Final = 2.5
+"""A page waits so long for the first answers of gateways that were not asked lately."""
+ASK_TIMEOUT_S: Final = 5.0
+"""For one answer, from the connection to its last octet."""
+ANSWER_BYTES: Final = 8 * 1024 * 1024
+"""Of one answer of a gateway; what is longer is not read to its end."""
+HEAD_BYTES: Final = 16_384
+SAMPLES: Final = 20_000
+"""Of one page of metrics."""
+ROWS: Final = 500
+"""Asked for in one page of /api; a gateway gives no more."""
+LINK_ROWS: Final = 5_000
+"""Links, and connections, that are kept of one gateway."""
+ERROR_PAGES: Final = 4
+"""Of ROWS each, in one round: what a gateway keeps."""
+ERRORS: Final = 2_000
+"""Refusals and faults that are kept of one gateway."""
+TEXT: Final = 500
+"""Characters of one text of an answer."""
+MINUTES: Final = 60
+"""Of differences of counters."""
+KEYS: Final = 4_000
+"""Counters that are followed of one gateway."""
+HAPPENINGS: Final = 200
+"""Starts, reloads and so on that are remembered of one gateway."""
+GATEWAYS: Final = 32
+PROBLEMS_SHOWN: Final = 12
+ROWS_SHOWN: Final = 100
+"""Of a long table; the page says how many there are."""
+EXAMPLES_SHOWN: Final = 20
+REPORTS: Final = 50
+"""Reconciliations that are listed, the newest first."""
+MANIFEST_BYTES: Final = 8 * 1024 * 1024
+REPORT_BYTES: Final = 32 * 1024 * 1024
+STREAMS: Final = 50
+"""Open streams of events; the next page is not live, and says so."""
+STREAM_BEAT_S: Final = 15.0
+RENDERED: Final = 64
+"""Pages that are kept as they were made, for the next viewer of the same facts."""
+BODY_BYTES: Final = 8_192
+"""Of a request."""
+QUERY_CHARACTERS: Final = 2_000
+CONNECTIONS: Final = 200
+SESSIONS: Final = 200
+SESSION_S: Final = 8 * 3600.0
+LOGIN_FAILURES: Final = 1_000
+"""Addresses and users whose failures are remembered."""
+LOGINS_WAITING: Final = 20
+"""Logins that wait for their turn; the next one is refused."""

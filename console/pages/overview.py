@@ -1,0 +1,199 @@
+"""`/`: does anything need an operator? A verdict, what is open, and the panels; and `/find`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from console.facts.errors import Board
+from console.facts.gateway import WAITS
+from console.facts.realm import durables, hits, letters, nodes, outcomes, retries
+from console.pages.errors import kind_of_refusal
+from console.pages.peers import link_row
+from console.pages.view import Document, View, frame
+from console.pages.words import change, iso
+
+_TOP: Final = 5
+_FOUND: Final = 50
+
+
+def overview(view: View) -> Document:
+    shown = view.shown
+    board = Board(view.gateways, shown)
+    flow = outcomes(view.gateways, shown)
+    return frame(
+        view, "overview", "Overview", "Does anything need me?",
+        verdict=verdict(view, flow), facts=_facts(view, flow),
+        panels={
+            "errors": [_error(row) for row in board.rows if row["count"]][:_TOP],
+            "transient": retries(view.gateways, shown)[:_TOP],
+            "outcomes": flow[:_TOP],
+            "links": _links(view),
+            "durables": _durables(view),
+            "capacity": _capacity(view),
+            "transactions": _transactions(view),
+            "rules": _rules(view),
+            "letters": letters(view.gateways, shown)[:_TOP],
+            "denials": _denials(view),
+            "happened": _happened(view),
+        },
+    )  # fmt: skip
+
+
+def verdict(view: View, flow: list[Document]) -> Document:
+    """One sentence: do messages flow, how many problems are open, was anything lost."""
+    answering = [each for each in view.gateways if each.answers]
+    moved = {row["direction"] for row in flow}
+    if not answering:
+        first = "No gateway answers." if any(each.failed_us for each in view.gateways) else "No gateway was asked yet."
+    elif not any(each.serves for each in answering):
+        waits = all(each.state in WAITS for each in answering)
+        first = "No gateway serves: those that answer wait." if waits else "A gateway answers, and serves no peer."
+    elif moved:
+        first = "Messages flow."
+    else:
+        first = f"A gateway serves; nothing moved in {view.shown.minutes} minutes."
+    count, lost = len(view.problems), sum(each.loses for each in view.problems)
+    open_ = f"{count} problem is open" if count == 1 else f"{count} problems are open"
+    second = f"{open_}; {lost} may lose messages." if lost else f"{open_}." if count else "Nothing is wrong."
+    fatal = any(each.klass == "fatal" for each in view.problems) or not answering
+    klass = "fatal" if fatal else "transient" if count else "fine"
+    return {"class": klass, "sentence": f"{first} {second}" if answering or count else first, "lost": lost}
+
+
+def _facts(view: View, flow: list[Document]) -> list[Document]:
+    sums = {way: sum(row["count"] for row in flow if row["direction"] == way) for way in ("in", "out")}
+    figures = [
+        ("In", sums["in"], "deliveries"),
+        ("Out", sums["out"], "deliveries"),
+        ("Connections", _sum(view, "connections"), "now"),
+        ("Links", _sum(view, "links"), "now"),
+        ("Unsettled", _sum(view, "unsettled_deliveries"), "with consumers"),
+        ("Undecided", _sum(view, "deliveries_open"), "deliveries without an outcome, at most"),
+    ]
+    return [{"name": name, "value": value, "about": about} for name, value, about in figures]
+
+
+def _sum(view: View, name: str) -> int | None:
+    """Of the gateways that answer; None: none does."""
+    found = [each.samples.one(f"realmgate_{name}") for each in view.shown.of(view.gateways) if each.answers]
+    known = [value for value in found if value is not None]
+    return int(sum(known)) if known else None
+
+
+def _error(row: dict[str, Any]) -> Document:
+    shown = {name: row[name] for name in ("class", "condition", "code", "rule", "count", "before", "series", "nodes")}
+    return {**shown, "change": change(row["count"], row["before"]), "last": iso(row["last_us"])}
+
+
+def _links(view: View) -> list[Document]:
+    rows = [link_row(gateway.name, row) for gateway in view.shown.of(view.gateways) for row in gateway.links]
+    rows.sort(
+        key=lambda row: (-(row["oldest_unsettled_s"] or 0), -(row["without_credit_s"] or 0), -(row["unsettled"] or 0))
+    )
+    return rows[:_TOP]
+
+
+def _durables(view: View) -> list[Document]:
+    rows = durables(view.gateways, view.shown)
+    return [row for row in rows if row["stored_events"] or row["hole_events"]][:_TOP]
+
+
+def _capacity(view: View) -> list[Document]:
+    rows = [row for row in nodes(view.gateways, view.shown) if row["used"] is not None]
+    return sorted(rows, key=lambda row: -row["used"])[:_TOP]
+
+
+def _transactions(view: View) -> Document:
+    count = sum(
+        found for each in view.shown.of(view.gateways)
+        for key, found in each.history.counts(view.now_us, view.shown.minutes).items()
+        if key[0] == "rules" and key[1] in ("committed", "coordinate")
+    )  # fmt: skip
+    return {"open": _sum(view, "transactions_open"), "held_bytes": _sum(view, "transaction_bytes"), "decided": count}
+
+
+def _rules(view: View) -> list[Document]:
+    found = hits(view.gateways, view.shown)
+    rows: list[Document] = [{"rule": rule, **counts} for rule, counts in found.items() if counts["count"]]
+    return sorted(rows, key=lambda row: -int(str(row["count"])))[:_TOP]
+
+
+def _denials(view: View) -> list[Document]:
+    found: dict[tuple[str, str, str], Document] = {}
+    for gateway in view.shown.of(view.gateways):
+        for row in gateway.errors:
+            if kind_of_refusal(row) in ("denied", "login"):
+                operation = "log in" if row["what"] == "login" else row["direction"] or "use"
+                key = row["user"] or "", operation, row["node"] or ""
+                one = found.setdefault(
+                    key, {"user": key[0], "operation": operation, "node": key[2], "count": 0, "last_us": 0}
+                )
+                one["count"] += row["count"] or 0
+                one["last_us"] = max(one["last_us"], row["at_us"] or 0)
+    rows = sorted(found.values(), key=lambda one: -one["last_us"])[:_TOP]
+    return [{**one, "last": iso(one["last_us"])} for one in rows]
+
+
+def _happened(view: View) -> list[Document]:
+    rows = [
+        {"gateway": gateway.name, "at": iso(each.at_us), "at_us": each.at_us, "what": each.words}
+        for gateway in view.shown.of(view.gateways) for each in gateway.happened
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: -int(str(row["at_us"])))[:_TOP]
+
+
+def find(view: View) -> Document:
+    """`?q=`: over what is in memory; problems first."""
+    words = view.query.get("q", "").lower().split()
+    rows = [
+        row
+        for row in _findable(view)
+        if words and all(word in f"{row['text']} {row['more']}".lower() for word in words)
+    ]
+    is_delivery = len(words) == 1 and ":" in words[0]
+    return frame(
+        view, "find", "Find", "Where is this word?", q=view.query.get("q", ""), rows=rows[:_FOUND], matching=len(rows),
+        trace=f"realmgate trace {view.query.get('q', '')}" if is_delivery else "",
+    )  # fmt: skip
+
+
+def _findable(view: View) -> Iterator[Document]:
+    for problem in view.problems:
+        more = " ".join(filter(None, (problem.more, problem.who, problem.rule, problem.remedy)))
+        yield _hit("problem", problem.words, more, problem.link)
+    for row in nodes(view.gateways, view.shown):
+        yield _hit("node", row["node"], row["gateway"], f"/nodes?{urlencode({'node': row['node']})}")
+    for row in durables(view.gateways, view.shown):
+        yield _hit("durable", f"{row['node']} {row['durable']}", row["gateway"], "/durables")
+    seen = set()
+    for gateway in view.gateways:
+        for row in gateway.connections:
+            who = row["container"] or "", row["user"] or "", row["address"] or ""
+            if who not in seen:
+                seen.add(who)
+                yield _hit(
+                    "connection",
+                    who[0] or who[2],
+                    f"user {who[1]}, {who[2]}, {gateway.name}",
+                    f"/connections?{urlencode({'q': who[0]})}",
+                )
+        for row in gateway.errors:
+            parts = (row["node"], row["user"], row["container"], row["condition"], row["native"], row["rule"])
+            yield _hit(
+                "refusal",
+                row["text"] or "",
+                " ".join(filter(None, parts)),
+                f"/refusals?{urlencode({'q': row['node'] or row['user'] or ''})}",
+            )
+    if view.tables is not None and view.tables.rules:
+        for name in view.tables.rules:
+            for rule in view.tables.table(name, "extended"):
+                yield _hit(
+                    "rule", f"{name}.{rule['rule']}", rule["because"], f"/rules?{urlencode({'q': rule['rule']})}"
+                )
+
+
+def _hit(kind: str, text: str, more: str, link: str) -> Document:
+    return {"kind": kind, "text": text, "more": more, "link": link}

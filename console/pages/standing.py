@@ -1,0 +1,107 @@
+"""`/reconciliation` and `/gateways`: what was proven last, and how each gateway is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.facts.gateway import Gateway
+from console.facts.reports import Report
+from console.pages.view import Document, View, frame, gateway_row
+from console.pages.words import iso
+
+
+def reconciliation(view: View) -> Document:
+    rows = [_report(view, each) for each in view.reports]
+    return frame(
+        view, "reconciliation", "Reconciliation", "Does the log hold what peers were answered?",
+        has_reports=view.has_reports, last=rows[0] if rows else None, runs=rows,
+    )  # fmt: skip
+
+
+def _report(view: View, report: Report) -> Document:
+    return {
+        "name": report.name,
+        "directory": str(report.directory),
+        "problem": report.problem,
+        "verdict": report.verdict,
+        "sentence": report.sentence,
+        "at": iso(report.at_us),
+        "at_us": report.at_us,
+        "age_s": view.age_s(report.at_us),
+        "window": report.window,
+        "complete": report.complete,
+        "classes": report.classes,
+        "difference": report.difference,
+        "gateway_runs": report.runs,
+        "page": f"/reconciliation/report/{report.name}" if report.has_page else "",
+    }
+
+
+def gateways(view: View) -> Document:
+    rows = [_gateway(view, each) for each in view.gateways]
+    happened = [
+        {"gateway": gateway.name, "at": iso(each.at_us), "at_us": each.at_us, "letter": each.letter, "what": each.words}
+        for gateway in view.gateways
+        for each in gateway.happened
+    ]
+    happened.sort(key=lambda each: -int(str(each["at_us"])))
+    return frame(
+        view, "gateways", "Gateways", "Who serves, do they agree, what is wrong?",
+        columns=rows, differing=_differing(rows), happened=happened[:50],
+        troubles=[{**each, "gateway": row["name"]} for row in rows for each in row["troubles"]],
+        warnings=[{"gateway": row["name"], "words": words} for row in rows for words in row["warnings"]],
+    )  # fmt: skip
+
+
+def _gateway(view: View, gateway: Gateway) -> Document:
+    health, samples = gateway.health, gateway.samples
+    started = samples.one("process_start_time_seconds")
+    gone = bool(gateway.failed_us)
+    found: Document = {
+        **gateway_row(view, gateway),
+        "detail": health.get("detail") or "",
+        "realm": health.get("realm") or "",
+        "profile": health.get("profile") or "",
+        "digest": health.get("digest") or "",
+        "started": iso(started * 1e6) if started else None,
+        "started_us": started * 1e6 if started else 0,
+        "lease_held": health.get("lease_held"),
+        "evidence_failed": (health.get("evidence") or {}).get("failed"),
+        "round_s": round(gateway.slow_s, 3),
+        "troubles": [
+            {**each, "since": iso(each["since_us"]), "old": gone} for each in health.get("problems") or ()
+        ],
+        "warnings": [] if gone else [words for words in health.get("warnings") or () if not _is_trouble(words, health)],
+    }  # fmt: skip
+    return found | {
+        name: samples.one(f"realmgate_{metric}")
+        for name, metric in (
+            ("connections", "connections"), ("connections_limit", "connections_limit"), ("links", "links"),
+            ("transactions", "transactions_open"), ("transaction_bytes", "transaction_bytes"),
+            ("unsettled", "unsettled_deliveries"), ("in_flight_bytes", "in_flight_bytes"),
+            ("in_flight_limit_bytes", "in_flight_limit_bytes"), ("evidence_pending", "evidence_pending"),
+            ("control_pending", "control_pending"), ("event_memory_bytes", "event_memory_bytes"),
+        )
+    } | {
+        "memory_bytes": samples.one("process_resident_memory_bytes"),
+        "files": samples.one("process_open_fds"), "files_limit": samples.one("process_max_fds"),
+        "journal_ms": _mean_ms(gateway, "realmgate_journal_transaction_seconds"),
+        "append_ms": _mean_ms(gateway, "realmgate_publish_append_seconds"),
+    }  # fmt: skip
+
+
+def _is_trouble(words: str, health: dict[str, Any]) -> bool:
+    """A warning that repeats a problem."""
+    return any(words.startswith(each["kind"]) for each in health.get("problems") or ())
+
+
+def _mean_ms(gateway: Gateway, name: str) -> float | None:
+    count, total = gateway.samples.one(f"{name}_count"), gateway.samples.one(f"{name}_sum")
+    return round(total / count * 1000, 1) if count and total is not None else None
+
+
+def _differing(rows: list[Document]) -> list[str]:
+    """What gateways should agree in and do not."""
+    return [
+        name for name in ("realm", "profile", "digest") if len({row[name] for row in rows if row[name]}) > 1
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Asking gateways: one poller each, for all viewers together, while a page is looked at."""

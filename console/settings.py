@@ -1,0 +1,179 @@
+"""What the console was started with: its arguments, and what the gateway's configuration says where one is named.
+
+    realmgate console [--config FILE] [--gateway URL]... [--reports DIR]... [--listen URL] ...
+
+Errors: `SettingsError`, in lines for an operator; argparse ends by `SystemExit`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from console.limits import GATEWAYS
+from gateway.config.exposure import reaches_beyond_loopback
+from gateway.config.settings import Settings as GatewaySettings
+from gateway.config.settings import SettingsProblems, load_settings
+
+LISTEN: Final = "http://127.0.0.1:9465"
+_ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+
+
+class SettingsError(Exception):
+    """What is wrong, and what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`users` None: there is no login. `groups`: whose members may log in; none: every user. `mappings` None: the
+    shipped tables."""
+
+    gateways: tuple[str, ...]
+    reports: tuple[Path, ...]
+    host: str
+    port: int
+    certificate: Path | None
+    key: Path | None
+    users: Path | None
+    groups: tuple[str, ...]
+    mappings: Path | None
+    realm: str
+
+    @property
+    def secure(self) -> bool:
+        return self.certificate is not None
+
+    @property
+    def is_local(self) -> bool:
+        return not reaches_beyond_loopback(self.host)
+
+
+def read_settings(argv: Sequence[str]) -> Settings:
+    arguments = _parser().parse_args(argv)
+    gateway = _configuration(arguments.config)
+    parts = _listen(arguments.listen)
+    secure = parts[0] == "https"
+    named = arguments.tls_certificate, arguments.tls_key
+    if secure and None in named and gateway is not None and gateway.tls is not None:
+        named = gateway.tls.certificate, gateway.tls.key
+    if secure and None in named:
+        raise SettingsError("--listen https:// needs --tls-certificate and --tls-key, or tls in the configuration")
+    users = arguments.users
+    if users is None and gateway is not None and (arguments.group or reaches_beyond_loopback(parts[1])):
+        users = gateway.security.users_file
+    settings = Settings(
+        gateways=_gateways(arguments.gateway, gateway),
+        reports=tuple(arguments.reports),
+        host=parts[1],
+        port=parts[2],
+        certificate=named[0] if secure else None,
+        key=named[1] if secure else None,
+        users=None if arguments.without_login else users,
+        groups=tuple(arguments.group),
+        mappings=arguments.mappings or (gateway.mappings.directory if gateway is not None else None),
+        realm=gateway.realm.prefix if gateway is not None else "",
+    )
+    _check_exposure(settings, arguments)
+    return settings
+
+
+def _check_exposure(settings: Settings, arguments: argparse.Namespace) -> None:
+    """Other machines get in with a login and over TLS, unless it was said in so many words that they need not."""
+    if settings.groups and settings.users is None:
+        raise SettingsError("--group needs users: name their file with --users, or security.users in the configuration")
+    if settings.is_local:
+        return
+    if settings.users is None and not arguments.without_login:
+        raise SettingsError(
+            f"--listen {arguments.listen} is open to other machines, and there are no users: write --users FILE or"
+            " security.users in the configuration; --without-login lets everyone in"
+        )
+    if not settings.secure and not arguments.without_tls:
+        raise SettingsError(
+            f"--listen {arguments.listen} sends passwords and pages in clear text: write https://, with"
+            " --tls-certificate and --tls-key; --without-tls allows it, behind a proxy that has TLS"
+        )
+
+
+def _configuration(path: Path | None) -> GatewaySettings | None:
+    if path is None:
+        return None
+    try:
+        return load_settings(path)
+    except SettingsProblems as error:
+        raise SettingsError(str(error)) from None
+
+
+def _listen(url: str) -> tuple[str, str, int]:
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port is None or parts.path not in ("", "/"):
+        raise SettingsError(f"--listen {url} is no address: write http://HOST:PORT or https://HOST:PORT")
+    return parts.scheme, parts.hostname, port
+
+
+def _gateways(urls: Sequence[str], gateway: GatewaySettings | None) -> tuple[str, ...]:
+    """Where to ask: as they were named, or as the configuration says."""
+    for url in urls:
+        parts = urlsplit(url)
+        try:
+            wrong = parts.scheme != "http" or not parts.hostname or not parts.port or parts.path not in ("", "/")
+        except ValueError:
+            wrong = True
+        if wrong:
+            raise SettingsError(f"--gateway {url} is no admin address: write http://HOST:PORT")
+    if len(urls) > GATEWAYS:
+        raise SettingsError(f"--gateway: {len(urls)} are named; a console looks after {GATEWAYS} at most")
+    if urls:
+        return tuple(dict.fromkeys(url.rstrip("/") for url in urls))
+    if gateway is None or gateway.admin is None or gateway.admin.port == 0:
+        raise SettingsError(
+            "no gateway is named: write --gateway http://HOST:PORT for each, or --config FILE with"
+            ' admin: {listen: "http://127.0.0.1:9464"}'
+        )
+    host = _ANYWHERE.get(gateway.admin.host, gateway.admin.host)
+    return (f"http://[{host}]:{gateway.admin.port}" if ":" in host else f"http://{host}:{gateway.admin.port}",)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="realmgate console", description="Pages for operators over one or several gateways.", allow_abbrev=False
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help="a gateway's configuration: its admin address, users, tables"
+    )
+    parser.add_argument(
+        "--gateway",
+        metavar="URL",
+        action="append",
+        default=[],
+        help="an admin address; may be repeated; default: admin.listen",
+    )
+    parser.add_argument(
+        "--reports",
+        metavar="DIR",
+        type=Path,
+        action="append",
+        default=[],
+        help="what reconcile --out wrote; may be repeated",
+    )
+    parser.add_argument("--listen", metavar="URL", default=LISTEN, help=f"default: {LISTEN}; https:// with TLS")
+    parser.add_argument("--tls-certificate", metavar="FILE", type=Path, help="PEM; default: that of the configuration")
+    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="PEM, without a password")
+    parser.add_argument("--users", metavar="FILE", type=Path, help="who may log in; default: security.users")
+    parser.add_argument(
+        "--group", metavar="NAME", action="append", default=[], help="only its members may log in; may be repeated"
+    )
+    parser.add_argument(
+        "--mappings", metavar="DIR", type=Path, help="tables; default: mappings.dir, or the shipped ones"
+    )
+    parser.add_argument("--without-login", action="store_true", help="let in everyone who can connect")
+    parser.add_argument("--without-tls", action="store_true", help="allow http:// beyond loopback")
+    return parser

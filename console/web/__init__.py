@@ -1,0 +1,1 @@
+"""The console's HTTP: routes, templates, login, server-sent events."""

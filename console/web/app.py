@@ -1,0 +1,173 @@
+"""The console's routes: each page as HTML and as JSON of the same document, `/stream`, `/login`, `/healthz`.
+
+A page is made from what the pollers have heard; making it never asks a gateway by itself beyond `Watch.look`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import orjson
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from console.facts.gateway import Gateway
+from console.facts.reports import PAGE, read_reports
+from console.limits import RENDERED, REPORT_BYTES, STREAMS
+from console.pages.all import PAGES
+from console.pages.view import Document, View
+from console.poll.poller import Watch
+from console.settings import Settings
+from console.web.login import Login
+from console.web.render import STATIC, Pages
+from console.web.security import LOCAL, REPORT_POLICY, Guard
+from console.web.sessions import Sessions
+from console.web.stream import events
+from console.web.tables import TablesOnDisk
+from native_backend.clock import Clock
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+class Console:
+    """See the module's docstring. `app` is what a server runs."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings, self._clock = settings, clock
+        self._watch = Watch([Gateway(url) for url in settings.gateways], clock)
+        self._tables = TablesOnDisk(settings.mappings)
+        self._pages = Pages()
+        self._rendered: OrderedDict[tuple[Any, ...], tuple[Document, str]] = OrderedDict()
+        sessions = None if settings.users is None else Sessions(settings.users, settings.groups, clock)
+        self._login = Login(sessions, self._pages, settings.secure, clock)
+        routes = [
+            Route("/healthz", _healthz),
+            Route("/stream", self._stream),
+            Route("/login", self._login.page, methods=["GET", "POST"]),
+            Route("/logout", self._login.out, methods=["POST"]),
+            Route("/reconciliation/report/{name}", self._report),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ]
+        for path in PAGES:
+            routes.append(Route(path, self._html(path)))
+            routes.append(Route("/overview.json" if path == "/" else f"{path}.json", self._json(path)))
+        hosts = LOCAL if settings.is_local and sessions is None else ()
+        self.app = Starlette(routes=routes, lifespan=self._running, middleware=[Middleware(Guard, hosts=hosts)])
+
+    @asynccontextmanager
+    async def _running(self, _: Starlette) -> AsyncIterator[None]:
+        self._watch.start()
+        self._tables.want([])
+        yield
+        await self._watch.stop()
+
+    def _html(self, path: str) -> Answer:
+        async def show(request: Request) -> Response:
+            if (refused := self._login.refusal(request)) is not None:
+                return refused
+            query = _query(request)
+            if "json" in request.headers.get("accept", "").split(",")[0]:
+                return _as_json(await self._document(path, query, request))
+            document = await self._document(path, query, request)
+            live = self._watch.streams < STREAMS
+            more = {"live": live, "login": self._login.is_needed, "stream": _stream_address(path, query)}
+            return HTMLResponse(self._pages.whole(document, path, query, **more))
+
+        return show
+
+    def _json(self, path: str) -> Answer:
+        async def show(request: Request) -> Response:
+            if not self._login.is_in(request):
+                return PlainTextResponse("log in first: /login\n", 401)
+            return _as_json(await self._document(path, _query(request), request))
+
+        return show
+
+    async def _document(self, path: str, query: Mapping[str, str], request: Request) -> Document:
+        await self._watch.look(PAGES[path].links)
+        self._tables.want(self._watch.gateways)
+        if path in ("/rules", "/errors/one"):
+            await self._tables.wait()
+        return self._make(path, query, self._login.user(request))
+
+    def _make(self, path: str, query: Mapping[str, str], user: str) -> Document:
+        return PAGES[path].make(
+            View(
+                gateways=self._watch.gateways,
+                reports=read_reports(self._settings.reports),
+                tables=self._tables.current,
+                now_us=self._clock.epoch_us(),
+                query=query,
+                realm=self._settings.realm,
+                has_reports=bool(self._settings.reports),
+                user=user,
+            )
+        )
+
+    async def _stream(self, request: Request) -> Response:
+        if not self._login.is_in(request):
+            return PlainTextResponse("log in first: /login\n", 401)
+        asked = urlsplit(request.query_params.get("page", "/"))
+        if asked.path not in PAGES:
+            return PlainTextResponse("there is no such page\n", 404)
+        if self._watch.streams >= STREAMS:
+            return PlainTextResponse(f"{STREAMS} pages are live already: reload this one\n", 503)
+        query, user = dict(parse_qsl(asked.query)), self._login.user(request)
+
+        def make() -> tuple[Document, str]:
+            return self._again(asked.path, query, user)
+
+        stream = events(self._watch, make, lambda: self._login.is_in(request), request)
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+    def _again(self, path: str, query: Mapping[str, str], user: str) -> tuple[Document, str]:
+        """Made once for all viewers of the same page and round."""
+        key = (path, tuple(sorted(query.items())), user, self._watch.version)
+        if key not in self._rendered:
+            document = self._make(path, query, user)
+            self._rendered[key] = document, self._pages.main(document, path, query)
+            while len(self._rendered) > RENDERED:
+                self._rendered.popitem(last=False)
+        return self._rendered[key]
+
+    async def _report(self, request: Request) -> Response:
+        """The page of a reconciliation, as it was written, with neither script nor origin."""
+        if (refused := self._login.refusal(request)) is not None:
+            return refused
+        name = request.path_params["name"]
+        found = next((each for each in read_reports(self._settings.reports) if each.name == name), None)
+        path = found.directory / PAGE if found is not None else None
+        try:
+            if path is None or path.stat().st_size > REPORT_BYTES:
+                return PlainTextResponse(
+                    f"there is no such report, or it is larger than {REPORT_BYTES:,} octets\n", 404
+                )
+            return HTMLResponse(path.read_bytes(), headers={"Content-Security-Policy": REPORT_POLICY})
+        except OSError:
+            return PlainTextResponse("the report cannot be read\n", 404)
+
+
+def _query(request: Request) -> dict[str, str]:
+    return {name: value for name, value in request.query_params.items() if value}
+
+
+def _stream_address(path: str, query: Mapping[str, str]) -> str:
+    page = f"{path}?{urlencode(query)}" if query else path
+    return f"/stream?{urlencode({'page': page})}"
+
+
+def _as_json(document: Document) -> Response:
+    body = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return Response(body, media_type="application/json")
+
+
+async def _healthz(_: Request) -> Response:
+    return PlainTextResponse("ok\n")

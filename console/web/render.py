@@ -1,0 +1,85 @@
+"""A document as HTML: templates of `console/templates`, with everything escaped, and the words of `console.pages`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from console.facts.errors import Kind
+from console.pages import words
+from console.pages.all import PAGES
+from console.web import charts
+
+HERE = Path(__file__).parent.parent
+STATIC = HERE / "static"
+
+
+def environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "number": words.number,
+        "octets": words.octets,
+        "duration": words.duration,
+        "clock": words.clock,
+        "minute": words.minute,
+        "some": words.some,
+        "address": address,
+    }
+    made.globals |= {
+        "bars": charts.bars,
+        "meter": charts.meter,
+        "mix": charts.mix,
+        "error_address": error_address,
+        "pages": [(path, page) for path, page in PAGES.items() if page.key],
+    }
+    return made
+
+
+def address(path: str, query: Mapping[str, str], **changed: Any) -> str:
+    """The same page with other parameters; None or empty: without it."""
+    wanted = {name: str(value) for name, value in {**query, **changed}.items() if value not in (None, "")}
+    return f"{path}?{urlencode(wanted)}" if wanted else path
+
+
+def error_address(row: Mapping[str, Any]) -> str:
+    kind = Kind(row["class"], row["condition"], row["code"], row["rule"])
+    if kind.is_fault:
+        kind = kind._replace(condition="")
+    return address("/errors/one", kind.address)
+
+
+class Pages:
+    """`whole(document, path, query)`: a page; `main(...)`: only its content, for a page that is there already."""
+
+    def __init__(self) -> None:
+        self._environment = environment()
+
+    def whole(self, document: Mapping[str, Any], path: str, query: Mapping[str, str], **more: Any) -> str:
+        return self._render("base.html", document, path, query, more)
+
+    def main(self, document: Mapping[str, Any], path: str, query: Mapping[str, str]) -> str:
+        return self._render("main.html", document, path, query, {})
+
+    def alone(self, template: str, document: Mapping[str, Any]) -> str:
+        """A page without the frame."""
+        return self._environment.get_template(template).render(d=document)
+
+    def _render(
+        self, template: str, document: Mapping[str, Any], path: str, query: Mapping[str, str], more: Mapping[str, Any]
+    ) -> str:
+        page = PAGES[path].template if path in PAGES else path.strip("/")
+        found = self._environment.get_template(template)
+        return found.render(
+            d=document, now=document["at_us"], path=path, query=query, content=f"{page}.html",
+            json=address("/overview.json" if path == "/" else f"{path}.json", query), **more,
+        )  # fmt: skip

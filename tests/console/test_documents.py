@@ -1,0 +1,224 @@
+"""Documents on fixed facts: the board, problems, and that HTML and JSON say the same, escaped."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from console.facts.errors import Board, Shown
+from console.facts.problems import edits, nearest_name
+from console.facts.reports import Report
+from console.facts.rules import Tables
+from console.pages.all import PAGES
+from console.pages.view import View
+from console.pages.words import change, clock, duration, octets, some
+from console.web.render import Pages
+from tests.console.fixed import MISSPELT, NOW_US, REFUSED, RUN, SECOND_US, error, gateway, view
+
+MARKUP = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    return Tables.load(None)
+
+
+@pytest.fixture(scope="module")
+def pages() -> Pages:
+    return Pages()
+
+
+def rendered(pages: Pages, of: View, path: str) -> tuple[dict[str, Any], str]:
+    document = PAGES[path].make(of)
+    html = pages.whole(document, path, dict(of.query), live=True, login=False, stream="/stream?page=%2F")
+    return document, html
+
+
+def words(html: str) -> str:
+    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html)))
+
+
+def test_the_board_tells_fatal_from_transient() -> None:
+    document = PAGES["/errors"].make(view(gateway()))
+    by_class = {group["class"]: group["rows"] for group in document["groups"]}
+    [full] = by_class["transient"]
+    assert (full["condition"], full["code"], full["rule"], full["count"], full["change"]) == (
+        "amqp:resource-limit-exceeded", "capacity-reached", "published.capacity-reached-rejected", 3, "new",
+    )  # fmt: skip
+    assert full["nodes"] == [{"node": "small", "count": 3}]
+    assert full["who"] == [{"container": "erp-export-1", "user": "erp", "address": "10.20.8.12", "count": 3}]
+    assert full["examples"][0]["trace"] == f"realmgate trace {RUN}:3"
+    assert full["gateways"] == {"gw-a:9464": 3}
+    fatal = {row["code"] or row["condition"]: row for row in by_class["fatal"]}
+    assert fatal["amqp:not-found"]["nodes"] == [{"node": "oders", "count": 1}], "the name that is no node's"
+    assert fatal["failed-login"]["who"][0]["user"] == "ann"
+    assert fatal["failed-login"]["decided_by"] == ""
+    assert document["charts"][0]["count"] == 2 and document["charts"][1]["series"][-3] == 3
+
+
+def test_the_board_adds_gateways_and_shows_one() -> None:
+    both = gateway(1), gateway(2)
+    row = Board(both, Shown(NOW_US, 30)).rows[0]
+    assert (row["count"], row["gateways"]) == (6, {"gw-a:1": 3, "gw-a:2": 3})
+    assert Board(both, Shown(NOW_US, 30, "gw-a:2")).rows[0]["count"] == 3
+
+
+def test_indeterminate_is_a_class_of_its_own() -> None:
+    unknown = {**REFUSED, "id": f"{RUN}.9", "native": "_MSG_TIMED_OUT", "answer": "indeterminate", "condition": None}
+    rows = Board([gateway(errors=[unknown])], Shown(NOW_US, 30)).rows
+    assert "indeterminate" in {row["class"] for row in rows}
+
+
+def test_before_is_unknown_where_nothing_is_known_of_it() -> None:
+    assert Board([gateway()], Shown(NOW_US, 60)).rows[0]["before"] is None
+    assert Board([gateway()], Shown(NOW_US, 30)).rows[0]["before"] == 0
+
+
+def test_problems_have_who_rule_and_remedy() -> None:
+    found = {each.kind: each for each in view(gateway()).problems}
+    assert found["node-unknown"].words == "oders does not exist."
+    assert found["node-unknown"].more == "The nearest name is orders."
+    assert found["node-unknown"].who == "shop-batch-1, user shop, 10.20.4.17"
+    assert found["node-unknown"].remedy.startswith("there is no node oders")
+    assert found["node-full"].count == 3 and found["node-full"].klass == "transient"
+    assert "ann" in found["login-failed"].words
+    assert "the oldest for 1,080 s" in found["held-unsettled"].words and found["held-unsettled"].klass == "slow"
+    assert "no credit for 90 s" in found["slow-consumer"].words
+    assert [*found][-1] in ("held-unsettled", "slow-consumer"), "what is merely slow comes last"
+
+
+def test_what_may_lose_messages_comes_first() -> None:
+    trouble = {
+        "kind": "topic-missing",
+        "about": "parts",
+        "detail": "gone",
+        "remedy": "restore it",
+        "since_us": NOW_US - SECOND_US,
+    }
+    [first, *_] = view(gateway(state="degraded", problems=[trouble])).problems
+    assert (first.kind, first.loses, first.remedy) == ("topic-missing", True, "restore it")
+
+
+def test_a_gateway_that_does_not_answer_is_a_problem_and_keeps_its_numbers() -> None:
+    gone = gateway()
+    gone.failed(NOW_US, "no answer to /health within 5 s")
+    document = PAGES["/"].make(view(gone))
+    assert document["verdict"]["sentence"].startswith("No gateway answers.")
+    assert document["silent"] == ["gw-a:9464"]
+    assert document["open"]["first"][0]["kind"] == "gateway-gone"
+    assert document["panels"]["errors"][0]["count"] == 3, "history"
+
+
+def test_gateways_that_decide_by_other_tables_are_named() -> None:
+    other = gateway(2, tables={"digest": "f" * 32, "profile": "extended"})
+    assert "tables-differ" in {each.kind for each in view(gateway(1), other).problems}
+    assert PAGES["/gateways"].make(view(gateway(1), other))["differing"] == ["digest"]
+
+
+def test_entries_that_are_old_are_no_problem() -> None:
+    old = [{**MISSPELT, "at_us": NOW_US - 3600 * SECOND_US}]
+    assert "node-unknown" not in {each.kind for each in view(gateway(errors=old)).problems}
+
+
+def test_a_reconciliation_that_is_not_clean_is_a_problem() -> None:
+    report = Report("r", Path("r"), NOW_US, verdict="not clean", sentence="4 lost writes", classes=[{"class": "P1"}])
+    made = View([gateway()], [report], None, NOW_US, {}, has_reports=True)
+    assert made.problems[0].kind == "reconciliation" and made.problems[0].loses
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_html_and_json_say_the_same(path: str, pages: Pages, tables: Tables) -> None:
+    made = view(gateway(1), gateway(2), q="small" if path == "/find" else "", node="")
+    made.tables = tables
+    if path == "/errors/one":
+        made.query = {"class": "transient", "condition": "amqp:resource-limit-exceeded", "code": "capacity-reached",
+                      "rule": "published.capacity-reached-rejected"}  # fmt: skip
+    document, html = rendered(pages, made, path)
+    assert orjson.loads(orjson.dumps(document))["page"] == document["page"]
+    assert document["title"] in words(html)
+    for each in document["gateways"]:
+        assert each["name"] in html and each["age_s"] == 1.0
+    assert "1 s ago" in words(html)
+    assert "<script>" not in html and " style=" not in html and "onclick" not in html
+    for row in document.get("rows") or ():
+        if row.get("node"):
+            assert row["node"] in html
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_are_whole_when_nothing_is_known(path: str, pages: Pages, tables: Tables) -> None:
+    from console.facts.gateway import Gateway
+
+    made = View([Gateway("http://gw-a:1")], [], tables, NOW_US, {})
+    _, html = rendered(pages, made, path)
+    assert "not asked yet" in words(html)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_what_peers_write_is_escaped(path: str, pages: Pages) -> None:
+    odd = error(7, "attach", 1, user=MARKUP, container=MARKUP, node=MARKUP, text=MARKUP, rule=MARKUP, remedy=MARKUP,
+                condition=MARKUP, direction="publish", answer=MARKUP, link=MARKUP, address=MARKUP)  # fmt: skip
+    metrics = f'realmgate_node_events{{node="{MARKUP}"}} 4\nrealmgate_node_events_limit{{node="{MARKUP}"}} 5\n'
+    made = view(gateway(errors=[odd], metrics=metrics), q="alert" if path == "/find" else "")
+    if path == "/errors/one":
+        made.query = {"class": "fatal", "condition": MARKUP, "code": MARKUP, "rule": MARKUP}
+    _, html = rendered(pages, made, path)
+    assert MARKUP not in html and "<script>" not in html
+
+
+def test_a_filter_finds_its_rows_only() -> None:
+    document = PAGES["/errors"].make(view(gateway(), q="erp-export small"))
+    assert [len(group["rows"]) for group in document["groups"]] == [0, 1, 0, 0]
+    found = PAGES["/refusals"].make(view(gateway(), q="oders", kind="attach"))
+    assert (found["matching"], found["rows"][0]["node"]) == (1, "oders")
+    assert PAGES["/links"].make(view(gateway(), show="holds"))["matching"] == 1
+
+
+def test_rules_have_their_hits_and_what_they_inherit(tables: Tables) -> None:
+    made = view(gateway(), table="published", answer="capacity-reached", presettled="no")
+    made.tables = tables
+    document = PAGES["/rules"].make(made)
+    [table] = [group for group in document["groups"] if group["table"] == "published"]
+    stored = next(row for row in table["rows"] if row["rule"] == "stored-accepted")
+    assert (stored["in_this_run"], stored["profile"], stored["file"]) == (2, "um-9.9", "published.yaml")
+    assert {row["profile"] for row in table["rows"]} > {"um-9.9"}
+    assert any("capacity-reached-rejected" in line for line in document["explain"]["lines"])
+    assert document["explain"]["command"].startswith("realmgate mappings explain published answer=capacity-reached")
+    assert document["in_force"][0]["is_shown"] == (tables.digest("extended") == document["in_force"][0]["digest"])
+
+
+def test_explain_on_whole_facts_is_the_command_lines_text(tables: Tables) -> None:
+    facts = {"answer": "capacity-reached", "sender_settle_mode": "mixed", "presettled": "no", "rejected": "agreed",
+             "released": "agreed"}  # fmt: skip
+    lines = tables.explained("published", "extended", "", facts)
+    assert any(line.startswith("rule capacity-reached-rejected") for line in lines)
+    assert any("because" in line for line in lines)
+
+
+def test_find_has_problems_first() -> None:
+    rows = PAGES["/find"].make(view(gateway(), q="oders"))["rows"]
+    assert rows[0]["kind"] == "problem" and rows[0]["text"] == "oders does not exist."
+    assert PAGES["/find"].make(view(gateway(), q=f"{RUN}:3"))["trace"] == f"realmgate trace {RUN}:3"
+
+
+def test_the_nearest_name() -> None:
+    assert nearest_name("ordres", ["orders", "prices"]) == "orders"
+    assert nearest_name("ORDERS", ["orders"]) == "orders"
+    assert nearest_name("invoices", ["orders"]) == ""
+    assert (edits("ab", "ba"), edits("kitten", "sitting"), edits("", "abc")) == (1, 3, 3)
+
+
+def test_words() -> None:
+    assert [duration(each) for each in (0, 0.3, 2, 119, 2_040, 7_260, 200_000, None)] == [
+        "0 s", "0.3 s", "2 s", "119 s", "34 min", "2 h 1 min", "2 d 7 h", "unknown",
+    ]  # fmt: skip
+    assert [change(*each) for each in ((3, 0), (3, 3), (20, 10), (3, 1), (15, 10), (4, None))] == [
+        "new", "0", "\u00d7 2", "+2", "+50 %", "unknown",
+    ]  # fmt: skip
+    assert octets(1536) == "1.5 KiB" and some(["a", "b", "c"]) == "a, b + 1"
+    assert clock(NOW_US, NOW_US) == "22:54:12" and clock(NOW_US - 86_400 * SECOND_US, NOW_US) == "2026-11-23 22:54"
