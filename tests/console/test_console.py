@@ -1,0 +1,223 @@
+"""A real console over a real gateway: an incident is caused over AMQP, and found by text in HTML and in JSON."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import proton
+import pytest
+
+from console.limits import STREAMS
+from tests.console.scripted_admin import scripted_admin
+from tests.gateway.logins import PASSWORD, connect, write_users
+from tests.kit.processes.admin_pages import Watch
+from tests.kit.processes.console import ConsoleProcess, start_console
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.reloading import MESSAGE
+from tests.patience import until
+
+ADMIN = {"listen": "http://127.0.0.1:0"}
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    directory = tmp_path_factory.mktemp("console-gateway")
+    write_users(directory / "users.yaml", ann=[])
+    security = {"sasl": ["ANONYMOUS", "PLAIN"], "users": "users.yaml", "plain_without_tls": True}
+    gateway = start_gateway(directory, embedded_realm(directory), security=security, admin=ADMIN, nodes={})
+    gateway.command("node", "create", "orders")
+    gateway.command("node", "create", "small", "--capacity-events", "2", "--honour-capacity", "true")
+    yield gateway
+    assert gateway.stop() == 0, gateway.log()
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("reports") / "monday"
+    directory.mkdir()
+    manifest = {
+        "verdict": "not clean", "sentence": "4 \u00d7 lost write (P1).", "complete": True, "clean": False,
+        "window": {"name": "all"}, "runs": [{}], "balance": {"difference": 4},
+        "classes": [{"class": "P1", "severity": "critical", "count": 4, "nodes": ["orders"]}],
+    }  # fmt: skip
+    (directory / "manifest.json").write_text(json.dumps(manifest))
+    (directory / "index.html").write_text("<style>b{}</style><script>alert(1)</script>the report itself")
+    return directory.parent
+
+
+@pytest.fixture(scope="module")
+def console(
+    gateway: GatewayProcess, reports: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ConsoleProcess]:
+    url = Watch.of(gateway).url
+    console = start_console(tmp_path_factory.mktemp("console"), "--gateway", url, "--reports", str(reports))
+    yield console
+    assert console.stop() == 0, console.log()
+    assert "Traceback" not in console.log(), console.log()
+
+
+def test_a_misspelt_queue_is_found(gateway: GatewayProcess, console: ConsoleProcess) -> None:
+    with Peer(gateway.port, container="shop-batch-1") as peer:
+        peer.send(frames.attach_sender("ordres", 7, "to-ordres"))
+        assert peer.refused() == "amqp:not-found"
+    for path in ("/", "/errors", "/refusals?q=ordres", "/find?q=ordres"):
+        page = console.until(path, "ordres", "shop-batch-1")
+        assert "attach. refuse-an-unknown-node" in page or "attach.refuse-an-unknown-node" in page, page
+    assert "ordres does not exist. The nearest name is orders." in console.words("/")
+    assert "realmgate node create ordres" in console.words("/refusals?q=ordres")
+    [problem] = [each for each in console.json("/overview.json")["open"]["first"] if each["kind"] == "node-unknown"]
+    assert problem["who"] == "shop-batch-1, user anonymous, 127.0.0.1"
+    assert problem["rule"] == "attach.refuse-an-unknown-node"
+    rows = console.json("/errors.json?q=ordres")["groups"][0]["rows"]
+    assert [row["nodes"][0]["node"] for row in rows] == ["ordres"]
+    assert "The ATTACH" in console.words(problem["link"]) or "attach.yaml" in console.words(problem["link"])
+
+
+def test_a_full_node_is_found_with_the_way_to_its_messages(gateway: GatewayProcess, console: ConsoleProcess) -> None:
+    with Peer(gateway.port, container="erp-export-1") as peer:
+        peer.publisher("small")
+        peer.outcomes(len(peer.publish(*[MESSAGE] * 5)))
+        page = console.until("/errors", "amqp:resource-limit-exceeded", "erp-export-1", "realmgate trace")
+        assert "published.capacity-reached-rejected" in page.replace("published. ", "published.")
+        transient = console.json("/errors.json")["groups"][1]["rows"]
+        [row] = [row for row in transient if row["code"] == "capacity-reached"]
+        assert row["count"] == 3 and row["examples"][0]["trace"].startswith("realmgate trace ")
+        [node] = console.json("/nodes.json?node=small")["rows"]
+        assert (node["events"], node["events_limit"], node["used"]) == (2, 2, 1.0)
+        assert "small is full." in console.words("/")
+        console.until("/links", "erp-export-1", "small")
+        console.until("/connections", "erp-export-1")
+        console.until("/rules?q=capacity-reached-rejected&open=published", "capacity-reached-rejected", "3")
+    trace = row["examples"][0]["trace"].split(" ")[1:]
+    assert "capacity-reached-rejected" in gateway.command(*trace)
+
+
+def test_a_wrong_password_is_found_without_the_password(gateway: GatewayProcess, console: ConsoleProcess) -> None:
+    with pytest.raises(proton.ConnectionException):
+        connect(gateway, f"{PASSWORD}?", "PLAIN", user="ann")
+    page = console.until("/", "User ann cannot log in")
+    assert PASSWORD not in page and PASSWORD not in json.dumps(console.json("/refusals.json"))
+    console.until("/refusals?kind=login", "failed-login", "ann")
+
+
+def test_every_page_names_its_gateway_and_age(gateway: GatewayProcess, console: ConsoleProcess) -> None:
+    name = Watch.of(gateway).url.removeprefix("http://")
+    for path in ("/", "/errors", "/refusals", "/nodes", "/durables", "/links", "/connections", "/dead", "/rules",
+                 "/reconciliation", "/gateways", "/find"):  # fmt: skip
+        page = console.words(path)
+        assert name in page and " ago" in page, path
+        document = console.json("/overview.json" if path == "/" else f"{path}.json")
+        [row] = document["gateways"]
+        assert row["name"] == name and row["answers"] and row["age_s"] >= 0
+        assert row["run"] == Watch.of(gateway).health()["run"]
+        assert json.loads(console.get(path, {"Accept": "application/json"})[2])["page"] == document["page"]
+
+
+def test_the_report_of_a_reconciliation_is_shown_without_its_script(console: ConsoleProcess) -> None:
+    page = console.words("/reconciliation")
+    assert "Not clean." in page and "4 \u00d7 lost write (P1)." in page
+    assert console.json("/reconciliation.json")["last"]["classes"][0]["count"] == 4
+    status, headers, body = console.get("/reconciliation/report/monday")
+    assert status == 200 and "the report itself" in body
+    assert "script-src" not in headers["content-security-policy"] and "sandbox" in headers["content-security-policy"]
+    assert console.get("/reconciliation/report/..%2f..%2fetc")[0] == 404
+
+
+def test_no_page_runs_what_is_not_its_own(console: ConsoleProcess) -> None:
+    status, headers, body = console.get("/")
+    assert status == 200 and "unsafe" not in headers["content-security-policy"]
+    assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+    assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
+    assert " style=" not in body and "<script>" not in body and " onclick" not in body
+    assert console.get("/static/console.js")[0] == 200 and console.get("/static/../app.py")[0] == 404
+
+
+def test_another_name_for_this_machine_is_refused(console: ConsoleProcess) -> None:
+    """A page of another site that points its own name here would read all of this."""
+    assert console.get("/errors.json", {"Host": "evil.example"})[0] == 421
+    assert console.get("/healthz", {"Host": "localhost"})[0] == 200
+    assert console.get("/logout", {"Origin": "http://evil.example"}, b"")[0] == 403
+    assert console.get(f"/errors?q={'x' * 3000}")[0] == 414
+    assert console.get("/no-such-page")[0] == 404 and console.get("/errors", method="DELETE")[0] in (403, 405)
+
+
+def test_an_open_page_gets_its_content_anew(console: ConsoleProcess) -> None:
+    with urllib.request.urlopen(f"{console.url}/stream?page=%2Ferrors%3Fwindow%3D5", timeout=60) as stream:
+        assert stream.headers["Content-Type"].startswith("text/event-stream")
+        events = []
+        while len(events) < 2:
+            line = stream.readline().decode()
+            if line.startswith("data: "):
+                events.append(json.loads(line.removeprefix("data: ")))
+    assert all("<h1>Errors</h1>" in event["html"] for event in events)
+    assert events[0]["at_us"] < events[1]["at_us"]
+    assert console.get("/stream?page=%2Fno-such")[0] == 404
+
+
+def test_so_many_pages_are_live_and_the_next_one_says_that_it_is_not(console: ConsoleProcess) -> None:
+    streams = [urllib.request.urlopen(f"{console.url}/stream?page=%2Fdead", timeout=60) for _ in range(STREAMS)]
+    try:
+        for stream in streams:
+            stream.readline()
+        assert console.get("/stream?page=%2Fdead")[0] == 503
+        assert "not live: reload" in console.words("/dead")
+    finally:
+        for stream in streams:
+            stream.close()
+    until(lambda: "not live" not in console.words("/dead"), "the streams to end")
+
+
+def test_a_gateway_that_goes_is_said_and_its_history_stays(tmp_path: Path) -> None:
+    directory = tmp_path / "gateway"
+    gateway = start_gateway(directory, embedded_realm(directory), admin=ADMIN, nodes={})
+    console = start_console(tmp_path, "--gateway", Watch.of(gateway).url)
+    try:
+        with Peer(gateway.port, container="shop") as peer:
+            peer.send(frames.attach_sender("oders", 7, "to-oders"))
+            peer.refused()
+        console.until("/errors", "oders")
+        gateway.kill()
+        page = console.until("/errors", "does not answer", "Connection refused")
+        assert "last heard" in page and "oders" in page
+        overview = console.json("/overview.json")
+        assert overview["verdict"]["sentence"].startswith("No gateway answers.")
+        assert overview["gateways"][0]["silent_since"] and overview["open"]["first"][0]["kind"] == "gateway-gone"
+    finally:
+        assert console.stop() == 0
+        gateway.stop()
+
+
+def test_a_gateway_that_is_hung_delays_no_page(tmp_path: Path) -> None:
+    with scripted_admin(lambda _: None) as hung, scripted_admin() as other:
+        console = start_console(tmp_path, "--gateway", hung.url, "--gateway", other.url)
+        try:
+            console.until("/", "no answer to /health within 5 s")
+            found = {each["url"]: each for each in console.json("/gateways.json")["gateways"]}
+            assert (found[hung.url]["state"], found[other.url]["state"]) == ("unknown", "ready")
+            rows = console.json(f"/errors.json?gateway={other.url.removeprefix('http://')}")["groups"][1]["rows"]
+            assert [row["in_this_run"] for row in rows] == [3]
+        finally:
+            assert console.stop() == 0, console.log()
+
+
+def test_what_peers_call_themselves_is_text(gateway: GatewayProcess, console: ConsoleProcess) -> None:
+    name = "<img src=x onerror=alert(1)>"
+    with Peer(gateway.port, container=name) as peer:
+        peer.send(frames.attach_sender(name, 7, name))
+        peer.refused()
+    until(lambda: "onerror" in console.get("/refusals")[2], "the refusal")
+    for path in ("/", "/errors", "/refusals", "/find?q=onerror"):
+        assert "<img" not in console.get(path)[2], path
+
+
+def test_it_ends_with_a_page_open(tmp_path: Path) -> None:
+    with scripted_admin() as admin:
+        console = start_console(tmp_path, "--gateway", admin.url)
+        with urllib.request.urlopen(f"{console.url}/stream?page=%2F", timeout=60) as stream:
+            stream.readline()
+            assert console.stop() == 0, console.log()

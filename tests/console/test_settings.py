@@ -1,0 +1,101 @@
+"""The command line: what it takes, and what it refuses, with what to write instead."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from console.settings import SettingsError, read_settings
+from tests.gateway.logins import write_users
+from tests.kit.processes.gateway import REALMGATE
+from tests.patience import HANG_S
+
+GATEWAY = ("--gateway", "http://127.0.0.1:9464")
+CONFIG = """listen: ["amqp://127.0.0.1:5672"]
+realm: {kind: embedded, path: realm}
+admin: {listen: "http://0.0.0.0:9464"}
+security: {sasl: [SCRAM-SHA-256], users: users.yaml}
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    write_users(tmp_path / "users.yaml", ann=["operators"])
+    path = tmp_path / "gateway.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_the_configuration_says_where_to_ask(config: Path) -> None:
+    settings = read_settings(["--config", str(config)])
+    assert settings.gateways == ("http://127.0.0.1:9464",)
+    assert (settings.host, settings.port, settings.users, settings.realm) == ("127.0.0.1", 9465, None, "um")
+
+
+def test_gateways_are_named_once(config: Path) -> None:
+    settings = read_settings([*GATEWAY, "--gateway", "http://127.0.0.1:9464/", "--gateway", "http://[::1]:9"])
+    assert settings.gateways == ("http://127.0.0.1:9464", "http://[::1]:9")
+
+
+def test_beyond_loopback_there_is_a_login(config: Path) -> None:
+    settings = read_settings(["--config", str(config), "--listen", "http://0.0.0.0:9465", "--without-tls"])
+    assert settings.users == config.parent / "users.yaml"
+    grouped = read_settings(["--config", str(config), "--group", "operators"])
+    assert (grouped.users, grouped.groups) == (config.parent / "users.yaml", ("operators",))
+    open_ = read_settings([*GATEWAY, "--listen", "http://0.0.0.0:1", "--without-tls", "--without-login"])
+    assert open_.users is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "no gateway is named"),
+        (("--gateway", "127.0.0.1:9464"), "write http://HOST:PORT"),
+        (("--gateway", "http://host:x"), "write http://HOST:PORT"),
+        (("--gateway", "https://host:1"), "write http://HOST:PORT"),
+        ((*GATEWAY, "--listen", "0.0.0.0:9465"), "write http://HOST:PORT or https://HOST:PORT"),
+        ((*GATEWAY, "--listen", "http://0.0.0.0:9465"), "there are no users"),
+        ((*GATEWAY, "--listen", "http://no.such.host.invalid:9465"), "there are no users"),
+        ((*GATEWAY, "--listen", "http://0.0.0.0:9465", "--without-login"), "in clear text"),
+        ((*GATEWAY, "--listen", "https://0.0.0.0:9465"), "--tls-certificate and --tls-key"),
+        ((*GATEWAY, "--group", "operators"), "--group needs users"),
+        ((*GATEWAY, "--config", "no-such.yaml"), "no-such.yaml"),
+        ([f"--gateway=http://h:{at}" for at in range(1, 40)], "32 at most"),
+    ],
+)
+def test_what_is_wrong_is_refused(arguments: Sequence[str], words: str) -> None:
+    with pytest.raises(SettingsError, match=words.replace("[", r"\[")):
+        read_settings(arguments)
+
+
+def test_without_its_packages_it_says_what_to_install(tmp_path: Path) -> None:
+    hidden = tmp_path / "starlette"
+    hidden.mkdir()
+    (hidden / "__init__.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'starlette'\", name='starlette')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [REALMGATE, "console", *GATEWAY], capture_output=True, text=True, timeout=HANG_S, env=environment
+    )
+    assert done.returncode == 2 and not done.stdout
+    assert "starlette is not installed" in done.stderr and "'realmgate[console]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_mistake_is_a_sentence_and_exit_code_2() -> None:
+    done = subprocess.run(
+        [REALMGATE, "console", "--gateway", "nonsense"], capture_output=True, text=True, timeout=HANG_S
+    )
+    assert done.returncode == 2 and done.stderr.startswith("console: --gateway nonsense is no admin address")
+
+
+def test_serving_needs_none_of_its_packages() -> None:
+    program = "import sys; import gateway.cli.main, gateway.serve.serve; print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANG_S, check=True)
+    assert not [name for name in ("starlette", "uvicorn", "jinja2", "'console'") if name in done.stdout]
