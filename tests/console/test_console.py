@@ -6,6 +6,7 @@ import json
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import proton
 import pytest
@@ -149,7 +150,7 @@ def test_another_name_for_this_machine_is_refused(console: ConsoleProcess) -> No
 def test_an_open_page_gets_its_content_anew(console: ConsoleProcess) -> None:
     with urllib.request.urlopen(f"{console.url}/stream?page=%2Ferrors%3Fwindow%3D5", timeout=60) as stream:
         assert stream.headers["Content-Type"].startswith("text/event-stream")
-        events = []
+        events: list[dict[str, Any]] = []
         while len(events) < 2:
             line = stream.readline().decode()
             if line.startswith("data: "):

@@ -138,7 +138,7 @@ def test_a_gateway_that_is_hung_delays_no_other_and_no_page() -> None:
 
 
 def test_what_was_known_stays_when_a_gateway_goes_and_comes() -> None:
-    answers = [well]
+    answers: list[Callable[[str], bytes]] = [well]
 
     async def look(watch: Watch) -> None:
         await watch.look(links=True)
