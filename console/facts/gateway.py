@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from console.facts.answers import Row
-from console.facts.history import History, Key, counters_of
+from console.facts.history import MINUTE_US, History, Key, counters_of
 from console.facts.samples import Samples
 from console.limits import ERRORS, HAPPENINGS
 from mappings.compiler.errors import is_code
@@ -120,7 +120,13 @@ class Gateway:
     def _seeds(self) -> Iterator[tuple[int, Key, int]]:
         """What the kept refusals say of the time before the first reading."""
         for row in self.errors:
-            yield int(row["at_us"] or 0), key_of(row), int(row["count"] or 0)
+            first_us, last_us, count = (int(row[name] or 0) for name in ("first_us", "at_us", "count"))
+            border_us = last_us - last_us % MINUTE_US
+            earlier = 0  # an entry stands for a minute at most: it lies in two of the clock's
+            if first_us < border_us:
+                earlier = round(count * (border_us - first_us) / max(1, last_us - first_us))
+                yield border_us - 1, key_of(row), earlier
+            yield last_us, key_of(row), count - earlier
 
 
 def key_of(error: Row) -> Key:

@@ -6,8 +6,9 @@ that. Microseconds since 1970.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,34 +41,54 @@ class Report:
     has_page: bool = False
 
 
-def read_reports(directories: Sequence[Path]) -> list[Report]:
-    """The newest first, at most `REPORTS`."""
-    found = {str(path): path for directory in directories for path in _manifests(directory)}
-    read = [_read(path, "/".join(path.parts[-2:-1])) for path in found.values()]
-    return sorted(read, key=lambda report: -report.at_us)[:REPORTS]
+class Reports:
+    """Those in these directories. A manifest is read again when it has changed."""
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        self._directories = directories
+        self._known: dict[Path, tuple[tuple[int, int], Report]] = {}
+
+    def read(self) -> list[Report]:
+        """The newest first, at most `REPORTS`."""
+        paths = {str(path): path for directory in self._directories for path in _manifests(directory)}
+        self._known = {path: self._one(path) for path in paths.values()}
+        found = sorted((report for _, report in self._known.values()), key=lambda report: -report.at_us)[:REPORTS]
+        names = Counter(report.name for report in found)
+        return [each if names[each.name] == 1 else _numbered(each, at) for at, each in enumerate(found, 1)]
+
+    def _one(self, path: Path) -> tuple[tuple[int, int], Report]:
+        try:
+            about = path.stat()
+        except OSError as error:
+            return (0, 0), Report(path.parent.name, path.parent, 0, f"{path} cannot be read: {error.strerror}")
+        stamp = about.st_mtime_ns, about.st_size
+        known = self._known.get(path)
+        return known if known is not None and known[0] == stamp else (stamp, _read(path, path.parent.name, *stamp))
+
+
+def _numbered(report: Report, number: int) -> Report:
+    """Two directories may have one name."""
+    return replace(report, name=f"{report.name}-{number}")
 
 
 def _manifests(directory: Path) -> Iterator[Path]:
     try:
-        folders = [directory, *sorted((each for each in directory.iterdir() if each.is_dir()), reverse=True)[:200]]
-        yield from (each / MANIFEST for each in folders if (each / MANIFEST).is_file())
+        inner = sorted((each for each in directory.iterdir() if (each / MANIFEST).is_file()), reverse=True)
+        yield from (each / MANIFEST for each in [directory, *inner[:REPORTS]] if (each / MANIFEST).is_file())
     except OSError:
         return
 
 
-def _read(path: Path, name: str) -> Report:
+def _read(path: Path, name: str, modified_ns: int, size: int) -> Report:
+    at_us = modified_ns // 1000
+    if size > MANIFEST_BYTES:
+        return Report(name, path.parent, at_us, f"{path} is larger than {MANIFEST_BYTES:,} octets")
     try:
-        about = path.stat()
-        if about.st_size > MANIFEST_BYTES:
-            return Report(
-                name, path.parent, about.st_mtime_ns // 1000, f"{path} is larger than {MANIFEST_BYTES:,} octets"
-            )
-        content = orjson.loads(path.read_bytes())
-        return _report(content, path, name, about.st_mtime_ns // 1000)
+        return _report(orjson.loads(path.read_bytes()), path, name, at_us)
     except OSError as error:
-        return Report(name, path.parent, 0, f"{path} cannot be read: {error.strerror}")
+        return Report(name, path.parent, at_us, f"{path} cannot be read: {error.strerror}")
     except (orjson.JSONDecodeError, AttributeError, TypeError, KeyError, ValueError):
-        return Report(name, path.parent, about.st_mtime_ns // 1000, f"{path} is no manifest of a reconciliation")
+        return Report(name, path.parent, at_us, f"{path} is no manifest of a reconciliation")
 
 
 def _report(content: Mapping[str, Any], path: Path, name: str, at_us: int) -> Report:

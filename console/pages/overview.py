@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from console.facts.errors import Board
 from console.facts.gateway import WAITS
 from console.facts.realm import durables, hits, letters, nodes, outcomes, retries
+from console.facts.rules import profile_of
 from console.pages.errors import kind_of_refusal
 from console.pages.peers import link_row
 from console.pages.view import Document, View, frame
@@ -188,8 +189,9 @@ def _findable(view: View) -> Iterator[Document]:
                 f"/refusals?{urlencode({'q': row['node'] or row['user'] or ''})}",
             )
     if view.tables is not None and view.tables.rules:
+        profile = profile_of(next((str(each.health["profile"]) for each in view.gateways if each.health), ""))
         for name in view.tables.rules:
-            for rule in view.tables.table(name, "extended"):
+            for rule in view.tables.table(name, profile):
                 yield _hit(
                     "rule", f"{name}.{rule['rule']}", rule["because"], f"/rules?{urlencode({'q': rule['rule']})}"
                 )

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from console.facts.answers import Row, read_health, read_page
 from console.facts.gateway import Gateway
@@ -45,6 +45,7 @@ class Watch:
         self.version = 0
         self.changed = asyncio.Event()
         self.streams = 0  # viewers that stay
+        self.link_streams = 0  # of these, who look at links
         self.links_wanted_s = float("-inf")
         self._looked_s = float("-inf")
         self._pollers = [_Poller(each, self) for each in gateways]
@@ -61,6 +62,17 @@ class Watch:
     @property
     def is_looked_at(self) -> bool:
         return self.streams > 0 or self.clock.monotonic_s() - self._looked_s < LOOKED_S
+
+    @contextmanager
+    def viewer(self, links: bool) -> Iterator[None]:
+        """A page stays open inside."""
+        self.streams += 1
+        self.link_streams += links
+        try:
+            yield
+        finally:
+            self.streams -= 1
+            self.link_streams -= links
 
     async def look(self, links: bool) -> None:
         """A page is made. Returns when every gateway was asked lately, after `FIRST_WAIT_S` at the latest."""
@@ -136,7 +148,7 @@ class _Poller:
         samples = read_samples(body.decode("utf-8", "replace"))
         since_us = gateway.errors_since_us if health["run"] == gateway.run else 0
         errors, _ = await self._rows("errors", ERROR_PAGES, {"since": str(since_us)})
-        wanted = self._watch.streams > 0 or began_s - self._watch.links_wanted_s < LOOKED_S
+        wanted = self._watch.link_streams > 0 or began_s - self._watch.links_wanted_s < LOOKED_S
         if wanted and began_s - self._links_s >= LINKS_S:
             connections, _ = await self._rows("connections", LINK_ROWS // ROWS, {})
             links, is_cut = await self._rows("links", LINK_ROWS // ROWS, {})

@@ -20,7 +20,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from console.facts.gateway import Gateway
-from console.facts.reports import PAGE, read_reports
+from console.facts.reports import PAGE, Reports
 from console.limits import RENDERED, REPORT_BYTES, STREAMS
 from console.pages.all import PAGES
 from console.pages.view import Document, View
@@ -45,6 +45,7 @@ class Console:
         self._watch = Watch([Gateway(url) for url in settings.gateways], clock)
         self._tables = TablesOnDisk(settings.mappings)
         self._pages = Pages()
+        self._reports = Reports(settings.reports)
         self._rendered: OrderedDict[tuple[Any, ...], tuple[Document, str]] = OrderedDict()
         sessions = None if settings.users is None else Sessions(settings.users, settings.groups, clock)
         self._login = Login(sessions, self._pages, settings.secure, clock)
@@ -102,7 +103,7 @@ class Console:
         return PAGES[path].make(
             View(
                 gateways=self._watch.gateways,
-                reports=read_reports(self._settings.reports),
+                reports=self._reports.read(),
                 tables=self._tables.current,
                 now_us=self._clock.epoch_us(),
                 query=query,
@@ -125,7 +126,8 @@ class Console:
         def make() -> tuple[Document, str]:
             return self._again(asked.path, query, user)
 
-        stream = events(self._watch, make, lambda: self._login.is_in(request), request)
+        links = PAGES[asked.path].links
+        stream = events(self._watch, links, make, lambda: self._login.is_in(request), request)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     def _again(self, path: str, query: Mapping[str, str], user: str) -> tuple[Document, str]:
@@ -143,7 +145,7 @@ class Console:
         if (refused := self._login.refusal(request)) is not None:
             return refused
         name = request.path_params["name"]
-        found = next((each for each in read_reports(self._settings.reports) if each.name == name), None)
+        found = next((each for each in self._reports.read() if each.name == name), None)
         path = found.directory / PAGE if found is not None else None
         try:
             if path is None or path.stat().st_size > REPORT_BYTES:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
 from typing import Any, Protocol
 
 import orjson
@@ -27,10 +26,12 @@ class Asks(Protocol):
     async def is_disconnected(self) -> bool: ...
 
 
-async def events(watch: Watch, make: Make, is_allowed: Callable[[], bool], request: Asks) -> AsyncIterator[str]:
-    """Until the viewer goes, or may not look any more. `retry` lets a browser come back after 3 s."""
-    watch.streams += 1
-    try:
+async def events(
+    watch: Watch, links: bool, make: Make, is_allowed: Callable[[], bool], request: Asks
+) -> AsyncIterator[str]:
+    """Until the viewer goes, or may not look any more. `links`: the page shows them. `retry` lets a browser come back
+    after 3 s."""
+    with watch.viewer(links):
         yield "retry: 3000\n\n"
         while is_allowed() and not await request.is_disconnected():
             version = watch.version
@@ -38,15 +39,11 @@ async def events(watch: Watch, make: Make, is_allowed: Callable[[], bool], reque
             data = {"html": html, "at_us": document["at_us"], "silent": document["silent"]}
             yield f"event: page\ndata: {orjson.dumps(data).decode()}\n\n"
             await asyncio.sleep(POLL_S / 2)  # of several gateways, many rounds may end within a second
-            changed = watch.changed
             while watch.version == version and is_allowed():
+                changed = watch.changed
                 try:
                     async with asyncio.timeout(STREAM_BEAT_S):
                         await changed.wait()
                 except TimeoutError:
                     yield ": beat\n\n"
-                changed = watch.changed
-        with suppress(asyncio.CancelledError):
-            yield "event: over\ndata: {}\n\n"
-    finally:
-        watch.streams -= 1
+        yield "event: over\ndata: {}\n\n"

@@ -1,0 +1,65 @@
+"""Reconciliations in directories: the newest first, read again when they change, and named where they are none."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from console.facts.reports import Reports
+from console.limits import MANIFEST_BYTES
+
+CLEAN = {"verdict": "clean", "sentence": "Everything agrees.", "complete": True, "window": {"name": "all"},
+         "runs": [{}, {}], "classes": [], "balance": {"difference": 0}}  # fmt: skip
+
+
+def report(directory: Path, at_s: int, content: Any) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "manifest.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    os.utime(path, (at_s, at_s))
+    return path
+
+
+def test_a_directory_is_a_report_or_holds_some(tmp_path: Path) -> None:
+    report(tmp_path / "own", 1_000, CLEAN)
+    report(tmp_path / "all" / "monday", 3_000, {**CLEAN, "verdict": "not clean"})
+    report(tmp_path / "all" / "sunday", 2_000, CLEAN)
+    (tmp_path / "all" / "making").mkdir()
+    found = Reports([tmp_path / "own", tmp_path / "all", tmp_path / "no-such"]).read()
+    assert [(each.name, each.verdict, each.at_us) for each in found] == [
+        ("monday", "not clean", 3_000_000_000), ("sunday", "clean", 2_000_000_000), ("own", "clean", 1_000_000_000),
+    ]  # fmt: skip
+    assert (found[1].runs, found[1].difference, found[1].complete, found[1].has_page) == (2, 0, True, False)
+
+
+def test_names_are_unique(tmp_path: Path) -> None:
+    for at, place in enumerate(("a", "b")):
+        report(tmp_path / place / "report", 1_000 + at, CLEAN)
+    found = Reports([tmp_path / "a" / "report", tmp_path / "b" / "report"]).read()
+    assert [each.name for each in found] == ["report-1", "report-2"]
+
+
+def test_a_report_that_changes_is_read_again(tmp_path: Path) -> None:
+    reports = Reports([tmp_path])
+    assert reports.read() == []
+    report(tmp_path, 1_000, CLEAN)
+    assert reports.read()[0] is reports.read()[0]
+    path = report(tmp_path, 2_000, {**CLEAN, "verdict": "incomplete"})
+    assert reports.read()[0].verdict == "incomplete"
+    path.unlink()  # a run has begun
+    assert reports.read() == []
+
+
+def test_what_is_no_manifest_is_named(tmp_path: Path) -> None:
+    for at, content in enumerate(
+        ("{", "[]", '{"verdict": "fine"}', '{"verdict": "clean", "classes": [{"class": "P1"}]}')
+    ):
+        report(tmp_path / str(at), 1_000 + at, content)
+    found = Reports([tmp_path]).read()
+    assert len(found) == 4
+    assert all(each.verdict == "unknown" and "no manifest of a reconciliation" in each.problem for each in found)
+    large = report(tmp_path / "large", 5_000, "")
+    os.truncate(large, MANIFEST_BYTES + 1)
+    assert "is larger than" in Reports([tmp_path / "large"]).read()[0].problem
