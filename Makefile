@@ -25,7 +25,7 @@ EXTENSIONS := gateway/amqp/_deliveries.c gateway/amqp/_sends.c gateway/frames/_f
 HEADERS := native_backend/log/loaded_library.h native_backend/log/octets.h native_backend/log/kafka/librdkafka.h
 CODE := $(ROOMS) bench deploy tests
 
-.PHONY: help setup demo test test-long test-all check run kafka kafka-stop bench simulate fuzz torture shake mappings-check wheels lock clean prerequisites-test
+.PHONY: help setup demo test test-long test-all check run kafka kafka-stop bench simulate fuzz torture shake mappings-check wheels lock clean prerequisites-test prerequisites-long
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,10 +38,10 @@ demo: setup ## the whole path once, explained (REALM=embedded or kafka)
 test: prerequisites-test check ## check, then the gate: real Kafka, Spark, foreign clients; under 12 minutes (PYTEST=args)
 	@$(BIN)/python -m $(if $(PYTEST),pytest $(PYTEST),tests.lanes gate)
 
-test-long: prerequisites-test setup ## the rest of the suite: more clients, all contracts on Kafka, torture; half an hour
+test-long: prerequisites-long setup ## the rest of the suite: more clients, all contracts on Kafka, torture; half an hour
 	@$(BIN)/python -m tests.lanes long
 
-test-all: prerequisites-test check ## both
+test-all: prerequisites-long check ## both
 	@$(BIN)/python -m tests.lanes all
 
 check: setup ## format, lint, types, import rules, tables, tidiness; under a minute
@@ -92,8 +92,8 @@ lock: setup ## choose versions anew; then review the difference
 clean: ## forget what was made: .venv, .cache (downloads included); var/ and its data stay
 	@rm -rf .venv .cache build dist $(EXTENSIONS:.c=.*.so)
 
-prerequisites-test:
-	@deploy/prerequisites.sh test
+prerequisites-test prerequisites-long:
+	@deploy/prerequisites.sh $(@:prerequisites-%=%)
 
 # --no-build-isolation: the packages that come as source are built by the build tools locked in build.lock, not by
 # whatever is newest today.

@@ -1,8 +1,9 @@
 #!/bin/bash
 # Names what the machine lacks, and the one command that installs it. Installs nothing.
-#   deploy/prerequisites.sh run|test|bench             exit 1 when something is missing
-#   deploy/prerequisites.sh --packages run|test|bench  prints the Debian packages that are missing, nothing when none
-# `run` is what the product needs, `test` adds the foreign clients, `bench` the peer's journal. PYTHON: the interpreter.
+#   deploy/prerequisites.sh run|test|long|bench             exit 1 when something is missing
+#   deploy/prerequisites.sh --packages run|test|long|bench  prints the Debian packages that are missing, nothing when none
+# `run` is what the product needs, `test` adds the foreign clients, `long` a browser, `bench` the peer's journal.
+# PYTHON: the interpreter.
 set -euo pipefail
 list=no
 if [ "${1:-}" = --packages ]; then list=yes; shift; fi
@@ -43,6 +44,9 @@ if [ "$level" != run ]; then
   need "OpenSSL's command, 3 or newer (certificates of the tests)" "openssl" at_least 3 openssl version
   need "systemd's analyzer (the units of deploy/systemd)" "systemd" command -v systemd-analyze
   need "Qpid Proton's C headers, 0.37 or newer" "libqpid-proton11-dev" header proton/connection_driver.h
+fi
+if [ "$level" = long ]; then
+  need "Chromium (the console in a browser)" "chromium" command -v chromium
 fi
 if [ "$level" = bench ]; then
   need "libaio (the peer's journal)" "libaio1" sh -c '/sbin/ldconfig -p | grep -q libaio.so.1'

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 import pytest
 
 LONG: dict[str, str] = {
+    # -- console
+    r"console/test_browser\.py": "tests/console/test_console.py and test_documents.py",
     # -- contract: every sentence of the log port, and the main contracts of the realm, stay on a real broker
     r"contract/(access|dispatch|journal|nodes|subscriptions)/.*[\[-]kafka": "the same on SQLite and simulated logs",
     r"contract/shard/test_projection_waits\.py::.*[\[-]kafka": "the same on SQLite and simulated logs",

@@ -31,6 +31,7 @@ TARGETS = {
 
 def bare_machine(tmp_path: Path) -> dict[str, str]:
     """A PATH with nothing on it but what the script itself is made of."""
+    tmp_path.mkdir(exist_ok=True)
     for tool in ("bash", "sort", "tr", "grep", "head"):
         (tmp_path / tool).symlink_to(Path("/usr/bin") / tool)
     return {"PATH": str(tmp_path)}
@@ -54,6 +55,12 @@ def test_everything_missing_is_named_with_one_command(tmp_path: Path) -> None:
     for package in ("python3-venv", "python3-dev", "build-essential", "openjdk-17-jdk-headless", "maven", "nodejs"):
         assert package in command.split()
     assert "libqpid-proton11-dev" in command
+
+
+def test_the_long_tier_needs_a_browser(tmp_path: Path) -> None:
+    done = prerequisites("--packages", "long", environment=bare_machine(tmp_path))
+    assert {"chromium", "nodejs"} <= {*done.stdout.split()}
+    assert "chromium" not in prerequisites("test", environment=bare_machine(tmp_path / "other")).stderr
 
 
 def test_the_product_alone_needs_no_node(tmp_path: Path) -> None:
