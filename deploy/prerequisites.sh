@@ -1,7 +1,7 @@
 #!/bin/bash
 # Names what the machine lacks, and the one command that installs it. Installs nothing.
 #   deploy/prerequisites.sh run|test|long|bench             exit 1 when something is missing
-#   deploy/prerequisites.sh --packages run|test|long|bench  prints the Debian packages that are missing, nothing when none
+#   deploy/prerequisites.sh --packages run|test|long|bench  prints the Debian packages that are missing, or nothing
 # `run` is what the product needs, `test` adds the foreign clients, `long` a browser, `bench` the peer's journal.
 # PYTHON: the interpreter.
 set -euo pipefail

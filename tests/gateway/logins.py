@@ -1,34 +1,13 @@
-"""Users of a gateway under test, and connections that log in."""
+"""Users of a gateway under test, connections that log in (both of the kit), and SASL frames by hand."""
 
 from __future__ import annotations
 
 import socket
-from pathlib import Path
 
-from proton.utils import BlockingConnection
-
-from gateway.auth.passwords import hash_password
-from gateway.auth.users import SCRAM
-from tests.kit.processes.gateway import GatewayProcess
-from tests.patience import HANG_S
+from tests.kit.wire.logins import PASSWORD, connect, write_users
 from transformers.codec import Described, decode
 
-PASSWORD = "not-to-be-seen-anywhere"
-
-
-def write_users(file: Path, **groups: list[str]) -> None:
-    lines = ["users:"]
-    for name, of in groups.items():
-        lines += [f"  {name}:", f"    groups: [{', '.join(of)}]", "    scram:"]
-        lines += [f'      - "{hash_password(PASSWORD, mechanism, 4096)}"' for mechanism in SCRAM]
-    file.write_text("\n".join(lines) + "\n")
-
-
-def connect(gateway: GatewayProcess, password: str, mechanism: str, user: str = "alice") -> BlockingConnection:
-    return BlockingConnection(
-        f"amqp://{gateway.address}", timeout=HANG_S, user=user, password=password, allowed_mechs=mechanism,
-        reconnect=False, allow_insecure_mechs=True, sasl_enabled=True,
-    )  # fmt: skip
+__all__ = ["PASSWORD", "connect", "read_frame", "write_users"]
 
 
 def read_frame(peer: socket.socket) -> Described:
