@@ -113,7 +113,7 @@ class Realm:
         self.access = Authorizer(self._metadata, self._services)
         self._metadata.on_changed.append(windows.change)
         self._shard = Shard(self._services, self._metadata)
-        self._watch = TopicWatch(self._services, metadata, self._lose)
+        self._watch = TopicWatch(self._services, metadata, self._gone)
         self._truncations = Truncations(self._services, metadata, self._shard)
         self._publisher = Publisher(self._services, self._metadata, self._shard, self._truncations)
         self._diagnosis = Diagnosis(self._services, self._publisher.evidence)
@@ -366,12 +366,16 @@ class Realm:
                 return
             self._services.troubles.end("metadata-unread")
             for node in gone:
-                self._lose(node)
-                for tell in self.on_deleted:
-                    tell(node)
+                self._gone(node)
             then(None)
 
         self._worker.submit(lambda: read_tail(log, topic, metadata.position), done)
+
+    def _gone(self, node: Node) -> None:
+        """It was deleted, or its topic is not its own any more."""
+        self._lose(node)
+        for tell in self.on_deleted:
+            tell(node)
 
     def _lose(self, node: Node) -> None:
         node = node.part(0)

@@ -47,6 +47,7 @@ from native_backend.subscriptions.subscription import Mode, Subscribe, Subscribe
 from transformers.selector import SelectorError
 
 _NAMED = ("durable", "shared", "volatile")  # subscriptions that are durables of the realm
+_NOT_PUBLISHED_TO = {"access-denied": "not-granted", "not-found": "deleted"}  # answers that refuse a publisher's attach
 _OWNED = "only the connection that created it may consume from it"
 _NAME_IN_USE = "another user's link of this container has this name"
 
@@ -236,9 +237,8 @@ class Admission(LinkOwner):
         if mode == "durable":
             terms = asked_terms(self.terminus, subscription)
             all_containers = self.terminus.all_containers and terms.shared
-            shared = self.terminus.sharing == "shared"
-            of = subscriber(self.connection.container, self.link.name, shared, all_containers)
-            names = durable_name(of, terms.volatile)
+            sharing = self.terminus.sharing == "shared", all_containers
+            names = durable_name(subscriber(self.connection.container, self.link.name, *sharing), terms.volatile)
             self._held = durable_source(self.terminus.asked, terms, all_containers)
         self._request = Subscribe(
             node,
@@ -304,8 +304,9 @@ class Admission(LinkOwner):
         self.connection.confirmed(self.link)
 
     def _on_published_to(self, node: Node) -> None:
-        denied = self._gateway.realm.may_publish(node, self.connection.subject) == "access-denied"
-        answer, native = ("access-denied", "not-granted") if denied else ("ready", "")
+        answer = self._gateway.realm.may_publish(node, self.connection.subject)
+        native = _NOT_PUBLISHED_TO.get(answer, "")
+        answer = answer if native else "ready"
         decision = self._attached(answer, "attach")
         if decision.then["attach"] != "confirm":
             self._refuse(decision, answer, native)

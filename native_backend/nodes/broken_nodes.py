@@ -13,7 +13,7 @@ from typing import Literal
 from native_backend.log.port import Log, LogError, Topic
 from native_backend.nodes.node import Node
 
-_ASKED = 20  # nodes whose absence is asked about; of those beyond it is only said that they cannot be used
+_UNANSWERED = 20  # questions about absent topics that wait for their deadlines; of others it is said as of those
 _ASKED_S = 2.0
 How = Literal["missing", "made-again", "unavailable"]
 REMEDIES: Mapping[How, str] = {
@@ -42,7 +42,8 @@ def find(log: Log, nodes: Iterable[Node], deadline_s: float) -> tuple[dict[str, 
     found = log.control.find_topics([node.topic for node in nodes], deadline_s)
     broken: dict[str, Broken] = {}
     for node in nodes:
-        wrong = _judged(log, node, found, len(broken) < _ASKED)
+        unanswered = sum(each.how == "unavailable" for each in broken.values())
+        wrong = _judged(log, node, found, unanswered < _UNANSWERED)
         if wrong is not None:
             broken[node.name] = wrong
     return found, broken

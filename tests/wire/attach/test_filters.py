@@ -166,8 +166,8 @@ def test_containers_that_want_none_of_their_own_are_so_many_at_most() -> None:
     own = AmqpMap([(Symbol("no-local"), Described(ULong(0x468C00000003), []))])
     one, other = Conversation(gateway, "one"), Conversation(gateway, "other")
     for handle in (1, 2):
-        attached = one.say(frames.attach_receiver(frames.source("c", filters=own), handle, f"link-{handle}"))
-        assert [seen.name for seen in attached] == ["attach"]
+        said = one.say(frames.attach_receiver(frames.source("c", filters=own), handle, f"link-{handle}"))
+        assert [seen.name for seen in said] == ["attach"]
     asked = frames.attach_receiver(frames.source("c", filters=own), 1, "late")
     attached, detached = other.say(asked)
     assert (attached.field(5), detached.condition) == (None, "amqp:resource-limit-exceeded")

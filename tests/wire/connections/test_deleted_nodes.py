@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -12,12 +13,15 @@ import yaml
 
 from mappings import TableSet, load_tables
 from mappings.compiler.table_set import SHIPPED
+from native_backend.log.open import open_embedded, open_kafka
+from native_backend.log.port import Log, TopicSpec
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation, build_gateway
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.scripted_realm import ScriptedRealm
 from tests.kit.wire.transacting import Transacting
+from tests.patience import until
 
 MESSAGE = frames.message()
 DELETED = "amqp:resource-deleted"
@@ -59,6 +63,37 @@ def test_O_5_idle_publishers_hear_that_their_node_was_deleted(
         assert peer.outcomes(len(peer.publish(MESSAGE, handle=1))) == {2: "accepted"}
         peer.send(frames.attach_sender(doomed, 0, "again"))
         assert peer.refused() == "amqp:not-found"
+
+
+def topic_made_again(gateway: GatewayProcess, node: str) -> None:
+    """By other means than the gateway's."""
+    listed = json.loads(gateway.command("node", "list", "--json"))
+    [topic] = [each["topic"] for each in listed if each["name"] == node]
+    realm = gateway.settings["realm"]
+    embedded = realm["kind"] == "embedded"
+    log: Log = open_embedded(Path(realm["path"])) if embedded else open_kafka(realm["bootstrap"], {})
+    log.control.delete_topics([topic])
+    until(lambda: not log.control.find_topics([topic]), "the end of the topic")
+    log.control.create_topics([TopicSpec(topic)])
+    log.close()
+
+
+@pytest.mark.requirement("O-5")
+def test_O_5_idle_publishers_hear_that_the_topic_of_their_node_was_made_again(either: GatewayProcess) -> None:
+    """The node has lost its events; its consumers hear it, too."""
+    for name in ("replaced", "kept"):
+        either.command("node", "create", name)
+    with Peer(either.port) as peer, Peer(either.port) as consumer:
+        peer.publisher("replaced", handle=0)
+        peer.publisher("kept", handle=1)
+        consumer.consumer("replaced")
+        topic_made_again(either, "replaced")
+        assert peer.detached(0) == DELETED
+        assert consumer.detached(1) == DELETED
+        assert peer.outcomes(len(peer.publish(MESSAGE, handle=1))) == {0: "accepted"}
+        peer.send(frames.detach(0), frames.attach_sender("replaced", 0, "again"))
+        assert peer.refused() == "amqp:not-found"
+    either.command("node", "delete", "replaced", "--yes")
 
 
 def test_a_node_that_is_made_anew_takes_what_is_published_on_a_new_link(either: GatewayProcess) -> None:
