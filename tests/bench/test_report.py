@@ -8,11 +8,19 @@ import sys
 import time
 from typing import Any
 
+import pytest
+
 from bench.decisions import decisions
 from bench.machine import Machine
 from bench.report import markdown
 from bench.runs import Case, move_both, move_in, move_out
+from gateway.links.consuming import ConsumingLink
+from gateway.links.publishing import PublishingLink
+from mappings import load_tables
 from tests.kit.processes.gateway import StartGateway
+from tests.kit.wire import frames
+from tests.kit.wire.conversation import Conversation, build_gateway
+from tests.kit.wire.scripted_realm import ScriptedRealm
 
 
 def row(name: str, system: str, figure: float) -> dict[str, Any]:
@@ -100,6 +108,31 @@ def test_the_runs_move_what_they_say(new_gateway: StartGateway) -> None:
     assert (both["in"]["accepted"], both["out"]["distinct"]) == (2_000, 2_000)
     paced = move_in(address, "q", case, rate=4_000)
     assert paced["seconds"] > 0.45, "2,000 at 4,000 a second"
+
+
+def test_the_decisions_that_are_measured_are_those_that_links_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for a run of dispositions, and one for each cell that the messages of a run meet."""
+    asked: list[tuple[type, tuple[Any, ...]]] = []
+    for kind in (ConsumingLink, PublishingLink):
+
+        def decide(link: Any, *facts: Any, real: Any = kind.decide) -> Any:
+            asked.append((type(link), facts))
+            return real(link, *facts)
+
+        monkeypatch.setattr(kind, "decide", decide)
+    peer = Conversation(build_gateway(load_tables(), ScriptedRealm()))
+    peer.say(frames.attach_sender("q"), frames.attach_receiver("q"), frames.flow(1, 3))
+    asked.clear()  # a link asks for what mostly comes when it is attached
+    seen = peer.say(*(frames.transfer(at, frames.message(), settled=at == 2) for at in range(3)))
+    events = [("event", "no", 0)] * 2 + [("event", "no", 1)]
+    assert asked == [(PublishingLink, facts) for facts in events]
+    asked.clear()
+    given = [each.field(1) for each in seen if each.name == "transfer"]
+    peer.say(frames.disposition(given[0], given[-1], frames.state("accepted")))
+    assert asked == [(ConsumingLink, ("accepted",)), (ConsumingLink, ("accepted", "last"))], "for all three"
+    asked.clear()
+    decisions(1)
+    assert {*asked} == {(ConsumingLink, ("accepted",)), (PublishingLink, ("event", "no", 0))}
 
 
 def test_decisions_are_measured_and_judged() -> None:

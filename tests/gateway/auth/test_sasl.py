@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import proton
 import pytest
@@ -14,6 +15,7 @@ from gateway.auth.sasl import AMQP_HEADER, FRAME_SIZE_MAX, ROUNDS_MAX, SASL_HEAD
 from gateway.auth.users import Users
 from native_backend.nodes.grants import Subject
 from tests.gateway.auth.sasl_frames import bodies, frame, init
+from tests.kit.wire.fields import SASL, fields_of, wrong_values
 from transformers.codec import Array, Described, Symbol
 
 MECHANISMS_FRAME = Described(0x40, [Array(0xA3, [Symbol("ANONYMOUS")])])
@@ -92,6 +94,28 @@ def test_a_mechanism_that_was_not_offered() -> None:
     to_send, rest, state = server.receive(init("PLAIN") + AMQP_HEADER)
     assert (bodies(to_send), rest, state) == ([Described(0x44, [1])], b"", "refused")
     assert server.receive(AMQP_HEADER) == (b"", b"", "refused")
+
+
+LAWFUL: dict[str, list[Any]] = {"sasl-init": [Symbol("PLAIN"), b"", "host"], "sasl-response": [b"\0ann\0wrong"]}
+WRONG = [
+    pytest.param(code, [*fields[: field.at], value, *fields[field.at + 1 :]], id=f"{name}.{field.name}-{what}")
+    for (code, name) in SASL
+    for fields in [LAWFUL[name]]
+    for field in fields_of(name)
+    for what, value in wrong_values(name, field)
+]
+
+
+@pytest.mark.parametrize(("code", "fields"), WRONG)
+def test_a_field_of_another_type_is_refused_without_an_outcome(code: int, fields: list[Any]) -> None:
+    """Nothing of it is looked at, and no mechanism hears it."""
+    server = SaslServer(("PLAIN",), True)
+    server.receive(SASL_HEADER)
+    if code == 0x43:
+        to_send, _, state = server.receive(frame(Described(0x41, LAWFUL["sasl-init"])))
+        assert ([body.descriptor for body in bodies(to_send)], state) == ([0x42], "negotiating")
+    assert server.receive(frame(Described(code, fields))) == (b"", b"", "refused")
+    assert not server.entered
 
 
 OUT_OF_PROTOCOL = [

@@ -14,9 +14,9 @@ import pytest
 from gateway.frames.performatives import COMPOSITES
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
+from tests.kit.wire.fields import STANDARD, Field, fields_of, wrong_values
 from tests.kit.wire.frames import Seen
 from tests.kit.wire.peer import Peer
-from tests.wire.amqp.fields import STANDARD, Field, fields_of, wrong_values
 from transformers.codec import Described, Symbol, UInt, ULong, UShort
 
 MESSAGE = frames.message()

@@ -80,6 +80,11 @@ STANDARD = {
     (0x34, "transactional-state"): "txn-id binary! outcome outcome",
 }
 
+SASL = {
+    (0x41, "sasl-init"): "mechanism symbol! initial-response binary hostname string",
+    (0x43, "sasl-response"): "response binary!",
+}
+"""Part 5, 5.3.3: frames before AMQP."""
 _VALUES: dict[str, Any] = {
     "boolean": True,
     "ubyte": UByte(1),
@@ -126,7 +131,7 @@ class Field:
 
 
 def fields_of(performative: str) -> list[Field]:
-    [words] = [words.split() for (_, name), words in STANDARD.items() if name == performative]
+    [words] = [words.split() for (_, name), words in (STANDARD | SASL).items() if name == performative]
     found = []
     for at, (name, said) in enumerate(zip(words[::2], words[1::2], strict=True)):
         kind, _, choices = said.partition("=")
