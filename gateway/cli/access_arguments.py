@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from gateway.cli.answering_log import add_timeout
+from gateway.cli.typed_numbers import add_timeout
 from native_backend.nodes.properties import OPERATIONS
 
 AddConfig = Callable[[argparse.ArgumentParser], None]

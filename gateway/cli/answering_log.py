@@ -5,29 +5,19 @@ What a command reads then takes the time that it takes. Seconds. Errors: `LogErr
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from gateway.cli.typed_numbers import seconds_above_0
+from gateway.cli.typed_numbers import ANSWER_S
+from gateway.config.settings import EmbeddedRealm, Settings
+from gateway.serve.open_log import open_log
+from native_backend.journal.lease_records import lease_topic
+from native_backend.log.port import FORMAT, Log, LogError
 
-if TYPE_CHECKING:
-    from gateway.config.settings import Settings
-    from native_backend.log.port import Log, LogError
-
-ANSWER_S: Final = 5.0
 _CLOSE_S: Final = 0.2
-
-
-def add_timeout(parser: argparse.ArgumentParser) -> None:
-    about = f"for the log's first answer; default: {ANSWER_S:g}"
-    parser.add_argument("--timeout", metavar="S", type=seconds_above_0, default=ANSWER_S, help=about)
 
 
 def open_answering(settings: Settings, timeout_s: float = ANSWER_S) -> Log:
     """Blocks for so long at most."""
-    from gateway.serve.open_log import open_log
-    from native_backend.journal.lease_records import lease_topic
-
     log = open_log(settings)
     try:
         log.control.find_topics([lease_topic(settings.realm.prefix)], timeout_s)
@@ -39,9 +29,6 @@ def open_answering(settings: Settings, timeout_s: float = ANSWER_S) -> Log:
 
 def remedy_of(error: LogError, settings: Settings) -> str:
     """What an operator does about it."""
-    from gateway.config.settings import EmbeddedRealm
-    from native_backend.log.port import FORMAT
-
     cause = error.failure.cause
     if cause == "fenced":
         return "another gateway serves this realm: stop it, or give this one another realm"

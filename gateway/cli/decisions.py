@@ -12,8 +12,8 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
-from gateway.cli.answering_log import add_timeout
 from gateway.cli.output import printable, write_json, write_table
+from gateway.cli.typed_numbers import add_timeout
 
 if TYPE_CHECKING:
     from gateway.config.settings import Settings

@@ -14,10 +14,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TextIO
 
-from gateway.cli.answering_log import ANSWER_S, open_answering
+from gateway.cli.answering_log import open_answering
 from gateway.cli.message_numbers import numbers, shown
 from gateway.cli.output import complain, confirmed, printable, problem_of, warn_of_broken, write_json, write_table
 from gateway.cli.owner_client import carry_out
+from gateway.cli.typed_numbers import ANSWER_S
 from gateway.config.settings import Settings
 from gateway.serve.open_log import open_log
 from native_backend.log.port import Log

@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     from gateway.cli.configuration.search import add_config
     from gateway.cli.decisions import add_decisions
     from gateway.cli.doctor.arguments import add_doctor
-    from gateway.cli.peer_arguments import add_peers
+    from gateway.cli.gateways.peer_arguments import add_peers
     from gateway.cli.realm_arguments import add_durable, add_node, add_queue
     from gateway.cli.trace.arguments import add_trace
 
@@ -216,9 +216,9 @@ def _user(arguments: argparse.Namespace) -> int:
 
 def _peers(arguments: argparse.Namespace) -> int:
     """Commands that ask serving gateways: by `--gateway`, or where the configuration says that they answer."""
-    from gateway.cli import peers as peer_commands
-    from gateway.cli import top
-    from gateway.cli.admin_client import AdminProblem
+    from gateway.cli.gateways import peers as peer_commands
+    from gateway.cli.gateways import top
+    from gateway.cli.gateways.admin_client import AdminProblem
     from gateway.config.settings import SettingsProblems, load_settings
 
     try:

@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from gateway.cli.answering_log import add_timeout
 from gateway.cli.node_properties import WORDS
-from gateway.cli.typed_numbers import whole_number
+from gateway.cli.typed_numbers import add_timeout, whole_number
 from native_backend.nodes.durable import QUEUE
 
 _YES = "do not ask for confirmation (without a terminal no question is asked)"

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from typing import Final
+
+ANSWER_S: Final = 5.0
+"""For the first answer of a log."""
 
 
 def whole_number(text: str) -> int:
@@ -19,3 +23,8 @@ def seconds_above_0(text: str) -> float:
     if not 0 < seconds < 1e6:
         raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
     return seconds
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    about = f"for the log's first answer; default: {ANSWER_S:g}"
+    parser.add_argument("--timeout", metavar="S", type=seconds_above_0, default=ANSWER_S, help=about)

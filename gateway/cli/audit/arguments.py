@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from gateway.cli.answering_log import add_timeout
 from gateway.cli.audit.since import since_us
+from gateway.cli.typed_numbers import add_timeout
 
 
 def add_audit(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:

@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from gateway.cli.answering_log import ANSWER_S
-from gateway.cli.typed_numbers import seconds_above_0
+from gateway.cli.typed_numbers import ANSWER_S, seconds_above_0
 
 
 def add_doctor(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:

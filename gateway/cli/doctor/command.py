@@ -17,10 +17,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
 
-from gateway.cli.answering_log import ANSWER_S, open_answering, remedy_of
+from gateway.cli.answering_log import open_answering, remedy_of
 from gateway.cli.doctor import machine, realm
 from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok
 from gateway.cli.output import write_json
+from gateway.cli.typed_numbers import ANSWER_S
 from gateway.config.listen_faults import address_problems
 from gateway.config.settings import EmbeddedRealm, Settings, SettingsProblems, load_settings
 from gateway.serve.checked_tables import checked_tables

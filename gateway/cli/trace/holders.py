@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.cli.admin_client import AdminProblem, addresses, of_each, rows
+from gateway.cli.gateways.admin_client import AdminProblem, addresses, of_each, rows
 from gateway.cli.trace.events import Place
 from gateway.cli.trace.records import iso
 from gateway.config.settings import Settings

@@ -13,8 +13,8 @@ import pytest
 from proton import Message
 from proton.utils import BlockingConnection
 
-from gateway.cli import top
-from gateway.cli.top import Reading, links_between, nodes_of
+from gateway.cli.gateways import top
+from gateway.cli.gateways.top import Reading, links_between, nodes_of
 from tests.gateway.cli.command_line import Run, config, run
 from tests.kit.processes.admin_pages import DEADLINE_S, Watch
 from tests.kit.processes.gateway import StartGateway

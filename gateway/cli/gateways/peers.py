@@ -12,8 +12,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from gateway.cli.admin_client import Query, addresses, ask, of_each, rows, tell, unreached
 from gateway.cli.audit.who import who_am_i
+from gateway.cli.gateways.admin_client import Query, addresses, ask, of_each, rows, tell, unreached
 from gateway.cli.output import complain, printable, write_json, write_table
 from gateway.config.settings import Settings
 

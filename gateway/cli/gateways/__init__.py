@@ -1,0 +1,1 @@
+"""Commands that serving gateways answer, at their admin addresses."""
