@@ -20,6 +20,7 @@ LINT = "import sys; from importlinter.cli import lint_imports_command; sys.exit(
 SOURCES = shutil.ignore_patterns("*.so", "__pycache__", "expanded", "tables", "schemas", "scenarios")
 
 
+DOWN = "Arrows point down only; neighbours do not know each other"
 ASKS = "The console asks gateways over HTTP: of their code it knows users and the configuration"
 KIT = "Tests and benchmarks share the kit only"
 FILES_MAX = {"console": 4, "gateway": 1, "native_backend": 7, "mappings": 1, "transformers": 1, "reconciliation": 2}
@@ -95,7 +96,7 @@ def test_the_code_keeps_its_layers(copy: Path) -> None:
         ("console/pages/words.py", "import jinja2", "HTTP servers and templates live in the console's web"),
         ("console/web/app.py", "import gateway.session.gateway", ASKS),
         ("console/web/app.py", "import native_backend.realm", ASKS),
-        ("gateway/admin/pages.py", "import console.facts.history", "Arrows point down only"),
+        ("gateway/admin/pages.py", "import console.facts.history", DOWN),
         ("tests/kit/wire/frames.py", "import bench.plan", KIT),
         ("tests/kit/wire/frames.py", "import tests.wire.conftest", KIT),
         ("bench/plan.py", "import tests.wire.conftest", KIT),

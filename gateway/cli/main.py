@@ -282,19 +282,23 @@ def _mappings(argv: list[str]) -> int:
 
 
 def _reconcile(argv: list[str]) -> NoReturn:
-    """Becomes the job's process: its exit code, and the signals it is sent, are its own. -P: the installed job, not
-    what lies in the directory we happen to be in."""
     from gateway.cli.configuration.search import with_configuration
 
-    argv = with_configuration(argv)
-    sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "reconciliation", *argv])  # noqa: S606
+    _become("reconciliation", with_configuration(argv))
 
 
 def _console(argv: list[str]) -> NoReturn:
-    from gateway.cli.console import run as become_the_console
+    from gateway.cli.configuration.search import with_configuration
 
-    become_the_console(argv)
+    names_gateways = any(word.partition("=")[0] == "--gateway" for word in argv)  # then no configuration is needed
+    _become("console", argv if names_gateways else with_configuration(argv))
+
+
+def _become(package: str, argv: list[str]) -> NoReturn:
+    """Become its process: its exit code, and the signals it is sent, are its own. -P: the installed package, not what
+    lies in the directory we happen to be in."""
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-P", "-m", package, *argv])  # noqa: S606
 
 
 _PASSED = {"console": _console, "mappings": _mappings, "reconcile": _reconcile}

@@ -204,6 +204,17 @@ def test_reconcile_is_a_process_whose_exit_code_is_passed_on(tmp_path: Path) -> 
     assert (told.returncode, told.stdout, told.stderr) == (7, "['--out', 'x', '--help']\n", "")
 
 
+def test_console_is_a_process_of_its_own_and_needs_no_configuration_for_named_gateways(tmp_path: Path) -> None:
+    page = tmp_path / "console"
+    page.mkdir()
+    (page / "__main__.py").write_text("import sys; print(sys.argv[1:]); sys.exit(7)")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "REALMGATE_CONFIG": str(tmp_path)}
+    told = command("console", "--gateway=http://h:1", env=environment)
+    assert (told.returncode, told.stdout, told.stderr) == (7, "['--gateway=http://h:1']\n", "")
+    told = command("console", "--reports", "x", env=environment)
+    assert (told.returncode, told.stdout) == (7, f"['--config', '{tmp_path}', '--reports', 'x']\n")
+
+
 def test_reconcile_does_not_take_what_lies_around(tmp_path: Path) -> None:
     (tmp_path / "reconciliation.py").write_text("raise SystemExit(99)")
     assert command("reconcile", "--help", cwd=tmp_path).returncode != 99
