@@ -58,7 +58,7 @@ def test_a_full_store_refuses_commits_and_lets_settlements_wait(tmp_path: Path) 
                 consumer.settle([given.field(1)], frames.state("accepted"), settled=False)
                 assert peer.discharge(transaction) == "rejected:amqp:transaction:rollback"
                 assert peer.discharge(peer.declare()) == "accepted", "nothing is to be stored of it"
-                consumer.nothing()
+                consumer.nothing_at_once()
                 disk.clear()
                 assert consumer.outcomes(1) == {given.field(1): "accepted"}
                 again = peer.declare()

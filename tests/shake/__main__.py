@@ -48,16 +48,16 @@ RECOVERY = f"{CONTRACT}/recovery/test_recovery.py"
 SHAKES = (
     Shake("U1", [f"{CONTRACT}/log/test_log.py::test_appends_go_into_a_topic_that_was_made_again[kafka]"], times=3),
     Shake("U2", ["tests/native_backend/state/test_ack_state.py"], loops=2, examples="others"),
-    Shake("U3", [f"{EXPIRY}::test_a_time_to_live_is_set_while_consumers_are_there[kafka]"], (0.5, 1.0)),
+    Shake("U3", [f"{EXPIRY}::test_a_time_to_live_is_set_while_consumers_are_there[kafka-on-2]"], (0.5, 1.0)),
     Shake(
         "U4",
         [
-            f"{RECOVERY}::test_a_kill_loses_nothing_and_repeats_nothing_that_was_answered[kafka-0]",
-            f"{EXPIRY}::test_what_expired_is_a_dead_letter_and_does_not_come_back[kafka]",
+            f"{RECOVERY}::test_a_kill_loses_nothing_and_repeats_nothing_that_was_answered[kafka-0-on-2]",
+            f"{EXPIRY}::test_what_expired_is_a_dead_letter_and_does_not_come_back[kafka-on-2]",
         ],
         (0.5, 1.2),
     ),
-    Shake("U5", [f"{EXPIRY}::test_a_returned_event_expires_too[kafka]"], (0.3, 0.8)),
+    Shake("U5", [f"{EXPIRY}::test_a_returned_event_expires_too[kafka-on-2]"], (0.3, 0.8)),
     Shake("U6", [f"{CONTRACT}/test_realm.py", "-k", "durable_survives and kafka and on-1"], (2.0, 3.0), is_fenced=True),
     Shake("U7", [f"{CONTRACT}/nodes/test_partitions.py::test_the_highest_level_goes_first[kafka]"], loops=4),
     Shake("U8", ["tests/interop/test_cli_proton.py", "-k", "browses and kafka"], loops=2),
