@@ -3,9 +3,12 @@
 Exit codes: 0 it was told to stop, 2 it could not run. What is missing or wrong is a sentence on stderr.
 """
 
+import re
 import sys
+from importlib.metadata import requires
 
 COULD_NOT_RUN = 2
+_EXTRA = re.compile(r"""extra == ["']console["']""")
 _PACKAGES = ("jinja2", "markupsafe", "starlette", "uvicorn", "h11", "anyio", "click")
 """Modules that `pip install realmgate[console]` brings."""
 
@@ -24,15 +27,18 @@ def main() -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _PACKAGES:
             raise
-        sys.stderr.write(
-            f"console: the Python package {error.name} is not installed: {sys.executable} -m pip install"
-            " 'realmgate[console]' (docs/how-to/use-the-console.md)\n"
-        )
+        sys.stderr.write(f"console: the Python package {error.name} is not installed: {_remedy()}\n")
         return COULD_NOT_RUN
     except OSError as error:
         sys.stderr.write(f"console: {error.filename or sys.argv[1:]}: {error.strerror or error}\n")
         return COULD_NOT_RUN
     return 0
+
+
+def _remedy() -> str:
+    """What to install, by its own names: the index has no realmgate."""
+    extra = [each.partition(";")[0].strip() for each in requires("realmgate") or () if _EXTRA.search(each)]
+    return f"{sys.executable} -m pip install {' '.join(repr(each) for each in extra)}"
 
 
 if __name__ == "__main__":

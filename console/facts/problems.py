@@ -229,7 +229,9 @@ def _reconciled(reports: Sequence[Report], now_us: int) -> Iterator[Problem]:
 
 
 def _node_names(gateways: Iterable[Gateway]) -> set[str]:
-    return {labels.get("node", "") for each in gateways for labels, _ in each.samples.all("realmgate_node_events")}
+    """Of a store that is still being counted there is no number of events, but its limit."""
+    families = ("realmgate_node_events", "realmgate_node_events_limit")
+    return {labels.get("node", "") for each in gateways for name in families for labels, _ in each.samples.all(name)}
 
 
 def nearest_name(wrong: str, names: Iterable[str]) -> str:

@@ -75,12 +75,12 @@ class Console:
             if (refused := self._login.refusal(request)) is not None:
                 return refused
             query = _query(request)
+            document, main = await self._document(path, query, request)
             if "json" in request.headers.get("accept", "").split(",")[0]:
-                return _as_json(await self._document(path, query, request))
-            document = await self._document(path, query, request)
+                return _as_json(document)
             live = self._watch.streams < STREAMS
             more = {"live": live, "login": self._login.is_needed, "stream": _stream_address(path, query)}
-            return HTMLResponse(self._pages.whole(document, path, query, **more))
+            return HTMLResponse(self._pages.whole(document, main, path, query, **more))
 
         return show
 
@@ -88,16 +88,18 @@ class Console:
         async def show(request: Request) -> Response:
             if not self._login.is_in(request):
                 return PlainTextResponse("log in first: /login\n", 401)
-            return _as_json(await self._document(path, _query(request), request))
+            document, _ = await self._document(path, _query(request), request)
+            return _as_json(document)
 
         return show
 
-    async def _document(self, path: str, query: Mapping[str, str], request: Request) -> Document:
+    async def _document(self, path: str, query: Mapping[str, str], request: Request) -> tuple[Document, str]:
+        """And its content as HTML."""
         await self._watch.look(PAGES[path].links)
         self._tables.want(self._watch.gateways)
         if path in ("/rules", "/errors/one"):
             await self._tables.wait()
-        return self._make(path, query, self._login.user(request))
+        return self._again(path, query, self._login.user(request))
 
     def _make(self, path: str, query: Mapping[str, str], user: str) -> Document:
         return PAGES[path].make(
@@ -131,8 +133,9 @@ class Console:
         return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     def _again(self, path: str, query: Mapping[str, str], user: str) -> tuple[Document, str]:
-        """Made once for all viewers of the same page and round."""
-        key = (path, tuple(sorted(query.items())), user, self._watch.version)
+        """Made once for all viewers of the same page, round and second."""
+        second = self._clock.epoch_us() // 1_000_000  # ages rise while no round ends
+        key = (path, tuple(sorted(query.items())), user, self._watch.version, self._tables.current is None, second)
         if key not in self._rendered:
             document = self._make(path, query, user)
             self._rendered[key] = document, self._pages.main(document, path, query)

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from console.facts.errors import Kind
 from console.pages import words
@@ -59,27 +60,23 @@ def error_address(row: Mapping[str, Any]) -> str:
 
 
 class Pages:
-    """`whole(document, path, query)`: a page; `main(...)`: only its content, for a page that is there already."""
+    """`main(document, path, query)` is the content of a page, `whole(document, main, ...)` the page around it."""
 
     def __init__(self) -> None:
         self._environment = environment()
 
-    def whole(self, document: Mapping[str, Any], path: str, query: Mapping[str, str], **more: Any) -> str:
-        return self._render("base.html", document, path, query, more)
-
     def main(self, document: Mapping[str, Any], path: str, query: Mapping[str, str]) -> str:
-        return self._render("main.html", document, path, query, {})
+        json = address("/overview.json" if path == "/" else f"{path}.json", query)
+        return self._environment.get_template("main.html").render(
+            d=document, now=document["at_us"], path=path, query=query, content=f"{PAGES[path].template}.html", json=json
+        )
+
+    def whole(self, document: Mapping[str, Any], main: str, path: str, query: Mapping[str, str], **more: Any) -> str:
+        content = Markup(main)  # noqa: S704 -- made by `main`, escaped there
+        return self._environment.get_template("base.html").render(
+            d=document, now=document["at_us"], path=path, query=query, main=content, **more
+        )
 
     def alone(self, template: str, document: Mapping[str, Any]) -> str:
         """A page without the frame."""
         return self._environment.get_template(template).render(d=document)
-
-    def _render(
-        self, template: str, document: Mapping[str, Any], path: str, query: Mapping[str, str], more: Mapping[str, Any]
-    ) -> str:
-        page = PAGES[path].template if path in PAGES else path.strip("/")
-        found = self._environment.get_template(template)
-        return found.render(
-            d=document, now=document["at_us"], path=path, query=query, content=f"{page}.html",
-            json=address("/overview.json" if path == "/" else f"{path}.json", query), **more,
-        )  # fmt: skip

@@ -69,8 +69,8 @@ def test_a_misspelt_queue_is_found(gateway: GatewayProcess, console: ConsoleProc
     for path in ("/", "/errors", "/refusals?q=ordres", "/find?q=ordres"):
         page = console.until(path, "ordres", "shop-batch-1")
         assert "attach. refuse-an-unknown-node" in page or "attach.refuse-an-unknown-node" in page, page
-    assert "ordres does not exist. The nearest name is orders." in console.words("/")
-    assert "realmgate node create ordres" in console.words("/refusals?q=ordres")
+    console.until("/", "ordres does not exist. The nearest name is orders.")
+    console.until("/refusals?q=ordres", "realmgate node create ordres")
     [problem] = [each for each in console.json("/overview.json")["open"]["first"] if each["kind"] == "node-unknown"]
     assert problem["who"] == "shop-batch-1, user anonymous, 127.0.0.1"
     assert problem["rule"] == "attach.refuse-an-unknown-node"
@@ -90,7 +90,7 @@ def test_a_full_node_is_found_with_the_way_to_its_messages(gateway: GatewayProce
         assert row["count"] == 3 and row["examples"][0]["trace"].startswith("realmgate trace ")
         [node] = console.json("/nodes.json?node=small")["rows"]
         assert (node["events"], node["events_limit"], node["used"]) == (2, 2, 1.0)
-        assert "small is full." in console.words("/")
+        console.until("/", "small is full.")
         console.until("/links", "erp-export-1", "small")
         console.until("/connections", "erp-export-1")
         console.until("/rules?q=capacity-reached-rejected&open=published", "capacity-reached-rejected", "3")

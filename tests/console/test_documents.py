@@ -35,7 +35,8 @@ def pages() -> Pages:
 
 def rendered(pages: Pages, of: View, path: str) -> tuple[dict[str, Any], str]:
     document = PAGES[path].make(of)
-    html = pages.whole(document, path, dict(of.query), live=True, login=False, stream="/stream?page=%2F")
+    main = pages.main(document, path, dict(of.query))
+    html = pages.whole(document, main, path, dict(of.query), live=True, login=False, stream="/stream?page=%2F")
     return document, html
 
 
