@@ -30,7 +30,7 @@ def main() -> int:
         sys.stderr.write(f"console: the Python package {error.name} is not installed: {_remedy()}\n")
         return COULD_NOT_RUN
     except OSError as error:
-        sys.stderr.write(f"console: {error.filename or sys.argv[1:]}: {error.strerror or error}\n")
+        sys.stderr.write(f"console: {error.filename or '--listen'}: {error.strerror or error}\n")
         return COULD_NOT_RUN
     return 0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from console.limits import GATEWAYS
 from gateway.config.exposure import reaches_beyond_loopback
 from gateway.config.settings import Settings as GatewaySettings
 from gateway.config.settings import SettingsProblems, load_settings
+from gateway.config.tls import TlsSettings, context
 
 LISTEN: Final = "http://127.0.0.1:9465"
 _ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
@@ -36,8 +37,7 @@ class Settings:
     reports: tuple[Path, ...]
     host: str
     port: int
-    certificate: Path | None
-    key: Path | None
+    tls: TlsSettings | None
     users: Path | None
     groups: tuple[str, ...]
     mappings: Path | None
@@ -45,7 +45,7 @@ class Settings:
 
     @property
     def secure(self) -> bool:
-        return self.certificate is not None
+        return self.tls is not None
 
     @property
     def is_local(self) -> bool:
@@ -56,12 +56,6 @@ def read_settings(argv: Sequence[str]) -> Settings:
     arguments = _parser().parse_args(argv)
     gateway = _configuration(arguments.config)
     parts = _listen(arguments.listen)
-    secure = parts[0] == "https"
-    named = arguments.tls_certificate, arguments.tls_key
-    if secure and None in named and gateway is not None and gateway.tls is not None:
-        named = gateway.tls.certificate, gateway.tls.key
-    if secure and None in named:
-        raise SettingsError("--listen https:// needs --tls-certificate and --tls-key, or tls in the configuration")
     users = arguments.users
     if users is None and gateway is not None and (arguments.group or reaches_beyond_loopback(parts[1])):
         users = gateway.security.users_file
@@ -70,8 +64,7 @@ def read_settings(argv: Sequence[str]) -> Settings:
         reports=tuple(arguments.reports),
         host=parts[1],
         port=parts[2],
-        certificate=named[0] if secure else None,
-        key=named[1] if secure else None,
+        tls=_tls(arguments, gateway) if parts[0] == "https" else None,
         users=None if arguments.without_login else users,
         groups=tuple(arguments.group),
         mappings=arguments.mappings or (gateway.mappings.directory if gateway is not None else None),
@@ -97,6 +90,21 @@ def _check_exposure(settings: Settings, arguments: argparse.Namespace) -> None:
             f"--listen {arguments.listen} sends passwords and pages in clear text: write https://, with"
             " --tls-certificate and --tls-key; --without-tls allows it, behind a proxy that has TLS"
         )
+
+
+def _tls(arguments: argparse.Namespace, gateway: GatewaySettings | None) -> TlsSettings:
+    """As it was named, or the gateway's, without its demand for certificates of clients."""
+    if arguments.tls_certificate and arguments.tls_key:
+        found = TlsSettings(arguments.tls_certificate, arguments.tls_key)
+    elif gateway is not None and gateway.tls is not None:
+        found = replace(gateway.tls, client_ca=None, require_client_certificate=False)
+    else:
+        raise SettingsError("--listen https:// needs --tls-certificate and --tls-key, or tls in the configuration")
+    try:
+        context(found)
+    except ValueError as error:
+        raise SettingsError(f"--tls-certificate: {error}") from None
+    return found
 
 
 def _configuration(path: Path | None) -> GatewaySettings | None:
@@ -166,7 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--listen", metavar="URL", default=LISTEN, help=f"default: {LISTEN}; https:// with TLS")
     parser.add_argument("--tls-certificate", metavar="FILE", type=Path, help="PEM; default: that of the configuration")
-    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="PEM, without a password")
+    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="PEM, without a password; default: as above")
     parser.add_argument("--users", metavar="FILE", type=Path, help="who may log in; default: security.users")
     parser.add_argument(
         "--group", metavar="NAME", action="append", default=[], help="only its members may log in; may be repeated"

@@ -25,7 +25,7 @@ from console.limits import RENDERED, REPORT_BYTES, STREAMS
 from console.pages.all import PAGES
 from console.pages.view import Document, View
 from console.poll.poller import Watch
-from console.settings import Settings
+from console.settings import Settings, SettingsError
 from console.web.login import Login
 from console.web.render import STATIC, Pages
 from console.web.security import LOCAL, REPORT_POLICY, Guard
@@ -38,7 +38,7 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 class Console:
-    """See the module's docstring. `app` is what a server runs."""
+    """See the module's docstring. `app` is what a server runs. Raises SettingsError: the file of users is wrong."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings, self._clock = settings, clock
@@ -48,6 +48,8 @@ class Console:
         self._reports = Reports(settings.reports)
         self._rendered: OrderedDict[tuple[Any, ...], tuple[Document, str]] = OrderedDict()
         sessions = None if settings.users is None else Sessions(settings.users, settings.groups, clock)
+        if sessions is not None and sessions.problem:
+            raise SettingsError(sessions.problem)
         self._login = Login(sessions, self._pages, settings.secure, clock)
         routes = [
             Route("/healthz", _healthz),

@@ -12,17 +12,19 @@ import uvicorn
 from console.limits import CONNECTIONS
 from console.settings import Settings
 from console.web.app import Console
+from gateway.config.tls import context
 from native_backend.clock import SystemClock
 
 _BACKLOG = 100
 
 
 def serve(settings: Settings) -> None:
-    """Returns when it was told to stop. Raises OSError where it cannot listen, or a certificate cannot be read."""
+    """Returns when it was told to stop. Raises OSError where it cannot listen, SettingsError."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    console = Console(settings, SystemClock())
     listening = _listener(settings.host, settings.port)
     config = uvicorn.Config(
-        Console(settings, SystemClock()).app,
+        console.app,
         http="h11",
         ws="none",
         loop="asyncio",
@@ -34,10 +36,9 @@ def serve(settings: Settings) -> None:
         proxy_headers=False,
         limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=1,
-        ssl_certfile=settings.certificate,
-        ssl_keyfile=settings.key,
     )
     config.load()
+    config.ssl = context(settings.tls) if settings.tls is not None else None  # uvicorn would ask for a password
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stopped)  # uvicorn raises the signal again when it has stopped
     host, port = listening.getsockname()[:2]
@@ -58,7 +59,7 @@ def _listener(host: str, port: int) -> socket.socket:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(address)
         opened.listen(_BACKLOG)
-    except OSError:
+    except OSError as error:
         opened.close()
-        raise
+        raise OSError(error.errno, error.strerror, f"{host}:{port}") from error
     return opened

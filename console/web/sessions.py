@@ -118,7 +118,7 @@ class Sessions:
         problems: list[Problem] = []
         users = load_users(file.path, problems)
         self.problem = str(problems[0]) if problems else ""
-        if problems:
-            log.warning("the previous users stay: %s", self.problem)
-        else:
+        if not problems:
             file.users = users
+        elif file.users:
+            log.warning("the previous users stay: %s", self.problem)

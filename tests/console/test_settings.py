@@ -90,6 +90,24 @@ def test_without_its_packages_it_says_what_to_install(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--listen", "http://127.0.0.1:0", "--users", "no-such.yaml"), "no-such.yaml: No such file"),
+        (("--listen", "http://127.0.0.1:0", "--users", "wrong.yaml"), "wrong.yaml:1"),
+        (("--listen", "https://127.0.0.1:0", "--tls-certificate", "no.pem", "--tls-key", "no.key"), "no.pem cannot be"),
+        (("--listen", "http://192.0.2.1:1", "--without-tls", "--without-login"), "192.0.2.1:1: Cannot assign"),
+    ],
+    ids=["no-users", "wrong-users", "certificate", "address"],
+)
+def test_what_it_cannot_use_is_said(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    (tmp_path / "wrong.yaml").write_text("users: 7")
+    command = [str(REALMGATE), "console", *GATEWAY, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith("console: ") and words in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_mistake_is_a_sentence_and_exit_code_2() -> None:
     done = subprocess.run(
         [REALMGATE, "console", "--gateway", "nonsense"], capture_output=True, text=True, timeout=HANG_S
