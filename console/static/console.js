@@ -177,8 +177,9 @@ addEventListener('DOMContentLoaded', () => {
     t: turn,
     '?': () => $('#keys').showModal(),
     ' ': () => {
-      const details = $('details', $('tr.at', main)?.nextElementSibling || root);
-      if ($('tr.at', main) && details) details.open = !details.open;
+      const below = $('tr.at', main).nextElementSibling;
+      const details = below?.matches('.more') ? $('details', below) : $('tr.at details', main);
+      if (details) details.open = !details.open;
     },
   };
   document.addEventListener('keydown', event => {
