@@ -18,8 +18,8 @@ from typing import Any
 
 from bench.__main__ import RESULTS
 from bench.report import commit
-from gateway.links.event_to_message import Restoring
-from gateway.links.message_to_event import Conversion, conversion
+from gateway.links.event_to_message import EventToMessage
+from gateway.links.message_to_event import MessageToEvent, conversion
 from native_backend.events.event_kind import is_message
 from native_backend.log.octets import Octets
 from transformers.codec import Described, Symbol, Timestamp, UByte, encode
@@ -49,7 +49,7 @@ SHAPES: dict[str, Callable[[int, int], bytes]] = {"bare": bare, "usual": usual, 
 
 def measure(name: str, messages: list[bytes]) -> dict[str, float]:
     """Microseconds a message: `event`, and `message` for what is no message as it is stored."""
-    made, restore = conversion(name, "19aa5b3c1f0-9c2e", "node"), Restoring().message
+    made, restore = conversion(name, "19aa5b3c1f0-9c2e", "node"), EventToMessage().message
     runs = [Octets(messages[start : start + RUN]) for start in range(0, len(messages), RUN)]
     there, back = [], []
     for _ in range(ROUNDS):
@@ -65,7 +65,7 @@ def measure(name: str, messages: list[bytes]) -> dict[str, float]:
     return {"event": min(there) * per_message, "message": min(back) * per_message}
 
 
-def converted(made: Conversion, run: Octets, first_seq: int) -> tuple[Sequence[Any], Sequence[Any]]:
+def converted(made: MessageToEvent, run: Octets, first_seq: int) -> tuple[Sequence[Any], Sequence[Any]]:
     """As a link does it."""
     keys = None if made.column is None else made.column(run, first_seq)
     return made.columns(run, first_seq) if keys is None else (keys, run)

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 
 from bench.__main__ import RESULTS
 from bench.report import commit
-from gateway.frames.endpoints import Handles
-from gateway.frames.frame_reader import Tap
+from gateway.frames.endpoints import Endpoints
+from gateway.frames.frame_reader import FrameReader
 from gateway.frames.frames import OPEN, Fault, Frame
 from tests.kit.wire import frames
 from transformers.codec import Described, encode
@@ -54,25 +54,25 @@ def measure(stream: bytes) -> float:
     chunks = [stream[at : at + CHUNK_BYTES] for at in range(0, len(stream), CHUNK_BYTES)]
     rounds = []
     for _ in range(ROUNDS):
-        tap, piece = attached(), None
+        frame_reader, piece = attached(), None
         began = time.process_time()
         for chunk in chunks:
-            for piece in tap.walk(chunk):  # noqa: B007
+            for piece in frame_reader.walk(chunk):  # noqa: B007
                 pass
         rounds.append(time.process_time() - began)
         assert piece is not None and not isinstance(piece[3], Fault), f"it was not walked to its end: {piece}"
     return min(rounds) * 1e6 / MESSAGES
 
 
-def attached() -> Tap:
+def attached() -> FrameReader:
     """Of a connection with a link each way."""
-    handles = Handles(channel_max=5)
-    handles.see(Frame(0, OPEN, ("peer",)))
-    tap = Tap(FRAME_BYTES, MESSAGE_BYTES, handles)
-    for piece in tap.walk(frames.begin() + frames.attach_sender("q") + frames.attach_receiver("q")):
+    endpoints = Endpoints(channel_max=5)
+    endpoints.see(Frame(0, OPEN, ("peer",)))
+    frame_reader = FrameReader(FRAME_BYTES, MESSAGE_BYTES, endpoints)
+    for piece in frame_reader.walk(frames.begin() + frames.attach_sender("q") + frames.attach_receiver("q")):
         assert isinstance(piece[3], Frame), piece
-    handles.sessions[0].given = MESSAGES
-    return tap
+    endpoints.sessions[0].given = MESSAGES
+    return frame_reader
 
 
 def main(argv: list[str]) -> int:

@@ -6,8 +6,8 @@ the caller's own in the simulation), and every answer comes out of `poll`, with 
 
 A node (`native_backend/nodes/node.py`) of several stores (`node.partitions` above 1) has them as `node.parts`. Each is
 a `Node` that can be published to; `node` itself is the first. A subscription to it
-(`native_backend/subscriptions/partitioned.py`) gives events of one store at a time (`Delivered.partition`), and names
-events by `packed_eid(partition, eid)`; all events of one call are of one store.
+(`native_backend/subscriptions/partitioned.py`) gives events of one store at a time (`DeliveryBatch.partition`), and
+names events by `packed_eid(partition, eid)`; all events of one call are of one store.
 
 Properties (`native_backend/nodes/properties.py`) change while a node lives: `NativeRealm.node` gives the node as it is
 now, a `Node` that an attach kept is as it was then; `on_changed` reports the change.
@@ -22,7 +22,7 @@ from native_backend.access.authorizer import Authorizer
 from native_backend.journal.lease import Standby
 from native_backend.journal.settlement import Settlement
 from native_backend.log.columns import Strings
-from native_backend.metrics import Figures
+from native_backend.metrics import RealmMetrics
 from native_backend.nodes.answers import Answer
 from native_backend.nodes.commands import Command
 from native_backend.nodes.durable import Durable, DurableName
@@ -47,11 +47,11 @@ class NativeRealm(Protocol):
     """The log's: call `poll` at least this often while the realm is busy. 0: call it when woken."""
     descriptor: int
     """Becomes readable when `poll` has something to do; -1: there is none."""
-    access: Authorizer
+    authorizer: Authorizer
     """What subjects may do, and whom to tell when that changes."""
     event_sizes: EventSizes
     """How many octets an event of a node may have: `known` from memory, else `ask`, answered by `NodeSized`."""
-    figures: Figures
+    metrics: RealmMetrics
     """What metrics and health show."""
     mistakes: Mistakes
     """Exceptions that are mistakes of ours, counted and shown; what one did not end goes on."""

@@ -23,7 +23,7 @@ from native_backend.state.troubles import Alarms, Trouble
 
 
 @dataclass(frozen=True, slots=True)
-class DurableFigures:
+class DurableMetrics:
     """One durable, or a queue's own state, in one of the node's stores. `counts`: of messages, None while its store is
     being counted; `hole` counts EIDs, gaps included."""
 
@@ -51,25 +51,25 @@ class NodeFigures:
     temporary: bool
 
 
-class Figures:
+class RealmMetrics:
     """Of one realm in one process."""
 
-    def __init__(self, services: RealmContext, shard: Shard, publisher: Publisher) -> None:
-        self._services, self._shard, self._publisher = services, shard, publisher
+    def __init__(self, context: RealmContext, shard: Shard, publisher: Publisher) -> None:
+        self._context, self._shard, self._publisher = context, shard, publisher
         self.depths = shard.depths
 
     @property
     def lease_held(self) -> bool:
-        return self._services.lease.held
+        return self._context.lease.held
 
     @property
     def journal_seconds(self) -> Durations:
         """Of stored transactions, from their beginning."""
-        return self._services.journal.seconds
+        return self._context.journal.seconds
 
     @property
     def journal_records(self) -> int:
-        return self._services.journal.records
+        return self._context.journal.records
 
     @property
     def publish_seconds(self) -> Durations:
@@ -91,36 +91,36 @@ class Figures:
 
     @property
     def control_pending(self) -> int:
-        return self._services.worker.pending
+        return self._context.worker.pending
 
     @property
     def retries(self) -> Retries:
-        return self._services.worker.retries
+        return self._context.worker.retries
 
     @property
     def alarms(self) -> Alarms:
-        return self._services.alarms
+        return self._context.alarms
 
     @property
     def dead_letters(self) -> Counter[tuple[str, str]]:
         """By the node that they were in, and by cause."""
-        return self._services.dead_letters.counts
+        return self._context.dead_letters.counts
 
     @property
     def troubles(self) -> list[Trouble]:
         """Those that there are now, the longest first."""
-        return self._services.troubles.present()
+        return self._context.troubles.present()
 
     @property
     def held_bytes(self) -> int:
         """Raw events in memory."""
-        return self._services.windows.held_bytes
+        return self._context.windows.held_bytes
 
     @property
     def held_bytes_max(self) -> int:
-        return self._services.limits.feed_bytes
+        return self._context.limits.feed_bytes
 
-    def durables(self) -> Iterator[DurableFigures | None]:
+    def durables(self) -> Iterator[DurableMetrics | None]:
         """All of them, in the order in which they are wanted: temporary ones last, those at work in this process first.
         None: a step on the way to the next."""
 
@@ -131,7 +131,7 @@ class Figures:
         for node, durable in sorted(self.depths.durables(), key=rank):
             yield from self._durable(node, durable)
 
-    def _durable(self, node: Node, durable: Durable) -> Iterator[DurableFigures | None]:
+    def _durable(self, node: Node, durable: Durable) -> Iterator[DurableMetrics | None]:
         counts = None
         for step in self.depths.steps(node, durable):
             counts = step.counts if step is not None else None
@@ -139,7 +139,7 @@ class Figures:
                 yield None
         dispatch, state = self._shard.opened(node, durable.name), self.depths.state(durable)
         above = state.acked.at_or_above(state.low)
-        yield DurableFigures(
+        yield DurableMetrics(
             node=node.name,
             durable=durable.name,
             partition=node.partition,
@@ -152,20 +152,20 @@ class Figures:
 
     def node_names(self, count_max: int) -> list[str]:
         """Those of so many nodes; none that peers have made for themselves."""
-        found = (node.name for node in self._services.metadata.nodes.values() if not node.temporary)
+        found = (node.name for node in self._context.metadata.nodes.values() if not node.temporary)
         return [*islice(found, count_max)]
 
     def nodes(self) -> Iterator[NodeFigures | None]:
         """Every store of every node, those with a capacity first, temporary ones last. None: a step on the way to the
         next."""
-        stores = [*self._services.metadata.stores.values()]
+        stores = [*self._context.metadata.stores.values()]
         for node in sorted(stores, key=lambda node: (node.temporary, not _has_capacity(node))):
             stored = None
             for stored in self.depths.stored(node):
                 if stored is None:
                     yield None
-            bounded = self._services.counted.get(node.store)
-            occupancy = bounded.occupancy if isinstance(bounded, CountedStore) else None
+            counted_store = self._context.counted.get(node.store)
+            occupancy = counted_store.occupancy if isinstance(counted_store, CountedStore) else None
             yield NodeFigures(
                 node=node.name,
                 partition=node.partition,

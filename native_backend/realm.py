@@ -12,7 +12,7 @@ from functools import partial
 from native_backend.access.authorizer import Authorizer
 from native_backend.clock import Clock
 from native_backend.dispatch.context import RealmContext, subscribe_answer
-from native_backend.events.batch import Delivered
+from native_backend.events.batch import DeliveryBatch
 from native_backend.events.copy_key import Annotate, as_it_is
 from native_backend.events.event_kind import Frame, as_stored
 from native_backend.events.log_end import LogEnds
@@ -26,7 +26,7 @@ from native_backend.limits import RealmLimits
 from native_backend.log.columns import Strings
 from native_backend.log.port import Log, LogError, Records, TopicSpec
 from native_backend.log.worker import Workers
-from native_backend.metrics import Figures
+from native_backend.metrics import RealmMetrics
 from native_backend.nodes.admin import create_node, warned
 from native_backend.nodes.answers import Answer, DurablesFound, NodeFound, Published
 from native_backend.nodes.commands import Command
@@ -47,12 +47,12 @@ from native_backend.publish.topic_watch import TopicWatch
 from native_backend.shard.shard import Shard
 from native_backend.shard.truncation import Truncations
 from native_backend.state.mistakes import Mistakes
-from native_backend.subscriptions.registry import NOT_GRANTED, Subscriptions
+from native_backend.subscriptions.registry import NOT_GRANTED, SubscriptionRegistry
 from native_backend.subscriptions.subscription import Subscribe, Subscription
 from native_backend.temporary.nodes import TemporaryNodes
 from native_backend.turn import Turn
 
-__all__ = ["Delivered", "Node", "Posting", "Realm", "Settlement", "Subscribe", "Subscription"]
+__all__ = ["DeliveryBatch", "Node", "Posting", "Realm", "Settlement", "Subscribe", "Subscription"]
 _LOG = logging.getLogger(__name__)
 _PUBLISH = frozenset({"publish"})
 _PAUSE_S = 0.001  # between two polls while closing
@@ -89,7 +89,7 @@ class Realm:
         lease = self._lease = Lease(log, prefix, run, clock, workers.lease, limits, liveness or SystemLiveness())
         journal.confirm = lease.confirm
         mistakes = self.mistakes = Mistakes(clock)
-        self._services = RealmContext(
+        context = self._context = RealmContext(
             log,
             prefix,
             run,
@@ -110,25 +110,25 @@ class Realm:
             mistakes,
         )
         self._log, self._clock, self._worker, self._journal = log, clock, worker, journal
-        self.access = Authorizer(self._metadata, self._services)
-        self._metadata.on_changed.append(windows.change)
-        self._shard = Shard(self._services, self._metadata)
-        self._watch = TopicWatch(self._services, metadata, self._gone)
-        self._truncations = Truncations(self._services, metadata, self._shard)
-        self._publisher = Publisher(self._services, self._metadata, self._shard, self._truncations)
-        self._diagnosis = Diagnosis(self._services, self._publisher.evidence)
-        self._attestation = Attestation(self._services, self._publisher.evidence)
-        self.event_sizes = EventSizes(self._services)
-        self.figures = Figures(self._services, self._shard, self._publisher)
-        parts = self._services, metadata, self._shard, self._publisher.capacities
-        self._desk = CommandExecutor(*parts, self._follow, selecting)
-        self._endings = DurableLifetimes(self._services, metadata, self._shard, self._desk.works_on)
-        self._subscriptions = Subscriptions(self._services, metadata, self._shard, self.access, self._endings)
-        self.temporary = TemporaryNodes(self._services, metadata, self._shard, self._follow)
+        self.authorizer = Authorizer(metadata, context)
+        metadata.on_changed.append(windows.change)
+        self._shard = Shard(context, metadata)
+        self._watch = TopicWatch(context, metadata, self._gone)
+        self._truncations = Truncations(context, metadata, self._shard)
+        self._publisher = Publisher(context, metadata, self._shard, self._truncations)
+        self._diagnosis = Diagnosis(context, self._publisher.evidence)
+        self._attestation = Attestation(context, self._publisher.evidence)
+        self.event_sizes = EventSizes(context)
+        self.metrics = RealmMetrics(context, self._shard, self._publisher)
+        parts = context, metadata, self._shard, self._publisher.capacities
+        self._executor = CommandExecutor(*parts, self._follow, selecting)
+        self._lifetimes = DurableLifetimes(context, metadata, self._shard, self._executor.works_on)
+        self._subscriptions = SubscriptionRegistry(context, metadata, self._shard, self.authorizer, self._lifetimes)
+        self.temporary = TemporaryNodes(context, metadata, self._shard, self._follow)
         self.on_deleted: list[Callable[[Node], None]] = []  # in a turn, once its subscriptions are lost
         self._following = self._closing = self._closed = False
         due = self._due_parts()
-        self._turn = Turn(self._services, workers, self._publisher, self._diagnosis, self._attestation, due)
+        self._turn = Turn(context, workers, self._publisher, self._diagnosis, self._attestation, due)
         self._abandoned = False  # closed with settlements of unknown result
         self._follow_s = 0.0
 
@@ -136,7 +136,7 @@ class Realm:
         """Topics, lease, metadata, claim, recovery. Blocks; raises LogError, after which it may be called again.
 
         While another process owns the realm: waits, and tells `standby` so, or without one raises `fenced`."""
-        prefix, deadline_s = self._services.prefix, self._services.limits.control_deadline_s
+        prefix, deadline_s = self._context.prefix, self._context.limits.control_deadline_s
         specs = [TopicSpec(name, compacted=compacted) for name, compacted in realm_topics(prefix).items()]
         self._log.control.create_topics(specs, deadline_s)
         self._lease.acquire(standby)
@@ -147,8 +147,8 @@ class Realm:
                 self._watch.open()
                 self._shard.claim()
                 self._truncations.begin()
-                self._desk.begin()
-                self._endings.begin()
+                self._executor.begin()
+                self._lifetimes.begin()
                 self.temporary.begin()
         except LogError as error:
             if error.failure.cause not in ("unavailable", "indeterminate"):
@@ -179,7 +179,7 @@ class Realm:
 
     def create_node(self, name: str, kind: NodeKind, owner: object) -> None:
         """Answered by `NodeFound`. Idempotent."""
-        log, prefix, clock = self._log, self._services.prefix, self._clock
+        log, prefix, clock = self._log, self._context.prefix, self._clock
 
         def job() -> Node | NodeError:
             try:
@@ -203,7 +203,7 @@ class Realm:
 
     def execute(self, command: Command, owner: object) -> None:
         """Answered by `Commanded`. Commands that others wrote to the log are carried out by themselves."""
-        self._desk.execute(command, owner)
+        self._executor.execute(command, owner)
 
     # -- access
 
@@ -222,7 +222,7 @@ class Realm:
         """What publishing to that node would be answered now, as far as that can be known before."""
         if not self._metadata.alive(node):
             return "not-found"
-        if not self.access.allows(subject, _PUBLISH, node):
+        if not self.authorizer.allows(subject, _PUBLISH, node):
             return "access-denied"
         return "capacity-reached" if self._publisher.capacities.full(node) else "ready"
 
@@ -230,7 +230,7 @@ class Realm:
         """Enlisted settlements and new events, all or none; answered by `Committed`. Unless it is done, the events of
         the settlements are held as before."""
         self._watch.used.update((posting.node.store, posting.node) for posting in postings)
-        Commit(self._services, self._publisher.capacities, settlements, postings, owner).begin()
+        Commit(self._context, self._publisher.capacities, settlements, postings, owner).begin()
 
     def append_evidence(self, topic: EvidenceTopic, key: bytes, value: bytes) -> None:
         """Not answered; failures are counted (`evidence_failed`) and logged."""
@@ -250,11 +250,11 @@ class Realm:
 
     def find_durables(self, name: DurableName, subject: Subject, owner: object) -> None:
         """Answered by `DurablesFound`, metadata read to its end first: those of that name, if they may be ended."""
-        may_end = partial(self.access.allows, subject, SUBSCRIBING["durable"])
+        may_end = partial(self.authorizer.allows, subject, SUBSCRIBING["durable"])
 
         def followed(error: LogError | None) -> None:
             if error is None:
-                self._answer(self._endings.found(name, owner, may_end))
+                self._answer(self._lifetimes.found(name, owner, may_end))
             else:
                 self._answer(DurablesFound(owner, [], subscribe_answer(error.failure), error.failure.code))
 
@@ -262,7 +262,7 @@ class Realm:
 
     def unsubscribe(self, durable: Durable, owner: object) -> None:
         """Answered by `Commanded`: the durable is deleted, unless it has links."""
-        self._endings.unsubscribe(durable, owner)
+        self._lifetimes.unsubscribe(durable, owner)
 
     # -- turns
 
@@ -290,7 +290,7 @@ class Realm:
             or publisher.evidence.pending
             or self._journal.busy
             or self._workers.pending
-            or self._desk.busy
+            or self._executor.busy
             or self._answers
         )
 
@@ -329,9 +329,9 @@ class Realm:
 
     def _due_parts(self) -> Iterator[tuple[str, Callable[[], None]]]:
         yield "shard", self._shard.advance
-        yield "commands", self._desk.advance
-        yield "ends of durables", self._endings.advance
-        yield "access", self.access.advance
+        yield "commands", self._executor.advance
+        yield "ends of durables", self._lifetimes.advance
+        yield "access", self.authorizer.advance
         yield "topic watch", self._watch.advance
         yield "diagnosis", self._diagnosis.advance
         yield "truncations", self._truncations.advance
@@ -351,20 +351,20 @@ class Realm:
 
     def _follow(self, then: Callable[[LogError | None], None]) -> None:
         """Read metadata to its end, drop what was deleted, then go on."""
-        log, topic, metadata = self._log, realm_topic(self._services.prefix), self._metadata
+        log, topic, metadata = self._log, realm_topic(self._context.prefix), self._metadata
 
         def done(parts: list[Records] | LogError) -> None:
             self._following = False
-            self._follow_s = self._clock.monotonic_s() + self._services.limits.metadata_interval_s
+            self._follow_s = self._clock.monotonic_s() + self._context.limits.metadata_interval_s
             try:
                 if isinstance(parts, LogError):
                     raise parts
                 gone = metadata.fold(parts)
             except LogError as error:
-                self._services.troubles.begin("metadata-unread", str(error))
+                self._context.troubles.begin("metadata-unread", str(error))
                 then(error)
                 return
-            self._services.troubles.end("metadata-unread")
+            self._context.troubles.end("metadata-unread")
             for node in gone:
                 self._gone(node)
             then(None)
@@ -383,5 +383,5 @@ class Realm:
         self._publisher.forget(node)
         self.event_sizes.forget(node)
         for part in node.parts:
-            self._services.ends.forget(part.store)
+            self._context.ends.forget(part.store)
         self._subscriptions.lose_plain(node.store)

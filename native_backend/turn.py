@@ -22,18 +22,18 @@ class Turn:
 
     def __init__(
         self,
-        services: RealmContext,
+        context: RealmContext,
         workers: Workers,
         publisher: Publisher,
         diagnosis: Diagnosis,
         attestation: Attestation,
         due: Iterable[tuple[str, Callable[[], None]]],
     ) -> None:
-        self._services, self._publisher = services, publisher
+        self._context, self._publisher = context, publisher
         self._diagnosis, self._attestation = diagnosis, attestation
         self._closing = False
-        for part in (services.journal, services.windows, services.wait_lists):
-            part.on_mistake = lambda what: services.mistakes.note(what)
+        for part in (context.journal, context.windows, context.wait_lists):
+            part.on_mistake = lambda what: context.mistakes.note(what)
         answers = [Step("answers of a worker", worker.completed) for worker in workers.each()]
         answers += [Step("lease", self._look_at_lease), Step("answers of the log", self._complete)]
         answers += [Step("journal", self._journal)]
@@ -42,22 +42,22 @@ class Turn:
         self._last_steps = [*answers, *links]
 
     def take(self, *, closing: bool) -> None:
-        services, self._closing = self._services, closing
-        services.windows.turn += 1
-        services.mistakes.take(self._last_steps if closing else self._steps)
+        context, self._closing = self._context, closing
+        context.windows.turn += 1
+        context.mistakes.take(self._last_steps if closing else self._steps)
 
     def _look_at_lease(self) -> None:
-        services = self._services
-        services.lease.advance()
-        if services.lease.lost and not services.journal.fenced:
-            services.journal.give_up("fenced", "fenced")
+        context = self._context
+        context.lease.advance()
+        if context.lease.lost and not context.journal.fenced:
+            context.journal.give_up("fenced", "fenced")
 
     def _complete(self) -> None:
-        for completion in self._services.log.poll():
+        for completion in self._context.log.poll():
             try:
                 self._completed(completion)
             except Exception:
-                self._services.mistakes.note("an answer of the log could not be processed")
+                self._context.mistakes.note("an answer of the log could not be processed")
 
     def _completed(self, completion: Appended | Transacted) -> None:
         if completion.failure is not None or self._diagnosis.failing:
@@ -65,17 +65,17 @@ class Turn:
         if isinstance(completion, Appended):
             self._publisher.completed(completion)
         else:
-            self._services.journal.completed(completion)
+            self._context.journal.completed(completion)
 
     def _journal(self) -> None:
         self._attestation.advance(self._closing)
-        self._services.journal.advance()
+        self._context.journal.advance()
 
     def _wake_links(self) -> None:
         """Those that parked, where there may be something for them now."""
-        services, wait_lists = self._services, self._services.wait_lists
-        services.windows.look()
-        if wait_lists.has_dates:
-            wait_lists.notify_due(services.clock.epoch_us() // 1000)
+        context, wait_lists = self._context, self._context.wait_lists
+        context.windows.look()
+        if wait_lists.has_timers:
+            wait_lists.notify_due(context.clock.epoch_us() // 1000)
         if wait_lists.pending:
             wait_lists.wake_some()

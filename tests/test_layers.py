@@ -99,6 +99,7 @@ def test_the_code_keeps_its_layers(copy: Path) -> None:
         ("gateway/admin/pages.py", "import console.facts.history", DOWN),
         ("tests/kit/wire/frames.py", "import bench.plan", KIT),
         ("tests/kit/wire/frames.py", "import tests.wire.conftest", KIT),
+        ("tests/kit/wire/frames.py", "import tests.lanes", KIT),
         ("bench/plan.py", "import tests.wire.conftest", KIT),
         ("tests/fuzz/steps.py", "import tests.wire.conftest", KIT),
         ("gateway/links/credit.py", "import tests.kit.wire.frames", "The product knows no test and no benchmark"),
@@ -110,7 +111,7 @@ def test_the_code_keeps_its_layers(copy: Path) -> None:
         *("asyncio", "proton"),
         *("asyncio-in-facts", "up-in-the-console", "templates-in-pages", "console-to-session", "console-to-realm"),
         "gateway-to-console",
-        *("kit-to-bench", "kit-to-tests", "bench-to-tests", "room-to-room", "product-to-tests"),
+        *("kit-to-bench", "kit-to-tests", "kit-to-the-suite", "bench-to-tests", "room-to-room", "product-to-tests"),
     ],
 )
 def test_what_breaks_them_is_seen(copy: Path, file: str, added: str, broken: str) -> None:
@@ -195,6 +196,7 @@ def test_few_imports_are_for_types_alone() -> None:
 
 def test_every_room_of_tests_is_in_the_contract() -> None:
     rooms = {folder.name for folder in (HERE / "tests").iterdir() if (folder / "__init__.py").exists()}
+    rooms |= {file.stem for file in (HERE / "tests").glob("[!_]*.py") if not file.name.startswith("test_")}
     contracts = tomllib.loads((HERE / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (kit,) = [contract for contract in contracts if contract["name"] == KIT]
     assert {f"tests.{room}" for room in rooms} == set(re.findall(r"tests\.\w+", " ".join(kit["layers"])))

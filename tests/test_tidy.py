@@ -203,7 +203,7 @@ def waits_have_one_limit(files: Files) -> Iterator[str]:
     number = r"\w+ = time\.monotonic\(\) \+ \d|timeout=[0-5]?\d(\.\d+)?[,)]"
     for path, text in files.items():
         if path.startswith("tests/") and path.endswith(".py") and (found := re.findall(rf".*(?:{number}).*", text)):
-            yield from (f"{path}: a number of its own; wait by tests/patience.py" for _ in found)
+            yield from (f"{path}: a number of its own; wait by tests/kit/patience.py" for _ in found)
 
 
 @check(mappings__tables__x_d_yaml="profiles: {p: {rules: [{id: a, source: 'S-A1, S-A99'}]}}")

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from bench.scale.worlds import opened, resident_mb
-from native_backend.journal.settlement import Settling
+from native_backend.journal.settlement import SettlementRequest
 from native_backend.nodes import admin
 from native_backend.nodes.properties import Properties
 from tests.kit.realm.realm_process import RealmProcess
@@ -64,7 +64,7 @@ def taken(realm: RealmProcess, subscription: Any, events: int, operation: Any, *
                 if not eids:
                     continue
                 owner = object()
-                subscription.settle(Settling(operation, **how), eids, [*range(seq, seq + len(eids))], owner)
+                subscription.settle(SettlementRequest(operation, **how), eids, [*range(seq, seq + len(eids))], owner)
                 seq += len(eids)
                 settled += len(eids)
                 assert realm.settled(owner) == "done"

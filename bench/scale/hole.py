@@ -9,8 +9,8 @@ import time
 from typing import Any
 
 from bench.scale.worlds import opened, resident_mb
-from native_backend.journal.settlement import Settling
-from native_backend.metrics import DurableFigures
+from native_backend.journal.settlement import SettlementRequest
+from native_backend.metrics import DurableMetrics
 from native_backend.state.intervals import Intervals
 from tests.kit.realm.realm_process import RealmProcess
 from tests.kit.realm.worlds import World
@@ -41,8 +41,8 @@ def ranges(events: int) -> dict[str, Any]:
     }
 
 
-def durables(realm: RealmProcess) -> list[DurableFigures]:
-    return [each for each in realm.realm.figures.durables() if each is not None]
+def durables(realm: RealmProcess) -> list[DurableMetrics]:
+    return [each for each in realm.realm.metrics.durables() if each is not None]
 
 
 def hole(world: World, events: int) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def settle_all(realm: RealmProcess, subscription: Any, events: int) -> int:
             eids = delivered.eids
             rng.shuffle(eids)
             owner = object()
-            subscription.settle(Settling("acknowledge"), eids, [*range(seq, seq + len(eids))], owner)
+            subscription.settle(SettlementRequest("acknowledge"), eids, [*range(seq, seq + len(eids))], owner)
             seq += len(eids)
             settled += len(eids)
             assert realm.settled(owner) == "done"

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.scale.settling import subscribed
 from bench.scale.worlds import opened, resident_mb
-from native_backend.journal.settlement import Settling
+from native_backend.journal.settlement import SettlementRequest
 from native_backend.nodes import admin
 from native_backend.nodes.durable import channel_durable, durable_key, encode_durable
 from native_backend.nodes.metadata import realm_topic
@@ -48,7 +48,7 @@ def laggards(world: World, backlog: int, count: int) -> dict[str, Any]:
         "laggards": count,
         "held_mb": round(held_mb, 1),
         "grown_mb": round(grown_mb),
-        "bound_mb": round(realm.realm._services.limits.feed_bytes / 1e6),
+        "bound_mb": round(realm.realm._context.limits.feed_bytes / 1e6),
         "events_per_s": round(count * min(TAKEN, backlog // count) / seconds),
     }
 
@@ -71,11 +71,11 @@ def follow(realm: RealmProcess, subscriptions: list[Subscription], each: int, be
             delivered = subscription.take(min(left[at], 500), 1 << 20) if left[at] else None
             if delivered is not None:
                 count = len(delivered.eids)
-                subscription.settle(Settling("acknowledge"), delivered.eids, [*range(seq, seq + count)], None)
+                subscription.settle(SettlementRequest("acknowledge"), delivered.eids, [*range(seq, seq + count)], None)
                 left[at] -= count
                 seq += count
         realm.realm.poll()
-        held = max(held, realm.realm._services.windows.held_bytes / 1e6)
+        held = max(held, realm.realm._context.windows.held_bytes / 1e6)
         grown = max(grown, resident_mb() - before_mb)
         realm.world.pass_time()
     return held, grown

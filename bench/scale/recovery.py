@@ -15,10 +15,10 @@ from bench.scale.settling import subscribed
 from bench.scale.worlds import opened, resident_mb
 from native_backend.journal.journal_record import encode
 from native_backend.journal.settlement import Settlement
-from native_backend.journal.snapshot import Frozen, encode_snapshot, state_topic
+from native_backend.journal.snapshot import StateCopy, encode_snapshot, state_topic
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Append, Appended
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 from tests.kit.realm.realm_process import RealmProcess
 from tests.kit.realm.worlds import World
 
@@ -31,7 +31,7 @@ class Settler:
     """A durable of the journal that is made: settles the events that it was given in any order."""
 
     def __init__(self, node: str, durable: str, store: int, start: int, rng: random.Random) -> None:
-        self.state = Acknowledgement(start)
+        self.state = AckState(start)
         self._keys = (node, durable, store)
         self._given = [*range(start, start + OPEN)]
         self._next = start + OPEN
@@ -94,7 +94,7 @@ def write_snapshots(realm: RealmProcess, settlers: list[Settler], journal: int) 
     records = []
     for settler in settlers:
         node, durable, store = settler.keys()
-        records += encode_snapshot(Frozen(node, durable, store, journal, False, settler.state), "bench:1", 900_000)
+        records += encode_snapshot(StateCopy(node, durable, store, journal, False, settler.state), "bench:1", 900_000)
     keys, values = [key for key, _ in records], [value for _, value in records]
     realm.log.control.put_all(state_topic(realm.prefix), keys, values)
 

@@ -11,7 +11,7 @@ from collections import deque
 from typing import Any
 
 from bench.scale.worlds import opened, percentile
-from native_backend.journal.settlement import Settling
+from native_backend.journal.settlement import SettlementRequest
 from native_backend.nodes.answers import Settled
 from native_backend.nodes.node import Node
 from native_backend.subscriptions.subscription import Subscribe, Subscribed, Subscription
@@ -99,7 +99,7 @@ class Pace:
             taken += 1
             self._seq += 1
             self._begun[at] = time.monotonic()
-            self._subscriptions[at].settle(Settling("acknowledge"), delivered.eids, [self._seq], at)
+            self._subscriptions[at].settle(SettlementRequest("acknowledge"), delivered.eids, [self._seq], at)
         self._busy += taken
         return taken
 

@@ -24,7 +24,7 @@ async def errors(gateway: Gateway, answering: Answering, request: Request) -> Re
     above = place_of(request.query, answering.run)[0]
     since_us = number_of(request.query, "since", 0)
     wanted = {name: request.query[name] for name in _ASKED if request.query.get(name)}
-    names = gateway.realm.figures.node_names(_NAMES)
+    names = gateway.realm.metrics.node_names(_NAMES)
     rows: list[dict[str, Any]] = []
     following = None
     for at, each in enumerate(recent.above(above), 1):

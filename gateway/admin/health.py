@@ -23,7 +23,7 @@ from gateway.admin.problems import KEEPS_OUT, Problem, problems
 from gateway.admin.watched import Watched
 from gateway.config.exposure import exposures
 from gateway.config.limits import PROBLEMS_SHOWN
-from gateway.reload.tables import Reload
+from gateway.reload.tables import TableReload
 from gateway.session.gateway import Gateway
 
 _PROBLEM_CHARACTERS = 500
@@ -36,7 +36,7 @@ def state_of(gateway: Gateway, found: list[Problem]) -> str:
         return "taken-over"
     if gateway.stopping:
         return "stopping"
-    if not gateway.realm.figures.lease_held:
+    if not gateway.realm.metrics.lease_held:
         return "lease-lapsed"
     if found and found[0].kind in KEEPS_OUT:
         return found[0].kind
@@ -53,7 +53,7 @@ def health(watched: Watched) -> Response:
     gateway, reload, certificates = watched.gateway, watched.reload, watched.certificates
     found = problems(watched)
     state = state_of(gateway, found)
-    figures, tables = gateway.realm.figures, gateway.tables
+    figures, tables = gateway.realm.metrics, gateway.tables
     document: dict[str, Any] = {
         "state": state,
         "run": gateway.realm.run,
@@ -91,7 +91,7 @@ def _response(document: dict[str, Any], *, is_ready: bool) -> Response:
     return Response(status, JSON, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 
-def _reload(reload: Reload) -> dict[str, Any]:
+def _reload(reload: TableReload) -> dict[str, Any]:
     return {
         "done": reload.done,
         "refused": reload.refused,
@@ -104,8 +104,10 @@ def _reload(reload: Reload) -> dict[str, Any]:
 
 def _warnings(gateway: Gateway) -> list[str]:
     """What is as it was set up, or was once: it changes no state."""
-    figures = gateway.realm.figures
-    warnings = [f"open to the world: {words}" for words in exposures(gateway.settings, gateway.realm.access.has_grants)]
+    figures = gateway.realm.metrics
+    warnings = [
+        f"open to the world: {words}" for words in exposures(gateway.settings, gateway.realm.authorizer.has_grants)
+    ]
     if figures.evidence_failed:
         warnings.append(f"{figures.evidence_failed} evidence records were not stored: reconciliation will show gaps")
     if gateway.in_flight_bytes > gateway.limits.in_flight_bytes:

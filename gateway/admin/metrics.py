@@ -18,10 +18,10 @@ from gateway.admin.exposition import Family, histogram, single
 from gateway.admin.problems import Problem
 from gateway.config.limits import METRIC_DURABLES, METRIC_NODES, METRIC_PROBLEMS
 from gateway.evidence.counters import CLASSES, NO_CLASS, OTHER, TEMPORARY
-from native_backend.metrics import DurableFigures, Figures
+from native_backend.metrics import DurableMetrics, RealmMetrics
 
 if TYPE_CHECKING:
-    from gateway.reload.tables import Reload
+    from gateway.reload.tables import TableReload
     from gateway.session.gateway import Gateway
 
 _STEP_CONNECTIONS = 100
@@ -32,7 +32,7 @@ Parts = Iterator[Family | Metric | None]
 
 def of_gateway(gateway: Gateway, ready: bool) -> Parts:
     """Connections, links, credit, and the outcomes that peers were sent."""
-    tally, tables, limits = gateway.outcomes.tally, gateway.tables, gateway.limits
+    counters, tables, limits = gateway.outcomes.counters, gateway.tables, gateway.limits
     yield Family(
         "realmgate_info",
         "gauge",
@@ -51,19 +51,19 @@ def of_gateway(gateway: Gateway, ready: bool) -> Parts:
         "counter",
         "Deliveries that have their outcome; in: from publishers, out: to consumers.",
         ("direction", "node", "outcome"),
-        [*tally.deliveries.items()],
+        [*counters.deliveries.items()],
     )
     yield Family(
         "realmgate_errors",
         "counter",
         "Outcomes that differ from what the peer asked for; code: the log's own, or the realm's answer.",
         ("condition", "code", "class", "rule", "node"),
-        [*tally.errors.items()],
+        [*counters.errors.items()],
     )
     about = "Deliveries that a rule of the tables decided about: what to ask of the realm, and what its answer means."
-    yield Family("realmgate_rule_decisions", "counter", about, ("table", "rule"), [*tally.rules.items()])
+    yield Family("realmgate_rule_decisions", "counter", about, ("table", "rule"), [*counters.rules.items()])
     by_class = Counter(dict.fromkeys(CLASSES, 0))  # from 0 on: a rate needs a sample before the first error
-    for error, count in tally.errors.items():
+    for error, count in counters.errors.items():
         by_class[error.klass or NO_CLASS] += count
     about = "The same, by class only."
     yield Family(
@@ -102,7 +102,7 @@ def of_problems(found: list[Problem]) -> Parts:
     yield Family("realmgate_problem", "gauge", about, ("kind", "about"), samples)
 
 
-def of_reload(reload: Reload) -> Parts:
+def of_reload(reload: TableReload) -> Parts:
     results = [(("done",), float(reload.done)), (("refused",), float(reload.refused))]
     yield Family("realmgate_reloads", "counter", "Tables loaded again, by result.", ("result",), results)
     about = "0 when the tables on disk were refused; the previous ones stay active."
@@ -113,7 +113,7 @@ def of_reload(reload: Reload) -> Parts:
     yield single("realmgate_reload_last_success_timestamp_seconds", "gauge", about, reload.done_us / 1e6)
 
 
-def of_realm(figures: Figures, lost: bool, records: int) -> Parts:
+def of_realm(figures: RealmMetrics, lost: bool, records: int) -> Parts:
     """Lease, journal, evidence, memory. `records`: of evidence, handed to the log."""
     yield single("realmgate_lease_held", "gauge", "1 while events may be given out.", figures.lease_held)
     yield single("realmgate_realm_lost", "gauge", "1 when another gateway has taken over the realm.", lost)
@@ -144,10 +144,10 @@ def of_realm(figures: Figures, lost: bool, records: int) -> Parts:
     yield Family("realmgate_alarms", "counter", "What an operator has to look at.", ("alarm",), alarms)
 
 
-def of_durables(figures: Figures) -> Parts:
+def of_durables(figures: RealmMetrics) -> Parts:
     """The first `METRIC_DURABLES`; those beyond are one, of their sums."""
-    shown: list[DurableFigures] = []
-    others: list[DurableFigures] = []
+    shown: list[DurableMetrics] = []
+    others: list[DurableMetrics] = []
     for found in figures.durables():
         if found is not None:
             (shown if len(shown) < METRIC_DURABLES else others).append(found)
@@ -174,18 +174,18 @@ def of_durables(figures: Figures) -> Parts:
     yield single("realmgate_stores_counting", "gauge", about, figures.depths.counting)
 
 
-def _durable(name: str, about: str, values: list[tuple[DurableFigures, int]]) -> Family:
+def _durable(name: str, about: str, values: list[tuple[DurableMetrics, int]]) -> Family:
     samples = [(_names(one), float(value)) for one, value in values]
     return Family(f"realmgate_durable_{name}", "gauge", about, _DURABLE, samples)
 
 
-def _names(one: DurableFigures) -> tuple[str, str, str]:
+def _names(one: DurableMetrics) -> tuple[str, str, str]:
     return one.node, one.durable, OTHER if one.partition < 0 else str(one.partition)
 
 
-def _sum(others: list[DurableFigures]) -> DurableFigures:
+def _sum(others: list[DurableMetrics]) -> DurableMetrics:
     counts = [one.counts for one in others if one.counts is not None]
-    return DurableFigures(
+    return DurableMetrics(
         node=OTHER,
         durable=OTHER,
         partition=-1,
@@ -197,7 +197,7 @@ def _sum(others: list[DurableFigures]) -> DurableFigures:
     )
 
 
-def of_nodes(figures: Figures) -> Parts:
+def of_nodes(figures: RealmMetrics) -> Parts:
     """The first `METRIC_NODES` stores; those beyond are one, of their sums, and so are all temporary ones."""
     shown: dict[tuple[str, str], tuple[int | None, int | None, int, int]] = {}
     for one in figures.nodes():

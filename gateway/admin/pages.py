@@ -112,7 +112,7 @@ def waiting_pages(progress: Progress, run: str) -> dict[str, Page]:
 
 
 def _families(watched: Watched) -> metrics.Parts:
-    gateway, figures, found = watched.gateway, watched.gateway.realm.figures, problems(watched)
+    gateway, figures, found = watched.gateway, watched.gateway.realm.metrics, problems(watched)
     yield from metrics.of_gateway(gateway, is_ready(state_of(gateway, found)))
     yield from metrics.of_problems(found)
     yield from metrics.of_reload(watched.reload)

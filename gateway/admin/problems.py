@@ -65,7 +65,7 @@ class Problem:
 def problems(watched: Watched) -> list[Problem]:
     """Those that there are now; what keeps peers out comes first."""
     gateway = watched.gateway
-    found = [_of_realm(gateway, trouble) for trouble in gateway.realm.figures.troubles]
+    found = [_of_realm(gateway, trouble) for trouble in gateway.realm.metrics.troubles]
     found += _refused(watched)
     found += _alarms(gateway)
     return sorted(found, key=lambda problem: problem.kind not in KEEPS_OUT)
@@ -96,7 +96,7 @@ def _refused(watched: Watched) -> Iterator[Problem]:
 
 
 def _alarms(gateway: Gateway) -> Iterator[Problem]:
-    alarms, now_us = gateway.realm.figures.alarms, gateway.clock.epoch_us()
+    alarms, now_us = gateway.realm.metrics.alarms, gateway.clock.epoch_us()
     for name, count in alarms.items():
         raised_us = alarms.raised_us.get(name, 0)
         if now_us - raised_us < ALARM_S * 1_000_000:

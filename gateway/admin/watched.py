@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gateway.reload.certificates import Certificates
-    from gateway.reload.tables import Reload
+    from gateway.reload.tables import TableReload
     from gateway.reload.watched_files import WatchedFiles
     from gateway.session.gateway import Gateway
 
@@ -19,6 +19,6 @@ class Watched:
     `certificates`: None where it speaks no TLS."""
 
     gateway: Gateway
-    reload: Reload
+    reload: TableReload
     certificates: Certificates | None = None
     files: Sequence[WatchedFiles] = ()

@@ -22,7 +22,7 @@ from gateway.amqp.incoming_link import Incoming, tag_of
 from gateway.amqp.link_ends import Link, Outgoing
 from gateway.amqp.link_ends import delivery as delivery_at
 from gateway.amqp.proton_data import TRANSACTIONAL, transactional_state
-from gateway.frames.frame_reader import Octets, Run
+from gateway.frames.frame_reader import Octets, TransferRun
 from gateway.frames.frames import TRANSFER, Fault, Frame
 from gateway.frames.multi_transfer import Part, transaction_of
 from gateway.frames.stated_in_transactions import Stated
@@ -89,7 +89,7 @@ class Deliveries:
         """The connection has gone: no fact is reported any more."""
         self.failed, self.facts, self.frame, self._on_other = True, [], None, _ignore
 
-    def begin_run(self, run: Run) -> None:
+    def begin_run(self, run: TransferRun) -> None:
         """What is pushed next are the frames of these messages, without their payloads."""
         self.frame = self.part = None
         self._stream, self._places, self._transaction = run

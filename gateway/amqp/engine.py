@@ -32,8 +32,8 @@ from gateway.amqp.link_ends import Link, Outgoing, set_condition
 from gateway.amqp.link_owner import UNOWNED
 from gateway.amqp.output import Output
 from gateway.amqp.proton_data import error, offer_to_connection, say_of_connection
-from gateway.frames.endpoints import Handles
-from gateway.frames.frame_reader import Run, Tap
+from gateway.frames.endpoints import Endpoints
+from gateway.frames.frame_reader import FrameReader, TransferRun
 from gateway.frames.frames import ATTACH, BEGIN, FLOW, OPEN, Fault, Frame
 from gateway.frames.multi_transfer import Part
 from gateway.frames.stated_in_transactions import Stated, stated_by
@@ -78,8 +78,8 @@ class Engine:
             offer_to_connection(self._connection, capabilities)
         lib.pn_transport_bind(self._transport, self._connection)
         self._handle_max = handles_max - 1
-        self._handles = Handles(channel_max, handles_max)
-        self._tap = Tap(frame_size_max, message_size_max, self._handles)
+        self._endpoints = Endpoints(channel_max, handles_max)
+        self._frame_reader = FrameReader(frame_size_max, message_size_max, self._endpoints)
         self._opening = opening or _no_properties
         self._header_left = 8
         self._opened = False
@@ -105,8 +105,8 @@ class Engine:
             self._header_left -= cut
             self._push(data, 0, cut)
             data = data[cut:]
-        for octets, start, end, frame in self._tap.walk(data):
-            if type(frame) is Run:
+        for octets, start, end, frame in self._frame_reader.walk(data):
+            if type(frame) is TransferRun:
                 deliveries.begin_run(frame)
                 self._push(octets, start, end)
                 deliveries.end_run()
@@ -120,7 +120,7 @@ class Engine:
                 continue
             stated, frame = (frame, None) if type(frame) is Stated else (None, frame)
             part, frame = (frame, frame.frame) if type(frame) is Part else (None, frame)
-            assert not isinstance(frame, Run | Part | Stated)
+            assert not isinstance(frame, TransferRun | Part | Stated)
             self._deliveries.frame, self._deliveries.part = frame, part
             if part is not None and part.fault is not None:
                 link = self._link_at(part.frame.channel, part.frame.field(_TRANSFER_HANDLE))
@@ -238,7 +238,7 @@ class Engine:
         session = at(lib.pn_link_session(pointer))
         link = (Outgoing if lib.pn_link_is_sender(pointer) else Incoming)(pointer, frame, session, self._output)
         if isinstance(link, Outgoing):
-            link.numbers = self._handles.sessions[frame.channel]
+            link.numbers = self._endpoints.sessions[frame.channel]
         self._links[pointer] = link
         self._attached = link.ordinal = self._attached + 1
         self._on_session[session] = self._on_session.get(session, 0) + 1
@@ -321,7 +321,7 @@ class Engine:
         number = at(session)
         set_condition(lib.pn_session_condition(session), condition, description)
         lib.pn_session_close(session)
-        self._handles.discards.add(channel)
+        self._endpoints.discards.add(channel)
         return [link for link in self._links.values() if link.session == number and link.alive]
 
     def answer_end(self, session: int) -> None:

@@ -47,7 +47,7 @@ def shortened(words: str) -> str:
     return words.encode()[:TOLD_BYTES_MAX].decode(errors="ignore")
 
 
-def complaint(
+def describe_error(
     node: str, rule: Decision, answer: str | None = None, native: str | None = None, words: str = ""
 ) -> ErrorDescription:
     """About what `rule` decided; `answer` is the realm's, None where it was not asked. `words`: where we know better

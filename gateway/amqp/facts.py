@@ -159,7 +159,7 @@ def ends(unprocessed: Iterable[Fact], link: Link) -> bool:
     )
 
 
-def unheard(unprocessed: Iterable[Fact], link: Outgoing) -> Iterator[tuple[int, int]]:
+def unprocessed_deliveries(unprocessed: Iterable[Fact], link: Outgoing) -> Iterator[tuple[int, int]]:
     """Seq and EID of each delivery that the peer has spoken of behind the end of the link."""
     for fact in unprocessed:
         if isinstance(fact, Dispositions) and fact.link is link and not fact.repeated:

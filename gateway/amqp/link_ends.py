@@ -21,10 +21,10 @@ from gateway.amqp.link_owner import UNOWNED, LinkOwner
 from gateway.amqp.output import Output
 from gateway.frames.attach_frame import AttachAnswer
 from gateway.frames.endpoints import Session
-from gateway.frames.frame_rewriter import AttachWritten
+from gateway.frames.frame_rewriter import AttachRewriter
 from gateway.frames.frames import Frame
+from gateway.terminus.attach import receiver_settle_mode, sender_settle_mode
 from gateway.terminus.attach_answers import refusing_answer
-from gateway.terminus.settle_modes import receiver_settle_mode, sender_settle_mode
 from native_backend.state.outcome_detail import OutcomeDetail
 from transformers.codec import Symbol, UInt, ULong
 
@@ -76,7 +76,7 @@ class Link:
         self._output = output
         self.at = at(pointer)
         self.attach = attach
-        self.written: AttachWritten | None = None  # the answer, once there is one
+        self.written: AttachRewriter | None = None  # the answer, once there is one
         self.session = session
         self.ordinal = 0  # among the links of its connection, from 1 on, by when they were attached
         self.name: str = str(attach.field(_ATTACH_NAME))
@@ -121,7 +121,7 @@ class Link:
         else:
             self.forget()  # the peer does not know of it
 
-    def _open(self, answer: AttachAnswer) -> AttachWritten:
+    def _open(self, answer: AttachAnswer) -> AttachRewriter:
         self._output.flush()
         lib.pn_link_open(self._pointer)
         self.written = self._output.flush_attach(answer)

@@ -14,7 +14,7 @@ from cproton import ffi, lib
 from gateway.amqp import _sends
 from gateway.amqp.binding import at
 from gateway.frames.attach_frame import AttachAnswer
-from gateway.frames.frame_rewriter import AttachWritten, changed, with_handle_max, with_link, without
+from gateway.frames.frame_rewriter import AttachRewriter, changed, with_handle_max, with_link, without
 from gateway.frames.frames import CLOSE, DISPOSITION
 from transformers.codec import Described
 
@@ -67,11 +67,11 @@ class Output:
         own."""
         self._keep(with_handle_max(self._written(), handle_max))
 
-    def flush_attach(self, answer: AttachAnswer) -> AttachWritten:
+    def flush_attach(self, answer: AttachAnswer) -> AttachRewriter:
         """The ATTACH of a link that was opened since the last flush, with all of the answer but name, handle and role,
         as far as it fits."""
         frame_size_max = lib.pn_transport_get_remote_max_frame(self._transport)
-        attach = AttachWritten(self._written(), answer, frame_size_max)
+        attach = AttachRewriter(self._written(), answer, frame_size_max)
         self._keep(attach.octets)
         attach.octets = b""  # a link lives long
         return attach

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gateway.amqp.error_description import complaint
+from gateway.amqp.error_description import describe_error
 from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_ends import Outgoing
 from gateway.amqp.link_owner import LinkOwner
@@ -17,7 +17,7 @@ from gateway.attach.anonymous_relay import RelayLink
 from gateway.attach.attaching_peer import AttachingPeer
 from gateway.attach.recalled_link import RecalledLink
 from gateway.attach.refused_attaches import tell_ended, tell_refused
-from gateway.config.node_names import is_made_when_named
+from gateway.config.node_names import may_be_created_on_attach
 from gateway.evidence.outcome_key import LinkIdentity
 from gateway.links.consuming import ConsumingLink
 from gateway.links.link_identity import link_identity
@@ -31,7 +31,7 @@ from gateway.terminus.attach_answers import (
 )
 from gateway.terminus.durable_names import durable_name, recalled_names, subscriber
 from gateway.terminus.durable_source import DurableSource, asked_terms, durable_source
-from gateway.terminus.dynamic_nodes import MadeNode
+from gateway.terminus.dynamic_nodes import DynamicNode
 from gateway.terminus.selections import asked_selection
 from gateway.terminus.termini import read_terminus
 from gateway.transactions.coordinator import CoordinatorLink, offered_capabilities
@@ -63,7 +63,7 @@ class Admission(LinkOwner):
         self.node_name = self.terminus.node
         self._created = False
         self._node: Node | None = None
-        self._made: MadeNode | None = None  # the dynamic node
+        self._made: DynamicNode | None = None  # the dynamic node
         self._held: DurableSource | None = None
         self._request: Subscribe | None = None
         self._ends_on_close = False
@@ -122,7 +122,7 @@ class Admission(LinkOwner):
             self._refuse(self._attached(found.answer, "attach"), found.answer, found.native, cause=found.words)
         elif found.node is None and not self._created and self._may_create():
             self._created = True
-            if not self._gateway.realm.access.may_create(self.connection.subject):
+            if not self._gateway.realm.authorizer.may_create(self.connection.subject):
                 self._refuse(self._attached("access-denied", "attach"), "access-denied", "not-granted")
                 return
             self._gateway.realm.create_node(self.terminus.node, self.terminus.wanted_kind, self)
@@ -130,7 +130,7 @@ class Admission(LinkOwner):
             self._decide(found.node)
 
     def _may_create(self) -> bool:
-        return is_made_when_named(self.terminus.node, self._gateway.settings.nodes.create_on_attach)
+        return may_be_created_on_attach(self.terminus.node, self._gateway.settings.nodes.create_on_attach)
 
     def _decide(self, node: Node | None) -> None:
         terminus = self.terminus
@@ -189,12 +189,12 @@ class Admission(LinkOwner):
     def _make(self) -> None:
         """A dynamic node."""
         gateway, terminus = self._gateway, self.terminus
-        if not gateway.realm.access.may_create_temporary(self.connection.subject):
+        if not gateway.realm.authorizer.may_create_temporary(self.connection.subject):
             self._refuse(self._attached("access-denied", "attach"), "access-denied", "not-granted")
         else:
             self.connection.lifetimes.making += 1
             name = self.connection.lifetimes.generated_name(self.connection.container, self.link.name)
-            self._made = MadeNode(name, terminus.lifetime, terminus.wanted_kind)
+            self._made = DynamicNode(name, terminus.lifetime, terminus.wanted_kind)
             gateway.realm.temporary.create(name, terminus.wanted_kind, self.connection.subject, self)
 
     def _on_made(self, found: NodeFound) -> None:
@@ -215,7 +215,7 @@ class Admission(LinkOwner):
         self._decide(found.node)
 
     def _reason(self, decision: Decision) -> str:
-        return complaint(self.terminus.node or self.terminus.direction, decision)
+        return describe_error(self.terminus.node or self.terminus.direction, decision)
 
     def _subscribe(self, node: Node, subscription: str) -> None:
         names, terms = None, EXCLUSIVE
@@ -257,7 +257,7 @@ class Admission(LinkOwner):
     def _locked(self, mode: Mode, node: Node) -> str:
         """Why the node or the link name is another peer's; empty: it is not. Empty without the right to subscribe: that
         refusal comes first."""
-        if not self._gateway.realm.access.allows(self.connection.subject, SUBSCRIBING[mode], node):
+        if not self._gateway.realm.authorizer.allows(self.connection.subject, SUBSCRIBING[mode], node):
             return ""
         if self.connection.lifetimes.is_locked(node.name, self.connection):
             return _OWNED
@@ -373,7 +373,7 @@ class Admission(LinkOwner):
         consuming.failed_later(decision, answer.answer, answer.native)
         node = consuming.facts.node or ""
         tell_ended("subscription", self.connection, decision, node, answer.answer, answer.native)
-        detail = complaint(self.terminus.node, decision, answer.answer, answer.native)
+        detail = describe_error(self.terminus.node, decision, answer.answer, answer.native)
         self.connection.close_link(self.link, decision.then["condition"], detail)
 
     def _attached(self, answer: str, moment: str) -> Decision:
@@ -387,7 +387,7 @@ class Admission(LinkOwner):
     def _refuse(self, decision: Decision, answer: str, native: str, words: str = "", cause: str = "") -> None:
         """`words` are for the peer, `cause` for the operator."""
         self._tell_refused(decision, decision.then["condition"], answer, native, cause)
-        detail = complaint(self.terminus.node or self.terminus.direction, decision, answer, native, words)
+        detail = describe_error(self.terminus.node or self.terminus.direction, decision, answer, native, words)
         self.connection.close_link(self.link, decision.then["condition"], detail)
 
     def _tell_refused(self, decision: Decision, condition: str, answer: str, native: str, cause: str = "") -> None:

@@ -21,7 +21,7 @@ from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_owner import LinkOwner, TransferRun
 from gateway.config.addresses import Address
 from gateway.config.limits import RELAY_ADDRESSES
-from gateway.config.node_names import is_made_when_named
+from gateway.config.node_names import may_be_created_on_attach
 from gateway.evidence.outcome_key import LinkIdentity
 from gateway.links.credit import CreditAccount
 from gateway.links.link_identity import link_identity
@@ -105,9 +105,9 @@ class RelayLink(LinkOwner):
             messages, presettled = transfers.messages[start:end], transfers.presettled[start:end]
             self._runs.append((to or "", TransferRun(messages, presettled, transfers.transaction)))
             start = end
-        self._go_on()
+        self._resume()
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         while self._runs and self.link.alive:
             to = self._runs[0][0]
             place = self._place(to)
@@ -138,9 +138,11 @@ class RelayLink(LinkOwner):
         if not (self.link.alive and self._runs):
             return False  # no message waits for it any more
         destination = jms_destination_of(self._runs[0][1].messages[0])
-        if destination in _TEMPORARY or not is_made_when_named(address.node, gateway.settings.nodes.create_on_attach):
+        if destination in _TEMPORARY or not may_be_created_on_attach(
+            address.node, gateway.settings.nodes.create_on_attach
+        ):
             return False
-        if gateway.realm.access.may_create(self.connection.subject):
+        if gateway.realm.authorizer.may_create(self.connection.subject):
             kind = address.kind or _DESTINATIONS.get(destination, gateway.settings.nodes.addresses.default_kind)
             gateway.realm.create_node(address.node, kind, lookup)
         else:
@@ -157,9 +159,9 @@ class RelayLink(LinkOwner):
             else:
                 answer = _ANSWERS.get(found.answer, "unavailable")
                 self._nowhere(address, answer, found.native).on_transfers(run)
-            self._go_on()
+            self._resume()
         if not self._runs or not self.link.alive:
-            self.connection.go_on()
+            self.connection.resume()
 
     def _open(self, to: str, address: Address, node: Node) -> PublishingLink:
         if address.kind not in (None, node.kind):
@@ -216,7 +218,7 @@ class RelayLink(LinkOwner):
         """The link has gone. What is in flight completes unheard, and leaves its records; what waits for its node is
         not taken, and its transactions can only be rolled back (W-5)."""
         self._gateway.credit.close_account(self.account)
-        self.connection.transactions.doom(self.link.session, [run.transaction for _, run in self._runs])
+        self.connection.transactions.mark_rollback_only(self.link.session, [run.transaction for _, run in self._runs])
         self._runs.clear()
         self._places.clear()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from gateway.amqp.error_description import complaint
+from gateway.amqp.error_description import describe_error
 from gateway.attach.refused_attaches import tell_ended
 from gateway.links.publishing import PublishingLink
 from mappings import Decision, ImpossibleFacts
@@ -36,5 +36,5 @@ def _decision(link: PublishingLink) -> Decision | None:
 def _end(link: PublishingLink, decision: Decision) -> None:
     if link.link.alive and link.link.owner is link:  # it may have ended by what was answered meanwhile
         tell_ended("publisher", link.connection, decision, link.facts.node or "", _ANSWER, _NATIVE)
-        detail = complaint(link.node.name, decision, _ANSWER, _NATIVE)
+        detail = describe_error(link.node.name, decision, _ANSWER, _NATIVE)
         link.connection.close_link(link.link, decision.then["condition"], detail)

@@ -32,7 +32,7 @@ class LeavingLink(LinkOwner):
 
     def on_dispositions(self, dispositions: DispositionRun) -> None:
         """What is stated in a transaction cannot be done, and so it can only be rolled back (W-5)."""
-        self.connection.transactions.doom(self._link.session, [dispositions.transaction])
+        self.connection.transactions.mark_rollback_only(self._link.session, [dispositions.transaction])
 
     def answer(self) -> None:
         if self._link.alive:

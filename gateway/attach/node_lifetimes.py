@@ -38,10 +38,10 @@ _Key = tuple[str, bool]  # a link's name, and whether the peer publishes
 
 
 @dataclass(slots=True, eq=False)
-class Temporary:
+class TemporaryNode:
     """A temporary node, its owner and its links."""
 
-    of: Lifetimes
+    of: NodeLifetimes
     node: Node
     lifetime: str
     creator: Link | None
@@ -77,15 +77,15 @@ class Temporary:
             tell()
 
 
-class Lifetimes:
+class NodeLifetimes:
     """All temporary nodes of this process."""
 
     def __init__(self, gateway: Shared) -> None:
-        self.waiting: deque[Temporary] = deque()  # for the last message, or for the realm to be there again
+        self.waiting: deque[TemporaryNode] = deque()  # for the last message, or for the realm to be there again
         self.realm = gateway.realm
         self._gateway = gateway
-        self._nodes: dict[str, Temporary] = {}
-        self._by_link: dict[Link, Temporary] = {}  # suspended ones, too
+        self._nodes: dict[str, TemporaryNode] = {}
+        self._by_link: dict[Link, TemporaryNode] = {}  # suspended ones, too
         self._suspended: dict[Peer, dict[_Key, Link]] = {}  # the oldest first
         self.making = 0  # nodes that the realm has been asked for
         self.random: Callable[[], str] = lambda: secrets.token_hex(16)
@@ -99,7 +99,7 @@ class Lifetimes:
         return generated_name(container, link, self.random())
 
     def made(self, node: Node, lifetime: str, creator: Link, owner: Peer | None) -> None:
-        temporary = Temporary(self, node, lifetime, creator, owner)
+        temporary = TemporaryNode(self, node, lifetime, creator, owner)
         self._nodes[node.name] = temporary
         self._join(temporary, creator)
         if not creator.alive:
@@ -119,7 +119,7 @@ class Lifetimes:
             if temporary.owner is peer:
                 temporary.owner = None
 
-    def end_session(self, peer: Peer, session: int | None) -> list[Temporary]:
+    def end_session(self, peer: Peer, session: int | None) -> list[TemporaryNode]:
         """Gives the nodes that are about to go with its suspended links."""
         mine = self._suspended.get(peer, {})
         ending = [self.left(mine.pop(key)) for key, link in [*mine.items()] if link.session == session]
@@ -137,7 +137,7 @@ class Lifetimes:
                 temporary.creator = link
             self.left(earlier)
 
-    def suspended(self, peer: Peer, link: Link) -> Temporary | None:
+    def suspended(self, peer: Peer, link: Link) -> TemporaryNode | None:
         """The peer has detached the link without closing it. Gives the node that is about to go with it."""
         if link not in self._by_link:
             return None
@@ -147,11 +147,11 @@ class Lifetimes:
         mine[_key(link)] = link
         return self.left(mine.pop(next(iter(mine)))) if len(mine) > SUSPENDED_LINKS else None
 
-    def _join(self, temporary: Temporary, link: Link) -> None:
+    def _join(self, temporary: TemporaryNode, link: Link) -> None:
         temporary.links.add(link)
         self._by_link[link] = temporary
 
-    def left(self, link: Link) -> Temporary | None:
+    def left(self, link: Link) -> TemporaryNode | None:
         """The link has ended. Gives the node that is about to go with it."""
         temporary = self._by_link.pop(link, None)
         if temporary is None:
@@ -164,7 +164,7 @@ class Lifetimes:
         temporary.end()
         return temporary
 
-    def gone(self, temporary: Temporary) -> None:
+    def gone(self, temporary: TemporaryNode) -> None:
         self._nodes.pop(temporary.node.name, None)
 
     def advance(self) -> None:

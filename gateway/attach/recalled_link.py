@@ -7,7 +7,7 @@ Source: semantics.md 3.3; AMQP 1.0 part 2, 2.6.3; ADR 0044.
 
 from __future__ import annotations
 
-from gateway.amqp.error_description import complaint
+from gateway.amqp.error_description import describe_error
 from gateway.amqp.link_ends import Link, Outgoing
 from gateway.amqp.link_owner import LinkOwner
 from gateway.attach.leaving import LeavingLink
@@ -82,4 +82,4 @@ def _refusal(connection: Peer, durable: Durable, answer: Commanded) -> tuple[str
     answer_word = _ANSWERS.get(answer.answer, "unexpected")
     table = connection.gateway.tables.for_node(durable.node)["attached"]
     decision = table.decide(direction="subscribe", answer=answer_word, moment="attach")
-    return decision.then["condition"], complaint(durable.node, decision, answer_word, answer.detail)
+    return decision.then["condition"], describe_error(durable.node, decision, answer_word, answer.detail)

@@ -21,7 +21,7 @@ def tell_refused(
 ) -> None:
     """To the operator. `link`: its name; `node`: of one that there is."""
     gateway, node_asked = peer.gateway, terminus.node
-    gateway.outcomes.tally.error(decision, answer, native, node)
+    gateway.outcomes.counters.error(decision, answer, native, node)
     cause_text = f"{decision.table}.{decision.rule}: {condition} {native or answer}".rstrip()
     cause_text = f"{cause_text} ({cause:.200})" if cause else cause_text
     words = f"{terminus.direction} node {node_asked!a:.200}: {cause_text}; {peer_of(peer)}"
@@ -43,6 +43,6 @@ def tell_refused(
 def tell_ended(what: str, peer: Peer, decision: Decision, node: str, answer: str, native: str) -> None:
     """A link that was attached is ended by the realm: its subscription, or the node that it publishes to."""
     outcomes = peer.gateway.outcomes
-    outcomes.tally.error(decision, answer, native, node)
+    outcomes.counters.error(decision, answer, native, node)
     columns = {"node": node, "answer": answer, "native": native}
     outcomes.decisions.counted(what, decision, None, peer, **columns)

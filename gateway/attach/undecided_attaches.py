@@ -20,7 +20,7 @@ class Attaching(Protocol):
         """It is a control link's, and every attach before it is decided."""
 
 
-class Undecided:
+class UndecidedAttaches:
     """At most as many as the connection may have links."""
 
     def __init__(self) -> None:

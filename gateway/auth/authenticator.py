@@ -21,37 +21,37 @@ class Authenticator:
         self.users = users
         self.tell = tell
         self.failed = 0  # attempts, ever
-        self.penalties = LoginThrottle(failures_kept)
+        self.throttle = LoginThrottle(failures_kept)
         self.clock = clock
 
-    def door(self, address: str) -> LoginPolicy:
-        return _Watched(self, address)
+    def login_policy(self, address: str) -> LoginPolicy:
+        return _ThrottledLogin(self, address)
 
 
-class _Watched(LoginPolicy):
+class _ThrottledLogin(LoginPolicy):
     """One connection's."""
 
-    def __init__(self, keeper: Authenticator, address: str) -> None:
-        super().__init__(keeper.users)
-        self._keeper = keeper
+    def __init__(self, authenticator: Authenticator, address: str) -> None:
+        super().__init__(authenticator.users)
+        self._authenticator = authenticator
         self._address = address
 
     def wait_s(self, user: str) -> float | None:
-        delay_s = self._keeper.penalties.wait_s(self._address, user, self._keeper.clock.monotonic_s())
+        delay_s = self._authenticator.throttle.wait_s(self._address, user, self._authenticator.clock.monotonic_s())
         if delay_s is None:
             self._tell("login-unheard", user, "there were too many failed logins; the delay would be too long")
         return delay_s
 
     def decided(self, user: str, granted: bool) -> None:
-        keeper = self._keeper
+        authenticator = self._authenticator
         if granted:
-            keeper.penalties.succeeded(self._address, user)
+            authenticator.throttle.succeeded(self._address, user)
             return
-        keeper.failed += 1
-        keeper.penalties.failed(self._address, user, keeper.clock.monotonic_s())
+        authenticator.failed += 1
+        authenticator.throttle.failed(self._address, user, authenticator.clock.monotonic_s())
         self._tell("failed-login", user, "the password, the certificate or the name is wrong")
 
     def _tell(self, fault: str, user: str, words: str) -> None:
-        keeper = self._keeper
-        description = f"user {user!a:.200} from {self._address}: {words}; failed logins so far: {keeper.failed}"
-        keeper.tell(fault, description, (user, network(self._address)), user, self._address)
+        authenticator = self._authenticator
+        description = f"user {user!a:.200} from {self._address}: {words}; failed logins so far: {authenticator.failed}"
+        authenticator.tell(fault, description, (user, network(self._address)), user, self._address)

@@ -68,7 +68,7 @@ class SaslServer:
         self,
         offered: Iterable[str],
         bare_amqp: bool,
-        door: LoginPolicy | None = None,
+        policy: LoginPolicy | None = None,
         certificate: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         """`offered`: names of `gateway.auth.mechanisms`, in order of preference; none means that only bare AMQP can
@@ -77,7 +77,7 @@ class SaslServer:
         self.pending: PendingStep | None = None
         self._offered = tuple(offered)
         self._bare_amqp = bare_amqp
-        self._policy = door or LoginPolicy(NOBODY)
+        self._policy = policy or LoginPolicy(NOBODY)
         self._certificate = certificate
         self._held: Step = b""
         self.entered = False  # the peer has said who it is
@@ -96,15 +96,15 @@ class SaslServer:
             self.pending = None
             self._refuse(b"")
         to_send = b"" if self._header_seen or self._state != "negotiating" else self._header()
-        return self._go_on(to_send)
+        return self._resume(to_send)
 
     def proceed(self, outcome: Granted | Denied | None) -> tuple[bytes, bytes, State]:
         """The wait is over; `outcome` is what the hold's job gave."""
         assert self._state == "held"
         self._state, self.pending = "negotiating", None
-        return self._go_on(self._conclude(outcome or self._held))
+        return self._resume(self._conclude(outcome or self._held))
 
-    def _go_on(self, to_send: bytes) -> tuple[bytes, bytes, State]:
+    def _resume(self, to_send: bytes) -> tuple[bytes, bytes, State]:
         while self._state == "negotiating" and self._header_seen and (body := self._next_frame()) is not None:
             to_send += self._answer(body)
         rest = b""

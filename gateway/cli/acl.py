@@ -15,11 +15,11 @@ from typing import TextIO
 
 from gateway.cli.answering_log import open_answering
 from gateway.cli.audit.noted import noted
-from gateway.cli.output import complain, printable, write_json
+from gateway.cli.output import print_error, printable, write_json
 from gateway.config.settings import Settings
 from native_backend.clock import SystemClock
 from native_backend.log.port import Log
-from native_backend.nodes.grants import ANONYMOUS, Subject, deciding
+from native_backend.nodes.grants import ANONYMOUS, Subject, deciding_grant
 from native_backend.nodes.metadata_writer import realm_metadata, set_properties, set_realm_acl
 from native_backend.nodes.node import NodeError
 from native_backend.nodes.properties import OPERATIONS, Grant, encode_acl
@@ -120,7 +120,7 @@ def _check(grants: tuple[Acl, Acl], name: str | None, subject: Subject, operatio
     node, realm = grants
     allowed = True
     for operation in sorted(operations):
-        grant = deciding(node, subject, operation) or deciding(realm, subject, operation)
+        grant = deciding_grant(node, subject, operation) or deciding_grant(realm, subject, operation)
         allowed = allowed and (grant is not None or not node + realm)
         if not node + realm:
             reply = "yes, there are no grants"
@@ -147,4 +147,4 @@ def _write(acl: Acl, out: TextIO) -> None:
 
 
 def _unknown(name: str | None) -> int:
-    return complain(f"there is no node {printable(name or '')}; realmgate node list shows those there are")
+    return print_error(f"there is no node {printable(name or '')}; realmgate node list shows those there are")

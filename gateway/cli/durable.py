@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from gateway.cli.answering_log import open_answering
 from gateway.cli.message_numbers import numbers, shown
-from gateway.cli.output import complain, confirmed, printable, problem_of, warn_of_broken, write_json, write_table
+from gateway.cli.output import confirmed, print_error, printable, problem_of, warn_of_broken, write_json, write_table
 from gateway.cli.owner_client import carry_out
 from gateway.cli.typed_numbers import ANSWER_S
 from gateway.config.settings import Settings
@@ -28,7 +28,7 @@ from native_backend.nodes.durable import QUEUE
 from native_backend.nodes.metadata_writer import realm_metadata
 from native_backend.nodes.node import Node, NodeError
 from native_backend.shard.counts_report import Counted
-from native_backend.shard.state_reader import Observed, observe
+from native_backend.shard.state_reader import StoredState, observe
 
 _PLACES = ("beginning", "end")
 _COUNTS = ("STORED", "WAITING", "UNSETTLED", "DELAYED")  # messages
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
 
 def find(
     settings: Settings, node_name: str, durable: str, partition: int | None = None, timeout_s: float = ANSWER_S
-) -> list[Observed]:
+) -> list[StoredState]:
     """One durable as it is now, in every store of its node, or in the one that lies in that partition."""
     with closing(open_answering(settings, timeout_s)) as log:
         metadata = realm_metadata(log, settings.realm.prefix)
@@ -82,21 +82,21 @@ def find(
     return stores
 
 
-def one_store(stores: Sequence[Observed]) -> Observed:
+def one_store(stores: Sequence[StoredState]) -> StoredState:
     """An EID is one of a store."""
     if len(stores) > 1:
         raise NodeError(f"an EID is one of a store, and the node has {len(stores)}: say which by --partition")
     return stores[0]
 
 
-def refuse_broken(stores: Sequence[Observed]) -> None:
+def refuse_broken(stores: Sequence[StoredState]) -> None:
     """Where a node's events are needed."""
     node, broken = stores[0].node, stores[0].broken
     if broken is not None:
         raise NodeError(f"node {printable(node.name)}: {broken.detail}: {broken.remedy}")
 
 
-def held_of(stores: Sequence[Observed]) -> int:
+def held_of(stores: Sequence[StoredState]) -> int:
     return sum(one.events_max for one in stores)
 
 
@@ -113,13 +113,13 @@ def in_turn(replies: Iterable[Reply]) -> Reply:
 
 def unknown(node: str, durable: str) -> int:
     name = f"durable {printable(durable)} of node {printable(node)}"
-    return complain(f"there is no {name}; realmgate durable list shows those there are")
+    return print_error(f"there is no {name}; realmgate durable list shows those there are")
 
 
 def report(reply: Reply, what: What, name: str, out: TextIO) -> int:
     """What came of a command, for people; its exit code."""
     if reply.answer != "done":
-        return complain(f"{what} of {name}: {reply.answer}: {reply.detail}")
+        return print_error(f"{what} of {name}: {reply.answer}: {reply.detail}")
     counts = {"purge": f"{reply.count} EIDs are purged", "move": f"{reply.count} events are moved"}
     parts = [counts.get(what, ""), {"delete": "it is deleted"}.get(what, ""), reply.detail]
     out.write(f"{name}: {'; '.join(word for word in parts if word)}\n")
@@ -132,7 +132,9 @@ def _list(settings: Settings, arguments: argparse.Namespace, out: TextIO) -> int
         metadata = realm_metadata(log, prefix)
         node = metadata.nodes.get(arguments.node) if arguments.node is not None else None
         if arguments.node is not None and node is None:
-            return complain(f"there is no node {printable(arguments.node)}; realmgate node list shows those there are")
+            return print_error(
+                f"there is no node {printable(arguments.node)}; realmgate node list shows those there are"
+            )
         observed = observe(log, prefix, metadata, node)
         counted = numbers(log, prefix, metadata, _nodes_of(observed))
     if arguments.json:
@@ -157,7 +159,7 @@ def _list(settings: Settings, arguments: argparse.Namespace, out: TextIO) -> int
     return 0
 
 
-def _show(settings: Settings, stores: Sequence[Observed], as_json: bool, out: TextIO) -> int:
+def _show(settings: Settings, stores: Sequence[StoredState], as_json: bool, out: TextIO) -> int:
     with closing(open_log(settings)) as log:
         prefix = settings.realm.prefix
         counted = numbers(log, prefix, realm_metadata(log, prefix), _nodes_of(stores))
@@ -174,11 +176,11 @@ def _show(settings: Settings, stores: Sequence[Observed], as_json: bool, out: Te
     return 0
 
 
-def _nodes_of(observed: Sequence[Observed]) -> list[Node]:
+def _nodes_of(observed: Sequence[StoredState]) -> list[Node]:
     return [*{one.node.name: one.node.part(0) for one in observed}.values()]
 
 
-def _counts(one: Observed, counted: Counted) -> dict[str, int | None]:
+def _counts(one: StoredState, counted: Counted) -> dict[str, int | None]:
     """Messages. None: they are being counted, or cannot be."""
     counts = counted.get((one.node.store, one.durable.name)) if one.broken is None else None
     if counts is None:
@@ -191,12 +193,12 @@ def _counts(one: Observed, counted: Counted) -> dict[str, int | None]:
     }
 
 
-def _held_as(one: Observed) -> str:
+def _held_as(one: StoredState) -> str:
     """exclusive, shared, volatile; a queue's own state is all consumers'."""
     return "queue" if one.node.kind == "queue" else one.durable.terms.kind
 
 
-def _described(one: Observed, counted: Counted) -> dict[str, Any]:
+def _described(one: StoredState, counted: Counted) -> dict[str, Any]:
     return {
         "node": one.node.name,
         "durable": one.durable.name,
@@ -216,7 +218,7 @@ def _described(one: Observed, counted: Counted) -> dict[str, Any]:
     }
 
 
-def _place(log: Log, found: Observed, to: str) -> int:
+def _place(log: Log, found: StoredState, to: str) -> int:
     """An EID, `beginning`, `end`, or a time."""
     if to in _PLACES:
         return found.first if to == "beginning" else found.end

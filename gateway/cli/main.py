@@ -61,7 +61,7 @@ def run(argv: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from gateway.cli.access_arguments import add_acl, add_user
+    from gateway.cli.arguments import add_acl, add_durable, add_node, add_queue, add_user
     from gateway.cli.audit.arguments import add_audit
     from gateway.cli.client.arguments import add_client
     from gateway.cli.configuration.arguments import add_configuration
@@ -69,7 +69,6 @@ def _parser() -> argparse.ArgumentParser:
     from gateway.cli.decisions import add_decisions
     from gateway.cli.doctor.arguments import add_doctor
     from gateway.cli.gateways.peer_arguments import add_peers
-    from gateway.cli.realm_arguments import add_durable, add_node, add_queue
     from gateway.cli.trace.arguments import add_trace
 
     parser = _Parser(

@@ -21,7 +21,7 @@ from gateway.cli.message_numbers import shown as shown_number
 from gateway.cli.node_apply import Delete, apply_file
 from gateway.cli.node_export import exported
 from gateway.cli.node_properties import KEYS, differences, read_assignments, shown, shown_acl, with_fields
-from gateway.cli.output import complain, confirmed, printable, problem_of, warn_of_broken, write_json, write_table
+from gateway.cli.output import confirmed, print_error, printable, problem_of, warn_of_broken, write_json, write_table
 from gateway.config.settings import Settings
 from native_backend.clock import SystemClock
 from native_backend.log.port import Log
@@ -82,9 +82,9 @@ def _create(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out
     if arguments.topic not in (None, node.topic):
         raise NodeError(f"node {printable(name)} exists on topic {node.topic}: delete it first, or use another name")
     _warn_of_target(log, prefix, node)
-    warning = admin.fragile(log, node)
+    warning = admin.durability_warning(log, node)
     if warning:
-        complain(f"warning: {warning}")
+        print_error(f"warning: {warning}")
     if arguments.json:
         write_json(_node(node), out)
     else:
@@ -230,7 +230,7 @@ def _delete(log: Log, settings: Settings, name: str, arguments: argparse.Namespa
     if reply.answer == "not-found":
         return _unknown(name)  # another command was faster
     if reply.answer != "done":
-        return complain(f"{node.kind} {printable(name)}: {reply.answer}: {reply.detail}")
+        return print_error(f"{node.kind} {printable(name)}: {reply.answer}: {reply.detail}")
     out.write(f"{node.kind} {printable(name)} is deleted\n")
     return 0
 
@@ -249,11 +249,11 @@ def _deletion(settings: Settings, why: str) -> Delete:
 def _warn_of_target(log: Log, prefix: str, node: Node) -> None:
     target = node.properties.dead_letter
     if target and admin.show_node(log, prefix, target) is None:
-        complain(f"warning: there is no node {printable(target)} for dead letters yet: create it")
+        print_error(f"warning: there is no node {printable(target)} for dead letters yet: create it")
 
 
 def _unknown(name: str) -> int:
-    return complain(f"there is no node {printable(name)}; realmgate node list shows those there are")
+    return print_error(f"there is no node {printable(name)}; realmgate node list shows those there are")
 
 
 def _node(node: Node) -> dict[str, Any]:

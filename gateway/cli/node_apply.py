@@ -27,7 +27,7 @@ from typing import Any, TextIO, get_args
 
 from gateway.cli.audit.noted import noted
 from gateway.cli.node_properties import KEYS, departures, differences, read_word, with_fields
-from gateway.cli.output import complain, confirmed, printable
+from gateway.cli.output import confirmed, print_error, printable
 from gateway.config.settings import Settings
 from mappings.language.yaml_lines import Node as Value
 from mappings.language.yaml_lines import Problem, load_document, refuse_unknown_keys
@@ -40,7 +40,7 @@ from native_backend.nodes.node import Node
 from native_backend.nodes.properties import (
     DEFAULT,
     OPERATIONS,
-    SPREADING,
+    PARTITIONING,
     Grant,
     Properties,
     PropertyError,
@@ -109,7 +109,7 @@ def apply_file(log: Log, settings: Settings, arguments: argparse.Namespace, dele
     for node in plan.delete:
         reply = delete(node)
         if reply.answer not in ("done", "not-found"):
-            return complain(f"{node.kind} {printable(node.name)} is not deleted: {reply.answer}: {reply.detail}")
+            return print_error(f"{node.kind} {printable(node.name)} is not deleted: {reply.answer}: {reply.detail}")
     out.write(f"{_changes(len(plan.words))} made\n")
     return 0
 
@@ -234,7 +234,7 @@ def _as_spread(wanted: Wanted, node: Node | None) -> Wanted:
     """A file that does not say how many partitions a node has leaves it those it has."""
     if node is None or any(wanted.value.get(key) for key in _SPREADING):
         return wanted
-    now = {name: getattr(node.properties, name) for name in SPREADING}
+    now = {name: getattr(node.properties, name) for name in PARTITIONING}
     return replace(wanted, properties=with_fields(wanted.properties, now))
 
 
@@ -310,9 +310,9 @@ def _carry_out(log: Log, prefix: str, plan: Plan, why: str) -> None:
     for each in plan.create:
         with noted(log, prefix, "create", each.name, _creation(each), why):
             node = admin.create_node(log, prefix, each.name, each.kind, clock, each.properties, each.topic)
-        warning = admin.fragile(log, node)
+        warning = admin.durability_warning(log, node)
         if warning:
-            complain(f"warning: {warning}")
+            print_error(f"warning: {warning}")
     for each in plan.change:
         with noted(log, prefix, "set", each.name, each.changes, why):
             set_properties(log, prefix, each.name, lambda _, properties=each.properties: properties, clock)  # type: ignore[misc]

@@ -52,10 +52,10 @@ def problem_of(broken: Broken | None) -> dict[str, Any]:
 
 def warn_of_broken(node: Node, broken: Broken | None) -> None:
     if broken is not None:
-        complain(f"warning: {node.kind} {printable(node.name)}: {broken.detail}: {broken.remedy}")
+        print_error(f"warning: {node.kind} {printable(node.name)}: {broken.detail}: {broken.remedy}")
 
 
-def complain(text: str) -> int:
+def print_error(text: str) -> int:
     """To stderr; the exit code of what is not so."""
     sys.stderr.write(f"realmgate: {text}\n")
     return 1

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from gateway.cli.audit.who import CHARACTERS_MAX, who_am_i
 from gateway.config.settings import Settings
-from gateway.links.event_to_message import Restoring
+from gateway.links.event_to_message import EventToMessage
 from gateway.serve.open_log import open_log
 from native_backend.clock import Clock, SystemClock
 from native_backend.journal.journal import journal_topic, tail
@@ -72,7 +72,7 @@ def _carried_out(settings: Settings, wish: Command) -> Reply:
     run = f"{clock.epoch_us() // 1000:x}-{os.urandom(2).hex()}"
     log, prefix, limits = open_log(settings), settings.realm.prefix, settings.limits.realm
     workers = Workers.threads()
-    back = Restoring()
+    back = EventToMessage()
     realm = Realm(log, prefix, run, clock, workers, limits, back.annotate, back.message, selecting=back.selecting)
     try:
         realm.open()

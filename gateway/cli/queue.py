@@ -23,7 +23,7 @@ from gateway.config.settings import Settings
 from gateway.serve.open_log import open_log
 from native_backend.clock import SystemClock
 from native_backend.nodes.commands import Reply
-from native_backend.shard.state_reader import Observed
+from native_backend.shard.state_reader import StoredState
 
 
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     return report(in_turn(_moves(settings, stores, arguments)), "move", name, out)
 
 
-def _purge(settings: Settings, stores: list[Observed], arguments: argparse.Namespace, name: str, out: TextIO) -> int:
+def _purge(settings: Settings, stores: list[StoredState], arguments: argparse.Namespace, name: str, out: TextIO) -> int:
     if arguments.below:
         one_store(stores)
     below = f" below EID {arguments.below}" if arguments.below else ""
@@ -58,7 +58,7 @@ def _purge(settings: Settings, stores: list[Observed], arguments: argparse.Names
     return report(in_turn(carry_out(settings, "purge", one.durable, **how) for one in stores), "purge", name, out)
 
 
-def _moves(settings: Settings, stores: list[Observed], arguments: argparse.Namespace) -> Iterator[Reply]:
+def _moves(settings: Settings, stores: list[StoredState], arguments: argparse.Namespace) -> Iterator[Reply]:
     """One store after another, until so many were moved; 0: all."""
     left = arguments.count
     for one in stores:
@@ -74,7 +74,7 @@ def _meant(arguments: argparse.Namespace) -> str:
     return f" where {printable(arguments.where)}" if arguments.where else ""
 
 
-def _peek(settings: Settings, stores: list[Observed], arguments: argparse.Namespace, out: TextIO) -> int:
+def _peek(settings: Settings, stores: list[StoredState], arguments: argparse.Namespace, out: TextIO) -> int:
     if arguments.start:
         one_store(stores)
     with closing(open_log(settings)) as log:

@@ -20,6 +20,6 @@ def generated_name(container: str, link: str, random: str) -> str:
     return f"{GENERATED}{container[:GENERATED_NAME_PART]}.{link[:GENERATED_NAME_PART]}.{random}"
 
 
-def is_made_when_named(name: str, patterns: Sequence[str]) -> bool:
+def may_be_created_on_attach(name: str, patterns: Sequence[str]) -> bool:
     """`patterns` are those of `nodes.create_on_attach`."""
     return not name.startswith(GENERATED) and any(fnmatchcase(name, pattern) for pattern in patterns)

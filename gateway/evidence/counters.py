@@ -39,7 +39,7 @@ class Error(NamedTuple):
     node: str
 
 
-class Tally:
+class OutcomeCounters:
     """Since this run began."""
 
     def __init__(self) -> None:

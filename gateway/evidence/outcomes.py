@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from gateway.evidence.counters import Tally
+from gateway.evidence.counters import OutcomeCounters
 from gateway.evidence.decisions import Decisions, Entry
 from gateway.evidence.kept_detail import kept_detail
 from gateway.evidence.outcome_key import OutcomeKey
@@ -71,7 +71,7 @@ class Outcomes:
         self.run = run
         self.origin = origin  # of the active tables; what they did not decide names its own
         self.records = 0
-        self.tally = Tally()
+        self.counters = OutcomeCounters()
         self.recent = RecentErrors(run, epoch_us)
         self.decisions = Decisions(self.recent.decided)
         self.seq_times = SeqTimes()
@@ -142,7 +142,7 @@ class Outcomes:
         for group in self._groups.values():
             origin = group.key.rule.origin or self.origin
             groups.setdefault(origin, []).append(group.columns())
-            if self.tally.add(group.key, len(group.seqs)):
+            if self.counters.add(group.key, len(group.seqs)):
                 self.recent.delivery(group.key, group.seqs[0], len(group.seqs), now_us)
         self._groups, self._count, self._errors = {}, 0, 0
         for origin, entries in self.decisions.take(self.origin):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gateway.amqp.error_description import MOMENTS, complaint
+from gateway.amqp.error_description import MOMENTS, describe_error
 from gateway.evidence.outcome_key import OutcomeKey
 from mappings.compiler.errors import IN_FORCE
 
@@ -115,7 +115,7 @@ class RecentErrors:
         """So many deliveries got an outcome that differs from what was asked for; the first has that seq."""
         rule, link = key.answer_rule or key.rule, key.link
         words = (key.answer, key.native) if key.answer else ()
-        text = complaint(link.node or "", rule, *words) if rule.then.get("condition") or words else rule.rule
+        text = describe_error(link.node or "", rule, *words) if rule.then.get("condition") or words else rule.rule
         facts = {
             "what": "delivery", "user": link.user, "container": link.container, "address": link.address,
             "node": link.node, "link": link.name, "direction": link.direction, "durable": link.durable,

@@ -44,7 +44,7 @@ class Session:
         return handle in self.links and not self.links[handle][1]
 
 
-class Handles:
+class Endpoints:
     """One connection's."""
 
     def __init__(self, channel_max: int, handles_max: int = 1024) -> None:

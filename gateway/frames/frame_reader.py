@@ -1,13 +1,13 @@
 """The tap: cuts a stream of AMQP bytes into frames before the engine sees them, and checks every one.
 
 Runs of plain transfers, dispositions, flows and empty frames are handed on together; a long run of whole messages on
-one link is a `Run`, its payloads apart from its frames, and so is what is posted in one transaction behind the first of
-it. Those are checked as they are (`gateway.frames.plain_frames`); every other frame is alone and decoded, because it
-may be invalid (`gateway.frames.field_faults`), and because proton's reading of it loses fields (default-outcome, link
-capabilities, flow properties, `more` of a transfer that arrives with its continuation: `semantics.md` 4.1, 4.4). A
-plain transfer has neither `more` nor a state nor `aborted`, and a delivery-tag of at most 32 octets; a plain frame has
-no extended header. A frame that no engine should see is a `Fault`; where it ends its session, nothing more is read of
-that but its END.
+one link is a `TransferRun`, its payloads apart from its frames, and so is what is posted in one transaction behind the
+first of it. Those are checked as they are (`gateway.frames.plain_frames`); every other frame is alone and decoded,
+because it may be invalid (`gateway.frames.field_faults`), and because proton's reading of it loses fields
+(default-outcome, link capabilities, flow properties, `more` of a transfer that arrives with its continuation:
+`semantics.md` 4.1, 4.4). A plain transfer has neither `more` nor a state nor `aborted`, and a delivery-tag of at most
+32 octets; a plain frame has no extended header. A frame that no engine should see is a `Fault`; where it ends its
+session, nothing more is read of that but its END.
 
 Pure bytes: no proton, no clock.
 """
@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from gateway.frames import plain_frames
 from gateway.frames.descriptors import framed, numeric
-from gateway.frames.endpoints import Handles, Session
+from gateway.frames.endpoints import Endpoints, Session
 from gateway.frames.field_faults import checked
 from gateway.frames.frames import CLOSE, END, OPEN, TRANSFER, Fault, Frame
 from gateway.frames.multi_transfer import MORE, MultiTransfer, Part, is_last
@@ -54,24 +54,24 @@ _SMALL_ULONG: Final = 0x53
 Octets = bytes | memoryview
 
 
-class Run(NamedTuple):
-    """Whole messages on one link: where each payload is in `stream`, as `tap_runs.c` says; their frames are pushed."""
+class TransferRun(NamedTuple):
+    """Whole messages on one link: where each payload is in `stream`, as `_frames.c` says; their frames are pushed."""
 
     stream: Octets
     places: bytes
     transaction: bytes | None = None
 
 
-Piece = tuple[Octets, int, int, Frame | Fault | Part | Run | Stated | None]
+Piece = tuple[Octets, int, int, Frame | Fault | Part | TransferRun | Stated | None]
 
 
-class Tap:
+class FrameReader:
     """Feeds on chunks of one connection's stream, from behind the protocol header on."""
 
-    def __init__(self, frame_size_max: int, message_size_max: int, handles: Handles) -> None:
+    def __init__(self, frame_size_max: int, message_size_max: int, endpoints: Endpoints) -> None:
         self._frame_size_max = frame_size_max
         self._message_size_max = message_size_max
-        self._handles = handles
+        self._endpoints = endpoints
         self._rest = b""
 
     def walk(self, data: bytes | memoryview) -> Iterator[Piece]:
@@ -102,7 +102,7 @@ class Tap:
         start = position = 0  # start: of the plain run that is growing
         posted: tuple[int, bytes] | None = None  # where the last frame is that stood alone, if more like it may follow
         spoken = Spoken()
-        frame_size_max, discards = self._frame_size_max, self._handles.discards
+        frame_size_max, discards = self._frame_size_max, self._endpoints.discards
         while end - position >= HEADER_SIZE:
             if end - position >= _HEAD_SIZE:
                 size, kind, channel, head = _HEAD(data, position)
@@ -165,7 +165,7 @@ class Tap:
 
     def _dispositions(self, data: Octets, position: int, channel: int, spoken: Spoken) -> int:
         """Where plain dispositions end, each about later deliveries than those before it, and in one transaction."""
-        session = self._handles.sessions.get(channel)
+        session = self._endpoints.sessions.get(channel)
         if session is None:
             return position
         before = spoken.highest.get(channel, -1)
@@ -177,14 +177,14 @@ class Tap:
         return behind
 
     def _is_plain_flow(self, data: Octets, position: int, channel: int) -> bool:
-        session, handle = self._handles.sessions.get(channel), plain_frames.flowed(data, position)
+        session, handle = self._endpoints.sessions.get(channel), plain_frames.flowed(data, position)
         return session is not None and handle is not None and (handle < 0 or handle in session.links)
 
     def _transfers(
         self, data: Octets, position: int, channel: int, posted: tuple[int, bytes] | None
-    ) -> tuple[int, bytes, Run | None] | None:
+    ) -> tuple[int, bytes, TransferRun | None] | None:
         """Where plain transfers of one link end; their frames and the run, where they are many. None: there is none."""
-        session = self._handles.sessions.get(channel)
+        session = self._endpoints.sessions.get(channel)
         if session is None or (session.unfinished and _handle_at(data, position) in session.unfinished):
             return None
         number = session.next_id
@@ -200,7 +200,7 @@ class Tap:
                 return None  # too few to be a run: each is decoded, as the first was
             thin, run = b"", None
         else:
-            run = Run(data, places, transaction)
+            run = TransferRun(data, places, transaction)
         session.next_id = following
         return behind, thin, run
 
@@ -225,14 +225,14 @@ class Tap:
         read = _decode(data, position + (kind >> 8) * 4, position + size, channel)
         if isinstance(read, Fault):
             return read
-        fault = self._handles.misplaced(read)
+        fault = self._endpoints.misplaced(read)
         frame = fault or checked(read)
         if isinstance(frame, Fault):
             return frame
-        fault = self._handles.see(frame)
+        fault = self._endpoints.see(frame)
         if fault is not None or frame.code != TRANSFER:
             return fault or frame
-        return _following(frame, self._handles.sessions[channel])
+        return _following(frame, self._endpoints.sessions[channel])
 
 
 def _following(transfer: Frame, session: Session) -> Frame | Part:

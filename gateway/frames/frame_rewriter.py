@@ -68,7 +68,7 @@ def with_handle_max(written: bytes, handle_max: int) -> bytes:
     return changed(written, BEGIN, change)
 
 
-class AttachWritten:
+class AttachRewriter:
     """The ATTACH that has answered a peer's. `extent`: `whole`; `bare`, without its termini, where no more fits a frame
     of the peer's; `none` where not even the link's name does: then no frame was written."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gateway.amqp.error_description import complaint
+from gateway.amqp.error_description import describe_error
 from gateway.amqp.link_ends import Outgoing
 from gateway.amqp.link_owner import DispositionRun, LinkOwner
 from gateway.evidence.outcome_key import LinkIdentity
@@ -20,8 +20,8 @@ from gateway.links.without_credit import WithoutCredit
 from gateway.terminus.termini import Terminus
 from mappings import Decision, NodeTables, TableSet
 from mappings.language.vocabulary import TABLES
-from native_backend.events.batch import Delivered
-from native_backend.journal.settlement import Settling
+from native_backend.events.batch import DeliveryBatch
+from native_backend.journal.settlement import SettlementRequest
 from native_backend.nodes.answers import Settled
 from native_backend.state.outcome_detail import OutcomeDetail
 from native_backend.subscriptions.partitioned import by_partition, eids_of, packed_eids, partition_of
@@ -104,10 +104,10 @@ class ConsumingLink(LinkOwner):
         if count <= 0:
             self._full = True  # until the peer states something
             return False
-        unread = self.connection.unread
-        room_bytes = min(unread.room, self._limits.take_bytes)
+        write_pressure = self.connection.write_pressure
+        room_bytes = min(write_pressure.room, self._limits.take_bytes)
         if room_bytes <= 0:
-            unread.block(self)
+            write_pressure.wait_for_room(self)
             return False
         delivered = self.subscription.take(count, room_bytes)
         if delivered is None:
@@ -124,7 +124,7 @@ class ConsumingLink(LinkOwner):
         self.connection.touch()
         return True
 
-    def _send(self, delivered: Delivered) -> None:
+    def _send(self, delivered: DeliveryBatch) -> None:
         eids, values = self._fitting(delivered)
         if not eids or not self.link.alive:
             return
@@ -139,7 +139,7 @@ class ConsumingLink(LinkOwner):
         else:
             self.link.send_as(prefix, first_seq, eids, packed, values)
 
-    def _fitting(self, delivered: Delivered) -> tuple[list[int], list[bytes]]:
+    def _fitting(self, delivered: DeliveryBatch) -> tuple[list[int], list[bytes]]:
         """EIDs and messages, but for those that are larger than the peer takes: they must not be sent to it (2.7.3),
         and table `settle` says what becomes of them."""
         eids, values = delivered.eids, marked(delivered)
@@ -263,7 +263,9 @@ class ConsumingLink(LinkOwner):
             self.subscription.forget(eids)
             self._conclude(batch, None, None)
         else:
-            settling = Settling(then["native"], then["failed"], then["elsewhere"], cause, state, reserved, detail)
+            settling = SettlementRequest(
+                then["native"], then["failed"], then["elsewhere"], cause, state, reserved, detail
+            )
             self.subscription.settle(settling, eids, seqs, batch)
 
     def settled(self, batch: SettledBatch, answer: Settled) -> None:
@@ -281,7 +283,9 @@ class ConsumingLink(LinkOwner):
         then = (answer_rule or batch.decision).then
         answer_words = (answer.answer, answer.native) if answer else (None, None)
         detail = (
-            complaint(str(self.facts.node), answer_rule or batch.decision, *answer_words) if then["condition"] else ""
+            describe_error(str(self.facts.node), answer_rule or batch.decision, *answer_words)
+            if then["condition"]
+            else ""
         )
         if not batch.peer_settled:  # else it gets no more dispositions
             if not then["condition"] and batch.state.startswith(_ECHOED):
@@ -294,7 +298,7 @@ class ConsumingLink(LinkOwner):
     def _apply(self, decision: Decision, seqs: Sequence[int]) -> None:
         """A rule that speaks of deliveries without ending them."""
         then = decision.then
-        detail = complaint(str(self.facts.node), decision) if then["condition"] else ""
+        detail = describe_error(str(self.facts.node), decision) if then["condition"] else ""
         if then["outcome"] != "none":
             self.link.settle(seqs, then["outcome"], then["condition"], detail, then["settle"])
             self.connection.touch()
@@ -329,7 +333,7 @@ class ConsumingLink(LinkOwner):
         self.subscription.close()
         if self._terminus.filters.no_local and self.subscription.mode != "durable":  # a durable goes on wanting none
             self._gateway.no_local.release(self.connection.container)
-        self.connection.scopes.leave(self.subscription, self.link.session)
+        self.connection.expiry_scopes.leave(self.subscription, self.link.session)
 
     def failed_later(self, decision: Decision, answer: str, native: str) -> None:
         """The subscription failed (1.3-B): what is in flight gets the outcome that the table `attached` names,
@@ -344,13 +348,15 @@ class ConsumingLink(LinkOwner):
                 key = self._outcomes[partition_of(events[0])].failed(decision, answer, native)
                 self._gateway.outcomes.tell(key, some, eids_of(events))
             if outcome != "none":
-                self.link.settle(seqs, outcome, condition, complaint(str(self.facts.node), decision, answer, native))
+                self.link.settle(
+                    seqs, outcome, condition, describe_error(str(self.facts.node), decision, answer, native)
+                )
 
 
 Retire = Callable[[ConsumingLink, DispositionRun], None]
 
 
-def marked(delivered: Delivered) -> list[bytes]:
+def marked(delivered: DeliveryBatch) -> list[bytes]:
     """The messages, with what their headers have to say of earlier attempts."""
     values = delivered.values
     if delivered.failed is None and delivered.again is None:

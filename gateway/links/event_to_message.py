@@ -26,7 +26,7 @@ from transformers.selector import SelectorError, selector
 log = logging.getLogger("realmgate.transformer")
 
 
-class Restoring:
+class EventToMessage:
     """Of one realm. Failures are logged once for each transformer: each event may be of another one."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from native_backend.subscriptions.subscription import Subscription
 _CONNECTION = 0  # no session's number
 
 
-class Scopes:
+class ExpiryScopes:
     """Subscriptions whose links have gone, until their scope goes, too."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from transformers.message.sections import section_offsets
 log = logging.getLogger("realmgate.transformer")
 
 
-class Conversion:
+class MessageToEvent:
     """Of one link. `columns`: keys and values of messages that have that seq and the following; None and None for a
     null event. `column`: only the keys, where each message is its value; None where that is not so. Not every
     transformer has it."""
@@ -41,7 +41,7 @@ class Conversion:
         self.columns = columns
         self.column = column
 
-    def marked(self, origin: int) -> Conversion:
+    def marked(self, origin: int) -> MessageToEvent:
         """The same, of events that say where they come from."""
         columns, mark = self.columns, event_key.origin_mark(origin)
 
@@ -49,20 +49,20 @@ class Conversion:
             keys, values = columns(messages, first_seq)
             return [None if key is None else with_mark(key, mark) for key in keys], values
 
-        return Conversion(marked_columns)
+        return MessageToEvent(marked_columns)
 
 
 def with_mark(key: bytes, mark: bytes) -> bytes:
     return key.renamed(bytes(key) + mark) if type(key) is HeadedKey else key + mark
 
 
-def conversion(name: str, run: str, node: str) -> Conversion:
+def conversion(name: str, run: str, node: str) -> MessageToEvent:
     """For one link of a node. Raises TransformerError."""
     if name not in TRANSFORMERS:
-        return Conversion(EventColumns(name, run, node))
+        return MessageToEvent(EventColumns(name, run, node))
     made, prefix = transformer(name), event_key.prefix(name, run, headed=False)
     column = getattr(made, "transform_column", None)
-    return Conversion(
+    return MessageToEvent(
         lambda messages, first_seq: made.transform_columns(messages, prefix, first_seq),
         None if column is None else lambda messages, first_seq: column(messages, prefix, first_seq),
     )

@@ -7,7 +7,7 @@ from typing import Protocol
 from gateway.amqp.link_ends import Link
 from gateway.evidence.notices import PeerIdentity
 from gateway.links.connection_record import ConnectionRecord
-from gateway.links.expiry_scopes import Scopes
+from gateway.links.expiry_scopes import ExpiryScopes
 from gateway.links.shared import Shared
 from gateway.links.write_pressure import WritePressure
 
@@ -22,10 +22,10 @@ class Peer(PeerIdentity, Protocol):
     def record(self) -> ConnectionRecord: ...
 
     @property
-    def unread(self) -> WritePressure: ...
+    def write_pressure(self) -> WritePressure: ...
 
     @property
-    def scopes(self) -> Scopes: ...
+    def expiry_scopes(self) -> ExpiryScopes: ...
 
     def touch(self) -> None: ...
 
@@ -42,6 +42,6 @@ class Peer(PeerIdentity, Protocol):
         """Answer the closing DETACH of a link that had something left to do."""
 
     def wait(self) -> None:
-        """Carry nothing more out until `go_on`."""
+        """Carry nothing more out until `resume`."""
 
-    def go_on(self) -> None: ...
+    def resume(self) -> None: ...

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-from gateway.amqp.error_description import ErrorDescription, complaint
+from gateway.amqp.error_description import ErrorDescription, describe_error
 from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_owner import LinkOwner, TransferRun
 from gateway.evidence.outcome_key import LinkIdentity
@@ -256,7 +256,7 @@ class PublishingLink(LinkOwner):
         key = self._outcomes[batch.node.partition].published(rule, answer_rule, batch.presettled, answer)
         then = (answer_rule or rule).then
         answer_words = (answer.answer, answer.native) if answer else (None, None)
-        detail = complaint(self.node.name, answer_rule or rule, *answer_words) if then["condition"] else ""
+        detail = describe_error(self.node.name, answer_rule or rule, *answer_words) if then["condition"] else ""
         ending = self.ending(then, detail, seqs[0])
         if batch.presettled:
             self.link.settle(seqs, "none")  # no frame: the peer has settled it
@@ -333,7 +333,7 @@ class PublishingLink(LinkOwner):
     def tell(self, part: Part, presettled: int, rule: Decision, answer_rule: Decision, answer: Published) -> None:
         """The end of a transaction, for messages that it held."""
         then = answer_rule.then
-        detail = complaint(self.node.name, answer_rule, answer.answer, answer.native) if then["condition"] else ""
+        detail = describe_error(self.node.name, answer_rule, answer.answer, answer.native) if then["condition"] else ""
         ending = self.ending(then, detail, part.seqs[0])
         if presettled:
             self.link.settle(part.seqs, "none")
@@ -355,11 +355,11 @@ class PublishingLink(LinkOwner):
         for done in due:
             done()
 
-    def hold_back(self) -> None:
+    def suspend(self) -> None:
         """A transaction with messages of this link is being committed: what comes now comes behind it."""
         self._later.append([])
 
-    def let_go(self) -> None:
+    def resume_publishing(self) -> None:
         """The first of those commits has ended."""
         if self._later:
             for batch, keys, values in self._later.popleft():

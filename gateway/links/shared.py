@@ -15,7 +15,7 @@ from gateway.evidence.counters import FATAL
 from gateway.evidence.notices import Notices, PeerIdentity, key_of, peer_of
 from gateway.evidence.outcomes import Outcomes
 from gateway.links.credit import CreditPool
-from gateway.links.message_to_event import Conversion, conversion
+from gateway.links.message_to_event import MessageToEvent, conversion
 from gateway.links.publishers import Publishers
 from gateway.terminus.no_local import NoLocalContainers, origin_of
 from mappings import TableSet
@@ -100,7 +100,7 @@ class Shared:
     def turn_away(self, what: str, fault: str, detail: str, who: Hashable, user: str, address: str) -> None:
         """A peer that has no connection yet: a login that failed (`login`), or a `fault`."""
         self.count_fault(fault, detail, who, user=user, address=address)
-        self.outcomes.tally.turned_away(what, fault)
+        self.outcomes.counters.turned_away(what, fault)
         facts = {"what": what, "fault": fault, "user": user, "address": address, "class": FATAL}
         self.outcomes.recent.add(facts, detail)
 
@@ -118,11 +118,11 @@ class Shared:
         has_line = self.count_fault(fault, words, key_of(peer), **facts)
         columns = {"fault": fault, "link": name, "node": node, "detail": detail}
         known = node if node and self.realm.node(node) is not None else ""
-        self.outcomes.tally.error(decision, fault, node=known)
+        self.outcomes.counters.error(decision, fault, node=known)
         self.outcomes.decisions.refused(has_line, "fault", decision, peer, **columns)
         return decision.then
 
-    def conversion(self, node: str, tables: TableSet, container: str) -> Conversion:
+    def conversion(self, node: str, tables: TableSet, container: str) -> MessageToEvent:
         """What makes events of that container's messages for that node."""
         name = tables.classify(node).transformer or self.settings.transformer
         made = conversion(name, self.realm.run, node)

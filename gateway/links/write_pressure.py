@@ -27,7 +27,7 @@ class WritePressure:
         self._engine = engine
         self._bytes_max = bytes_max
         self._congested = False
-        self._blocked: dict[Blocked, None] = {}
+        self._waiting: dict[Blocked, None] = {}
 
     @property
     def room(self) -> int:
@@ -44,23 +44,23 @@ class WritePressure:
     def set_congested(self, congested: bool) -> None:
         self._congested = congested
         if not congested:
-            self.stir()
+            self.notify()
 
-    def block(self, link: Blocked) -> None:
-        self._blocked[link] = None
+    def wait_for_room(self, link: Blocked) -> None:
+        self._waiting[link] = None
 
     def drop(self, link: Blocked) -> None:
-        self._blocked.pop(link, None)
+        self._waiting.pop(link, None)
 
     def close(self) -> None:
         """The socket has gone."""
         self.in_socket = _nothing
-        self._blocked = {}
+        self._waiting = {}
 
-    def stir(self) -> None:
+    def notify(self) -> None:
         """Something has moved."""
-        if self._blocked:
-            blocked, self._blocked = self._blocked, {}
+        if self._waiting:
+            blocked, self._waiting = self._waiting, {}
             for link in blocked:
                 link.wake()
 

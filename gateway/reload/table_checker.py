@@ -18,7 +18,7 @@ import orjson
 from gateway.config.limits import TABLES_ANSWER_BYTES
 
 
-class Checker:
+class TableChecker:
     """See the module's docstring. For one question at a time."""
 
     def __init__(self) -> None:

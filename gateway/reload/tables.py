@@ -15,7 +15,7 @@ from typing import Any
 
 from gateway.config.limits import TABLES_CHECK_TIMEOUT_S
 from gateway.evidence.log_events import about
-from gateway.reload.table_checker import Checker
+from gateway.reload.table_checker import TableChecker
 from gateway.reload.watched_files import Signature, WatchedFiles, signature_of
 from gateway.session.gateway import Gateway
 from mappings import TableSet
@@ -32,17 +32,17 @@ def files_of(directory: Path | None) -> list[Path]:
     return [] if directory is None else [*sorted((directory / "tables").glob("*.yaml")), directory / ERRORS]
 
 
-class Reload(WatchedFiles):
+class TableReload(WatchedFiles):
     """One gateway's."""
 
     kind = "tables"
 
-    def __init__(self, gateway: Gateway, seen: Signature | None = None, checker: Checker | None = None) -> None:
+    def __init__(self, gateway: Gateway, seen: Signature | None = None, checker: TableChecker | None = None) -> None:
         """`seen`: the signature before the active tables were read; a change since then is noticed. `checker`: one
         that was started before there was a loop to be held up."""
         self._gateway = gateway
         self._settings = gateway.settings.mappings
-        self.checker = checker or Checker()
+        self.checker = checker or TableChecker()
         self._errors: Any = self  # the native errors that were made active last, as they came; so far none were
         super().__init__(log, gateway.clock, signature_of(self.files()) if seen is None else seen)
 

@@ -32,10 +32,10 @@ class UserFile(WatchedFiles):
     kind = "users"
     kept = "this users file is not used; the previous one stays active"
 
-    def __init__(self, gateway: Gateway, keeper: Authenticator, workers: Executor, file: Path) -> None:
+    def __init__(self, gateway: Gateway, authenticator: Authenticator, workers: Executor, file: Path) -> None:
         super().__init__(log, gateway.clock, None)  # read once more: it may have changed since the start
         self._gateway = gateway
-        self._keeper = keeper
+        self._authenticator = authenticator
         self._workers = workers
         self._file = file
 
@@ -46,7 +46,7 @@ class UserFile(WatchedFiles):
         users, problems = await asyncio.get_running_loop().run_in_executor(self._workers, read, self._file)
         if problems:
             return [*map(str, problems)]
-        self._keeper.users = users
+        self._authenticator.users = users
         self._use(users)
         log.info("the users file was read: %d users", len(users))
         return []
@@ -63,7 +63,7 @@ class UserFile(WatchedFiles):
             for link in connection.engine.links():
                 if isinstance(link.owner, ConsumingLink):
                     link.owner.subscription.subject = connection.subject
-        self._gateway.realm.access.changed()
+        self._gateway.realm.authorizer.changed()
 
 
 def read(file: Path) -> Read:

@@ -15,7 +15,7 @@ log = logging.getLogger("realmgate.serving")
 OWN = 256  # of the log, its clients and their brokers, the listeners, the admin pages
 
 
-def room_for(connections: int) -> int:
+def raise_file_limit(connections: int) -> int:
     """So many connections can be served: what was asked for, or as many as there may be descriptors for."""
     wanted = connections + OWN
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -14,7 +14,7 @@ from types import FrameType
 
 from gateway.admin.progress import Progress
 from gateway.config.settings import Settings
-from gateway.links.event_to_message import Restoring
+from gateway.links.event_to_message import EventToMessage
 from gateway.serve.open_log import open_log
 from native_backend.clock import Clock
 from native_backend.journal.lease import Owner
@@ -37,7 +37,7 @@ def open_realm(settings: Settings, run: str, clock: Clock, progress: Progress) -
     retries = Retries()
     log, limits = open_log(settings, retries), settings.limits.realm
     prefix = settings.realm.prefix
-    back = Restoring()
+    back = EventToMessage()
     workers, forms = Workers.threads(retries), (back.annotate, back.message)
     realm = Realm(log, prefix, run, clock, workers, limits, *forms, selecting=back.selecting)
     _open(realm, settings.realm.place, settings.security.kafka_acls, progress)
@@ -54,7 +54,7 @@ def _open(realm: Realm, place: str, kafka_acls: bool, progress: Progress) -> Non
     while True:
         try:
             if kafka_acls:
-                realm.access.follow_rights()
+                realm.authorizer.follow_access_lists()
             return realm.open(standby)
         except LogError as error:
             if error.failure.cause not in _WAITED_FOR:

@@ -18,12 +18,12 @@ from gateway.admin.progress import Progress
 from gateway.config.exposure import exposures
 from gateway.config.listen_faults import address_problems, bind_problem
 from gateway.config.settings import Settings, SettingsProblems
-from gateway.reload.table_checker import Checker
-from gateway.reload.tables import Reload, files_of
+from gateway.reload.table_checker import TableChecker
+from gateway.reload.tables import TableReload, files_of
 from gateway.reload.watched_files import signature_of
 from gateway.serve import log_format
 from gateway.serve.checked_tables import checked_tables
-from gateway.serve.file_limit import room_for
+from gateway.serve.file_limit import raise_file_limit
 from gateway.serve.malloc_arena import use_one_arena
 from gateway.serve.open_realm import open_realm
 from gateway.serve.sd_notify import SdNotify
@@ -43,7 +43,9 @@ def serve(settings: Settings) -> int:
     Raises LogError when the realm cannot be opened, SettingsProblems when an address cannot be listened at."""
     log_format.use(settings.log_format)
     use_one_arena()
-    settings = replace(settings, limits=replace(settings.limits, connections=room_for(settings.limits.connections)))
+    settings = replace(
+        settings, limits=replace(settings.limits, connections=raise_file_limit(settings.limits.connections))
+    )
     clock = SystemClock()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it means a reload: not the end of who waits for a realm
     seen = signature_of(files_of(settings.mappings.directory))
@@ -56,15 +58,15 @@ def serve(settings: Settings) -> int:
     realm = _open_realm(settings, run, clock, admin, progress)
     gateway = Gateway(settings, realm, tables, clock)
     _begin_evidence(gateway)
-    for words in exposures(settings, realm.access.has_grants):
+    for words in exposures(settings, realm.authorizer.has_grants):
         log.warning("open to the world: %s", words)
     gc.freeze()  # what is here now stays; and cycles are rare on the hot path, so look for them seldom
     gc.set_threshold(100_000, 20, 100)
-    checker = Checker()
+    checker = TableChecker()
     if settings.mappings.directory is not None:
         checker.start()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        server = Server(gateway, Reload(gateway, seen, checker), admin)
+        server = Server(gateway, TableReload(gateway, seen, checker), admin)
         server.on_started, server.on_stopping = partial(notify.started, gateway), notify.stopping
         return runner.run(server.run())
 

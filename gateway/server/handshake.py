@@ -14,12 +14,12 @@ from gateway.config.settings import Security
 from native_backend.nodes.grants import Subject
 
 
-def sasl_server(security: Security, keeper: Authenticator, transport: asyncio.Transport) -> SaslServer:
+def sasl_server(security: Security, authenticator: Authenticator, transport: asyncio.Transport) -> SaslServer:
     """For the peer on that transport: what it is offered depends on whether it came by TLS."""
     address = address_of(transport)
     offered = security.offered(transport.get_extra_info("ssl_object") is not None)
-    door = keeper.door(address)
-    return SaslServer(offered, security.bare_amqp, door, lambda: names(transport.get_extra_info("peercert")))
+    policy = authenticator.login_policy(address)
+    return SaslServer(offered, security.bare_amqp, policy, lambda: names(transport.get_extra_info("peercert")))
 
 
 def address_of(transport: asyncio.BaseTransport) -> str:

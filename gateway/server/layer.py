@@ -1,6 +1,6 @@
 """A layer between a socket and who talks through it: a protocol to what is below, a transport to what is above.
 
-Layers are stacked (`gateway.server.listeners`): `TlsLayer(WebSocketLayer(Port))`. What is above has its
+Layers are stacked (`gateway.server.listeners`): `TlsLayer(WebSocketLayer(PeerSocket))`. What is above has its
 connection when the socket is there, before any handshake: a peer that does not end one is half open, and counted and
 timed as such.
 """

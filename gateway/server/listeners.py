@@ -23,7 +23,7 @@ from gateway.session.gateway import Gateway
 BACKLOG = 1_024  # connections that wait to be accepted: after a restart all clients come at once
 
 
-class Listening:
+class Listeners:
     """One gateway's. `certificates`: None where no listener speaks TLS."""
 
     def __init__(self, gateway: Gateway, workers: Executor, port: Callable[[], asyncio.Protocol]) -> None:

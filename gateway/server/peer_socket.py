@@ -35,10 +35,10 @@ class Turns(Protocol):
     def password_checks(self) -> Executor: ...
 
     @property
-    def ports(self) -> dict[Connection, Port]: ...
+    def sockets(self) -> dict[Connection, PeerSocket]: ...
 
     @property
-    def waiting(self) -> dict[Port, None]:
+    def waiting(self) -> dict[PeerSocket, None]:
         """Those with less than a turn's worth."""
 
     def received(self, size_bytes: int, heard: bool) -> None:
@@ -50,13 +50,13 @@ class Turns(Protocol):
     def turn(self) -> None: ...
 
 
-class Port(asyncio.Protocol):
+class PeerSocket(asyncio.Protocol):
     """One socket: SASL first, then a connection of the gateway's."""
 
     def __init__(self, server: Turns) -> None:
         self._server = server
         self._gateway = server.gateway
-        self._entrance: SaslHandshake | None = None
+        self._handshake: SaslHandshake | None = None
         self._connection: Connection | None = None
         self._transport: asyncio.Transport
         self._since = self._gateway.clock.monotonic_s()
@@ -77,18 +77,18 @@ class Port(asyncio.Protocol):
         security, server = self._gateway.settings.security, self._server
         sasl = sasl_server(security, server.authenticator, transport)
         checks = server.password_checks
-        self._entrance = SaslHandshake(sasl, transport, server.loop, checks, self._enter, self._refuse)
+        self._handshake = SaslHandshake(sasl, transport, server.loop, checks, self._enter, self._refuse)
         self._connection = self._gateway.connect()
         self._connection.address = address_of(transport)
-        self._connection.unread.in_socket = transport.get_write_buffer_size
-        server.ports[self._connection] = self
+        self._connection.write_pressure.in_socket = transport.get_write_buffer_size
+        server.sockets[self._connection] = self
 
     def data_received(self, data: bytes) -> None:
         connection = self._connection
         if connection is None:
             return
-        if self._entrance is not None:
-            self._entrance.receive(data)
+        if self._handshake is not None:
+            self._handshake.receive(data)
             return
         self._ahead.append(memoryview(data))
         self._ahead_bytes += len(data)
@@ -100,7 +100,7 @@ class Port(asyncio.Protocol):
             self._server.waiting[self] = None
             self._server.soon()
         else:
-            self.go_on()
+            self.resume()
 
     def _soon(self) -> None:
         self._scheduled = True
@@ -109,9 +109,9 @@ class Port(asyncio.Protocol):
 
     def _scheduled_turn(self) -> None:
         self._scheduled = False
-        self.go_on()
+        self.resume()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """One turn on what was read ahead. Between two turns the loop writes, and the log has begun with the first."""
         connection, room = self._connection, self._turn_bytes
         if connection is None or not self._ahead:
@@ -161,11 +161,11 @@ class Port(asyncio.Protocol):
     @property
     def _is_unread(self) -> bool:
         """The peer gets no more events, and does not read our answers."""
-        congested = self._connection is not None and self._connection.unread.congested
+        congested = self._connection is not None and self._connection.write_pressure.congested
         return congested and self._transport.get_write_buffer_size() > 2 * self._gateway.limits.write_buffer_bytes
 
     def _enter(self, subject: Subject, data: bytes) -> None:
-        self._entrance = None
+        self._handshake = None
         if self._connection is not None:
             self._connection.subject = subject
             if data:
@@ -213,11 +213,11 @@ class Port(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         if self._connection is not None:
-            self._connection.unread.set_congested(True)
+            self._connection.write_pressure.set_congested(True)
 
     def resume_writing(self) -> None:
         if self._connection is not None:
-            self._connection.unread.set_congested(False)
+            self._connection.write_pressure.set_congested(False)
             self._gate()
             self._server.soon()  # its links go on
 
@@ -231,9 +231,9 @@ class Port(asyncio.Protocol):
             self._receive(self._connection, data)  # what came before the end still counts
             self._server.turn()
         self._server.waiting.pop(self, None)
-        connection, self._connection, self._entrance = self._connection, None, None
+        connection, self._connection, self._handshake = self._connection, None, None
         if connection is not None:
-            self._server.ports.pop(connection, None)
+            self._server.sockets.pop(connection, None)
             try:
                 self._gateway.disconnect(connection)
             except Exception:

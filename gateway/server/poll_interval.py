@@ -14,16 +14,16 @@ IDLE_INTERVAL_S = 0.02
 QUIET_AFTER_S = 0.5
 
 
-class Pace:
+class PollInterval:
     """One loop's. `woken`: the log wakes the loop whenever there is something to read."""
 
     def __init__(self, woken: bool) -> None:
         self._quiet_interval_s = IDLE_INTERVAL_S if woken else QUIET_INTERVAL_S
-        self._stirred_s = 0.0
+        self._active_s = 0.0
 
-    def stir(self, now_s: float) -> None:
+    def mark_active(self, now_s: float) -> None:
         """A peer has sent something, or gets something."""
-        self._stirred_s = now_s
+        self._active_s = now_s
 
     def interval_s(self, now_s: float, busy: bool, ready: bool) -> float:
         """From a turn to the next. `busy`: the realm has something under way; `ready`: a link was not given all that it
@@ -32,4 +32,4 @@ class Pace:
             return BUSY_INTERVAL_S
         if not busy:
             return IDLE_INTERVAL_S
-        return BUSY_INTERVAL_S if now_s - self._stirred_s < QUIET_AFTER_S else self._quiet_interval_s
+        return BUSY_INTERVAL_S if now_s - self._active_s < QUIET_AFTER_S else self._quiet_interval_s

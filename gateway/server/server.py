@@ -18,12 +18,12 @@ from gateway.admin.http import HttpServer
 from gateway.auth.authenticator import Authenticator
 from gateway.config.settings import SettingsProblems
 from gateway.evidence.log_events import about
-from gateway.reload.tables import Reload
+from gateway.reload.tables import TableReload
 from gateway.reload.users import UserFile
 from gateway.reload.watched_files import WatchedFiles
-from gateway.server.listeners import Listening
-from gateway.server.peer_socket import TURN_BYTES_MIN, Port
-from gateway.server.poll_interval import BUSY_INTERVAL_S, Pace
+from gateway.server.listeners import Listeners
+from gateway.server.peer_socket import TURN_BYTES_MIN, PeerSocket
+from gateway.server.poll_interval import BUSY_INTERVAL_S, PollInterval
 from gateway.session.connection import Connection
 from gateway.session.gateway import Gateway
 from native_backend.state.mistakes import Step
@@ -41,16 +41,16 @@ SHARED_TURN_BYTES = TURN_BYTES_MIN  # read from many sockets: then their turn be
 class Server:
     """The loop around a gateway."""
 
-    def __init__(self, gateway: Gateway, reload: Reload, admin: socket.socket | None = None) -> None:
+    def __init__(self, gateway: Gateway, reload: TableReload, admin: socket.socket | None = None) -> None:
         """`admin`: where pages for those who watch are asked for."""
         self.gateway = gateway
         self._admin = admin
-        self.ports: dict[Connection, Port] = {}
-        self.waiting: dict[Port, None] = {}  # those with less than a turn's worth, until the next tick
+        self.sockets: dict[Connection, PeerSocket] = {}
+        self.waiting: dict[PeerSocket, None] = {}  # those with less than a turn's worth, until the next tick
         self.loop: asyncio.AbstractEventLoop
         self._timer: asyncio.Handle | None = None  # uvloop gives one that tells no time when it is nearly due
         self._due = 0.0
-        self._pace = Pace(woken=gateway.realm.poll_interval_s == 0)
+        self._poll_interval = PollInterval(woken=gateway.realm.poll_interval_s == 0)
         self._stop, self._woken = asyncio.Event(), False
         self._heard = False  # since the last turn a peer has said more than a heartbeat
         self._received_bytes, self._turn_due = 0, False  # since the last turn
@@ -59,7 +59,7 @@ class Server:
         self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
         self._beats = (Step("heartbeats", self._beat),)
         self.reload = reload
-        self.listening: Listening
+        self.listening: Listeners
         self.on_started: Callable[[list[str]], None] = lambda _: None  # where it listens
         self.on_stopping: Callable[[], None] = lambda: None
         gateway.on_pressure = self._on_pressure
@@ -113,7 +113,7 @@ class Server:
         users, failures_kept = self.gateway.settings.security.users, self.gateway.limits.failed_logins
         tell = partial(self.gateway.turn_away, "login")
         self.authenticator = Authenticator(users, failures_kept, self.gateway.clock, tell)
-        self.listening = Listening(self.gateway, self.password_checks, lambda: Port(self))
+        self.listening = Listeners(self.gateway, self.password_checks, lambda: PeerSocket(self))
         self.watched = [*self._watched()]
         listeners = await self.listening.open(loop)
         self._tick()
@@ -150,7 +150,9 @@ class Server:
         try:
             self._take_in()
         finally:  # whatever went wrong in one turn, there is a next one
-            interval_s = self._pace.interval_s(self.loop.time(), self.gateway.realm.busy, bool(self.gateway.ready))
+            interval_s = self._poll_interval.interval_s(
+                self.loop.time(), self.gateway.realm.busy, bool(self.gateway.ready)
+            )
             due_s = self.gateway.heartbeats.due_s - self.gateway.clock.monotonic_s()
             self._schedule(min(interval_s, max(due_s, 0.0)))
 
@@ -182,7 +184,7 @@ class Server:
     def _take_in(self) -> None:
         """What waited for a turn's worth, and a turn."""
         while self.waiting:
-            self.waiting.popitem()[0].go_on()
+            self.waiting.popitem()[0].resume()
         self.turn()
 
     def received(self, size_bytes: int, heard: bool) -> None:
@@ -210,13 +212,13 @@ class Server:
         self._received_bytes, self._turn_due = 0, False
         self.gateway.poll()
         if self.flush() or heard:
-            self._pace.stir(self.loop.time())
+            self._poll_interval.mark_active(self.loop.time())
         self.gateway.turned_s = began_s
 
     def _beat(self) -> None:
         """Heartbeats that are due, ahead of all else and without stirring the pace."""
         for connection in self.gateway.heartbeats.beat(self.gateway.clock.monotonic_s()):
-            if (port := self.ports.get(connection)) is not None:
+            if (port := self.sockets.get(connection)) is not None:
                 port.send()
 
     def flush(self) -> bool:
@@ -225,11 +227,11 @@ class Server:
         if touched and self.gateway.ready:
             self.soon()
         while touched:
-            port = self.ports.get(touched.popitem()[0])
+            port = self.sockets.get(touched.popitem()[0])
             sent |= port is not None and self._sent(port)
         return sent
 
-    def _sent(self, port: Port) -> bool:
+    def _sent(self, port: PeerSocket) -> bool:
         try:
             return port.send()
         except Exception:
@@ -242,13 +244,13 @@ class Server:
         self._schedule(BUSY_INTERVAL_S)
 
     def _on_pressure(self, pressure: bool) -> None:
-        for port in self.ports.values():
+        for port in self.sockets.values():
             port.pause(pressure)
 
     def _on_broken(self, owner: Any) -> None:
         """An answer's owner failed: `owner` is an admission, or a batch of a link."""
         connection = getattr(owner, "connection", None) or getattr(getattr(owner, "link", None), "connection", None)
-        port = self.ports.get(connection) if connection is not None else None
+        port = self.sockets.get(connection) if connection is not None else None
         if port is not None:
             port.abort()
 
@@ -263,7 +265,7 @@ class Server:
                 self._stop.set()
 
     def _tick_ports(self) -> None:
-        for port in list(self.ports.values()):
+        for port in list(self.sockets.values()):
             port.tick(self.gateway.clock.monotonic_s())
         self.flush()
 
@@ -280,11 +282,11 @@ class Server:
         gateway = self.gateway
         gateway.stop()
         await self._until(lambda: gateway.drained, DRAIN_DEADLINE_S)
-        await asyncio.sleep(CONSUMER_GRACE_S if self.ports else 0)
+        await asyncio.sleep(CONSUMER_GRACE_S if self.sockets else 0)
         gateway.close_connections()
         self.flush()
-        await self._until(lambda: not self.ports and gateway.outcomes.open == 0, CLOSE_DEADLINE_S)
-        for port in list(self.ports.values()):
+        await self._until(lambda: not self.sockets and gateway.outcomes.open == 0, CLOSE_DEADLINE_S)
+        for port in list(self.sockets.values()):
             port.abort()
         self.password_checks.shutdown(wait=False, cancel_futures=True)
         gateway.close_evidence()

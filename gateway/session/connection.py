@@ -27,7 +27,7 @@ from gateway.amqp.facts import (
     Withdrawn,
     ends,
     speaks,
-    unheard,
+    unprocessed_deliveries,
 )
 from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_ends import Link, Outgoing
@@ -36,20 +36,20 @@ from gateway.attach.admission import Admission
 from gateway.attach.answer_sizes import see_that_it_fitted
 from gateway.attach.leaving import LeavingLink, LeavingSession
 from gateway.attach.link_names import LinkNames
-from gateway.attach.node_lifetimes import Lifetimes, Temporary
+from gateway.attach.node_lifetimes import NodeLifetimes, TemporaryNode
 from gateway.attach.recalled_link import EndingLink, RecalledLink, given_up
-from gateway.attach.undecided_attaches import Undecided
+from gateway.attach.undecided_attaches import UndecidedAttaches
 from gateway.frames.frames import Frame
 from gateway.links.connection_log import note_opened
 from gateway.links.connection_record import ConnectionRecord
 from gateway.links.consuming import ConsumingLink
-from gateway.links.expiry_scopes import Scopes
+from gateway.links.expiry_scopes import ExpiryScopes
 from gateway.links.shared import Shared
 from gateway.links.write_pressure import WritePressure
 from gateway.session.heartbeats import Heartbeats, Liveness
 from gateway.session.offered_capabilities import connection_capabilities
 from gateway.session.sole_connections import Properties, SoleConnections
-from gateway.terminus.attach_faults import attach_fault
+from gateway.terminus.attach import attach_fault
 from gateway.transactions.open_transactions import OpenTransactions
 from native_backend.nodes.grants import ANONYMOUS
 
@@ -60,7 +60,7 @@ class Connection:
     def __init__(
         self,
         gateway: Shared,
-        lifetimes: Lifetimes,
+        lifetimes: NodeLifetimes,
         link_names: LinkNames,
         sole_connections: SoleConnections,
         heartbeats: Heartbeats[Connection],
@@ -91,11 +91,11 @@ class Connection:
         self.subject = ANONYMOUS
         self.opened = self.closing = False
         self.messages = 0  # received so far
-        self.unread = WritePressure(self.engine, limits.write_buffer_bytes)
+        self.write_pressure = WritePressure(self.engine, limits.write_buffer_bytes)
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
         self.transactions = OpenTransactions()
-        self.scopes = Scopes()
-        self.undecided = Undecided()
+        self.expiry_scopes = ExpiryScopes()
+        self.undecided = UndecidedAttaches()
         self.liveness = Liveness(gateway.clock)
         self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
         self._waiting = False  # for the realm, before the next fact is carried out
@@ -105,7 +105,7 @@ class Connection:
         """One turn. False: there was no more in it than a heartbeat, or a part of something."""
         self.liveness.heard = True
         self.engine.receive(data)
-        self.unread.stir()
+        self.write_pressure.notify()
         if self._waiting:
             self._held += len(data)
             self.gateway.count_bytes(len(data))
@@ -122,10 +122,10 @@ class Connection:
             on[type(fact)](self, fact)
 
     def wait(self) -> None:
-        """Carry nothing more out until `go_on`: what follows must not overtake what waits for the realm."""
+        """Carry nothing more out until `resume`: what follows must not overtake what waits for the realm."""
         self._waiting = True
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         if self._waiting:
             self._waiting = False
             self.gateway.release_bytes(self._held)
@@ -145,7 +145,7 @@ class Connection:
     def beat(self, now_s: float) -> None:
         """A heartbeat is due. What the peer has not read yet waits there as well as that would."""
         self.liveness.told_s = now_s
-        if not self.unread.in_socket():
+        if not self.write_pressure.in_socket():
             self.engine.beat()
 
     def flush(self) -> None:
@@ -159,7 +159,7 @@ class Connection:
         pieces = self.engine.data_to_send()
         if pieces:
             self.liveness.sent()
-        self.unread.stir()
+        self.write_pressure.notify()
         return pieces
 
     # -- facts
@@ -203,7 +203,7 @@ class Connection:
         if self._is_within_credit(fact.link):
             fact.link.owner.on_transfers(fact)
         else:
-            self.transactions.doom(fact.link.session, [fact.transaction])
+            self.transactions.mark_rollback_only(fact.link.session, [fact.transaction])
 
     def _on_withdrawn(self, fact: Withdrawn) -> None:
         if self._is_within_credit(fact.link):
@@ -217,10 +217,10 @@ class Connection:
         return link.alive and over <= 0
 
     def _on_not_taken(self, fact: NotTaken) -> None:
-        self.transactions.doom(fact.session, [fact.transaction])
+        self.transactions.mark_rollback_only(fact.session, [fact.transaction])
 
     def _on_partial(self, fact: Partial) -> None:
-        self.transactions.doom(fact.link.session, [fact.transaction], "torn")
+        self.transactions.mark_rollback_only(fact.link.session, [fact.transaction], "torn")
         if fact.link.alive:
             fact.link.owner.on_partial(fact.presettled)
 
@@ -232,7 +232,7 @@ class Connection:
         if fact.link.alive:
             fact.link.owner.on_dispositions(fact)
         else:
-            self.transactions.doom(fact.link.session, [fact.transaction])
+            self.transactions.mark_rollback_only(fact.link.session, [fact.transaction])
 
     def _on_flowed(self, fact: Flowed) -> None:
         link = fact.link.owner
@@ -262,7 +262,7 @@ class Connection:
             going.waiting.append(leaving.answer)
         elif durable is not None and isinstance(consuming, ConsumingLink):
             link.owner = EndingLink(self, link, durable)
-            self.scopes.forget(consuming.subscription)
+            self.expiry_scopes.forget(consuming.subscription)
             self.gateway.realm.unsubscribe(durable, link.owner)
         elif fact.closed:
             link.close()
@@ -279,7 +279,7 @@ class Connection:
         """Its links go without a word; the END is answered behind those that were detached before it."""
         leaving = LeavingSession(self, self.engine.answer_end, fact.session)
         leaving.begin(fact.links, self._end_link, self.lifetimes.end_session(self, fact.session))
-        self.scopes.end_session(fact.session)
+        self.expiry_scopes.end_session(fact.session)
 
     def _on_closed(self, fact: Closed) -> None:
         self.lose("lost")
@@ -308,7 +308,7 @@ class Connection:
                 gone.forget()
             session = self.engine.session(channel)
             self.lifetimes.end_session(self, session)
-            self.scopes.end_session(session)
+            self.expiry_scopes.end_session(session)
         else:
             self.close(then["condition"], detail, "cut-off" if fault == "idle" else "lost")
         self.touch()
@@ -329,7 +329,7 @@ class Connection:
         see_that_it_fitted(self, link)
         self.touch()
 
-    def _end_link(self, link: Link, cause: str, closed: bool = True) -> Temporary | None:
+    def _end_link(self, link: Link, cause: str, closed: bool = True) -> TemporaryNode | None:
         """Gives the temporary node that is about to go with it."""
         if isinstance(link.owner, LeavingLink):
             return None
@@ -337,13 +337,13 @@ class Connection:
         self.link_names.leave(self, link)
         owner = link.owner
         if isinstance(link, Incoming) and link.unfinished is not None:  # it will never be whole
-            self.transactions.doom(link.session, link.unfinished.named)
+            self.transactions.mark_rollback_only(link.session, link.unfinished.named)
         if isinstance(link, Outgoing):  # what was read behind the end of the link is not heard any more
-            link.unprocessed += unheard(self._unprocessed, link)
+            link.unprocessed += unprocessed_deliveries(self._unprocessed, link)
         if isinstance(owner, ConsumingLink):
             self.consuming.pop(owner, None)
             self.gateway.ready.pop(owner, None)
-            self.unread.drop(owner)
+            self.write_pressure.drop(owner)
         owner.ended(cause)
         return self.lifetimes.left(link) if closed else self.lifetimes.suspended(self, link)
 
@@ -355,12 +355,12 @@ class Connection:
             if link.alive:
                 self._end_link(link, "lost" if cause == "cut-off" and ends(self._unprocessed, link) else cause)
                 link.forget()
-        self.scopes.end()
+        self.expiry_scopes.end()
         self.lifetimes.end_connection(self)
         self._sole_connections.leave(self)
         self._heartbeats.leave(self)
         self._unprocessed = []
-        self.go_on()
+        self.resume()
 
     def close(self, condition: str | None, detail: str = "", cause: str = "lost") -> None:
         """Close the connection from our side."""
@@ -375,7 +375,7 @@ class Connection:
         self.lose("cut-off")
         self.closing = True
         self._touched.pop(self, None)
-        self.unread.close()
+        self.write_pressure.close()
         self.engine.free()
 
 

@@ -15,7 +15,7 @@ import orjson
 from gateway.attach.anonymous_relay import RelayLink
 from gateway.attach.ended_publishers import end_publisher
 from gateway.attach.link_names import LinkNames
-from gateway.attach.node_lifetimes import Lifetimes
+from gateway.attach.node_lifetimes import NodeLifetimes
 from gateway.config.limits import RELOAD_STEP_LINKS
 from gateway.config.settings import Settings
 from gateway.evidence.outcome_key import OutcomeKey
@@ -40,13 +40,13 @@ class Gateway(Shared):
         self.touched: dict[Connection, None] = {}
         self.sole_connections = SoleConnections()
         self.heartbeats: Heartbeats[Connection] = Heartbeats()
-        self.lifetimes = Lifetimes(self)
+        self.lifetimes = NodeLifetimes(self)
         self.link_names = LinkNames()
         self.stopping = False
         self.turned_s = clock.monotonic_s()  # when the last turn began that came to its end
         self.on_broken: Callable[[Any], None] = lambda _: None
         self.on_origin = self._on_origin
-        self.outcomes.tally.denied = self._on_denied
+        self.outcomes.counters.denied = self._on_denied
         self._turns = 0
         self._steps = (
             Step("answers of the realm", self._take_answers),
@@ -57,7 +57,7 @@ class Gateway(Shared):
         )
         self._gone: list[ClosedConnection] = []  # since the last second
         self._stored: set[str] = set()  # digests of tables, as many as operators write
-        realm.access.on_changed.append(self._on_access_changed)
+        realm.authorizer.on_changed.append(self._on_access_changed)
         realm.on_deleted.append(self.publishers.hear)
 
     # -- tables

@@ -22,13 +22,13 @@ from gateway.frames.attach_frame import (
     read_target,
 )
 from gateway.frames.frames import Frame
+from gateway.terminus.attach import RECEIVER, SENDER, receiver_settle_mode, sender_settle_mode
 from gateway.terminus.durable_source import DurableSource
-from gateway.terminus.dynamic_nodes import MadeNode
+from gateway.terminus.dynamic_nodes import DynamicNode
 from gateway.terminus.filters import filters_in_effect, selecting_filters
 from gateway.terminus.no_local import NO_LOCAL
-from gateway.terminus.settle_modes import RECEIVER, SENDER, receiver_settle_mode, sender_settle_mode
 from gateway.terminus.termini import Terminus
-from native_backend.nodes.durable_terms import Terms
+from native_backend.nodes.durable_terms import DurableTerms
 from native_backend.nodes.node import Node
 from transformers.codec import AmqpMap
 
@@ -39,7 +39,7 @@ _LINK_DETACH, _SESSION_END = "link-detach", "session-end"
 
 
 def consumer_answer(
-    attach: Frame, terminus: Terminus, node: Node, mode: str, held: DurableSource | None, made: MadeNode | None
+    attach: Frame, terminus: Terminus, node: Node, mode: str, held: DurableSource | None, made: DynamicNode | None
 ) -> AttachAnswer:
     """Our source. `mode`: how it distributes; `held`: the durable, where there is one."""
     requested = read_source(attach.field(_SOURCE_AT)) or Source()
@@ -62,7 +62,7 @@ def recalled_answer(attach: Frame, held: DurableSource) -> AttachAnswer:
 
 
 def publisher_answer(
-    attach: Frame, terminus: Terminus, node: Node, message_size_max: int, made: MadeNode | None
+    attach: Frame, terminus: Terminus, node: Node, message_size_max: int, made: DynamicNode | None
 ) -> AttachAnswer:
     """Our target."""
     requested = read_target(attach.field(_TARGET_AT)) or Target()
@@ -111,7 +111,7 @@ def _agreed(terminus: Terminus) -> tuple[str, ...]:
     return tuple(f"amqp:{name}:list" for name in OUTCOMES if name in terminus.outcomes)
 
 
-def _lasting(requested: Lasting, address: str, made: MadeNode | None) -> Lasting:
+def _lasting(requested: Lasting, address: str, made: DynamicNode | None) -> Lasting:
     """Of a terminus that keeps nothing: it ends with its link or with its session, as was asked for."""
     expiry = _LINK_DETACH if requested.expiry == _LINK_DETACH else _SESSION_END
     if made is None:
@@ -130,6 +130,6 @@ def _holding(requested: tuple[str, ...], node: Node) -> tuple[str, ...]:
     return tuple(name for name in requested if name == plain or (name == temporary and node.temporary))
 
 
-def _filters_of(terms: Terms) -> AmqpMap | None:
+def _filters_of(terms: DurableTerms) -> AmqpMap | None:
     text = terms.selector.removeprefix(NO_LOCAL)
     return selecting_filters(text, text != terms.selector)

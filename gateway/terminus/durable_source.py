@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from gateway.terminus.no_local import NO_LOCAL
 from gateway.terminus.termini import Terminus
-from native_backend.nodes.durable_terms import VOLATILE, Expiry, Terms
+from native_backend.nodes.durable_terms import VOLATILE, DurableTerms, Expiry
 
 _EXPIRIES: dict[str, Expiry] = {
     "link-detach": "link-detach",
@@ -24,21 +24,21 @@ class DurableSource:
     """What is confirmed."""
 
     address: str
-    terms: Terms
+    terms: DurableTerms
     capabilities: tuple[str, ...]
 
 
-def asked_terms(terminus: Terminus, subscription: str) -> Terms:
+def asked_terms(terminus: Terminus, subscription: str) -> DurableTerms:
     """`subscription` as the table `attach` says it: durable, shared or volatile."""
     selector = (NO_LOCAL if terminus.filters.no_local else "") + (terminus.filters.selector or "")
     if subscription == "volatile":
         return replace(VOLATILE, selector=selector)
     expiry = _EXPIRIES.get(terminus.expiry, "never")
     timeout_s = 0 if expiry == "never" else terminus.timeout_s
-    return Terms(subscription == "shared", terminus.source_durability, expiry, timeout_s, selector)
+    return DurableTerms(subscription == "shared", terminus.source_durability, expiry, timeout_s, selector)
 
 
-def durable_source(address: str, terms: Terms, all_containers: bool) -> DurableSource:
+def durable_source(address: str, terms: DurableTerms, all_containers: bool) -> DurableSource:
     """`all_containers`: all containers share it."""
     shared = ("shared", "global") if all_containers else ("shared",)
     return DurableSource(address, terms, ("topic", *(shared if terms.shared else ())))

@@ -17,7 +17,7 @@ _LIFETIME, _MODES = "lifetime-policy", "supported-dist-modes"
 
 
 @dataclass(frozen=True, slots=True)
-class MadeNode:
+class DynamicNode:
     """What the answer to the attach states."""
 
     address: str

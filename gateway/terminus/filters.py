@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from native_backend.nodes.start_position import EARLIEST, LATEST, Start
+from native_backend.nodes.start_position import EARLIEST, LATEST, StartPosition
 from transformers.codec import AmqpMap, Described, Symbol, Timestamp, ULong
 
 _SELECTOR: Final = ("apache.org:selector-filter:string", 0x0000468C00000004)
@@ -37,7 +37,7 @@ class Filters:
 
     kind: str = "none"  # none, selector, position, unsupported
     selector: str | None = None
-    start: Start = LATEST
+    start: StartPosition = LATEST
     no_local: bool = False
 
 
@@ -50,7 +50,7 @@ def read_filters(filters: Any) -> Filters:
     if not isinstance(filters, AmqpMap):
         return Filters("unsupported")
     selectors: list[str] = []
-    starts: list[Start] = []
+    starts: list[StartPosition] = []
     no_local = False
     for key, value in filters.pairs:
         if not isinstance(key, Symbol):
@@ -101,7 +101,7 @@ def _is_selector(key: Any, value: Described) -> bool:
     return value.descriptor in _SELECTOR or key == _SELECTOR_KEY
 
 
-def _position(value: Any) -> Start | None:
+def _position(value: Any) -> StartPosition | None:
     if not isinstance(value, Described):
         return None
     if value.descriptor == _STREAM_OFFSET:
@@ -112,17 +112,17 @@ def _position(value: Any) -> Start | None:
     return None
 
 
-def _stream_offset(offset: Any) -> Start | None:
+def _stream_offset(offset: Any) -> StartPosition | None:
     if isinstance(offset, str):
         return {"first": EARLIEST, "next": LATEST}.get(str(offset))
     if isinstance(offset, Timestamp):
-        return Start("time", int(offset))
-    return Start("eid", int(offset)) if isinstance(offset, int) and not isinstance(offset, bool) else None
+        return StartPosition("time", int(offset))
+    return StartPosition("eid", int(offset)) if isinstance(offset, int) and not isinstance(offset, bool) else None
 
 
-def _annotated(name: str, sign: str, place: str) -> Start | None:
+def _annotated(name: str, sign: str, place: str) -> StartPosition | None:
     if name == "enqueued-time":
-        return Start("time", int(place) + (sign == ">")) if place.isdigit() else None
+        return StartPosition("time", int(place) + (sign == ">")) if place.isdigit() else None
     if place.isdigit():
-        return Start("eid", int(place) + (sign == ">"))
+        return StartPosition("eid", int(place) + (sign == ">"))
     return EARLIEST if place == "-1" else LATEST

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.amqp.error_description import complaint
+from gateway.amqp.error_description import describe_error
 from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_owner import LinkOwner, TransferRun
 from gateway.terminus.termini import agreed_outcomes
@@ -80,9 +80,9 @@ class CoordinatorLink(LinkOwner):
         word = self._word(request, transaction)
         decision: Decision = self._coordinate[request.kind][word][_YES_NO[presettled]]
         then = decision.then
-        detail = complaint(request.kind, decision) if then["condition"] else ""
+        detail = describe_error(request.kind, decision) if then["condition"] else ""
         if then["condition"]:
-            self._gateway.outcomes.tally.error(decision)
+            self._gateway.outcomes.counters.error(decision)
         if then["native"] != "commit" or transaction is None:
             self._gateway.outcomes.decisions.counted(request.kind, decision, None, self.connection)
         if then["native"] == "begin":
@@ -117,7 +117,7 @@ class CoordinatorLink(LinkOwner):
         if transaction is None:
             return "unknown"
         if transaction.state == "open" and self.connection.engine.unfinished(self.link.session, transaction.id):
-            transaction.doom("torn")
+            transaction.mark_rollback_only("torn")
         return transaction.state
 
     def _begin(self) -> Transaction:
@@ -154,9 +154,11 @@ class CoordinatorLink(LinkOwner):
         discharge = self._commits.popleft()
         decision: Decision = discharge.committed[answer.answer]
         then = decision.then
-        detail = complaint(answer.node or "commit", decision, answer.answer, answer.native) if then["condition"] else ""
+        detail = (
+            describe_error(answer.node or "commit", decision, answer.answer, answer.native) if then["condition"] else ""
+        )
         if then["condition"]:
-            self._gateway.outcomes.tally.error(decision, answer.answer, answer.native)
+            self._gateway.outcomes.counters.error(decision, answer.answer, answer.native)
         answered = {"answer": answer.answer, "native": answer.native, "node": answer.node}
         self._gateway.outcomes.decisions.counted("commit", discharge.decision, decision, self.connection, **answered)
         self._answer(discharge.seq, then, detail)

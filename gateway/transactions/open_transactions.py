@@ -36,18 +36,18 @@ class OpenTransactions:
         """Whether that session has one."""
         return any(its == session for its, _ in self._open)
 
-    def doom(self, session: int, identities: Iterable[bytes | None], state: str = "doomed") -> None:
+    def mark_rollback_only(self, session: int, identities: Iterable[bytes | None], state: str = "doomed") -> None:
         """Those of them that are open can only be rolled back."""
         for identity in identities:
             transaction = self.find(session, identity)
             if transaction is not None:
-                transaction.doom(state)
+                transaction.mark_rollback_only(state)
 
     def expire(self, began_before_s: float) -> None:
         """Those that took too long can only be rolled back."""
         for transaction in self._open.values():
             if transaction.began_s <= began_before_s:
-                transaction.doom("expired")
+                transaction.mark_rollback_only("expired")
 
 
 class TransactingPeer(Peer, Protocol):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gateway.amqp.error_description import complaint
+from gateway.amqp.error_description import describe_error
 from gateway.amqp.link_owner import TransferRun
 from gateway.links.partitioner import Part
 from gateway.links.publishing import Post, PublishingLink
@@ -129,7 +129,7 @@ def _carry_out(link: PublishingLink, transaction: Transaction | None, run: _Run)
     parts = link.partitioner.parts(seqs, run.keys, run.values)
     transaction.postings += [Posted(link, part, run.presettled, run.decision, link.tables) for part in parts]
     then = posted.then
-    detail = complaint(link.node.name, posted, answer) if then["condition"] else ""
+    detail = describe_error(link.node.name, posted, answer) if then["condition"] else ""
     ending = link.ending(then, detail, seqs[0])
     if not run.presettled:
         _tell(link, transaction, seqs, then, detail)
@@ -153,7 +153,7 @@ def _refuse(
 ) -> None:
     """Not kept; `decision` is the rule that says so. Its record is written now: nothing can change it."""
     then = decision.then
-    detail = complaint(link.node.name, decision, answer) if then["condition"] else ""
+    detail = describe_error(link.node.name, decision, answer) if then["condition"] else ""
     ending = link.ending(then, detail, seqs[0])
     link.record(run.decision, None if decision is run.decision else decision, run.presettled, answer, seqs)
     if run.presettled:
@@ -167,6 +167,6 @@ def _refuse(
 
 def _conclude(transaction: Transaction | None, then: Mapping[str, Any], ending: Callable[[], None] | None) -> None:
     if transaction is not None and then["transaction"] == "doom":
-        transaction.doom()
+        transaction.mark_rollback_only()
     if ending is not None:
         ending()

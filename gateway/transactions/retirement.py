@@ -13,7 +13,7 @@ from gateway.links.consuming import ConsumingLink, Retire, SettledBatch
 from gateway.transactions.open_transactions import OpenTransactions, TransactingPeer
 from gateway.transactions.transaction import Transaction
 from mappings import Decision
-from native_backend.journal.settlement import Settling
+from native_backend.journal.settlement import SettlementRequest
 from native_backend.nodes.answers import Settled
 from native_backend.nodes.words import CommitAnswer
 from native_backend.realm import Settlement
@@ -48,10 +48,10 @@ class RetiredDeliveries:
         """For the realm's commit; None where the subscription has none of it any more."""
         return self.link.subscription.retire(self._settling(), self.eids, self.seqs) if self._reserved else None
 
-    def _settling(self) -> Settling:
+    def _settling(self) -> SettlementRequest:
         then = self.decision.then
         why = self.cause, self.state, self._reserved, self.detail
-        return Settling(then["native"], then["failed"], then["elsewhere"], *why)
+        return SettlementRequest(then["native"], then["failed"], then["elsewhere"], *why)
 
     def conclude(self, answer: CommitAnswer) -> None:
         """The commit was answered."""
@@ -101,15 +101,15 @@ def retire(transactions: OpenTransactions, link: ConsumingLink, dispositions: Di
     decision = link.decide(word)
     if transaction is None or decision.then["native"] != "enlist":
         if transaction is not None:
-            transaction.doom()  # said inside of it, and not kept: to commit the rest would tear it (W-5)
+            transaction.mark_rollback_only()  # said inside of it, and not kept: to commit the rest would tear it (W-5)
         link.carry_out(word, "disposition", dispositions)
         return
     state, cause = link.outcome_of(dispositions)
     if state is None:
-        transaction.doom()
+        transaction.mark_rollback_only()
         return
     if link.decide(state).then["class"] == "fatal":  # no outcome at all
-        transaction.doom()
+        transaction.mark_rollback_only()
         link.carry_out(state, cause, dispositions)
         return
     for rule, seqs, eids in link.rules(state, dispositions.seqs, dispositions.eids):

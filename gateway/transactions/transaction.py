@@ -22,9 +22,9 @@ class Publisher(Protocol):
 
     under_way: int  # messages handed to the realm outside of it and not answered
 
-    def hold_back(self) -> None: ...
+    def suspend(self) -> None: ...
 
-    def let_go(self) -> None: ...
+    def resume_publishing(self) -> None: ...
 
     def after_published(self, done: Callable[[], None]) -> None: ...
 
@@ -100,7 +100,7 @@ class Transaction:
         gateway.transaction_bytes += size_bytes
         return True
 
-    def doom(self, state: str = "doomed") -> None:
+    def mark_rollback_only(self, state: str = "doomed") -> None:
         """It can only be rolled back: what it holds of messages is not needed any more."""
         if self.state == "open":
             self.state = state
@@ -119,7 +119,7 @@ class Transaction:
         links = self._held_back = list({posted.link: None for posted in self.postings})
         busy = [link for link in links if link.under_way]
         for link in links:
-            link.hold_back()
+            link.suspend()
         if not busy:
             ready()
             return
@@ -181,7 +181,7 @@ class Transaction:
             refused.settle()
         self._free()
         for link in self._held_back:
-            link.let_go()
+            link.resume_publishing()
         self.postings, self.refused, self.retirements, self._held_back = [], [], [], []
 
 

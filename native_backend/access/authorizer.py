@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Final
 
 from native_backend.dispatch.context import RealmContext
-from native_backend.log.access_lists import Operation, Rights
+from native_backend.log.access_lists import AccessLists, Operation
 from native_backend.log.port import LogError
-from native_backend.nodes.grants import ANONYMOUS, Subject, deciding
+from native_backend.nodes.grants import ANONYMOUS, Subject, deciding_grant
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 
@@ -27,12 +27,12 @@ _TEMPORARY: Final = frozenset({"temporary"})
 class Authorizer:
     """The grants of one realm as its metadata has them now; and the log's own lists as they were a moment ago."""
 
-    def __init__(self, metadata: Metadata, services: RealmContext) -> None:
+    def __init__(self, metadata: Metadata, context: RealmContext) -> None:
         self.on_changed: list[Callable[[], None]] = []
         """Told, by the thread that polls the realm, when something may be allowed no more, or anew."""
         self._metadata = metadata
-        self._services = services
-        self._rights: Rights | None = None
+        self._context = context
+        self._access_lists: AccessLists | None = None
         self._following = False
         self._due_s = 0.0
         self._stale = False
@@ -42,9 +42,13 @@ class Authorizer:
         """All of the operations on the node as it is now, or on the realm itself (no node)."""
         now = self._metadata.stores.get(node.store) if node is not None else None
         acl = (now.properties.acl if now is not None else ()) + self._metadata.acl
-        if acl and not all(deciding(acl, subject, operation) is not None for operation in operations):
+        if acl and not all(deciding_grant(acl, subject, operation) is not None for operation in operations):
             return False
-        return node is None or self._rights is None or _log_allows(self._rights, subject, operations, node.topic)
+        return (
+            node is None
+            or self._access_lists is None
+            or _log_allows(self._access_lists, subject, operations, node.topic)
+        )
 
     @property
     def has_grants(self) -> bool:
@@ -59,30 +63,32 @@ class Authorizer:
         """Nodes that end with the peer that creates them."""
         return self.allows(subject, _TEMPORARY, None)
 
-    def follow_rights(self) -> None:
+    def follow_access_lists(self) -> None:
         """From now on the log's own lists count. Blocks; raises LogError. A log without lists has nothing to say."""
-        self._rights = self._services.log.control.rights(self._services.limits.control_deadline_s)
+        self._access_lists = self._context.log.control.access_lists(self._context.limits.control_deadline_s)
         self.changed()
 
     def advance(self) -> None:
         """Once a turn: tell of changes, however many came together; look at the log's lists when it is time to."""
         if self._stale:
             self.changed()
-        services, now_s = self._services, self._services.clock.monotonic_s()
-        if self._rights is None or self._following or now_s < self._due_s:
+        context, now_s = self._context, self._context.clock.monotonic_s()
+        if self._access_lists is None or self._following or now_s < self._due_s:
             return
         self._following = True
-        services.worker.submit(lambda: services.log.control.rights(services.limits.control_deadline_s), self._followed)
+        context.worker.submit(
+            lambda: context.log.control.access_lists(context.limits.control_deadline_s), self._followed
+        )
 
-    def _followed(self, rights: Rights | LogError | None) -> None:
+    def _followed(self, access_lists: AccessLists | LogError | None) -> None:
         self._following = False
-        self._due_s = self._services.clock.monotonic_s() + self._services.limits.rights_interval_s
-        if isinstance(rights, LogError):
-            self._services.troubles.begin("access-lists-unread", f"those read before hold: {rights}")
+        self._due_s = self._context.clock.monotonic_s() + self._context.limits.rights_interval_s
+        if isinstance(access_lists, LogError):
+            self._context.troubles.begin("access-lists-unread", f"those read before hold: {access_lists}")
             return
-        self._services.troubles.end("access-lists-unread")
-        if rights is not None and rights != self._rights:
-            self._rights = rights
+        self._context.troubles.end("access-lists-unread")
+        if access_lists is not None and access_lists != self._access_lists:
+            self._access_lists = access_lists
             self.changed()
 
     def _on_metadata(self, _: Node | None) -> None:
@@ -95,6 +101,6 @@ class Authorizer:
             listener()
 
 
-def _log_allows(rights: Rights, subject: Subject, operations: frozenset[str], topic: str) -> bool:
+def _log_allows(access_lists: AccessLists, subject: Subject, operations: frozenset[str], topic: str) -> bool:
     user = LOG_ANONYMOUS if subject == ANONYMOUS else subject.user
-    return all(rights.allow(user, _OPERATIONS[each], topic) for each in operations if each in _OPERATIONS)
+    return all(access_lists.allow(user, _OPERATIONS[each], topic) for each in operations if each in _OPERATIONS)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from native_backend.dispatch.context import RealmContext
-from native_backend.events.batch import Gathering
+from native_backend.events.batch import BatchBuilder
 from native_backend.events.chunk import Chunk
 from native_backend.events.range_chunk import chunk_of
 from native_backend.events.window import Cursor, StoreWindow
 from native_backend.log.port import Failure, LogError, Records
 from native_backend.nodes.durable import Durable
 from native_backend.nodes.node import Node
-from native_backend.state.ack_state import Acknowledgement
-from native_backend.state.consumer import Link
+from native_backend.state.ack_state import AckState
+from native_backend.state.consumer import Consumer
 from native_backend.state.excluded import Excluded
 from native_backend.state.intervals import Intervals, dense_runs
 
@@ -27,14 +27,14 @@ class Backlog(ABC):
     """`fresh` is what is returned and no link ever had: a link with a selection passed it over."""
 
     def __init__(
-        self, services: RealmContext, node: Node, durable: Durable, state: Acknowledgement, again_below: int
+        self, context: RealmContext, node: Node, durable: Durable, state: AckState, redelivered_below: int
     ) -> None:
-        self.services = services
+        self.context = context
         self.node = node
         self.durable = durable
         self.state = state
-        self.again_below = again_below  # EIDs below may have been given by a process that was killed
-        self.links: list[Link] = []
+        self.redelivered_below = redelivered_below  # EIDs below may have been given by a process that was killed
+        self.links: list[Consumer] = []
         self.moving = False  # its place is being moved
         self.window: StoreWindow | None = None
         self.cursor = Cursor(state.position)
@@ -42,7 +42,7 @@ class Backlog(ABC):
         self._suspended = False  # its store has become shorter, and the journal does not say so yet
         self._fetching = False
         self._retry_s = 0.0  # no fetch before
-        self._elsewhere: dict[object, Excluded] = {}  # by `Link.link`
+        self._excluded: dict[object, Excluded] = {}  # by `Consumer.link`
 
     @property
     def paused(self) -> bool:
@@ -52,18 +52,18 @@ class Backlog(ABC):
     @property
     def current(self) -> Node:
         """Properties change while it is open."""
-        return self.services.metadata.stores.get(self.node.store, self.node)
+        return self.context.metadata.stores.get(self.node.store, self.node)
 
-    def excluded(self, link: Link) -> Excluded | None:
+    def excluded(self, link: Consumer) -> Excluded | None:
         """What that link wanted to go elsewhere."""
-        return self._elsewhere.get(link.link)
+        return self._excluded.get(link.link)
 
-    def bars(self, link: Link, eid: int) -> bool:
-        excluded = self._elsewhere.get(link.link)
+    def excludes(self, link: Consumer, eid: int) -> bool:
+        excluded = self._excluded.get(link.link)
         return excluded is not None and eid in excluded.eids
 
     @abstractmethod
-    def wake(self, link: Link) -> None:
+    def wake(self, link: Consumer) -> None:
         """Something is kept for it."""
 
     @abstractmethod
@@ -75,10 +75,10 @@ class Backlog(ABC):
         """They are not what this durable is for."""
 
     @abstractmethod
-    def unreadable(self, failure: Failure) -> None:
+    def read_failed(self, failure: Failure) -> None:
         """A read failed."""
 
-    def count_repeated(self, gathering: Gathering) -> None:
+    def count_repeated(self, gathering: BatchBuilder) -> None:
         """All that is gathered so far was returned. What of it is fresh is given for the first time."""
         eids = gathering.eids
         gathering.repeated = len(eids)
@@ -90,8 +90,8 @@ class Backlog(ABC):
 
     # -- reading again
 
-    def readable(self, eid: int) -> Chunk | None:
-        fetched = self.services.windows.again(self)
+    def chunk_in_memory(self, eid: int) -> Chunk | None:
+        fetched = self.context.windows.again(self)
         if fetched is not None and fetched.start <= eid < fetched.end:
             return fetched
         return self.window.held(eid) if self.window is not None else None
@@ -100,11 +100,11 @@ class Backlog(ABC):
         """Read again from `start`; True when that, or another such read, is under way."""
         if self._fetching:
             return True
-        if self.window is None or self.services.clock.monotonic_s() < self._retry_s:
+        if self.window is None or self.context.clock.monotonic_s() < self._retry_s:
             return False
         self._fetching = True
-        log, node, count = self.services.log, self.node, self.window.count
-        deadline_s = self.services.limits.control_deadline_s
+        log, node, count = self.context.log, self.node, self.window.count
+        deadline_s = self.context.limits.control_deadline_s
 
         def read() -> Records:
             return log.control.read_range(node.topic, node.partition, start, count, deadline_s)
@@ -112,13 +112,13 @@ class Backlog(ABC):
         def done(records: Records | LogError) -> None:
             self._fetching = False
             if isinstance(records, LogError):
-                self._retry_s = self.services.clock.monotonic_s() + self.services.limits.retry_interval_s
-                self.unreadable(records.failure)
+                self._retry_s = self.context.clock.monotonic_s() + self.context.limits.retry_interval_s
+                self.read_failed(records.failure)
             elif records.next <= start:  # it had been there
-                self.unreadable(Failure("retention", f"{node.topic} ends below {start}"))
+                self.read_failed(Failure("retention", f"{node.topic} ends below {start}"))
             elif self.window is not None:
-                ttl_ms, windows = self.current.properties.ttl_ms, self.services.windows
+                ttl_ms, windows = self.current.properties.ttl_ms, self.context.windows
                 windows.keep(self, chunk_of(start, records, ttl_ms, windows.frame))
 
-        self.services.worker.submit(read, done)
+        self.context.worker.submit(read, done)
         return True

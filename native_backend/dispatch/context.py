@@ -96,44 +96,44 @@ def store_bounds(log: Log, node: Node, deadline_s: float) -> tuple[int, int]:
     return bounds
 
 
-def certain_bounds(services: RealmContext, node: Node, position: int) -> tuple[int, int]:
+def certain_bounds(context: RealmContext, node: Node, position: int) -> tuple[int, int]:
     """First kept EID and end of a store of which something is known up to `position`. Blocks; raises LogError.
 
     An end below that is believed when it is still below a moment later: a broker that is no leader any more, and does
     not know it yet, says less than there is.
     """
-    deadline_s = services.limits.control_deadline_s
-    first, end = store_bounds(services.log, node, deadline_s)
+    deadline_s = context.limits.control_deadline_s
+    first, end = store_bounds(context.log, node, deadline_s)
     lowest = end
     for _ in range(_LOOKS):
         if end >= position:
             return first, end
-        services.worker.pause(services.limits.retry_interval_s)
-        first, end = store_bounds(services.log, node, deadline_s)
+        context.worker.pause(context.limits.retry_interval_s)
+        first, end = store_bounds(context.log, node, deadline_s)
         lowest = min(lowest, end)
     return first, lowest if end < position else end
 
 
-def bounded(services: RealmContext, node: Node, position: int, done: Callable[[int], None]) -> None:
+def ask_first_eid(context: RealmContext, node: Node, position: int, done: Callable[[int], None]) -> None:
     """A reader at `position` is out of range: ask where the node's store begins now, and whether it has become shorter.
     `done` with where it begins."""
 
     place = node.topic, node.partition
-    cuts = services.known.cuts(place)
+    cuts = context.known.cuts(place)
 
     def looked(bounds: tuple[int, int] | LogError) -> None:
         if isinstance(bounds, LogError):
             _LOG.warning("cannot find where node %r begins: %s", node.name, bounds)
             return
         if bounds[1] < position:
-            services.known.looked(place, bounds[1], position, cuts)
+            context.known.looked(place, bounds[1], position, cuts)
         done(bounds[0])
 
-    services.worker.submit(lambda: certain_bounds(services, node, position), looked)
+    context.worker.submit(lambda: certain_bounds(context, node, position), looked)
 
 
-def append(services: RealmContext, node: Node, keys: Strings, values: Strings, owner: object) -> None:
+def append(context: RealmContext, node: Node, keys: Strings, values: Strings, owner: object) -> None:
     """Events for the node's store, to the log."""
-    known = services.known.of((node.topic, node.partition))
-    began_s = services.clock.monotonic_s()
-    services.log.append(Append(node.topic, node.partition, keys, values, owner, known=known, began_s=began_s))
+    known = context.known.of((node.topic, node.partition))
+    began_s = context.clock.monotonic_s()
+    context.log.append(Append(node.topic, node.partition, keys, values, owner, known=known, began_s=began_s))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from native_backend.dispatch.context import RealmContext, bounded
+from native_backend.dispatch.context import RealmContext, ask_first_eid
 from native_backend.dispatch.copy_piece import CopyPiece
 from native_backend.events.copy_key import CopyOrigin, copy_key, is_copy
 from native_backend.journal.settlement import Keeper, Settlement, Unit
@@ -23,7 +23,7 @@ from native_backend.nodes.answers import Settled
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import SettleAnswer
-from native_backend.state.ack_state import Acknowledgement, Run
+from native_backend.state.ack_state import AckState, Run
 from native_backend.state.outcome_detail import OutcomeDetail
 
 _LOG = logging.getLogger(__name__)
@@ -43,15 +43,15 @@ class DeadLetterCopy:
 
     def __init__(
         self,
-        services: RealmContext,
+        context: RealmContext,
         keeper: Keeper,
-        state: Acknowledgement,
+        state: AckState,
         target: Node,
         node: Node,
         reason: str,
         detail: OutcomeDetail | None = None,
     ) -> None:
-        self._services, self._keeper, self._state, self._detail = services, keeper, state, detail
+        self._context, self._keeper, self._state, self._detail = context, keeper, state, detail
         self._target, self._node, self._reason = target, node, reason
         self._topic = node.topic
         self._rest: list[Run] = []
@@ -86,7 +86,7 @@ class DeadLetterCopy:
 
     def _count(self, settlement: Settlement) -> None:
         if settlement.to:
-            self._services.dead_letters.add(self._node, self._reason, settlement.count)
+            self._context.dead_letters.add(self._node, self._reason, settlement.count)
 
     def _give_up(self, answer: SettleAnswer, native: str) -> None:
         rest, self._rest = self._rest, []
@@ -96,28 +96,28 @@ class DeadLetterCopy:
 
     def _tell(self, answer: SettleAnswer, native: str) -> None:
         assert self._whole is not None
-        self._services.preparing.discard(self._whole)
+        self._context.preparing.discard(self._whole)
         if self._whole.owner is not None:
-            self._services.answer(Settled(self._whole.owner, answer, native))
+            self._context.answer(Settled(self._whole.owner, answer, native))
 
     def _read(self, pause_s: float) -> None:
-        services, place, runs = self._services, (self._topic, self._node.partition), self._rest
+        context, place, runs = self._context, (self._topic, self._node.partition), self._rest
 
         def job() -> CopyPiece:
             if pause_s:
-                services.worker.pause(pause_s)
-            return _read_piece(services.log, place, runs, services.limits)
+                context.worker.pause(pause_s)
+            return _read_piece(context.log, place, runs, context.limits)
 
-        services.worker.submit(job, self._found)
+        context.worker.submit(job, self._found)
 
     def _found(self, piece: CopyPiece | LogError) -> None:
         if isinstance(piece, LogError):
-            if piece.failure.cause in _WAITED_OUT and not self._services.journal.fenced:
+            if piece.failure.cause in _WAITED_OUT and not self._context.journal.fenced:
                 _LOG.warning("cannot read dead letters from %s yet: %s", self._topic, piece)
-                self._read(self._services.limits.retry_interval_s)
+                self._read(self._context.limits.retry_interval_s)
             else:
                 if piece.failure.cause == "retention":
-                    bounded(self._services, self._node, self._state.position, _kept)
+                    ask_first_eid(self._context, self._node, self._state.position, _kept)
                 known: SettleAnswer = "not-found" if piece.failure.cause == "not-found" else "unexpected"
                 self._give_up(known, piece.failure.code or piece.failure.cause)
             return
@@ -134,7 +134,7 @@ class DeadLetterCopy:
 
     def _take(self, piece: CopyPiece, parts: list[Settlement]) -> None:
         self._open = len(parts)
-        self._services.journal.add_unit(Unit(parts, [], None))
+        self._context.journal.add_unit(Unit(parts, [], None))
 
     def _part(self, runs: list[Run]) -> Settlement:
         whole = self._whole
@@ -145,12 +145,12 @@ class DeadLetterCopy:
 
     def _writes(self, piece: CopyPiece) -> list[Write]:
         node, durable, store = self.keys()
-        at_ms, failed = self._services.clock.epoch_us() // 1000, self._state.failed
+        at_ms, failed = self._context.clock.epoch_us() // 1000, self._state.failed
         counted = int("failed" in self._reason or self._reason == "rejected")
         writes = []
         for eid, key, value in zip(piece.eids, piece.keys, piece.values, strict=True):
             origin = CopyOrigin(self._reason, node, durable, eid, failed.get(eid, 0) + counted, at_ms, self._detail)
-            kept, annotated_value = self._services.annotate(key, value, origin)
+            kept, annotated_value = self._context.annotate(key, value, origin)
             copy = copy_key(store, eid, self._reason, kept)
             writes.append(Write(self._target.topic, self._target.partition, copy, annotated_value))
         return writes
@@ -165,7 +165,7 @@ class DeadLetterInTransaction(DeadLetterCopy):
 
     def prepare(self, settlement: Settlement, prepared: Callable[[list[Settlement] | SettleAnswer], None]) -> None:
         self._prepared, self._parts = prepared, list[Settlement]()
-        self._room = self._services.limits.transaction_bytes
+        self._room = self._context.limits.transaction_bytes
         self.begin(settlement)
 
     def settled(self, settlement: Settlement) -> None:

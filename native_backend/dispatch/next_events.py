@@ -11,32 +11,32 @@ from __future__ import annotations
 import logging
 
 from native_backend.dispatch.backlog import Backlog
-from native_backend.events.batch import Gathering
+from native_backend.events.batch import BatchBuilder
 from native_backend.events.chunk import Chunk
 from native_backend.events.expiry import stretch
 from native_backend.log.port import Failure
-from native_backend.state.consumer import Link
+from native_backend.state.consumer import Consumer
 from native_backend.state.intervals import Intervals, dense_runs
-from native_backend.state.message_groups import Groups
+from native_backend.state.message_groups import MessageGroups
 
 _LOG = logging.getLogger(__name__)
-Fate = str | Link  # fits, expired, later; or the link that keeps its group
+Fate = str | Consumer  # fits, expired, later; or the link that keeps its group
 
 
 class EventPicker:
     """Of one `Backlog`. `stopped`: the last take ended before it had looked at all that is here."""
 
     def __init__(self, backlog: Backlog) -> None:
-        self.groups: Groups | None = None  # once an event has one
+        self.groups: MessageGroups | None = None  # once an event has one
         self.stopped = False
         self._backlog = backlog
         self._state = backlog.state
-        self._limits, self._clock = backlog.services.limits, backlog.services.clock
+        self._limits, self._clock = backlog.context.limits, backlog.context.clock
         self._warned = False
 
     # -- new events
 
-    def take_new(self, link: Link, gathering: Gathering) -> None:
+    def take_new(self, link: Consumer, gathering: BatchBuilder) -> None:
         backlog, state, cursor = self._backlog, self._state, self._backlog.cursor
         cursor.position = state.position  # links with selections may have moved it on
         while gathering.room > 0 and backlog.window is not None:
@@ -44,7 +44,7 @@ class EventPicker:
             if chunk is None:
                 return
             if isinstance(chunk, Failure):
-                backlog.unreadable(chunk)
+                backlog.read_failed(chunk)
                 return
             begin = chunk.index(state.position)
             if chunk.expiries_ms is not None or chunk.marks is not None:
@@ -57,7 +57,7 @@ class EventPicker:
                 self.given(link, chunk, eids)
                 state.position = cursor.position = eids[-1] + 1
 
-    def _take_sorted(self, link: Link, gathering: Gathering, chunk: Chunk, at: int) -> bool:
+    def _take_sorted(self, link: Consumer, gathering: BatchBuilder, chunk: Chunk, at: int) -> bool:
         """New events that are for this link now; True when there were others, too."""
         now_ms, end = self._clock.epoch_us() // 1000, len(chunk.eids)
         expired: list[int] = []
@@ -83,7 +83,7 @@ class EventPicker:
 
     # -- fates
 
-    def stretch(self, link: Link, chunk: Chunk, at: int, end: int, now_ms: int) -> tuple[int, Fate]:
+    def stretch(self, link: Consumer, chunk: Chunk, at: int, end: int, now_ms: int) -> tuple[int, Fate]:
         """The first part of [at, end) that has one fate, and the fate."""
         lives = True
         if chunk.expiries_ms is not None:
@@ -97,7 +97,7 @@ class EventPicker:
             stop += 1
         return stop, fate
 
-    def _fate(self, link: Link, chunk: Chunk, at: int, now_ms: int) -> Fate:
+    def _fate(self, link: Consumer, chunk: Chunk, at: int, now_ms: int) -> Fate:
         marks = chunk.marks
         assert marks is not None
         if marks.due_ms is not None and marks.due_ms[at] > now_ms:
@@ -106,9 +106,9 @@ class EventPicker:
         if group is None:
             return "fits"
         if self.groups is None:
-            self.groups = Groups(self._limits.groups)
-        keeper = self.groups.keeper(group, link, self._backlog.links)
-        return "fits" if keeper is link or self._backlog.bars(keeper, chunk.eids[at]) else keeper
+            self.groups = MessageGroups(self._limits.groups)
+        keeper = self.groups.owner_of(group, link, self._backlog.links)
+        return "fits" if keeper is link or self._backlog.excludes(keeper, chunk.eids[at]) else keeper
 
     def set_aside(self, chunk: Chunk, at: int, stop: int, fate: Fate, first: int) -> bool:
         """Events [at, stop) of the chunk are not for now, or for another link; what lies between them and `first` goes
@@ -143,14 +143,14 @@ class EventPicker:
 
     # -- events that were given before, or set aside
 
-    def has_kept(self, link: Link) -> bool:
+    def has_kept(self, link: Consumer) -> bool:
         return self.groups is not None and self.groups.has_kept(link)
 
     def give_back(self) -> None:
         """What is kept for links is offered to all links again."""
         for kept in self.groups.all_kept() if self.groups is not None else ():
             for first, last in kept:
-                self._state.again(first, last)
+                self._state.requeue(first, last)
 
     def lose_below(self, bound: int) -> None:
         """What lies below is given no more."""
@@ -162,10 +162,10 @@ class EventPicker:
         if self.groups is not None:
             self.groups.all_kept()
 
-    def has_returned(self, link: Link) -> bool:
+    def has_returned(self, link: Consumer) -> bool:
         return bool(self._state.returned) or self.has_kept(link)
 
-    def _next(self, link: Link, bound: int) -> tuple[tuple[int, int] | None, Intervals]:
+    def _next(self, link: Consumer, bound: int) -> tuple[tuple[int, int] | None, Intervals]:
         """The lowest that is returned or kept for this link."""
         returned = self._state.returned
         found = returned.at_or_above(bound)
@@ -176,7 +176,7 @@ class EventPicker:
                 return mine, kept
         return found, returned
 
-    def take_returned(self, link: Link, gathering: Gathering) -> None:
+    def take_returned(self, link: Consumer, gathering: BatchBuilder) -> None:
         backlog, excluded = self._backlog, self._backlog.excluded(link)
         bound = excluded.resume if excluded is not None else 0
         skips = self._limits.returned_scan  # stretches that this link cannot have now
@@ -189,7 +189,7 @@ class EventPicker:
                 bound, skips = found[1] + 1, skips - 1
                 continue
             first, last = allowed
-            chunk = backlog.readable(first)
+            chunk = backlog.chunk_in_memory(first)
             if chunk is None:
                 if backlog.fetch(first):
                     return
@@ -204,7 +204,7 @@ class EventPicker:
             excluded.resume = 0 if skips else bound  # the next take looks further on
 
     def _take_from(
-        self, link: Link, gathering: Gathering, chunk: Chunk, found: tuple[int, int], source: Intervals
+        self, link: Consumer, gathering: BatchBuilder, chunk: Chunk, found: tuple[int, int], source: Intervals
     ) -> int:
         """Take the first stretch of one fate out of the range; its last EID. -1: there is no room for it."""
         first, last = found
@@ -233,7 +233,7 @@ class EventPicker:
         self.given(link, chunk, eids)
         return last
 
-    def given(self, link: Link, chunk: Chunk, eids: list[int]) -> None:
+    def given(self, link: Consumer, chunk: Chunk, eids: list[int]) -> None:
         runs = dense_runs(eids)
         for first, last in runs:
             link.outstanding.add(first, last)

@@ -14,7 +14,9 @@ from native_backend.state.ack_state import Run
 from native_backend.state.delayed import delay_ms
 
 
-def postponed(settlement: Settlement, properties: Properties, failed: dict[int, int], now_ms: int) -> list[Settlement]:
+def with_redelivery_delay(
+    settlement: Settlement, properties: Properties, failed: dict[int, int], now_ms: int
+) -> list[Settlement]:
     """The settlement in parts of equal times: one, unless its events have failed differently often. `failed`: attempts
     before this one, of events that have any."""
     if not failed or properties.redelivery == "constant":

@@ -11,18 +11,18 @@ import logging
 from native_backend.dispatch.context import RealmContext
 from native_backend.journal.each_store import EachStore
 from native_backend.nodes.node import Node
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 
 _LOG = logging.getLogger(__name__)
 ALARM = "events lost by retention"
 
 
-def lose_below(services: RealmContext, node: Node, durable: str, state: Acknowledgement, kept: int) -> None:
+def lose_below(context: RealmContext, node: Node, durable: str, state: AckState, kept: int) -> None:
     """The store begins at `kept` now: events below it that had not ended can no longer be given."""
     low = state.low
     lost = state.lose_below(kept)
     if lost:
-        services.alarms[ALARM] += lost
+        context.alarms[ALARM] += lost
         _LOG.error("node %r, durable %r: %d EIDs lost by retention, below %d", node.name, durable, lost, kept)
         note = {(node.name, durable, node.store): (low, kept - 1, 0, low)}
-        EachStore(services.journal).note("lost", "retention", note)
+        EachStore(context.journal).note("lost", "retention", note)

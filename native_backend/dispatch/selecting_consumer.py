@@ -19,7 +19,7 @@ from typing import Any
 
 from native_backend.dispatch.backlog import Backlog
 from native_backend.dispatch.next_events import EventPicker, Fate
-from native_backend.events.batch import Delivered, Gathering
+from native_backend.events.batch import BatchBuilder, DeliveryBatch
 from native_backend.events.chunk import Chunk
 from native_backend.events.selection import Selection, SelectionCursor
 from native_backend.events.wait_list import WaitList, Wake
@@ -40,47 +40,47 @@ class SelectingConsumer:
         self.looking = False
         self.unfit = Intervals()
         self._backlog, self._picker, self._state, self._ends = backlog, picker, backlog.state, ends
-        services = backlog.services
-        self._limits, self._clock = services.limits, services.clock
-        self._selection_cursor = SelectionCursor(selection, services.scanning)
-        self._window = services.windows.window(backlog.node)
+        context = backlog.context
+        self._limits, self._clock = context.limits, context.clock
+        self._selection_cursor = SelectionCursor(selection, context.scanning)
+        self._window = context.windows.window(backlog.node)
         self._cursor = self._window.join(self._state.position)
         self._resume = 0  # where the next look at what is returned begins
         self._warned = False
-        self._waiting = WaitList(services.wait_lists, self._offer)
+        self._wait_list = WaitList(context.wait_lists, self._available)
 
     def leave(self) -> None:
-        self._waiting.drop(self.link)
+        self._wait_list.drop(self.link)
         self._window.leave(self._cursor)
 
     def park(self, wake: Wake) -> bool:
-        """It has just taken nothing; see `Dispatch.park`."""
-        if self._offer():
+        """It has just taken nothing; see `Dispatcher.park`."""
+        if self._available():
             return False
-        self._waiting.add(self.link, wake)
+        self._wait_list.add(self.link, wake)
         return True
 
     def notify(self) -> None:
         """Something was returned, or the place was moved."""
-        self._waiting.notify()
+        self._wait_list.notify()
 
-    def _offer(self) -> int:
+    def _available(self) -> int:
         """Whether there may be something for it. If not, it is stirred by what comes."""
-        if self.looking or self._backlog.paused or not self._backlog.services.lease.held:
+        if self.looking or self._backlog.paused or not self._backlog.context.lease.held:
             return 1
         if self._state.delayed:
             self._state.wake(self._clock.epoch_us() // 1000)
         if self._picker.has_kept(self.link) or self._returned() is not None or self.looking:
             return 1
         self._cursor.position = self._state.position
-        if self._window.at_hand(self._cursor, 1):
+        if self._window.available(self._cursor, 1):
             return 1
-        self._window.park(self._cursor, self._waiting.notify)
+        self._window.park(self._cursor, self._wait_list.notify)
         if self._state.delayed:
-            self._backlog.services.wait_lists.notify_at(self._state.delayed.soonest_ms, self._waiting)
+            self._backlog.context.wait_lists.notify_at(self._state.delayed.soonest_ms, self._wait_list)
         return 0
 
-    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
+    def take(self, count_max: int, bytes_max: int) -> DeliveryBatch | None:
         """Events for this link now. No link takes while the durable is `paused`."""
         self.looking = self._backlog.paused
         if self.looking:
@@ -88,13 +88,13 @@ class SelectingConsumer:
         if self._state.delayed:
             self._state.wake(self._clock.epoch_us() // 1000)
         self._take_back()
-        gathering = Gathering(count_max, bytes_max)
+        gathering = BatchBuilder(count_max, bytes_max)
         while gathering.room > 0 and self._take_returned(gathering):
             pass
         self._backlog.count_repeated(gathering)
         while gathering.room > 0 and not self.looking and self._take_new(gathering):
             pass
-        return gathering.delivered(self._state.failed, self._backlog.again_below)
+        return gathering.delivered(self._state.failed, self._backlog.redelivered_below)
 
     # -- what was given before, or passed over
 
@@ -103,7 +103,7 @@ class SelectingConsumer:
         groups = self._picker.groups
         if groups is not None:
             for first, last in groups.give_up(self.link):
-                self._state.again(first, last)
+                self._state.requeue(first, last)
 
     def _returned(self) -> tuple[int, int] | None:
         """The lowest that is returned and not known to be unfit."""
@@ -122,7 +122,7 @@ class SelectingConsumer:
         self._resume, self.looking = bound, True
         return None
 
-    def _take_returned(self, gathering: Gathering) -> bool:
+    def _take_returned(self, gathering: BatchBuilder) -> bool:
         """Look at a stretch of it; False: nothing more of it now."""
         place = self._returned()
         if place is None:
@@ -165,7 +165,7 @@ class SelectingConsumer:
 
     # -- new events
 
-    def _take_new(self, gathering: Gathering) -> bool:
+    def _take_new(self, gathering: BatchBuilder) -> bool:
         state = self._state
         chunk = self._chunk(state.position)
         if chunk is None:
@@ -204,7 +204,7 @@ class SelectingConsumer:
                     *(self._backlog.node.name, len(state.returned)),
                 )
             return False
-        state.again(first, through)
+        state.requeue(first, through)
         self._backlog.fresh.remove_below(state.low)
         self._backlog.fresh.add(first, through)
         self.unfit.add(first, through)
@@ -217,7 +217,7 @@ class SelectingConsumer:
         self._cursor.position = eid
         chunk = self._window.next(self._cursor)
         if isinstance(chunk, Failure):
-            self._backlog.unreadable(chunk)
+            self._backlog.read_failed(chunk)
             return None
         return chunk
 

@@ -10,7 +10,7 @@ from native_backend.dispatch.selecting_consumer import SelectingConsumer
 from native_backend.events.chunk import Chunk
 from native_backend.events.selection import Selection
 from native_backend.journal.settlement import Settlement
-from native_backend.state.ack_state import Acknowledgement, Run
+from native_backend.state.ack_state import AckState, Run
 from native_backend.state.intervals import Intervals, dense_runs
 
 
@@ -42,7 +42,7 @@ class SelectingConsumers:
     def settled(self, settlement: Settlement) -> None:
         """The journal holds it."""
         for link, consumer in self._consumers.items():
-            consumer.settled(settlement, settlement.elsewhere and settlement.link is link)
+            consumer.settled(settlement, settlement.undeliverable_here and settlement.link is link)
 
     def cut(self, end: int) -> None:
         """What lies at or above `end` is not what it was."""
@@ -57,7 +57,7 @@ class SelectingConsumers:
             consumer.forget()
 
 
-def unowned_runs(state: Acknowledgement, chunk: Chunk, eids: list[int]) -> list[Run]:
+def unowned_runs(state: AckState, chunk: Chunk, eids: list[int]) -> list[Run]:
     """Of events that no link has, with the gaps before them."""
     covers, gaps = state.covers, chunk.gaps
     return [(first, last, 0, min(covers.get(first, first), gaps.get(first, first))) for first, last in dense_runs(eids)]

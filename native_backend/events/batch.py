@@ -9,7 +9,7 @@ from native_backend.events.chunk import Chunk
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class DeliveryBatch:
     """Events for one link, as columns of equal length."""
 
     eids: list[int]  # in the order in which they are given
@@ -19,7 +19,7 @@ class Delivered:
     partition: int = 0  # of the node's: the store that the EIDs are of
 
 
-class Gathering:
+class BatchBuilder:
     """Fills up to `count` events and about `size` bytes; one event always fits, else a large one would never leave."""
 
     __slots__ = ("before", "eids", "repeated", "room", "size", "values")
@@ -55,7 +55,7 @@ class Gathering:
             self.eids, self.values = eids, values
         return eids
 
-    def delivered(self, failed: dict[int, int], again_below: int) -> Delivered | None:
+    def delivered(self, failed: dict[int, int], redelivered_below: int) -> DeliveryBatch | None:
         """The columns, with what is known of earlier attempts."""
         eids = self.eids
         if not eids:
@@ -63,7 +63,7 @@ class Gathering:
         counts = [failed.get(eid, 0) for eid in eids] if failed else None
         again = None
         repeated = self.repeated
-        if repeated or eids[-1] < again_below or eids[0] < again_below:
+        if repeated or eids[-1] < redelivered_below or eids[0] < redelivered_below:
             again = self.before or [True] * repeated
-            again = again + [eid < again_below for eid in eids[repeated:]]
-        return Delivered(eids, self.values, counts if counts and any(counts) else None, again)
+            again = again + [eid < redelivered_below for eid in eids[repeated:]]
+        return DeliveryBatch(eids, self.values, counts if counts and any(counts) else None, again)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import pairwise
 
-from native_backend.events.delivery_marks import Marks
+from native_backend.events.delivery_marks import DeliveryMarks
 
 
 class Chunk:
@@ -18,7 +18,7 @@ class Chunk:
         self, start: int, end: int, eids: list[int], values: list[bytes], expiries_ms: list[int] | None = None
     ) -> None:
         self.expiries_ms = expiries_ms
-        self.marks: Marks | None = None
+        self.marks: DeliveryMarks | None = None
         self.start = start
         self.end = end
         self.eids = eids

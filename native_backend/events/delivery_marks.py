@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from native_backend.log import event_key
 
 
-class Marks:
+class DeliveryMarks:
     """Columns as long as the chunk's; None where no event of it has such a mark."""
 
     __slots__ = ("_count", "due_ms", "groups", "origins")

@@ -17,7 +17,7 @@ from native_backend.nodes.node import Node
 _STEP = 64  # records: what a log shows at its end are few that are no events
 
 
-class Look:
+class EndLookup:
     """One look at the end of a store. `begun`: set by the thread that looks, before it does."""
 
     __slots__ = ("begun", "last", "over")
@@ -32,14 +32,14 @@ class LogEnds:
 
     def __init__(self, log: Log, worker: Worker, limits: RealmLimits) -> None:
         self._log, self._worker, self._deadline_s = log, worker, limits.control_deadline_s
-        self._looks: dict[int, Look] = {}  # by store, the one that was asked for last
+        self._looks: dict[int, EndLookup] = {}  # by store, the one that was asked for last
         self._known: dict[int, tuple[int, int]] = {}  # by store that is being asked for: its end, and its last event
 
-    def look(self, node: Node) -> Look:
+    def look(self, node: Node) -> EndLookup:
         look = self._looks.get(node.store)
         if look is not None and not look.begun:
             return look
-        look = self._looks[node.store] = Look()
+        look = self._looks[node.store] = EndLookup()
 
         def find() -> int:
             look.begun = True
@@ -63,14 +63,14 @@ class LogEnds:
         self._known.pop(store, None)
 
 
-class Search:
+class EndSearch:
     """Is a cursor behind everything that was in its store when it was first asked? For one link."""
 
     __slots__ = ("_ends", "_look", "_node")
 
     def __init__(self, ends: LogEnds, node: Node) -> None:
         self._ends, self._node = ends, node
-        self._look: Look | None = None
+        self._look: EndLookup | None = None
 
     def begin_anew(self) -> None:
         """What it knows is of an earlier question."""

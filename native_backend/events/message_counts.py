@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from native_backend.events.store_events import StoreEvents
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 from native_backend.state.intervals import Intervals
 
 _STEP = 256  # ranges looked at without a pause: some 200 us
@@ -45,7 +45,7 @@ class Tally:
 
 
 def tally(
-    events: StoreEvents, state: Acknowledgement, given: Iterable[Intervals], unsettled: int, now_ms: int
+    events: StoreEvents, state: AckState, given: Iterable[Intervals], unsettled: int, now_ms: int
 ) -> Iterator[Tally | None]:
     """None for each step, then the tally. `given`: what links have, so many as `unsettled` says, with those that a
     transaction or the journal has of them."""

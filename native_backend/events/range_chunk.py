@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from native_backend.events.chunk import Chunk
-from native_backend.events.delivery_marks import Marks, are_marked
+from native_backend.events.delivery_marks import DeliveryMarks, are_marked
 from native_backend.events.event_kind import Frame, are_published, framed
 from native_backend.events.expiry import expiries
 from native_backend.log.port import Records
@@ -21,5 +21,5 @@ def chunk_of(start: int, records: Records, ttl_ms: int, frame: Frame) -> Chunk:
     if not are_published(keys):
         values = framed(keys, values, frame)
     chunk = Chunk(start, max(records.next, start), eids, values, expiries(times, keys, ttl_ms))
-    chunk.marks = Marks(keys, times) if are_marked(keys) else None
+    chunk.marks = DeliveryMarks(keys, times) if are_marked(keys) else None
     return chunk

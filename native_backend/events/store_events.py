@@ -11,13 +11,13 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from native_backend.events.delivery_marks import Marks
+from native_backend.events.delivery_marks import DeliveryMarks
 from native_backend.events.event_map import EventMap
 from native_backend.events.expiry import NEVER, expiries
 from native_backend.log.event_key import may_be_due, may_have_times
 from native_backend.log.port import Records
 from native_backend.nodes.node import Node
-from native_backend.state.delayed import Delays
+from native_backend.state.delayed import DelayedEvents
 from native_backend.state.intervals import Intervals, dense_runs
 
 _EXPIRY_SLOT_MS = 1000
@@ -45,7 +45,7 @@ class StoreEvents:
         self.map = EventMap()
         self.expired = Intervals()  # events
         self.future = Intervals()  # events that are not due
-        self._expiries, self._due = Delays(_EXPIRY_SLOT_MS), Delays()
+        self._expiries, self._due = DelayedEvents(_EXPIRY_SLOT_MS), DelayedEvents()
         self._dated_max = _DATED
         self.is_dated = False  # some of them will expire, or are not due yet
         self._transactions = array(
@@ -147,7 +147,7 @@ class StoreEvents:
         if not (eids and (ttl_ms or may_have_times(joined))):
             return
         ends = expiries(times_ms, keys, ttl_ms)
-        due = Marks(keys, times_ms).due_ms if may_be_due(joined) else None
+        due = DeliveryMarks(keys, times_ms).due_ms if may_be_due(joined) else None
         for at, eid in enumerate(eids):
             if ends is None or ends[at] >= NEVER:
                 pass

@@ -19,10 +19,10 @@ Wake = Callable[[], None]
 class WaitList:
     """The links of one durable that wait."""
 
-    def __init__(self, wait_lists: WaitLists, offer: Callable[[], int]) -> None:
-        """`offer`: how many events there may be for them now; with none, it has `notify` called later."""
+    def __init__(self, wait_lists: WaitLists, available: Callable[[], int]) -> None:
+        """`available`: how many events there may be for them now; with none, it has `notify` called later."""
         self._wait_lists = wait_lists
-        self._offer = offer
+        self._available = available
         self._wakes: dict[object, Wake] = {}
 
     def add(self, link: object, wake: Wake) -> None:
@@ -43,7 +43,7 @@ class WaitList:
             self._wait_lists.pending[self] = None
 
     def wake_some(self) -> None:
-        count = self._offer()
+        count = self._available()
         for link in [*islice(self._wakes, count)]:
             self._wakes.pop(link)()
         if count:
@@ -67,7 +67,7 @@ class WaitLists:
             heappush(self._due, (time_ms, self._count, waiting))
 
     @property
-    def has_dates(self) -> bool:
+    def has_timers(self) -> bool:
         return bool(self._due)
 
     def notify_due(self, now_ms: int) -> None:

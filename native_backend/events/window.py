@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from native_backend.clock import Clock
 from native_backend.events.chunk import Chunk
-from native_backend.events.delivery_marks import Marks, are_marked, count_from_storage
+from native_backend.events.delivery_marks import DeliveryMarks, are_marked, count_from_storage
 from native_backend.events.event_kind import Frame, are_ours, are_published, as_stored, framed
 from native_backend.events.expiry import expiries, may_expire
 from native_backend.limits import RealmLimits
@@ -28,14 +28,14 @@ Notify = Callable[[], None]
 
 
 class Cursor:
-    """One subscription's position in a store. `lag`: its own reader while it is below the window. `on_cut` gets the end
-    of a store that has become shorter."""
+    """One subscription's position in a store. `tail`: its own reader while it is below the window. `on_cut` gets the
+    end of a store that has become shorter."""
 
-    __slots__ = ("lag", "on_cut", "position")
+    __slots__ = ("on_cut", "position", "tail")
 
     def __init__(self, position: int) -> None:
         self.position = position
-        self.lag: TailReader | None = None
+        self.tail: TailReader | None = None
         self.on_cut: Callable[[int], None] | None = None
 
 
@@ -111,12 +111,12 @@ class StoreWindow:
             return None
         return self._chunks[bisect_right(self._ends, eid)]
 
-    def is_dry(self, cursor: Cursor) -> bool:
+    def is_at_end(self, cursor: Cursor) -> bool:
         """The cursor is at the end, where a read found nothing this turn."""
         lead = self._lead
         return lead is not None and lead.turn == self._windows.turn and cursor.position == lead.end
 
-    def at_hand(self, cursor: Cursor, many: int) -> int:
+    def available(self, cursor: Cursor, many: int) -> int:
         """How many events there are at or above the cursor without another read; `many` where only a read can tell."""
         held = self.held(cursor.position)
         if held is not None:
@@ -157,9 +157,9 @@ class StoreWindow:
             failure, self._failure = self._failure, None
             return failure
         position = cursor.position
-        lag = cursor.lag
-        if lag is not None and lag.chunk is not None and lag.chunk.start <= position < lag.chunk.end:
-            return lag.chunk
+        tail = cursor.tail
+        if tail is not None and tail.chunk is not None and tail.chunk.start <= position < tail.chunk.end:
+            return tail.chunk
         held = self.held(position)
         if held is not None:
             self._windows.release(cursor)
@@ -200,7 +200,7 @@ class StoreWindow:
             if self._parked:  # one read serves all that wait
                 self._notify()
             while self._bytes > self._windows.limits.window_bytes and len(self._chunks) > 1:
-                self.shed()
+                self.drop_oldest()
             self._windows.read(self)
         return chunk
 
@@ -208,7 +208,7 @@ class StoreWindow:
     def window_chunks(self) -> int:
         return len(self._chunks)
 
-    def shed(self) -> None:
+    def drop_oldest(self) -> None:
         """The window drops its oldest chunk; a cursor that needs it reads it again."""
         size = self._chunks.pop(0).size
         del self._ends[0]
@@ -216,19 +216,19 @@ class StoreWindow:
         self._windows.held_bytes -= size
 
     def _read_lag(self, cursor: Cursor) -> Chunk | Failure | None:
-        lag = cursor.lag
-        if lag is None or lag.end != cursor.position:  # none yet, or the cursor was moved
+        tail = cursor.tail
+        if tail is None or tail.end != cursor.position:  # none yet, or the cursor was moved
             if self._windows.clock.monotonic_s() < self._retry_s:
                 return None
-            lag = self._windows.lend(self, cursor)
-        if lag is None:
+            tail = self._windows.lend_reader(self, cursor)
+        if tail is None:
             return None
-        self._windows.keep_lag(lag, None)
-        chunk = self._read(lag)
+        self._windows.keep_lag(tail, None)
+        chunk = self._read(tail)
         if isinstance(chunk, Failure):
             self._windows.release(cursor)
         else:
-            self._windows.keep_lag(lag, chunk)
+            self._windows.keep_lag(tail, chunk)
         return chunk
 
     def _read(self, stretch: TailReader) -> Chunk | Failure | None:
@@ -257,7 +257,7 @@ class StoreWindow:
         if not published:
             values = framed(keys, values, self._windows.frame)
         chunk = Chunk(stretch.end, eids[-1] + 1, eids, values, expire)
-        chunk.marks = Marks(keys, stretch.reader.times_ms) if marked else None
+        chunk.marks = DeliveryMarks(keys, stretch.reader.times_ms) if marked else None
         stretch.end = chunk.end
         limits = self._windows.limits
         self.count = max(1, min(limits.read_count, limits.chunk_bytes * len(eids) // max(1, chunk.size)))
@@ -273,7 +273,7 @@ class StoreWindow:
 
     def _drop(self) -> None:
         while self._chunks:
-            self.shed()
+            self.drop_oldest()
         if self._lead is not None:
             self._lead.reader.close()
             self._lead = None
@@ -324,33 +324,33 @@ class StoreWindows:
     def forget(self, window: StoreWindow) -> None:
         self._windows.pop(window.node.store, None)
 
-    def lend(self, window: StoreWindow, cursor: Cursor) -> TailReader | None:
+    def lend_reader(self, window: StoreWindow, cursor: Cursor) -> TailReader | None:
         """A reader at the cursor; None when all are out and none has been so for a whole turn yet."""
         self.release(cursor)
         now_s = self.clock.monotonic_s()
         if len(self._lagging) >= self.limits.readers:
             oldest = self._lagging[0]
-            if oldest.lag is not None and now_s - oldest.lag.opened_s < self.limits.reader_turn_s:
+            if oldest.tail is not None and now_s - oldest.tail.opened_s < self.limits.reader_turn_s:
                 return None
             self.release(oldest)
-        cursor.lag = TailReader(self, window, cursor.position, now_s)
+        cursor.tail = TailReader(self, window, cursor.position, now_s)
         self._lagging.append(cursor)
-        return cursor.lag
+        return cursor.tail
 
     def release(self, cursor: Cursor) -> None:
-        if cursor.lag is not None:
-            self.keep_lag(cursor.lag, None)
-            cursor.lag.reader.close()
-            cursor.lag = None
+        if cursor.tail is not None:
+            self.keep_lag(cursor.tail, None)
+            cursor.tail.reader.close()
+            cursor.tail = None
             self._lagging.remove(cursor)
 
     # -- what all of it takes in memory
 
-    def keep_lag(self, lag: TailReader, chunk: Chunk | None) -> None:
+    def keep_lag(self, tail: TailReader, chunk: Chunk | None) -> None:
         """A lagging reader's chunk takes the place of the one before."""
-        if lag.chunk is not None:
-            self.held_bytes -= lag.chunk.size
-        lag.chunk = chunk
+        if tail.chunk is not None:
+            self.held_bytes -= tail.chunk.size
+        tail.chunk = chunk
         if chunk is not None:
             self.held_bytes += chunk.size
             self._fit()
@@ -383,4 +383,4 @@ class StoreWindows:
         for window in windows:
             keep = window is windows[-1]  # one chunk of it: a cursor is about to take from that
             while self.held_bytes > self.limits.feed_bytes and window.window_chunks > keep:
-                window.shed()
+                window.drop_oldest()

@@ -312,7 +312,7 @@ class Journal:
         batch, start = self._batch, self.next
         assert batch is not None
 
-        def look() -> _Sight:
+        def look() -> _Lookback:
             self.confirm()  # a former owner must not fence the present one
             self._log.control.claim(self.shard, self._limits.control_deadline_s)
             self._await_mark()
@@ -320,7 +320,7 @@ class Journal:
             stored = any(run == self._run and n in batch.numbers for _, run, n in found)
             offsets = self._find(batch.events) if stored else []
             rival = any(run != self._run for _, run, _ in found)
-            return _Sight(rival, stored, offsets, found[-1][0] + 1 if found else start)
+            return _Lookback(rival, stored, offsets, found[-1][0] + 1 if found else start)
 
         self._worker.submit(look, self._looked)
 
@@ -344,7 +344,7 @@ class Journal:
                 raise LogError(Failure("unavailable", f"{self.topic} cannot be read up to {mark}"))
             self._worker.pause(_PAUSE_S)
 
-    def _looked(self, sight: _Sight | LogError) -> None:
+    def _looked(self, sight: _Lookback | LogError) -> None:
         batch = self._batch
         if batch is None:
             return
@@ -363,7 +363,7 @@ class Journal:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sight:
+class _Lookback:
     """What the journal's tail shows of a transaction of unknown result."""
 
     rival: bool  # records of another run

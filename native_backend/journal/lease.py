@@ -204,5 +204,5 @@ class Lease:
 
     def _put(self, what: What) -> int:
         now_us, lease_s = self._clock.epoch_us(), self._limits.lease_s
-        value = encode_lease(what, self._records, self._run, self._liveness.here(), now_us, lease_s)
+        value = encode_lease(what, self._records, self._run, self._liveness.this_process(), now_us, lease_s)
         return self._log.control.put(lease_topic(self._prefix), self._run.encode(), value, self._deadline_s)

@@ -20,7 +20,7 @@ _PROC = Path("/proc")
 class ProcessLiveness(Protocol):
     """This process, and whether other processes have ended."""
 
-    def here(self) -> Process:
+    def this_process(self) -> Process:
         """This process, for a record (docs/records.md "Lease")."""
         ...
 
@@ -35,7 +35,7 @@ class SystemLiveness:
     def __init__(self) -> None:
         self._here = {"host": socket.gethostname(), "pid": os.getpid(), **_space(), "start": _start(os.getpid())}
 
-    def here(self) -> Process:
+    def this_process(self) -> Process:
         return self._here
 
     def gone(self, process: Process) -> bool:

@@ -19,7 +19,7 @@ from native_backend.journal.snapshot import Key, Recovered, UnknownVersion, deco
 from native_backend.log.port import FORMAT, Failure, Log, LogError, Records
 from native_backend.nodes.durable import QUEUE
 from native_backend.nodes.metadata import Metadata
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 
 _LOG = logging.getLogger(__name__)
 _ENDS = ("acknowledge", "discard")
@@ -120,7 +120,7 @@ class _Replay:
         durable = self._metadata.durable(part, key[1]) if part is not None and part.name == node else None
         if durable is None or offset < durable.journal:
             return None
-        recovered = self._states[key] = Recovered(Acknowledgement(durable.start), offset, closed=False)
+        recovered = self._states[key] = Recovered(AckState(durable.start), offset, closed=False)
         return recovered
 
     def flush(self) -> None:

@@ -40,12 +40,12 @@ class Keeper(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Settling:
+class SettlementRequest:
     """What is to become of events, and why: one for all that met the same decision."""
 
     operation: Operation  # acknowledge, return, dead-letter, ...: what a table decided
     failed: bool = False  # it counts as a failed attempt
-    elsewhere: bool = False  # a returned event is not offered to that link again
+    undeliverable_here: bool = False  # a returned event is not offered to that link again
     cause: str = "disposition"  # what happened: a disposition, or the end of a link, session or connection
     reason: str = ""  # the state that caused it, for readers of the dead letters
     reserved: bool = False  # of what a transaction holds, not of what is outstanding
@@ -60,7 +60,7 @@ class Settlement:
     link: Any
     operation: Operation
     failed: bool
-    elsewhere: bool
+    undeliverable_here: bool
     cause: str
     runs: list[Run]
     count: int

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 
 VERSIONS = (1, 2)
 Key = tuple[int, str]  # store, durable
@@ -29,7 +29,7 @@ class UnknownVersion(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Frozen:
+class StateCopy:
     """A state that no longer changes, as of journal offset `journal`."""
 
     node: str
@@ -37,7 +37,7 @@ class Frozen:
     store: int
     journal: int
     closed: bool
-    state: Acknowledgement
+    state: AckState
 
     @property
     def key(self) -> Key:
@@ -48,7 +48,7 @@ class Frozen:
 class Recovered:
     """A state as a snapshot and the journal tell it."""
 
-    state: Acknowledgement
+    state: AckState
     journal: int  # the first journal offset that is not in it
     closed: bool
     snapshot: int = 0  # what `journal` was in the snapshot
@@ -77,7 +77,7 @@ def snapshot_key(store: int, durable: str) -> bytes:
     return orjson.dumps([store, durable])
 
 
-def encode_snapshot(frozen: Frozen, name: str, record_bytes: int) -> list[tuple[bytes, bytes]]:
+def encode_snapshot(frozen: StateCopy, name: str, record_bytes: int) -> list[tuple[bytes, bytes]]:
     """Key and value of each part; `name` is the set's, like no other's."""
     state = frozen.state
     digits = len(str(state.position))
@@ -138,7 +138,7 @@ def newest_sets(
 def decode_snapshot(parts: list[dict[str, Any]], keys: tuple[bytes, ...]) -> Recovered:
     """The state that a complete set tells."""
     head = parts[0]
-    state = Acknowledgement(head["low"], head["position"])
+    state = AckState(head["low"], head["position"])
     for record in parts:
         for first, last in record["acked"]:
             state.acked.add(first, last)

@@ -18,7 +18,7 @@ EVERYBODY = "User:*"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AccessEntry:
     """One line about topics. `operation` in Kafka's words."""
 
     principal: str
@@ -33,11 +33,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class AccessLists:
     """All lines about topics at one moment. Equal when they say the same."""
 
-    entries: frozenset[Entry]
-    _of: dict[str, list[Entry]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    entries: frozenset[AccessEntry]
+    _of: dict[str, list[AccessEntry]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         for entry in self.entries:

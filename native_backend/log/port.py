@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from native_backend.log.access_lists import Rights
+from native_backend.log.access_lists import AccessLists
 from native_backend.log.columns import Strings
 
 Cause = Literal[
@@ -261,7 +261,7 @@ class Control(Protocol):
         """The stored offsets of a group; empty when there are none."""
         ...
 
-    def rights(self, deadline_s: float = 10.0) -> Rights | None:
+    def access_lists(self, deadline_s: float = 10.0) -> AccessLists | None:
         """The log's own access lists; None: it keeps none."""
         ...
 

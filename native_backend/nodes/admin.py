@@ -110,7 +110,7 @@ def create_node(
     return _of_kind(winner, kind)
 
 
-def fragile(log: Log, node: Node) -> str | None:
+def durability_warning(log: Log, node: Node) -> str | None:
     """Why what a node keeps may be lost with one broker; None when it may not, or keeps nothing for long."""
     if node.properties.type == "reliable":
         return None
@@ -130,7 +130,7 @@ def fragile(log: Log, node: Node) -> str | None:
 
 def warned(log: Log, node: Node) -> Node:
     """The node, after a warning in the operator's log if it is fragile."""
-    warning = fragile(log, node)
+    warning = durability_warning(log, node)
     if warning:
         _LOG.warning("%s", warning)
     return node

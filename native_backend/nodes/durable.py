@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from native_backend.nodes.durable_terms import EXCLUSIVE, Terms, decode_terms, encode_terms
+from native_backend.nodes.durable_terms import EXCLUSIVE, DurableTerms, decode_terms, encode_terms
 from native_backend.nodes.node import Node
 
 QUEUE = "queue"
@@ -28,7 +28,7 @@ class Durable:
     group: str
     start: int
     journal: int = 0
-    terms: Terms = EXCLUSIVE
+    terms: DurableTerms = EXCLUSIVE
     starts: tuple[int, ...] = ()
     """Where it began in the partitions after the first one; in one that was added later, at 0."""
 

@@ -13,7 +13,7 @@ Expiry = Literal["link-detach", "session-end", "connection-close", "never"]
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class DurableTerms:
     """`durability` as in the source of the link: `none` makes it volatile. `expiry`: whose end begins the time-out."""
 
     shared: bool = False
@@ -35,11 +35,11 @@ class Terms:
         return "volatile" if self.volatile else "shared" if self.shared else "exclusive"
 
 
-EXCLUSIVE: Final = Terms()
-VOLATILE: Final = Terms(shared=True, durability="none", expiry="link-detach")
+EXCLUSIVE: Final = DurableTerms()
+VOLATILE: Final = DurableTerms(shared=True, durability="none", expiry="link-detach")
 
 
-def encode_terms(terms: Terms) -> dict[str, Any]:
+def encode_terms(terms: DurableTerms) -> dict[str, Any]:
     """Nothing for those that every durable had before there were others: an earlier release can read that."""
     if terms == EXCLUSIVE:
         return {}
@@ -50,14 +50,14 @@ def encode_terms(terms: Terms) -> dict[str, Any]:
     return {"terms": {**terms_record, "expiry": terms.expiry, "timeout_s": terms.timeout_s, **more}}
 
 
-def decode_terms(record: dict[str, Any]) -> Terms:
+def decode_terms(record: dict[str, Any]) -> DurableTerms:
     """What `encode_terms` gave, in a durable's record."""
     terms_record = record.get("terms")
     if terms_record is None:
         return EXCLUSIVE
     lasting = terms_record["durability"], terms_record["expiry"], terms_record["timeout_s"]
     subscriber = terms_record.get("subscriber")
-    return Terms(
+    return DurableTerms(
         bool(terms_record["shared"]),
         *lasting,
         terms_record.get("selector", ""),

@@ -29,7 +29,7 @@ class Subject:
     user: str
     groups: frozenset[str] = frozenset()
 
-    def is_meant(self, who: str) -> bool:
+    def is_named_by(self, who: str) -> bool:
         """`who` as in a grant."""
         kind, _, name = who.partition(":")
         return who == "*" or (kind == "user" and name == self.user) or (kind == "group" and name in self.groups)
@@ -39,6 +39,6 @@ ANONYMOUS: Final = Subject("anonymous")
 """The user of a peer without a login."""
 
 
-def deciding(acl: tuple[Grant, ...], subject: Subject, operation: str) -> Grant | None:
+def deciding_grant(acl: tuple[Grant, ...], subject: Subject, operation: str) -> Grant | None:
     """The first grant that allows it."""
-    return next((grant for grant in acl if operation in grant.operations and subject.is_meant(grant.who)), None)
+    return next((grant for grant in acl if operation in grant.operations and subject.is_named_by(grant.who)), None)

@@ -73,8 +73,8 @@ class Properties:
 
 DEFAULT = Properties()
 NAMES = tuple(field.name for field in fields(Properties))
-SPREADING = ("partitions", "priority_levels")
-OF_SEVERAL = (*SPREADING, "group_partitions")  # told in records only where there are several stores
+PARTITIONING = ("partitions", "priority_levels")
+OF_SEVERAL = (*PARTITIONING, "group_partitions")  # told in records only where there are several stores
 
 
 def encode_acl(acl: tuple[Grant, ...]) -> list[dict[str, Any]]:
@@ -145,7 +145,7 @@ def _words(properties: Properties) -> list[str]:
 def _counts_of_stores(properties: Properties) -> list[str]:
     return [
         f"{name} is {value!r}: a whole number from {least} to {PARTITIONS}"
-        for name, least in zip(SPREADING, (1, 0), strict=True)
+        for name, least in zip(PARTITIONING, (1, 0), strict=True)
         if type(value := getattr(properties, name)) is not int or not least <= value <= PARTITIONS
     ]
 

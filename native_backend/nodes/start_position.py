@@ -16,18 +16,18 @@ from native_backend.nodes.node import Node
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartPosition:
     """`value`: an EID, or a time."""
 
     kind: Literal["earliest", "latest", "eid", "time"]
     value: int = 0
 
 
-LATEST: Final = Start("latest")
-EARLIEST: Final = Start("earliest")
+LATEST: Final = StartPosition("latest")
+EARLIEST: Final = StartPosition("earliest")
 
 
-def start_of(start: Start, log: Log, node: Node, bounds: tuple[int, int], deadline_s: float) -> int:
+def start_of(start: StartPosition, log: Log, node: Node, bounds: tuple[int, int], deadline_s: float) -> int:
     """The EID from which it gives events, in a store with these bounds. Blocks; raises LogError."""
     first, end = bounds
     if start.kind == "earliest":

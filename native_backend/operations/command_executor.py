@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from native_backend.dispatch.context import RealmContext, subscribe_answer
-from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.log.port import LogError, Records
 from native_backend.nodes.answers import Commanded
 from native_backend.nodes.commands import (
@@ -45,14 +45,14 @@ class CommandExecutor:
 
     def __init__(
         self,
-        services: RealmContext,
+        context: RealmContext,
         metadata: Metadata,
         shard: Shard,
         capacities: Capacities,
         follow: Follow,
         selecting: Selecting,
     ) -> None:
-        self._services, self._metadata, self._shard, self._follow = services, metadata, shard, follow
+        self._context, self._metadata, self._shard, self._follow = context, metadata, shard, follow
         self._capacities, self._selecting = capacities, selecting
         self._waiting: deque[tuple[Command, object | None]] = deque()
         self._recorded: set[str] = set()  # ids of those that `execute` wrote down, until they are read
@@ -73,35 +73,35 @@ class CommandExecutor:
 
     def begin(self) -> None:
         """From the end as it is now. Blocks; raises LogError."""
-        self._position = self._services.log.control.bounds(
-            commands_topic(self._services.prefix), 0, self._services.limits.control_deadline_s
+        self._position = self._context.log.control.bounds(
+            commands_topic(self._context.prefix), 0, self._context.limits.control_deadline_s
         )[1]
 
     def execute(self, command: Command, owner: object) -> None:
         """Answered by `Commanded`. Recorded first, like what comes from elsewhere."""
-        services = self._services
-        key, value = command.id.encode(), encode_command(command, services.clock.epoch_us())
-        topic, deadline_s = commands_topic(services.prefix), services.limits.control_deadline_s
+        context = self._context
+        key, value = command.id.encode(), encode_command(command, context.clock.epoch_us())
+        topic, deadline_s = commands_topic(context.prefix), context.limits.control_deadline_s
         self._recorded.add(command.id)
 
         def recorded(result: int | LogError) -> None:
             if isinstance(result, LogError):
-                services.answer(Commanded(owner, "unavailable", 0, f"the command could not be recorded: {result}"))
+                context.answer(Commanded(owner, "unavailable", 0, f"the command could not be recorded: {result}"))
             else:
                 self._waiting.append((command, owner))
 
-        services.worker.submit(lambda: services.log.control.put(topic, key, value, deadline_s), recorded)
+        context.worker.submit(lambda: context.log.control.put(topic, key, value, deadline_s), recorded)
 
     def advance(self) -> None:
         """Look for commands when it is time to; begin the next one."""
-        if self._services.journal.fenced:
+        if self._context.journal.fenced:
             return
-        now_s = self._services.clock.monotonic_s()
+        now_s = self._context.clock.monotonic_s()
         if self._position is not None and not self._reading and now_s >= self._look_s:
-            self._look_s = now_s + self._services.limits.command_interval_s
+            self._look_s = now_s + self._context.limits.command_interval_s
             self._reading = True
-            log, topic, start = self._services.log, commands_topic(self._services.prefix), self._position
-            self._services.worker.submit(lambda: read_tail(log, topic, start), self._read)
+            log, topic, start = self._context.log, commands_topic(self._context.prefix), self._position
+            self._context.worker.submit(lambda: read_tail(log, topic, start), self._read)
         if self._counts is not None and next(self._counts, self) is self:
             self._counts = None
         if self._waiting and not self._busy:
@@ -138,7 +138,7 @@ class CommandExecutor:
 
     def _begin(self, command: Command, done: Done) -> None:
         if command.what == "count":
-            self._counts = report(self._shard.depths, command, self._services.clock, done)
+            self._counts = report(self._shard.depths, command, self._context.clock, done)
             return
         self._at = command.store, command.durable
         node = self._metadata.nodes.get(command.node)  # of one whose topic is another's there are no stores
@@ -146,49 +146,49 @@ class CommandExecutor:
         if node is None or node.name != command.node or node.store != command.store:
             done("not-found", 0, f"there is no node {command.node!r}, or it was created anew")
             return
-        if self._services.clock.epoch_us() > command.until_us:
+        if self._context.clock.epoch_us() > command.until_us:
             done("unavailable", 0, "the command came too late; nothing was done")
         elif command.what == "delete-node":
             with_topic = command.to == "topic"
-            NodeDeletion(self._services, node, with_topic, cause_of(command), self._follow, done).begin()
+            NodeDeletion(self._context, node, with_topic, cause_of(command), self._follow, done).begin()
         else:
             self._begin_on_durable(command, node, done)
 
     def _begin_on_durable(self, command: Command, node: Node, done: Done) -> None:
         durable = self._metadata.durable(node.part(0), command.durable)
-        ending = durable is not None and self._shard.ending(durable.store, durable.name)
+        ending = durable is not None and self._shard.is_being_deleted(durable.store, durable.name)
         ended = self._shard.terms(node.part(0), command.durable) is None  # perhaps not erased: that can be done again
         if durable is None or ending or (ended and command.what != "delete"):
             done("not-found", 0, f"node {command.node!r} has no durable {command.durable!r}")
         elif command.what == "delete":
-            Deletion(self._services, self._shard, node, durable, cause_of(command), done).begin()
+            Deletion(self._context, self._shard, node, durable, cause_of(command), done).begin()
         else:
             self._shard.open(node, durable.name, lambda found: self._opened(command, found, done))
 
-    def _opened(self, command: Command, found: Dispatch | LogError, done: Done) -> None:
+    def _opened(self, command: Command, found: Dispatcher | LogError, done: Done) -> None:
         if isinstance(found, LogError):
             answer = subscribe_answer(found.failure)
             done(answer if answer in ("not-found", "in-use", "access-denied") else "unavailable", 0, str(found))
         elif command.what == "seek" and found.links:
             done("in-use", 0, f"{len(found.links)} consumers are attached: stop them first")
         elif command.what == "seek":
-            Seek(self._services, found, cause_of(command), done).begin(command.eid)
+            Seek(self._context, found, cause_of(command), done).begin(command.eid)
         elif command.what == "purge" and not command.where:
-            Purge(self._services, found, cause_of(command), done).begin(command.eid)
+            Purge(self._context, found, cause_of(command), done).begin(command.eid)
         else:
             self._send(command, found, done)
 
-    def _send(self, command: Command, found: Dispatch, done: Done) -> None:
+    def _send(self, command: Command, found: Dispatcher, done: Done) -> None:
         """Chosen events leave: to a node, to the nodes that they came from, or for ever."""
         route = self._route(command, found)
         if isinstance(route, Route):
-            Move(self._services, self._capacities, found, route, cause_of(command), done).begin(
+            Move(self._context, self._capacities, found, route, cause_of(command), done).begin(
                 command.count, command.eid
             )
         else:
             done(*route)
 
-    def _route(self, command: Command, found: Dispatch) -> Route | tuple[CommandAnswer, int, str]:
+    def _route(self, command: Command, found: Dispatcher) -> Route | tuple[CommandAnswer, int, str]:
         """Where to, or the answer to a command that cannot be carried out."""
         wanted = self._selecting(command.where) if command.where else None
         if command.where and wanted is None:
@@ -208,12 +208,12 @@ class CommandExecutor:
         self._busy, self._at = False, None
         level = logging.DEBUG if command.what == "count" else logging.INFO  # it changes nothing
         _LOG.log(level, "%s", _words(command, answer, count, detail), extra=_about(command, answer, count, detail))
-        services = self._services
+        context = self._context
         if owner is not None:
-            services.answer(Commanded(owner, answer, count, detail))
-        value = encode_reply(Reply(command.id, answer, count, detail), services.run, services.clock.epoch_us())
-        key, topic, deadline_s = command.id.encode(), answers_topic(services.prefix), services.limits.control_deadline_s
-        services.worker.submit(lambda: services.log.control.put(topic, key, value, deadline_s), _warned)
+            context.answer(Commanded(owner, answer, count, detail))
+        value = encode_reply(Reply(command.id, answer, count, detail), context.run, context.clock.epoch_us())
+        key, topic, deadline_s = command.id.encode(), answers_topic(context.prefix), context.limits.control_deadline_s
+        context.worker.submit(lambda: context.log.control.put(topic, key, value, deadline_s), _warned)
 
 
 def _warned(result: int | LogError) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from native_backend.dispatch.context import RealmContext, store_bounds
-from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.journal.each_store import EachStore
 from native_backend.journal.settlement import Keeper, Settlement
 from native_backend.log.port import LogError
@@ -32,9 +32,9 @@ def _settlement(keeper: Keeper, operation: Operation, runs: list[Run], cause: st
     return Settlement(keeper, None, operation, False, False, cause, runs, count, None)
 
 
-def refused(services: RealmContext) -> tuple[CommandAnswer, str]:
+def refused(context: RealmContext) -> tuple[CommandAnswer, str]:
     """What the journal's refusal means to the caller."""
-    if services.journal.fenced:
+    if context.journal.fenced:
         return "in-use", "another process owns the realm now"
     return "unexpected", "the journal could not keep it; the owner's log says why"
 
@@ -42,14 +42,14 @@ def refused(services: RealmContext) -> tuple[CommandAnswer, str]:
 class Purge:
     """Keeper of a purge's pieces."""
 
-    def __init__(self, services: RealmContext, dispatch: Dispatch, cause: str, done: Done) -> None:
-        self._services, self._dispatch, self._cause, self._done = services, dispatch, cause, done
+    def __init__(self, context: RealmContext, dispatch: Dispatcher, cause: str, done: Done) -> None:
+        self._context, self._dispatch, self._cause, self._done = context, dispatch, cause, done
         self._below = 0
         self._count = 0
 
     def begin(self, below: int) -> None:
         """Of what is there now; with `below` not 0, of what lies below that EID."""
-        log, node, deadline_s = self._services.log, self._dispatch.node, self._services.limits.control_deadline_s
+        log, node, deadline_s = self._context.log, self._dispatch.node, self._context.limits.control_deadline_s
 
         def bounded(bounds: tuple[int, int] | LogError) -> None:
             if isinstance(bounds, LogError):
@@ -58,12 +58,12 @@ class Purge:
             self._below = min(below, bounds[1]) if below else bounds[1]
             self._next()
 
-        self._services.worker.submit(lambda: store_bounds(log, node, deadline_s), bounded)
+        self._context.worker.submit(lambda: store_bounds(log, node, deadline_s), bounded)
 
     def _next(self) -> None:
-        runs = self._dispatch.withdraw(self._below, self._services.limits.journal_runs)
+        runs = self._dispatch.withdraw(self._below, self._context.limits.journal_runs)
         if runs:
-            self._services.journal.add(_settlement(self, "purge", runs, self._cause))
+            self._context.journal.add(_settlement(self, "purge", runs, self._cause))
         else:
             held = sum(link.outstanding.count() for link in self._dispatch.links)
             self._done("done", self._count, f"{held} events that consumers have stay theirs" if held else "")
@@ -78,19 +78,19 @@ class Purge:
 
     def restore(self, settlement: Settlement) -> None:
         self._dispatch.restore(settlement)
-        answer, detail = refused(self._services)
+        answer, detail = refused(self._context)
         self._done(answer, self._count, detail)
 
 
 class Seek:
     """Keeper of a seek. Nothing is given while it is on its way."""
 
-    def __init__(self, services: RealmContext, dispatch: Dispatch, cause: str, done: Done) -> None:
-        self._services, self._dispatch, self._cause, self._done = services, dispatch, cause, done
+    def __init__(self, context: RealmContext, dispatch: Dispatcher, cause: str, done: Done) -> None:
+        self._context, self._dispatch, self._cause, self._done = context, dispatch, cause, done
 
     def begin(self, eid: int) -> None:
         """To the first event at or above `eid`; not before what is kept, not beyond the end."""
-        log, node, deadline_s = self._services.log, self._dispatch.node, self._services.limits.control_deadline_s
+        log, node, deadline_s = self._context.log, self._dispatch.node, self._context.limits.control_deadline_s
 
         def bounded(bounds: tuple[int, int] | LogError) -> None:
             if isinstance(bounds, LogError):
@@ -98,9 +98,9 @@ class Seek:
                 return
             place = min(max(eid, bounds[0]), bounds[1])
             self._dispatch.moving = True
-            self._services.journal.add(_settlement(self, "seek", [(place, place, 0, place)], self._cause))
+            self._context.journal.add(_settlement(self, "seek", [(place, place, 0, place)], self._cause))
 
-        self._services.worker.submit(lambda: store_bounds(log, node, deadline_s), bounded)
+        self._context.worker.submit(lambda: store_bounds(log, node, deadline_s), bounded)
 
     def keys(self) -> tuple[str, str, int]:
         return self._dispatch.keys()
@@ -114,7 +114,7 @@ class Seek:
 
     def restore(self, settlement: Settlement) -> None:
         self._dispatch.moving = False
-        answer, detail = refused(self._services)
+        answer, detail = refused(self._context)
         self._done(answer, 0, detail)
 
 
@@ -122,16 +122,16 @@ class Deletion:
     """A durable's end in all stores of its node."""
 
     def __init__(
-        self, services: RealmContext, shard: Shard, node: Node, durable: Durable, cause: str, done: Done
+        self, context: RealmContext, shard: Shard, node: Node, durable: Durable, cause: str, done: Done
     ) -> None:
-        self._services, self._shard, self._cause, self._done = services, shard, cause, done
+        self._context, self._shard, self._cause, self._done = context, shard, cause, done
         self._node, self._durable = node, durable
 
     def begin(self) -> None:
         """The start in its note is no event: recovery looks at the operation only."""
         ends = [self._durable.of(part) for part in self._node.parts]
         notes = {(end.node, end.name, end.store): (end.start, end.start, 0, end.start) for end in ends}
-        EachStore(self._services.journal, self._ended, self._failed).note("delete", self._cause, notes)
+        EachStore(self._context.journal, self._ended, self._failed).note("delete", self._cause, notes)
 
     def _ended(self) -> None:
         self._shard.delete(self._durable, self._erased)
@@ -146,5 +146,5 @@ class Deletion:
     def _failed(self) -> None:
         """The journal has not kept it; where it has for other stores, the next start does the rest."""
         self._shard.end_delete(self._durable.store, self._durable.name)
-        answer, detail = refused(self._services)
+        answer, detail = refused(self._context)
         self._done(answer, 0, detail)

@@ -31,9 +31,9 @@ class DurableLifetimes:
     """See the module's docstring. `busy` says whether a command is at work on a durable."""
 
     def __init__(
-        self, services: RealmContext, metadata: Metadata, shard: Shard, busy: Callable[[int, str], bool]
+        self, context: RealmContext, metadata: Metadata, shard: Shard, busy: Callable[[int, str], bool]
     ) -> None:
-        self._services, self._metadata, self._shard, self._busy = services, metadata, shard, busy
+        self._context, self._metadata, self._shard, self._busy = context, metadata, shard, busy
         self._holds: Counter[Key] = Counter()
         self._due: dict[Key, tuple[float, Durable]] = {}  # monotonic seconds
 
@@ -61,11 +61,11 @@ class DurableLifetimes:
 
     def advance(self) -> None:
         """End what is due."""
-        if not self._due or self._services.journal.fenced:
+        if not self._due or self._context.journal.fenced:
             return
-        now_s = self._services.clock.monotonic_s()
+        now_s = self._context.clock.monotonic_s()
         for key, (due_s, durable) in list(self._due.items()):
-            if now_s >= due_s and not self._shard.occupied(*key) and not self._busy(*key):
+            if now_s >= due_s and not self._shard.is_in_use(*key) and not self._busy(*key):
                 del self._due[key]
                 self._lapse(durable)
 
@@ -77,7 +77,7 @@ class DurableLifetimes:
             return DurablesFound(owner, [], "not-found")
         if not all(allowed(node) for node in nodes):
             return DurablesFound(owner, [], "access-denied", "not-granted")
-        if any(self._shard.occupied(durable.store, durable.name) for durable in durables):
+        if any(self._shard.is_in_use(durable.store, durable.name) for durable in durables):
             return DurablesFound(owner, [], "in-use")
         return DurablesFound(owner, durables, "ready")
 
@@ -89,19 +89,19 @@ class DurableLifetimes:
         return (
             durable.store in self._metadata.stores
             and self._metadata.stores[durable.store].kind == "channel"
-            and not self._shard.ending(durable.store, durable.name)
+            and not self._shard.is_being_deleted(durable.store, durable.name)
         )
 
     def unsubscribe(self, durable: Durable, owner: object) -> None:
         """Answered by `Commanded`: in-use while it has links."""
         key = durable.store, durable.name
-        if self._shard.occupied(*key) or self._busy(*key):
-            self._services.answer(Commanded(owner, "in-use", 0, IN_USE))
+        if self._shard.is_in_use(*key) or self._busy(*key):
+            self._context.answer(Commanded(owner, "in-use", 0, IN_USE))
             return
         self._due.pop(key, None)
 
         def done(answer: CommandAnswer, _: int, detail: str) -> None:
-            self._services.answer(Commanded(owner, answer, 0, detail))
+            self._context.answer(Commanded(owner, answer, 0, detail))
 
         self._end(durable, "unsubscribed", done)
 
@@ -117,14 +117,14 @@ class DurableLifetimes:
         self._end(durable, "renewed", done)
 
     def _start(self, durable: Durable) -> None:
-        due_s = self._services.clock.monotonic_s() + durable.terms.timeout_s
+        due_s = self._context.clock.monotonic_s() + durable.terms.timeout_s
         self._due[durable.store, durable.name] = due_s, durable
 
     def _lapse(self, durable: Durable) -> None:
         def done(answer: CommandAnswer, _: int, detail: str) -> None:
             if answer == "done":
                 _LOG.info("durable %r of %r has lapsed", durable.name, durable.node)
-            elif not self._services.journal.fenced:
+            elif not self._context.journal.fenced:
                 _LOG.warning("durable %r of %r has lapsed, but: %s", durable.name, durable.node, detail)
 
         self._end(durable, "lapsed", done)
@@ -135,4 +135,4 @@ class DurableLifetimes:
             done("not-found", 0, "it is deleted already")
             return
         self._shard.begin_delete(durable.store, durable.name)
-        Deletion(self._services, self._shard, node, durable, cause, done).begin()
+        Deletion(self._context, self._shard, node, durable, cause, done).begin()

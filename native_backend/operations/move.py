@@ -18,7 +18,7 @@ import orjson
 
 from native_backend.dispatch.context import RealmContext, store_bounds
 from native_backend.dispatch.copy_piece import CopyPiece
-from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.events.copy_key import copy_key
 from native_backend.events.selection import PIECE
 from native_backend.journal.settlement import Settlement
@@ -32,7 +32,7 @@ from native_backend.operations.route import ROWS, Route
 from native_backend.publish.capacity import Capacities
 from native_backend.publish.reservation import Full, Reservation
 from native_backend.state.ack_state import Run
-from native_backend.state.delayed import Delays
+from native_backend.state.delayed import DelayedEvents
 from native_backend.state.intervals import Intervals, dense_runs
 
 _RUNS = 64
@@ -56,9 +56,9 @@ class Move:
     """Keeper of a move's pieces."""
 
     def __init__(
-        self, services: RealmContext, capacities: Capacities, dispatch: Dispatch, route: Route, cause: str, done: Done
+        self, context: RealmContext, capacities: Capacities, dispatch: Dispatcher, route: Route, cause: str, done: Done
     ) -> None:
-        self._services, self._capacities, self._dispatch, self._route = services, capacities, dispatch, route
+        self._context, self._capacities, self._dispatch, self._route = context, capacities, dispatch, route
         self._reservation: Reservation | None = None
         self._cause, self._done = cause, done
         self._left = 0
@@ -67,14 +67,14 @@ class Move:
         self._groups: deque[_Group] = deque()
         self._covers: dict[int, int] = {}  # of this piece's runs, by their first EID
         self._held = Intervals()  # what stays, as far as it was looked at
-        self._delays = Delays()  # of what was delayed: nothing is given while they are in hand
+        self._delays = DelayedEvents()  # of what was delayed: nothing is given while they are in hand
         self._full: set[int] = set()
         self._rows: Counter[tuple[int, str]] = Counter()
 
     def begin(self, count: int, below: int = 0) -> None:
         """At most so many of the events that are there now, and below that EID; 0: all."""
         self._left = count or 2**62
-        log, node, deadline_s = self._services.log, self._dispatch.node, self._services.limits.control_deadline_s
+        log, node, deadline_s = self._context.log, self._dispatch.node, self._context.limits.control_deadline_s
 
         def bounded(bounds: tuple[int, int] | LogError) -> None:
             if isinstance(bounds, LogError):
@@ -83,10 +83,10 @@ class Move:
             self._end = min(below, bounds[1]) if below else bounds[1]
             self._next()
 
-        self._services.worker.submit(lambda: store_bounds(log, node, deadline_s), bounded)
+        self._context.worker.submit(lambda: store_bounds(log, node, deadline_s), bounded)
 
     def _next(self) -> None:
-        limits, dispatch = self._services.limits, self._dispatch
+        limits, dispatch = self._context.limits, self._dispatch
         self._hold_delays()
         at_once = limits.letter_events if self._route.wanted is None else min(limits.letter_events, PIECE)
         runs = dispatch.withdraw(self._end, _RUNS, at_once) if self._left else []
@@ -94,7 +94,7 @@ class Move:
             self._finish("done")
             return
         events_max = min(self._left, at_once)
-        log, node = self._services.log, dispatch.node
+        log, node = self._context.log, dispatch.node
 
         def found(piece: CopyPiece | LogError) -> None:
             if isinstance(piece, LogError):
@@ -103,7 +103,7 @@ class Move:
             else:
                 self._found(piece)
 
-        self._services.worker.submit(lambda: _read(log, node, runs, events_max, limits), found)
+        self._context.worker.submit(lambda: _read(log, node, runs, events_max, limits), found)
 
     def _hold_delays(self) -> None:
         """What is withdrawn forgets them."""
@@ -114,7 +114,7 @@ class Move:
 
     def _found(self, piece: CopyPiece) -> None:
         for first, last, _, _ in piece.rest:
-            self._dispatch.state.again(first, last)
+            self._dispatch.state.requeue(first, last)
         for _, last, _, cover in piece.gone:
             self._dispatch.state.cover(cover, last)
         self._covers = {first: cover for first, _, _, cover in _covering(piece)}
@@ -192,7 +192,7 @@ class Move:
         runs = [(first, last, 0, self._covers.get(first, first)) for first, last in dense_runs(sorted(group.eids))]
         to, count = group.target.store if group.target is not None else 0, len(group.eids)
         how = self._route.operation, False, False, self._cause
-        self._services.journal.add(Settlement(self, None, *how, runs, count, None, writes=writes, to=to))
+        self._context.journal.add(Settlement(self, None, *how, runs, count, None, writes=writes, to=to))
 
     # -- what stays
 
@@ -233,7 +233,7 @@ class Move:
         if self._reservation is not None:
             self._reservation.release(certain=False)
         self._dispatch.restore(settlement)
-        self._finish(*refused(self._services))
+        self._finish(*refused(self._context))
 
 
 def _read(log: Log, node: Node, runs: list[Run], events_max: int, limits: RealmLimits) -> CopyPiece:

@@ -23,21 +23,21 @@ class NodeDeletion:
     """See the module's docstring. `with_topic`: a topic that was adopted goes, too."""
 
     def __init__(
-        self, services: RealmContext, node: Node, with_topic: bool, cause: str, follow: Follow, done: Done
+        self, context: RealmContext, node: Node, with_topic: bool, cause: str, follow: Follow, done: Done
     ) -> None:
-        self._services, self._node, self._with_topic = services, node, with_topic
+        self._context, self._node, self._with_topic = context, node, with_topic
         self._cause, self._follow, self._done = cause, follow, done
 
     def begin(self) -> None:
         notes = {(part.name, "", part.store): (0, 0, 0, 0) for part in self._node.parts}
-        EachStore(self._services.journal, self._noted, self._failed).note("delete", self._cause, notes)
+        EachStore(self._context.journal, self._noted, self._failed).note("delete", self._cause, notes)
 
     def _noted(self) -> None:
-        services, name, with_topic = self._services, self._node.name, self._with_topic
-        services.worker.submit(lambda: delete_node(services.log, services.prefix, name, with_topic), self._deleted)
+        context, name, with_topic = self._context, self._node.name, self._with_topic
+        context.worker.submit(lambda: delete_node(context.log, context.prefix, name, with_topic), self._deleted)
 
     def _failed(self) -> None:
-        answer, detail = refused(self._services)
+        answer, detail = refused(self._context)
         self._done(answer, 0, detail)
 
     def _deleted(self, was_there: bool | LogError) -> None:

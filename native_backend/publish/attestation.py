@@ -17,8 +17,8 @@ OUTCOMES = "outcomes"
 class Attestation:
     """See the module's docstring."""
 
-    def __init__(self, services: RealmContext, evidence: Evidence) -> None:
-        self._services, self._evidence = services, evidence
+    def __init__(self, context: RealmContext, evidence: Evidence) -> None:
+        self._context, self._evidence = context, evidence
         self._noted = 0  # what the journal says
         self._asked = 0  # what it will say when the note under way is stored; 0: there is none
         self._due_s = 0.0
@@ -26,24 +26,24 @@ class Attestation:
     @property
     def _stored(self) -> int:
         """The highest `n` of an outcome record that is stored."""
-        return self._evidence.stored[f"{self._services.prefix}.{OUTCOMES}"]
+        return self._evidence.stored[f"{self._context.prefix}.{OUTCOMES}"]
 
     @property
     def owing(self) -> bool:
         """The journal needs a note of stored records, and can take one."""
-        return not self._services.journal.fenced and (self._asked > 0 or self._stored > self._noted)
+        return not self._context.journal.fenced and (self._asked > 0 or self._stored > self._noted)
 
     def advance(self, closing: bool) -> None:
         """Once a turn."""
         if self._asked or not self.owing:
             return
-        services = self._services
-        now_s = services.clock.monotonic_s()
+        context = self._context
+        now_s = context.clock.monotonic_s()
         if closing or now_s >= self._due_s:
-            self._due_s = now_s + services.limits.attestation_interval_s
+            self._due_s = now_s + context.limits.attestation_interval_s
             self._asked = stored = self._stored
             note = {("", "", 0): (1, stored, 0, 1)}
-            EachStore(services.journal, self._is_noted, self._is_refused).note("recorded", OUTCOMES, note)
+            EachStore(context.journal, self._is_noted, self._is_refused).note("recorded", OUTCOMES, note)
 
     def _is_noted(self) -> None:
         self._noted, self._asked = self._asked, 0

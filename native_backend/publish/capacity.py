@@ -25,13 +25,13 @@ from native_backend.nodes.answers import Published
 from native_backend.nodes.durable import QUEUE
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import Operation, PublishAnswer
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 from native_backend.state.occupancy import Occupancy
 
 _LOG = logging.getLogger(__name__)
 _OPERATORS = ("purge", "seek", "delete")
 _FIRST_STRETCH = 100  # events, before their size is known
-StateOf = Callable[[int, str], Acknowledgement | None]
+StateOf = Callable[[int, str], AckState | None]
 """The state of a durable that this process knows, by store and name."""
 
 
@@ -39,7 +39,7 @@ StateOf = Callable[[int, str], Acknowledgement | None]
 class AdmittedBatch:
     """What of a batch was appended: its beginning. `owner` handed the batch in."""
 
-    bounded: CountedStore
+    counted_store: CountedStore
     owner: Any
     sizes: list[int]
 
@@ -48,12 +48,12 @@ class CountedStore:
     """One store of a node with a capacity. Keeper of its evictions. `group`: all stores of the node, which share it."""
 
     def __init__(
-        self, services: RealmContext, node: Node, state_of: StateOf, evicted: Callable[[int, int], None]
+        self, context: RealmContext, node: Node, state_of: StateOf, evicted: Callable[[int, int], None]
     ) -> None:
         self.node = node
         self.group = [self]
         self.occupancy: Occupancy | None = None  # None: not counted yet
-        self._services, self._state_of, self._evicted = services, state_of, evicted
+        self._context, self._state_of, self._evicted = context, state_of, evicted
         self._waiting: deque[tuple[Strings, Strings, Any]] = deque()
         self._asking: deque[Callable[[LogError | None], None]] = deque()  # who waits until it is counted
         self._appended = 0  # events, not completed or not counted
@@ -83,7 +83,7 @@ class CountedStore:
     def is_counted(self) -> bool:
         return all(each.occupancy is not None for each in self.group)
 
-    def _held(self) -> tuple[int, int]:
+    def _counted(self) -> tuple[int, int]:
         """Events and octets of the whole node, as far as they are counted."""
         counted = [each.occupancy for each in self.group if each.occupancy is not None]
         return sum(one.count for one in counted), sum(one.size_bytes for one in counted)
@@ -97,16 +97,16 @@ class CountedStore:
             self._appended += fit
             self._appended_bytes += sum(sizes[:fit])
             batch = AdmittedBatch(self, owner, sizes[:fit])
-            append(self._services, self.node, keys[:fit], values[:fit], batch)
+            append(self._context, self.node, keys[:fit], values[:fit], batch)
         if fit < len(keys):
             full: PublishAnswer = "capacity-reached"
-            self._services.answer(Published(owner, fit, [-1] * (len(keys) - fit), full, full))
+            self._context.answer(Published(owner, fit, [-1] * (len(keys) - fit), full, full))
 
     def _fit(self, sizes: list[int]) -> int:
         """How many of them the node has room for."""
         self._settle_all()
         properties, fit = self.node.properties, len(sizes)
-        count, size = self._held()
+        count, size = self._counted()
         if properties.capacity_events:
             under_way = sum(each._appended for each in self.group)
             fit = min(fit, max(0, properties.capacity_events - count - under_way))
@@ -150,7 +150,7 @@ class CountedStore:
             self._appended_bytes += sum(sizes)
         return fit
 
-    def brought(self, eids: list[int], sizes: list[int]) -> None:
+    def stored_by_transaction(self, eids: list[int], sizes: list[int]) -> None:
         """They are stored, usually after an offset gap."""
         if max(eids) < 0:  # gone already
             self.release(sizes)
@@ -198,7 +198,7 @@ class CountedStore:
             return 0
         return sum(eid < state.low or eid in state.acked for eid in eids)
 
-    def _state(self) -> Acknowledgement | None:
+    def _state(self) -> AckState | None:
         """Whose settlements end events: a queue's. A channel keeps them."""
         return self._state_of(self.node.store, QUEUE) if self.node.kind == "queue" else None
 
@@ -214,16 +214,16 @@ class CountedStore:
         if self._scanning:
             return
         self._scanning = True
-        services, node, occupancy, state = self._services, self.node, self.occupancy, self._state()
+        context, node, occupancy, state = self._context, self.node, self.occupancy, self._state()
         low, count = state.low if state is not None else 0, self._stretch
-        deadline_s = services.limits.control_deadline_s
+        deadline_s = context.limits.control_deadline_s
 
         def job() -> tuple[int, Records]:
             start = occupancy.counted_to if occupancy else 0
-            start = max(start, low, store_bounds(services.log, node, deadline_s)[0])
-            return start, services.log.control.read_range(node.topic, node.partition, start, count, deadline_s)
+            start = max(start, low, store_bounds(context.log, node, deadline_s)[0])
+            return start, context.log.control.read_range(node.topic, node.partition, start, count, deadline_s)
 
-        services.worker.submit(job, lambda found: self._scanned(found, occupancy is not None))
+        context.worker.submit(job, lambda found: self._scanned(found, occupancy is not None))
 
     def look_again(self) -> None:
         self.is_behind = False
@@ -249,7 +249,7 @@ class CountedStore:
         occupancy.store(eids, size, max(records.next, start), self._ended(eids) if eids else 0)
         is_last = len(records.offsets) < self._stretch
         if eids:
-            limits = self._services.limits
+            limits = self._context.limits
             self._stretch = max(1, min(limits.read_count, limits.chunk_bytes * len(eids) // max(1, size)))
         while self._uncounted and self._uncounted[0][0] < occupancy.counted_to:
             _, count, size = self._uncounted.pop(0)
@@ -276,7 +276,7 @@ class CountedStore:
             while each._waiting:
                 keys, _, owner = each._waiting.popleft()
                 native = error.failure.code or error.failure.cause
-                self._services.answer(Published(owner, 0, [-1] * len(keys), "unavailable", native))
+                self._context.answer(Published(owner, 0, [-1] * len(keys), "unavailable", native))
             while each._asking:
                 each._asking.popleft()(error)
 
@@ -288,7 +288,7 @@ class CountedStore:
         if properties.honour_capacity or not self.is_counted() or any(each._evicting for each in self.group):
             return
         self._settle_all()
-        count, size = self._held()
+        count, size = self._counted()
         by_count = bool(properties.capacity_events) and count > properties.capacity_events
         most = max(self.group, key=lambda each: each._weight(by_count))
         if most.occupancy is not None:
@@ -309,22 +309,22 @@ class CountedStore:
             first = occupancy.floor
             note = {(self.node.name, "", self.node.store): (first, bound - 1, 0, first)}
             noted = partial(self._noted, bound)
-            EachStore(self._services.journal, noted, self._not_noted).note("evicted", "capacity", note)
+            EachStore(self._context.journal, noted, self._not_noted).note("evicted", "capacity", note)
 
     def _known(self) -> tuple[int, Any]:
-        state = self._state() or Acknowledgement(0)
+        state = self._state() or AckState(0)
         return state.low, state.acked
 
     def _noted(self, bound: int) -> None:
         if self.occupancy is not None:
             self.occupancy.drop(bound, *self._known())
         self._evicted(self.node.store, bound)
-        services, node = self._services, self.node
+        context, node = self._context, self.node
 
         def trim() -> None:
-            services.log.control.trim(node.topic, node.partition, bound, services.limits.control_deadline_s)
+            context.log.control.trim(node.topic, node.partition, bound, context.limits.control_deadline_s)
 
-        services.worker.submit(trim, self._trimmed)
+        context.worker.submit(trim, self._trimmed)
 
     def _not_noted(self) -> None:
         self._evicting = False
@@ -339,55 +339,55 @@ class CountedStore:
 class Capacities:
     """The nodes that have one."""
 
-    def __init__(self, services: RealmContext, state_of: StateOf, evicted: Callable[[int, int], None]) -> None:
-        self._services, self._state_of, self._evicted = services, state_of, evicted
-        self._bounded: dict[int, CountedStore] = {}
+    def __init__(self, context: RealmContext, state_of: StateOf, evicted: Callable[[int, int], None]) -> None:
+        self._context, self._state_of, self._evicted = context, state_of, evicted
+        self._counted_stores: dict[int, CountedStore] = {}
 
     @property
     def pending(self) -> bool:
-        return any(bounded.pending for bounded in self._bounded.values())
+        return any(counted_store.pending for counted_store in self._counted_stores.values())
 
     def of(self, node: Node) -> CountedStore | None:
         """The node's, as its properties are now; None when it has none."""
-        current = self._services.metadata.stores.get(node.store, node)
+        current = self._context.metadata.stores.get(node.store, node)
         properties = current.properties
-        bounded = self._bounded.get(node.store)
+        counted_store = self._counted_stores.get(node.store)
         if not properties.capacity_events and not properties.capacity_bytes:
-            if bounded is None or bounded.pending:
-                return bounded
+            if counted_store is None or counted_store.pending:
+                return counted_store
             self.forget(node.store)
             return None
-        if bounded is None or len(bounded.group) != current.partitions or bounded.node != current:
+        if counted_store is None or len(counted_store.group) != current.partitions or counted_store.node != current:
             self._gather(current)
-        return self._bounded[node.store]
+        return self._counted_stores[node.store]
 
     def _gather(self, node: Node) -> None:
         """The stores of a node, as it is now, share its capacity."""
         group = []
         for part in node.parts:
-            bounded = self._bounded.get(part.store)
-            if bounded is None:
-                bounded = CountedStore(self._services, part, self._state_of, self._evicted)
-                self._bounded[part.store] = self._services.counted[part.store] = bounded
-            bounded.node = part
-            group.append(bounded)
-        for bounded in group:
-            bounded.group = group
+            counted_store = self._counted_stores.get(part.store)
+            if counted_store is None:
+                counted_store = CountedStore(self._context, part, self._state_of, self._evicted)
+                self._counted_stores[part.store] = self._context.counted[part.store] = counted_store
+            counted_store.node = part
+            group.append(counted_store)
+        for counted_store in group:
+            counted_store.group = group
 
     def full(self, node: Node) -> bool:
         """Every store of it, as far as that is known."""
-        found = [self._bounded.get(part.store) for part in node.parts] if self._bounded else [None]
-        return all(bounded is not None and bounded.is_full for bounded in found)
+        found = [self._counted_stores.get(part.store) for part in node.parts] if self._counted_stores else [None]
+        return all(counted_store is not None and counted_store.is_full for counted_store in found)
 
     def advance(self) -> None:
         """Look again where the log had not shown everything."""
-        for bounded in self._bounded.values():
-            if bounded.is_behind:
-                bounded.look_again()
+        for counted_store in self._counted_stores.values():
+            if counted_store.is_behind:
+                counted_store.look_again()
 
     def forget(self, store: int) -> None:
-        self._bounded.pop(store, None)
-        self._services.counted.pop(store, None)
+        self._counted_stores.pop(store, None)
+        self._context.counted.pop(store, None)
 
 
 def _dense(offsets: list[int]) -> bool:

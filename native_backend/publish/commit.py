@@ -32,20 +32,20 @@ class Commit:
 
     def __init__(
         self,
-        services: RealmContext,
+        context: RealmContext,
         capacities: Capacities,
         settlements: list[Settlement],
         postings: Sequence[Posting],
         owner: object,
     ) -> None:
-        self._services, self._postings, self._owner = services, postings, owner
+        self._context, self._postings, self._owner = context, postings, owner
         wanted = ((posting.node, len(value)) for posting in postings for value in posting.values)
         self._reservation = Reservation(capacities, wanted)
         self._settlements = self._waiting = settlements  # to be prepared
         self._ready: list[Settlement] = []
 
     def begin(self) -> None:
-        self._services.preparing.update(self._settlements)
+        self._context.preparing.update(self._settlements)
         if not self._all_there():
             self._fail("not-found", "deleted")
             return
@@ -60,7 +60,7 @@ class Commit:
             self._fail("unexpected", hindrance.failure.code or hindrance.failure.cause)
 
     def _all_there(self) -> bool:
-        metadata = self._services.metadata
+        metadata = self._context.metadata
         stores = [settlement.keeper.keys()[2] for settlement in self._waiting]
         return all(store in metadata.stores for store in stores) and all(
             metadata.alive(posting.node) for posting in self._postings
@@ -80,8 +80,8 @@ class Commit:
             for posting in self._postings
             for key, value in zip(posting.keys, posting.values, strict=True)
         ]
-        self._services.preparing.difference_update(self._settlements)
-        self._services.journal.add_unit(Unit(self._ready, writes, self._owner, ended=self._ended))
+        self._context.preparing.difference_update(self._settlements)
+        self._context.journal.add_unit(Unit(self._ready, writes, self._owner, ended=self._ended))
 
     def _prepared(self, result: list[Settlement] | SettleAnswer) -> None:
         if isinstance(result, list):
@@ -98,8 +98,8 @@ class Commit:
             self._reservation.release(certain=answer.answer != "indeterminate")
 
     def _fail(self, answer: CommitAnswer, native: str, node: str = "") -> None:
-        self._services.preparing.difference_update(self._settlements)
+        self._context.preparing.difference_update(self._settlements)
         for settlement in [*self._ready, *self._waiting]:
             settlement.keeper.restore(settlement)
         count = sum(len(posting.keys) for posting in self._postings)
-        self._services.answer(Committed(self._owner, answer, [-1] * count, native, node))
+        self._context.answer(Committed(self._owner, answer, [-1] * count, native, node))

@@ -20,8 +20,8 @@ _OF_THE_TOPIC = (*_OF_ITS_OWN, "refused", "unexpected")
 class Diagnosis:
     """See the module's docstring. `advance` is called every turn."""
 
-    def __init__(self, services: RealmContext, evidence: Evidence) -> None:
-        self._services, self._evidence = services, evidence
+    def __init__(self, context: RealmContext, evidence: Evidence) -> None:
+        self._context, self._evidence = context, evidence
         self._look_s = 0.0
         self._probe_s = 0.0
         self._probing = False
@@ -41,7 +41,7 @@ class Diagnosis:
             self._refused(failure)
 
     def _saw_evidence(self, failure: Failure | None) -> None:
-        troubles = self._services.troubles
+        troubles = self._context.troubles
         if failure is None:
             self._refuses_evidence = False
             troubles.end("evidence-refused")
@@ -55,33 +55,33 @@ class Diagnosis:
     def _took(self) -> None:
         self._refuses = False
         self.failing = self._refuses_evidence
-        self._services.troubles.end("cannot-write")
+        self._context.troubles.end("cannot-write")
 
     def _refused(self, failure: Failure) -> None:
         self.failing = self._refuses = True
-        self._probe_s = self._services.clock.monotonic_s() + self._services.limits.diagnosis_probe_s
-        self._services.troubles.begin("cannot-write", _words(failure))
+        self._probe_s = self._context.clock.monotonic_s() + self._context.limits.diagnosis_probe_s
+        self._context.troubles.begin("cannot-write", _words(failure))
 
     def advance(self) -> None:
-        services = self._services
-        now_s = services.clock.monotonic_s()
+        context = self._context
+        now_s = context.clock.monotonic_s()
         if now_s < self._look_s:
             return
-        self._look_s = now_s + services.limits.diagnosis_s
+        self._look_s = now_s + context.limits.diagnosis_s
         self._look_at_lease()
         waits_s = self._evidence.stalled_s
-        if waits_s >= services.limits.evidence_stalled_s:
+        if waits_s >= context.limits.evidence_stalled_s:
             detail = f"{self._evidence.pending} records wait to be stored, for {waits_s:.0f} s"
-            services.troubles.begin("evidence-waits", detail)
+            context.troubles.begin("evidence-waits", detail)
         else:
-            services.troubles.end("evidence-waits")
-        under_way = self._evidence.pending or services.journal.busy
+            context.troubles.end("evidence-waits")
+        under_way = self._evidence.pending or context.journal.busy
         if self._refuses and not under_way and not self._probing and now_s >= self._probe_s:
             self._probing = True
-            services.lease.prove(self._proved)
+            context.lease.prove(self._proved)
 
     def _look_at_lease(self) -> None:
-        lease, troubles = self._services.lease, self._services.troubles
+        lease, troubles = self._context.lease, self._context.troubles
         if lease.failure is not None:
             troubles.begin("log-unreachable", _words(lease.failure))
         else:

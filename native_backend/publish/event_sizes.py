@@ -23,8 +23,8 @@ KEPT_S: Final = 5.0
 class EventSizes:
     """All nodes of a realm."""
 
-    def __init__(self, services: RealmContext) -> None:
-        self._services = services
+    def __init__(self, context: RealmContext) -> None:
+        self._context = context
         self._read: dict[str, tuple[int, float]] = {}  # by topic: octets, and when
         self._waiting: list[tuple[Node, object]] = []
         self._looking = False
@@ -32,7 +32,7 @@ class EventSizes:
     def known(self, node: Node) -> int | None:
         """Octets, from memory, at once; None: `ask`."""
         size, at_s = self._read.get(node.topic, (0, float("-inf")))
-        return size if self._services.clock.monotonic_s() - at_s < KEPT_S else None
+        return size if self._context.clock.monotonic_s() - at_s < KEPT_S else None
 
     def ask(self, node: Node, owner: object) -> None:
         """Answered by `NodeSized`."""
@@ -46,18 +46,18 @@ class EventSizes:
     def _look(self) -> None:
         self._looking = True
         requested, self._waiting = self._waiting, []
-        log, deadline_s = self._services.log, self._services.limits.control_deadline_s
+        log, deadline_s = self._context.log, self._context.limits.control_deadline_s
         topics = sorted({node.topic for node, _ in requested})
 
         def found(sizes: dict[str, int] | LogError) -> None:
             self._looking = False
             if isinstance(sizes, dict):
-                read_s = self._services.clock.monotonic_s()
+                read_s = self._context.clock.monotonic_s()
                 self._read |= {topic: (max(1, sizes[topic] - AROUND_BYTES), read_s) for topic in topics}
             for node, owner in requested:
                 bytes_max = self._read.get(node.topic, (UNKNOWN_BYTES, 0.0))[0]
-                self._services.answer(NodeSized(owner, node, bytes_max))
+                self._context.answer(NodeSized(owner, node, bytes_max))
             if self._waiting:
                 self._look()
 
-        self._services.worker.submit(lambda: log.control.record_bytes_max(topics, deadline_s), found)
+        self._context.worker.submit(lambda: log.control.record_bytes_max(topics, deadline_s), found)

@@ -34,13 +34,13 @@ class Record:
 class Evidence:
     """See the module's docstring. `limits.evidence_bytes` bounds what is kept."""
 
-    def __init__(self, services: RealmContext) -> None:
+    def __init__(self, context: RealmContext) -> None:
         self.pending = 0  # records that are neither stored nor given up
         self.failed = 0  # records that were given up, ever
         self.seconds = Durations()  # of stored records, from the first hand-over
         self.stored: Counter[str] = Counter()  # by topic, the highest number that is stored
         self._numbers: Counter[str] = Counter()
-        self._services = services
+        self._context = context
         self._kept: deque[Record] = deque()
         self._kept_bytes = 0
         self._tried: Record | None = None  # of those kept, the one that is tried again
@@ -50,13 +50,13 @@ class Evidence:
     @property
     def stalled_s(self) -> float:
         """How long records have waited without any of them being stored; 0: none waits."""
-        return self._services.clock.monotonic_s() - self._stored_s if self.pending else 0.0
+        return self._context.clock.monotonic_s() - self._stored_s if self.pending else 0.0
 
     def append(self, topic: str, key: bytes, value: bytes) -> None:
         if not self.pending:
-            self._stored_s = self._services.clock.monotonic_s()
+            self._stored_s = self._context.clock.monotonic_s()
         self.pending += 1
-        name, began_s = f"{self._services.prefix}.{topic}", self._services.clock.monotonic_s()
+        name, began_s = f"{self._context.prefix}.{topic}", self._context.clock.monotonic_s()
         self._numbers[name] += 1
         record = Record(name, key, value, began_s, self._numbers[name])
         if self._kept or self._tried is not None:
@@ -65,10 +65,10 @@ class Evidence:
             self._submit(record)
 
     def _submit(self, record: Record) -> None:
-        self._services.log.append(Append(record.topic, 0, [record.key], [record.value], record, aside=True))
+        self._context.log.append(Append(record.topic, 0, [record.key], [record.value], record, aside=True))
 
     def _keep(self, record: Record) -> None:
-        if self._kept_bytes + len(record.value) > self._services.limits.evidence_bytes:
+        if self._kept_bytes + len(record.value) > self._context.limits.evidence_bytes:
             self._give_up(record, "there is no room to keep it")
             return
         self._kept.append(record)
@@ -89,7 +89,7 @@ class Evidence:
             return
         if failure is None:
             self.pending -= 1
-            self._stored_s = self._services.clock.monotonic_s()
+            self._stored_s = self._context.clock.monotonic_s()
             self.stored[record.topic] = max(self.stored[record.topic], record.number)
             self.seconds.add(self._stored_s - record.began_s)
         else:
@@ -107,10 +107,10 @@ class Evidence:
             if not self._kept:
                 _LOG.warning("evidence waits for %s: %s", record.topic, failure)
             self._keep(record)
-        self._retry_s = self._services.clock.monotonic_s() + self._services.limits.retry_interval_s
+        self._retry_s = self._context.clock.monotonic_s() + self._context.limits.retry_interval_s
 
     def advance(self) -> None:
-        if self._kept and self._tried is None and self._services.clock.monotonic_s() >= self._retry_s:
+        if self._kept and self._tried is None and self._context.clock.monotonic_s() >= self._retry_s:
             self._tried = self._take_back()
             self._submit(self._tried)
 
@@ -122,5 +122,5 @@ class Evidence:
     def _give_up(self, record: Record, why: str) -> None:
         self.pending -= 1
         self.failed += 1
-        self._services.alarms[ALARM] += 1
+        self._context.alarms[ALARM] += 1
         _LOG.error("a record of %s was not stored: %s", record.topic, why)

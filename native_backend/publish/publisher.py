@@ -25,14 +25,14 @@ _ANSWERS = cast("Mapping[Cause, PublishAnswer]", ANSWERS["publish"])
 class Publisher:
     """What was appended and is not stored yet."""
 
-    def __init__(self, services: RealmContext, metadata: Metadata, shard: Shard, truncations: Truncations) -> None:
+    def __init__(self, context: RealmContext, metadata: Metadata, shard: Shard, truncations: Truncations) -> None:
         self.appended = 0  # events
         self.seconds = Durations()  # of runs that were stored, from their hand-over to the log
-        self.evidence = Evidence(services)
-        self._services = services
+        self.evidence = Evidence(context)
+        self._context = context
         self._metadata = metadata
         self._truncations = truncations
-        self.capacities = Capacities(services, shard.state, shard.evict)
+        self.capacities = Capacities(context, shard.state, shard.evict)
 
     @property
     def pending(self) -> bool:
@@ -41,14 +41,14 @@ class Publisher:
 
     def publish(self, node: Node, keys: Strings, values: Strings, owner: object) -> None:
         if not self._metadata.alive(node):
-            self._services.answer(Published(owner, 0, [-1] * len(keys), "not-found", "deleted"))
+            self._context.answer(Published(owner, 0, [-1] * len(keys), "not-found", "deleted"))
             return
-        bounded = self.capacities.of(node)
-        if bounded is not None:
-            bounded.publish(keys, values, owner)
+        counted_store = self.capacities.of(node)
+        if counted_store is not None:
+            counted_store.publish(keys, values, owner)
             return
         self.appended += len(keys)
-        append(self._services, node, keys, values, owner)
+        append(self._context, node, keys, values, owner)
 
     def forget(self, node: Node) -> None:
         """The node was deleted."""
@@ -61,11 +61,11 @@ class Publisher:
 
     def _note(self, appended: Appended) -> None:
         """These are events."""
-        batch, services = appended.batch, self._services
-        events = services.events.get((batch.topic, batch.partition))
+        batch, context = appended.batch, self._context
+        events = context.events.get((batch.topic, batch.partition))
         if events is not None and appended.offsets:
             keys = batch.keys[appended.first : appended.first + len(appended.offsets)]
-            events.stored(appended.offsets, keys, services.clock.epoch_us() // 1000)
+            events.stored(appended.offsets, keys, context.clock.epoch_us() // 1000)
 
     def completed(self, appended: Appended) -> None:
         """The log has answered about something of a batch."""
@@ -74,8 +74,8 @@ class Publisher:
             self.evidence.completed(batch.owner, appended)
             return
         if appended.failure is None and offsets:
-            self.seconds.add(self._services.clock.monotonic_s() - batch.began_s)
-            self._services.known.stored((batch.topic, batch.partition), offsets[0], offsets[-1], batch.known)
+            self.seconds.add(self._context.clock.monotonic_s() - batch.began_s)
+            self._context.known.stored((batch.topic, batch.partition), offsets[0], offsets[-1], batch.known)
         if not self._truncations.withholds(appended, self._tell):
             self._tell(appended)
 
@@ -83,7 +83,7 @@ class Publisher:
         failure, count = appended.failure, len(appended.offsets)
         owner = appended.batch.owner
         if type(owner) is AdmittedBatch:
-            owner.bounded.completed(owner, appended)
+            owner.counted_store.completed(owner, appended)
             owner = owner.owner
         else:
             self.appended -= count
@@ -94,4 +94,4 @@ class Publisher:
         else:
             answer = _ANSWERS[failure.cause]
             native = failure.code or failure.cause
-        self._services.answer(Published(owner, appended.first, appended.offsets, answer, native))
+        self._context.answer(Published(owner, appended.first, appended.offsets, answer, native))

@@ -32,9 +32,9 @@ class Reservation:
         for place, (node, size) in enumerate(wanted):
             if node.store not in found:
                 found[node.store] = capacities.of(node)
-            bounded = found[node.store]
-            if bounded is not None:
-                places, sizes = self._rooms.setdefault(bounded, ([], []))
+            counted_store = found[node.store]
+            if counted_store is not None:
+                places, sizes = self._rooms.setdefault(counted_store, ([], []))
                 places.append(place)
                 sizes.append(size)
 
@@ -47,29 +47,29 @@ class Reservation:
             else:
                 done(error)
 
-        for bounded in self._rooms:
-            if not bounded.is_counted():
-                bounded.when_counted(counted)
+        for counted_store in self._rooms:
+            if not counted_store.is_counted():
+                counted_store.when_counted(counted)
                 return
         done(self._reserve())
 
     def _reserve(self) -> Full | None:
         reserved: list[CountedStore] = []
-        for bounded, (_, sizes) in self._rooms.items():
-            room = bounded.reserve(sizes)
+        for counted_store, (_, sizes) in self._rooms.items():
+            room = counted_store.reserve(sizes)
             if room < len(sizes):
                 for each in reserved:
                     each.release(self._rooms[each][1])
-                return Full(bounded.node.name, room)
-            reserved.append(bounded)
+                return Full(counted_store.node.name, room)
+            reserved.append(counted_store)
         return None
 
     def stored(self, eids: list[int]) -> None:
         """Of all its writes, in order; -1 where one is gone already."""
-        for bounded, (places, sizes) in self._rooms.items():
-            bounded.brought([eids[place] for place in places], sizes)
+        for counted_store, (places, sizes) in self._rooms.items():
+            counted_store.stored_by_transaction([eids[place] for place in places], sizes)
 
     def release(self, *, certain: bool = True) -> None:
         """It was not stored; unless `certain`, it may have been."""
-        for bounded, (_, sizes) in self._rooms.items():
-            bounded.release(sizes, certain=certain)
+        for counted_store, (_, sizes) in self._rooms.items():
+            counted_store.release(sizes, certain=certain)

@@ -27,9 +27,9 @@ class TopicWatch:
     """Watches the topics of the nodes in `used`, which publishing fills by store. Calls `lose` for each node whose
     topic was replaced."""
 
-    def __init__(self, services: RealmContext, metadata: Metadata, lose: Callable[[Node], None]) -> None:
+    def __init__(self, context: RealmContext, metadata: Metadata, lose: Callable[[Node], None]) -> None:
         self.used: dict[int, Node] = {}
-        self._services = services
+        self._context = context
         self._metadata = metadata
         self._lose = lose
         self._wide: set[bytes] = set()  # topics that have more partitions than their node; told once
@@ -44,17 +44,17 @@ class TopicWatch:
         self._judge(nodes, *self._find(nodes))
 
     def advance(self) -> None:
-        if self._looking or self._services.clock.monotonic_s() < self._look_s:
+        if self._looking or self._context.clock.monotonic_s() < self._look_s:
             return
         nodes, self.used = {node.name: node for node in self.used.values()} | self._of_round(), {}
         if nodes:
             self._looking = True
             each = list(nodes.values())
-            self._services.worker.submit(lambda: self._find(each), lambda found: self._found(each, found))
+            self._context.worker.submit(lambda: self._find(each), lambda found: self._found(each, found))
 
     def _of_round(self) -> dict[str, Node]:
         """The next few of all nodes."""
-        now_s, limits, known = self._services.clock.monotonic_s(), self._services.limits, self._metadata.nodes
+        now_s, limits, known = self._context.clock.monotonic_s(), self._context.limits, self._metadata.nodes
         if not self._round and now_s >= self._round_s:
             self._round_s = now_s + limits.topic_round_s
             self._round.extend(known)
@@ -64,16 +64,16 @@ class TopicWatch:
 
     def _forget_deleted(self) -> None:
         """End the troubles of deleted nodes."""
-        for trouble in self._services.troubles.present():
+        for trouble in self._context.troubles.present():
             if trouble.kind in TOPIC_KINDS and trouble.about not in self._metadata.nodes:
-                self._services.troubles.end(trouble.kind, trouble.about)
+                self._context.troubles.end(trouble.kind, trouble.about)
 
     def _find(self, nodes: list[Node]) -> Found:
-        return find(self._services.log, nodes, self._services.limits.control_deadline_s)
+        return find(self._context.log, nodes, self._context.limits.control_deadline_s)
 
     def _found(self, nodes: list[Node], found: Found | LogError) -> None:
         self._looking = False
-        self._look_s = self._services.clock.monotonic_s() + self._services.limits.topic_look_s
+        self._look_s = self._context.clock.monotonic_s() + self._context.limits.topic_look_s
         if not isinstance(found, LogError):
             self._judge(nodes, *found)
 
@@ -104,7 +104,7 @@ class TopicWatch:
                 )
 
     def _tell(self, node: Node, wrong: Broken | None) -> None:
-        troubles = self._services.troubles
+        troubles = self._context.troubles
         for kind in TOPIC_KINDS:
             if wrong is not None and kind == f"topic-{wrong.how}":
                 troubles.begin(kind, wrong.detail, node.name)

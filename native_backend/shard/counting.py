@@ -18,12 +18,12 @@ from native_backend.events.store_events import StoreEvents
 from native_backend.log.port import Log, LogError, Records, Write
 from native_backend.nodes.durable import QUEUE
 from native_backend.nodes.node import Node
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 
 _LOG = logging.getLogger(__name__)
 _FIRST_READ = 100  # records, before their size is known
 _THEIRS = ("not-found", "refused", "retention")  # failures that concern one store only
-StateOf = Callable[[int, str], Acknowledgement | None]
+StateOf = Callable[[int, str], AckState | None]
 """The state of a durable that this process knows, by store and name."""
 
 
@@ -49,44 +49,42 @@ class Look:
 
 
 class Counting:
-    """Of one realm. `services.events` has the stores."""
+    """Of one realm. `context.events` has the stores."""
 
-    def __init__(self, services: RealmContext, state_of: StateOf) -> None:
-        self._services, self._state_of = services, state_of
+    def __init__(self, context: RealmContext, state_of: StateOf) -> None:
+        self._context, self._state_of = context, state_of
         self._work: deque[StoreEvents] = deque()
         self._round: deque[StoreEvents] = deque()
         self._running = False
         self._as_of: tuple[int, int] | None = None
         self._due_s = self._round_s = 0.0
         self._read = _FIRST_READ
-        services.metadata.on_changed.append(self._changed)
+        context.metadata.on_changed.append(self._changed)
 
     def advance(self) -> None:
         if self._running:
             return
-        now_s, limits = self._services.clock.monotonic_s(), self._services.limits
+        now_s, limits = self._context.clock.monotonic_s(), self._context.limits
         if now_s >= self._due_s:
             self._due_s = now_s + limits.count_interval_s
             self._gather(now_s)
         if self._work:
             part = [self._work.popleft() for _ in range(min(len(self._work), limits.count_batch))]
             stretches = [self._stretch(events) for events in part]
-            log, count, deadline_s = self._services.log, self._read, limits.control_deadline_s
+            log, count, deadline_s = self._context.log, self._read, limits.control_deadline_s
             self._running = True
-            self._services.worker.submit(
+            self._context.worker.submit(
                 lambda: _look_at(log, stretches, count, limits.count_bytes, deadline_s),
                 lambda looks: self._looked(stretches, looks),
             )
 
     def finish(self, until_s: float) -> None:
         """Account for what was written here before the process ends, as far as there is time. Blocks."""
-        log, limits, now_s = self._services.log, self._services.limits, self._services.clock.monotonic_s
-        until_s, now_ms = min(until_s, now_s() + limits.count_close_s), self._services.clock.epoch_us() // 1000
+        log, limits, now_s = self._context.log, self._context.limits, self._context.clock.monotonic_s
+        until_s, now_ms = min(until_s, now_s() + limits.count_close_s), self._context.clock.epoch_us() // 1000
         for _ in range(2):  # where it ends; then, what there is up to there
             self._renew()
-            self._work = deque(
-                each for each in self._services.events.values() if each.is_open(now_ms) or not each.known
-            )
+            self._work = deque(each for each in self._context.events.values() if each.is_open(now_ms) or not each.known)
             while self._work and (left_s := until_s - now_s()) > 0:
                 stretches = [self._stretch(self._work.popleft())]
                 try:
@@ -97,7 +95,7 @@ class Counting:
 
     def _gather(self, now_s: float) -> None:
         """Stores that are written to, and the next few of all."""
-        limits, now_ms, known = self._services.limits, self._services.clock.epoch_us() // 1000, self._services.events
+        limits, now_ms, known = self._context.limits, self._context.clock.epoch_us() // 1000, self._context.events
         due = dict.fromkeys(self._renew())
         if now_s >= self._round_s and not self._round:
             self._round_s = now_s + limits.count_round_s
@@ -112,7 +110,7 @@ class Counting:
 
     def _renew(self) -> list[StoreEvents]:
         """Know the stores that there are now. Those that are new."""
-        known, metadata = self._services.events, self._services.metadata
+        known, metadata = self._context.events, self._context.metadata
         as_of = metadata.position, len(metadata.stores)
         if as_of == self._as_of:
             return []
@@ -126,7 +124,7 @@ class Counting:
 
     def _changed(self, node: Node | None) -> None:
         """With another time to live other events have expired."""
-        events = self._services.events.get((node.topic, node.partition)) if node is not None else None
+        events = self._context.events.get((node.topic, node.partition)) if node is not None else None
         if node is not None and events is not None:
             before, events.node = events.node, node
             if before.properties.ttl_ms != node.properties.ttl_ms:
@@ -134,7 +132,7 @@ class Counting:
 
     def stored(self, writes: list[Write], offsets: list[int]) -> None:
         """A transaction of the journal has stored these events; -1: gone already."""
-        now_ms = self._services.clock.epoch_us() // 1000
+        now_ms = self._context.clock.epoch_us() // 1000
         by_place: dict[tuple[str, int], tuple[list[int], list[bytes | None]]] = {}
         for write, offset in zip(writes, offsets, strict=True):
             if offset >= 0:
@@ -142,7 +140,7 @@ class Counting:
                 eids.append(offset)
                 keys.append(write.key)
         for place, (eids, keys) in by_place.items():
-            events = self._services.events.get(place)
+            events = self._context.events.get(place)
             if events is not None:
                 events.transacted(eids, keys, now_ms)
 
@@ -151,7 +149,7 @@ class Counting:
         if node.kind != "queue":
             return 0
         state = self._state_of(node.store, QUEUE)
-        durable = self._services.metadata.durable(node.part(0), QUEUE)
+        durable = self._context.metadata.durable(node.part(0), QUEUE)
         return state.low if state is not None else durable.of(node).start if durable is not None else 0
 
     def _stretch(self, events: StoreEvents) -> Stretch:
@@ -165,10 +163,10 @@ class Counting:
             _LOG.info("cannot count events now: %s", looks)
             self._work.clear()
             return
-        now_ms = self._services.clock.epoch_us() // 1000
+        now_ms = self._context.clock.epoch_us() // 1000
         self._work.extendleft(stretch.events for stretch in reversed(stretches[len(looks) :]))
         for stretch, look in zip(stretches, looks, strict=False):
-            if look is not None and self._services.events.get(_place(stretch.events.node)) is stretch.events:
+            if look is not None and self._context.events.get(_place(stretch.events.node)) is stretch.events:
                 self._found(stretch, look, now_ms)
 
     def _found(self, stretch: Stretch, look: Look, now_ms: int) -> None:
@@ -197,7 +195,7 @@ class Counting:
 
     def _fit(self, records: Records) -> None:
         """Read so many at a time as their size lets expect to be bearable."""
-        limits, size = self._services.limits, _size_bytes(records)
+        limits, size = self._context.limits, _size_bytes(records)
         if records.values:
             fit = limits.count_bytes * len(records.values) // max(1, size)
             self._read = max(1, min(fit, limits.count_records, 8 * self._read))

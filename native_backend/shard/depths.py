@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from native_backend.dispatch.context import RealmContext
-from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.events.message_counts import Tally, tally
 from native_backend.nodes.durable import QUEUE, Durable
-from native_backend.nodes.durable_terms import Terms
+from native_backend.nodes.durable_terms import DurableTerms
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 from native_backend.state.intervals import Intervals
 
 Known = list[tuple[Node, Durable]]
@@ -24,18 +24,18 @@ Known = list[tuple[Node, Durable]]
 class States(Protocol):
     """The shard that owns them."""
 
-    def state(self, store: int, name: str) -> Acknowledgement | None: ...
+    def state(self, store: int, name: str) -> AckState | None: ...
 
-    def terms(self, node: Node, name: str) -> Terms | None: ...
+    def terms(self, node: Node, name: str) -> DurableTerms | None: ...
 
-    def opened(self, node: Node, name: str) -> Dispatch | None: ...
+    def opened(self, node: Node, name: str) -> Dispatcher | None: ...
 
 
 class Depths:
     """See the module's docstring."""
 
-    def __init__(self, services: RealmContext, metadata: Metadata, shard: States) -> None:
-        self._services, self._metadata, self._shard = services, metadata, shard
+    def __init__(self, context: RealmContext, metadata: Metadata, shard: States) -> None:
+        self._context, self._metadata, self._shard = context, metadata, shard
         self._durables: Known = []
         self._as_of: tuple[int, int, int] | None = None
 
@@ -51,9 +51,9 @@ class Depths:
         """Every store of every channel."""
         return [node for node in self._metadata.stores.values() if node.kind == "channel"]
 
-    def state(self, durable: Durable) -> Acknowledgement:
+    def state(self, durable: Durable) -> AckState:
         """As it is now; of one that nothing was ever consumed from, where it begins."""
-        return self._shard.state(durable.store, durable.name) or Acknowledgement(durable.start)
+        return self._shard.state(durable.store, durable.name) or AckState(durable.start)
 
     def is_kept(self, node: Node, durable: Durable) -> bool:
         """False once its end has begun, also where it could not be erased: nothing may make its group anew."""
@@ -62,7 +62,7 @@ class Depths:
 
     def version(self, node: Node, durable: Durable) -> tuple[int, int] | None:
         """Changes whenever a lag has to be shown anew. None: it is being counted."""
-        events = self._services.events.get((node.topic, node.partition))
+        events = self._context.events.get((node.topic, node.partition))
         if events is None or not events.known:
             return None
         state = self._shard.state(durable.store, durable.name)
@@ -70,7 +70,7 @@ class Depths:
 
     def steps(self, node: Node, durable: Durable) -> Iterator[Tally | None]:
         """None for each step, then the tally; without one the store is being counted."""
-        events = self._services.events.get((node.topic, node.partition))
+        events = self._context.events.get((node.topic, node.partition))
         if events is None or not events.known:
             return
         dispatch = self._shard.opened(node, durable.name)
@@ -79,7 +79,7 @@ class Depths:
         if dispatch is not None:
             given = [each for link in dispatch.links for each in (link.outstanding, link.reserved) if each]
             unsettled = dispatch.away + sum(link.outstanding.count() for link in dispatch.links)
-        yield from tally(events, self.state(durable), given, unsettled, self._services.clock.epoch_us() // 1000)
+        yield from tally(events, self.state(durable), given, unsettled, self._context.clock.epoch_us() // 1000)
 
     def stored(self, node: Node) -> Iterator[int | None]:
         """Messages in one store of a node: None for each step, then how many."""
@@ -88,14 +88,14 @@ class Depths:
             for found in self.steps(node, durable.of(node)):
                 yield found.counts.stored if found is not None else None
             return
-        events = self._services.events.get((node.topic, node.partition))
+        events = self._context.events.get((node.topic, node.partition))
         if events is not None and events.known:
-            yield events.messages(self._services.clock.epoch_us() // 1000)
+            yield events.messages(self._context.clock.epoch_us() // 1000)
 
     @property
     def counting(self) -> int:
         """Stores that are still being counted."""
-        known = self._services.events
+        known = self._context.events
         return sum(
             events is None or not events.known
             for events in (known.get((node.topic, node.partition)) for node in self._metadata.stores.values())

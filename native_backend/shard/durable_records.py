@@ -6,32 +6,38 @@ from dataclasses import replace
 
 from native_backend.dispatch.context import RealmContext, store_bounds
 from native_backend.nodes.durable import QUEUE, Durable, channel_durable, durable_key, encode_durable, queue_durable
-from native_backend.nodes.durable_terms import Terms
+from native_backend.nodes.durable_terms import DurableTerms
 from native_backend.nodes.metadata import realm_topic
 from native_backend.nodes.node import Node
-from native_backend.nodes.start_position import Start, start_of
+from native_backend.nodes.start_position import StartPosition, start_of
 
 
 def begin_durable(
-    services: RealmContext, node: Node, name: str, bounds: tuple[int, int], journal: int, terms: Terms, start: Start
+    context: RealmContext,
+    node: Node,
+    name: str,
+    bounds: tuple[int, int],
+    journal: int,
+    terms: DurableTerms,
+    start: StartPosition,
 ) -> Durable:
     """A new durable; a queue's (should its record be missing) begins with the queue. `bounds` are those of the store
     that is `node`. Blocks; raises LogError."""
-    log, deadline_s = services.log, services.limits.control_deadline_s
+    log, deadline_s = context.log, context.limits.control_deadline_s
     parts = node.parts
     each = [bounds if part is node else store_bounds(log, part, deadline_s) for part in parts]
     if name == QUEUE:
-        durable = queue_durable(services.prefix, node, [first for first, _ in each], journal)
+        durable = queue_durable(context.prefix, node, [first for first, _ in each], journal)
     else:
         places = [start_of(start, log, part, its, deadline_s) for part, its in zip(parts, each, strict=True)]
-        channel = channel_durable(services.prefix, node, name, places, journal)
+        channel = channel_durable(context.prefix, node, name, places, journal)
         durable = replace(channel, terms=terms)
-    write_durable(services, durable)
+    write_durable(context, durable)
     return durable
 
 
-def write_durable(services: RealmContext, durable: Durable) -> int:
+def write_durable(context: RealmContext, durable: Durable) -> int:
     """Its record; returns the offset. Blocks; raises LogError."""
-    value = encode_durable(durable, services.clock.epoch_us())
-    key, topic = durable_key(durable.node, durable.name), realm_topic(services.prefix)
-    return services.log.control.put(topic, key, value, services.limits.control_deadline_s)
+    value = encode_durable(durable, context.clock.epoch_us())
+    key, topic = durable_key(durable.node, durable.name), realm_topic(context.prefix)
+    return context.log.control.put(topic, key, value, context.limits.control_deadline_s)

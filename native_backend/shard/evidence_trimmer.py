@@ -25,24 +25,24 @@ Needed = Callable[[], int | None]
 class EvidenceTrimmer:
     """See the module's docstring. Looks every `limits.trim_interval_s`, at most a thousand times in a record's life."""
 
-    def __init__(self, services: RealmContext, needed: Needed) -> None:
-        self._services, self._needed = services, needed
+    def __init__(self, context: RealmContext, needed: Needed) -> None:
+        self._context, self._needed = context, needed
         self._looking = False
-        self._interval_s = max(services.limits.trim_interval_s, services.limits.evidence_s / 1000)
-        self._due_s = services.clock.monotonic_s() + self._interval_s
+        self._interval_s = max(context.limits.trim_interval_s, context.limits.evidence_s / 1000)
+        self._due_s = context.clock.monotonic_s() + self._interval_s
 
     def advance(self) -> None:
-        services = self._services
-        now_s = services.clock.monotonic_s()
-        if self._looking or now_s < self._due_s or services.journal.fenced:
+        context = self._context
+        now_s = context.clock.monotonic_s()
+        if self._looking or now_s < self._due_s or context.journal.fenced:
             return
         self._due_s = now_s + self._interval_s
         self._looking = True
-        needed, evidence_s = self._needed(), services.limits.evidence_s
-        before_ms = services.clock.epoch_us() // 1000 - round(evidence_s * 1000)
+        needed, evidence_s = self._needed(), context.limits.evidence_s
+        before_ms = context.clock.epoch_us() // 1000 - round(evidence_s * 1000)
         longer_ms = round(min(_LONGER_S, evidence_s) * 1000)
-        outcomes, journal = (f"{services.prefix}.outcomes", 0), (services.journal.topic, 0)
-        log, deadline_s = services.log, services.limits.control_deadline_s
+        outcomes, journal = (f"{context.prefix}.outcomes", 0), (context.journal.topic, 0)
+        log, deadline_s = context.log, context.limits.control_deadline_s
 
         def job() -> None:
             if _trim_outcomes(log, outcomes, before_ms, deadline_s) and needed is not None:
@@ -51,7 +51,7 @@ class EvidenceTrimmer:
                 if bound > first:
                     trim(log, journal, bound, deadline_s)
 
-        services.worker.submit(job, self._looked)
+        context.worker.submit(job, self._looked)
 
     def _looked(self, error: LogError | None) -> None:
         self._looking = False

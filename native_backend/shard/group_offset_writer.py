@@ -34,11 +34,11 @@ class Change:
     journal: int
 
 
-class Projector:
+class GroupOffsetWriter:
     """Remembers what was projected last, so that an idle durable costs nothing."""
 
-    def __init__(self, services: RealmContext, depths: Depths) -> None:
-        self._services, self._depths = services, depths
+    def __init__(self, context: RealmContext, depths: Depths) -> None:
+        self._context, self._depths = context, depths
         self._shown: dict[str, dict[GroupPartition, tuple[int, int]]] = {}  # by group: offset, low
         self._seen: dict[
             str, dict[GroupPartition, tuple[int, int]]
@@ -49,7 +49,7 @@ class Projector:
         self._work: deque[Change] = deque()  # of the round under way
         self._running = False
         self._forgotten: set[str] = set()  # groups, while something is being committed
-        self._due_s = services.clock.monotonic_s()
+        self._due_s = context.clock.monotonic_s()
 
     def forget(self, group: str) -> None:
         """The group is being deleted, or was; one of that name may begin anew."""
@@ -65,8 +65,8 @@ class Projector:
         time."""
         if self._running:
             return
-        limits = self._services.limits
-        if self._steps is None and not self._work and (now_s := self._services.clock.monotonic_s()) >= self._due_s:
+        limits = self._context.limits
+        if self._steps is None and not self._work and (now_s := self._context.clock.monotonic_s()) >= self._due_s:
             self._due_s = now_s + limits.projection_interval_s
             self._steps = self._count(limits.projection_groups)
         if self._steps is not None and next(self._steps, self) is None:
@@ -75,13 +75,13 @@ class Projector:
         if self._work:
             self._running = True
             part = [self._work.popleft() for _ in range(min(len(self._work), limits.projection_batch))]
-            self._services.projections.submit(lambda: self.commit(part), lambda done: self._committed(part, done))
+            self._context.projections.submit(lambda: self.commit(part), lambda done: self._committed(part, done))
 
     def close(self, until_s: float) -> None:
         """The last round. Blocks."""
         for _ in self._count(len(self._depths.durables())):
             pass
-        while self._work and self._services.clock.monotonic_s() < until_s:
+        while self._work and self._context.clock.monotonic_s() < until_s:
             self.commit([self._work.popleft()])
 
     def _count(self, groups_max: int) -> Iterator[None]:
@@ -111,7 +111,7 @@ class Projector:
 
     def _note(self, place: GroupPartition, offset: int, low: int) -> None:
         if self._shown.get(place[0], _NONE).get(place) != (offset, low):
-            self._work.append(Change(place, offset, low, self._services.journal.next))
+            self._work.append(Change(place, offset, low, self._context.journal.next))
 
     def commit(self, work: list[Change]) -> list[Change]:
         """Blocks. What was committed, and need not be again. What follows one without an answer is left to the next
@@ -121,8 +121,8 @@ class Projector:
             group, topic, partition = change.place
             position = projection(change.offset, change.low, change.journal)
             try:
-                self._services.log.control.project(
-                    group, {(topic, partition): position}, self._services.limits.control_deadline_s
+                self._context.log.control.project(
+                    group, {(topic, partition): position}, self._context.limits.control_deadline_s
                 )
             except LogError as error:
                 if group not in self._failed:  # said once, tried every round
@@ -151,7 +151,7 @@ class Projector:
     def _delete(self, groups: set[str]) -> None:
         """They were deleted while they were committed, which may have made them again. A durable that has such a name
         by now is committed after this."""
-        log, deadline_s = self._services.log, self._services.limits.control_deadline_s
+        log, deadline_s = self._context.log, self._context.limits.control_deadline_s
 
         def delete() -> None:
             for group in groups:
@@ -162,4 +162,4 @@ class Projector:
                 _LOG.warning("cannot delete the groups %s: %s", sorted(groups), error)
 
         if groups:
-            self._services.projections.submit(delete, deleted)
+            self._context.projections.submit(delete, deleted)

@@ -18,7 +18,7 @@ from native_backend.log.port import LogError
 from native_backend.nodes.durable import Durable
 from native_backend.nodes.metadata import Metadata
 from native_backend.shard.durable_records import write_durable
-from native_backend.shard.snapshot_writer import Snapshots
+from native_backend.shard.snapshot_writer import SnapshotWriter
 
 _LOG = logging.getLogger(__name__)
 TRUNCATED = "journal records lost by truncation"
@@ -28,13 +28,13 @@ TRIMMED = "journal records lost by retention"
 class JournalEnds:
     """Of one realm."""
 
-    def __init__(self, services: RealmContext, metadata: Metadata, snapshots: Snapshots) -> None:
-        self._services, self._metadata, self._snapshots = services, metadata, snapshots
+    def __init__(self, context: RealmContext, metadata: Metadata, snapshots: SnapshotWriter) -> None:
+        self._context, self._metadata, self._snapshots = context, metadata, snapshots
 
     def check(self, recovery: Recovery, end: int, every: Iterable[Key]) -> None:
         """After a claim; `end`: of the journal. Blocks; raises LogError."""
         if recovery.missing:
-            self._services.alarms[TRIMMED] += recovery.missing
+            self._context.alarms[TRIMMED] += recovery.missing
         snapshots = (found.snapshot for found in recovery.states.values())
         named = max([*snapshots, *(durable.journal for durable in self._metadata.durables.values())], default=0)
         if named > end:
@@ -46,7 +46,7 @@ class JournalEnds:
     def noticed(self, missing: int, every: Iterable[Key]) -> None:
         """A transaction of this process was stored so far below the end that the journal had."""
         self._tell(missing)
-        end = self._services.journal.next
+        end = self._context.journal.next
 
         def renewed(durables: list[Durable] | LogError) -> None:
             if isinstance(durables, LogError):
@@ -55,16 +55,16 @@ class JournalEnds:
                 for durable in durables:
                     self._metadata.remember(durable)
 
-        self._services.worker.submit(lambda: self._renew(end), renewed)
+        self._context.worker.submit(lambda: self._renew(end), renewed)
         self._snapshots.hurry(every)
 
     def _tell(self, missing: int) -> None:
-        services = self._services
-        services.alarms[TRUNCATED] += max(1, missing)
+        context = self._context
+        context.alarms[TRUNCATED] += max(1, missing)
         _LOG.error(
             "the journal %s lost its last records, %d or more: what they acknowledged may be given again. Find out "
             "what made it shorter (an unclean election, a restored backup)",
-            services.journal.topic,
+            context.journal.topic,
             max(1, missing),
         )
 
@@ -72,5 +72,5 @@ class JournalEnds:
         """What the journal says from here on is of these durables. Blocks; raises LogError."""
         found = [replace(each, journal=end) for each in [*self._metadata.durables.values()] if each.journal > end]
         for durable in found:
-            write_durable(self._services, durable)
+            write_durable(self._context, durable)
         return found

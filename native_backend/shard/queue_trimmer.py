@@ -23,19 +23,19 @@ Lows = Callable[[], list[tuple[Node, int]]]
 """The queues whose state is known, and below which EID everything has ended."""
 
 
-class Trimmer:
+class QueueTrimmer:
     """See the module's docstring."""
 
-    def __init__(self, services: RealmContext, lows: Lows) -> None:
-        self._services, self._lows = services, lows
+    def __init__(self, context: RealmContext, lows: Lows) -> None:
+        self._context, self._lows = context, lows
         self._queues: deque[tuple[Node, int]] = deque()
         self._node: Node | None = None  # at work on this one
-        self._due_s = services.clock.monotonic_s() + services.limits.trim_interval_s
+        self._due_s = context.clock.monotonic_s() + context.limits.trim_interval_s
 
     def advance(self) -> None:
-        now_s = self._services.clock.monotonic_s()
-        if self._node is None and now_s >= self._due_s and not self._services.journal.fenced:
-            self._due_s = now_s + self._services.limits.trim_interval_s
+        now_s = self._context.clock.monotonic_s()
+        if self._node is None and now_s >= self._due_s and not self._context.journal.fenced:
+            self._due_s = now_s + self._context.limits.trim_interval_s
             self._queues.extend(self._lows())
             self._next()
 
@@ -48,15 +48,15 @@ class Trimmer:
         if not self._queues:
             return
         self._node, low = self._queues.popleft()
-        services, node = self._services, self._node
-        before_ms = services.clock.epoch_us() // 1000 - round(services.limits.retain_s * 1000)
-        deadline_s = services.limits.control_deadline_s
+        context, node = self._context, self._node
+        before_ms = context.clock.epoch_us() // 1000 - round(context.limits.retain_s * 1000)
+        deadline_s = context.limits.control_deadline_s
 
         def job() -> tuple[int, int]:
-            first = store_bounds(services.log, node, deadline_s)[0]
-            return first, older(services.log, (node.topic, node.partition), first, low, before_ms, deadline_s)
+            first = store_bounds(context.log, node, deadline_s)[0]
+            return first, older(context.log, (node.topic, node.partition), first, low, before_ms, deadline_s)
 
-        services.worker.submit(job, self._found)
+        context.worker.submit(job, self._found)
 
     def _found(self, bounds: tuple[int, int] | LogError) -> None:
         if isinstance(bounds, LogError):
@@ -67,7 +67,7 @@ class Trimmer:
             assert self._node is not None
             note = {(self._node.name, "", self._node.store): (bounds[0], bounds[1] - 1, 0, bounds[0])}
             noted = partial(self._noted, self._node, bounds[1])
-            EachStore(self._services.journal, noted, self._next).note("trimmed", "retention", note)
+            EachStore(self._context.journal, noted, self._next).note("trimmed", "retention", note)
 
     def _failed(self, error: LogError) -> None:
         assert self._node is not None
@@ -75,12 +75,12 @@ class Trimmer:
         self._next()
 
     def _noted(self, node: Node, bound: int) -> None:
-        services = self._services
+        context = self._context
 
         def trim() -> None:
-            services.log.control.trim(node.topic, node.partition, bound, services.limits.control_deadline_s)
+            context.log.control.trim(node.topic, node.partition, bound, context.limits.control_deadline_s)
 
-        services.worker.submit(trim, lambda error: self._next() if error is None else self._failed(error))
+        context.worker.submit(trim, lambda error: self._next() if error is None else self._failed(error))
 
 
 def older(log: Log, place: TopicPartition, first: int, end: int, before_ms: int, deadline_s: float) -> int:

@@ -13,74 +13,74 @@ from dataclasses import replace
 from functools import partial
 
 from native_backend.dispatch.context import RealmContext, certain_bounds
-from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.dispatch.retention_loss import lose_below
 from native_backend.journal.recovery import States, recover
-from native_backend.journal.snapshot import Frozen, Key, snapshot_key, state_topic
+from native_backend.journal.snapshot import Key, StateCopy, snapshot_key, state_topic
 from native_backend.log.port import Failure, LogError
 from native_backend.nodes.durable import QUEUE, Durable, durable_key
-from native_backend.nodes.durable_terms import EXCLUSIVE, Terms
+from native_backend.nodes.durable_terms import EXCLUSIVE, DurableTerms
 from native_backend.nodes.metadata import Metadata, realm_topic
 from native_backend.nodes.node import Node
-from native_backend.nodes.start_position import LATEST, Start
+from native_backend.nodes.start_position import LATEST, StartPosition
 from native_backend.nodes.words import SubscribeAnswer
 from native_backend.shard.counting import Counting
 from native_backend.shard.depths import Depths
 from native_backend.shard.durable_records import begin_durable, write_durable
 from native_backend.shard.evidence_trimmer import EvidenceTrimmer
-from native_backend.shard.group_offset_writer import Projector
+from native_backend.shard.group_offset_writer import GroupOffsetWriter
 from native_backend.shard.journal_ends import JournalEnds
-from native_backend.shard.queue_trimmer import Trimmer
-from native_backend.shard.snapshot_writer import Snapshots, Stored
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.shard.queue_trimmer import QueueTrimmer
+from native_backend.shard.snapshot_writer import SnapshotWriter, Stored
+from native_backend.state.ack_state import AckState
 
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.002
 _CLAIMS = 5
 _MARK = snapshot_key(0, "")  # of no store: a tombstone that recovery waits for, so that no earlier snapshot is missed
-Opened = Callable[[Dispatch | LogError], None]
+Opened = Callable[[Dispatcher | LogError], None]
 Found = tuple[Durable, int, int, Stored]  # and where its store begins and ends, and the snapshot written
 
 
 class Shard:
     """See the module's docstring."""
 
-    def __init__(self, services: RealmContext, metadata: Metadata) -> None:
-        self._services = services
+    def __init__(self, context: RealmContext, metadata: Metadata) -> None:
+        self._context = context
         self._metadata = metadata
         self._recovered: States = {}
-        self._open: dict[Key, Dispatch] = {}
+        self._open: dict[Key, Dispatcher] = {}
         self._opening: dict[Key, list[Opened]] = {}
-        self._beginning: dict[Key, Terms] = {}  # while it is being opened
+        self._beginning: dict[Key, DurableTerms] = {}  # while it is being opened
         self._expected: Counter[Key] = Counter()  # links on their way, to all stores of a durable
         self._deleting: dict[Key, list[Callable[[LogError | None], None]]] = {}  # and who waits for that
-        self._undeleted: set[Key] = set()  # could not be erased: who comes next does that, or the next start
-        self._counting = Counting(services, self.state)
-        self.depths = Depths(services, metadata, self)
-        self._projector = Projector(services, self.depths)
-        self._trimmer = Trimmer(services, self.lows)
-        self._bygones = EvidenceTrimmer(services, self._needed)
+        self._delete_failed: set[Key] = set()  # could not be erased: who comes next does that, or the next start
+        self._counting = Counting(context, self.state)
+        self.depths = Depths(context, metadata, self)
+        self._group_offsets = GroupOffsetWriter(context, self.depths)
+        self._queue_trimmer = QueueTrimmer(context, self.low_watermarks)
+        self._evidence_trimmer = EvidenceTrimmer(context, self._needed)
         self._closing = False
-        self.on_opened: Callable[[Dispatch], None] = lambda _: None
-        self.snapshots = Snapshots(services, self._freeze)
-        self._journal_ends = JournalEnds(services, metadata, self.snapshots)
-        services.journal.on_fenced = self._fenced
-        services.journal.on_shorter = lambda missing: self._journal_ends.noticed(missing, self.states())
-        services.journal.on_stored = self._counting.stored
+        self.on_opened: Callable[[Dispatcher], None] = lambda _: None
+        self.snapshots = SnapshotWriter(context, self._freeze)
+        self._journal_ends = JournalEnds(context, metadata, self.snapshots)
+        context.journal.on_fenced = self._fenced
+        context.journal.on_shorter = lambda missing: self._journal_ends.noticed(missing, self.states())
+        context.journal.on_stored = self._counting.stored
         metadata.on_changed.append(self._changed)
 
     def claim(self) -> None:
         """Own the shard, then learn its state. Blocks; raises LogError."""
-        services = self._services
+        context = self._context
         end = self._fence() + 1
-        self._await_visible(services.journal.topic, end)
-        topic = state_topic(services.prefix)
-        mark = services.log.control.put(topic, _MARK, None, services.limits.control_deadline_s)
+        self._await_visible(context.journal.topic, end)
+        topic = state_topic(context.prefix)
+        mark = context.log.control.put(topic, _MARK, None, context.limits.control_deadline_s)
         self._await_visible(topic, mark + 1)
-        recovery = recover(services.log, services.prefix, self._metadata, end, services.limits.recovery_records)
+        recovery = recover(context.log, context.prefix, self._metadata, end, context.limits.recovery_records)
         self._recovered = recovery.states
         self.snapshots.begin(recovery)
-        services.journal.next = end
+        context.journal.next = end
         self._journal_ends.check(recovery, end, self._recovered)
         for (store, name), recovered in [*self._recovered.items()]:
             if recovered.deleted:  # and the process that did it was killed
@@ -92,11 +92,11 @@ class Shard:
 
     def _fence(self) -> int:
         """Claim, and write the first record. Who was not the owner any more may have claimed once again meanwhile."""
-        journal = self._services.journal
+        journal = self._context.journal
         for _ in range(_CLAIMS):
             journal.confirm()
             try:
-                self._services.log.control.claim(journal.shard, self._services.limits.control_deadline_s)
+                self._context.log.control.claim(journal.shard, self._context.limits.control_deadline_s)
                 return journal.begin()
             except LogError as error:
                 if error.failure.cause != "fenced":
@@ -105,14 +105,14 @@ class Shard:
 
     def _await_visible(self, topic: str, end: int) -> None:
         """What is stored may be seen a little later (Kafka writes commit markers after its answer)."""
-        services = self._services
-        until_s = services.clock.monotonic_s() + services.limits.control_deadline_s
-        while services.log.control.bounds(topic, 0)[1] < end:
-            if services.clock.monotonic_s() >= until_s:
+        context = self._context
+        until_s = context.clock.monotonic_s() + context.limits.control_deadline_s
+        while context.log.control.bounds(topic, 0)[1] < end:
+            if context.clock.monotonic_s() >= until_s:
                 raise LogError(Failure("unavailable", f"{topic} cannot be read up to {end}: a transaction stays open"))
-            services.worker.pause(_PAUSE_S)
+            context.worker.pause(_PAUSE_S)
 
-    def opened(self, node: Node, name: str) -> Dispatch | None:
+    def opened(self, node: Node, name: str) -> Dispatcher | None:
         return self._open.get((node.store, name))
 
     def expect(self, node: Node, name: str) -> None:
@@ -125,17 +125,17 @@ class Shard:
         if not self._expected[node.store, name]:
             del self._expected[node.store, name]
 
-    def terms(self, node: Node, name: str) -> Terms | None:
+    def terms(self, node: Node, name: str) -> DurableTerms | None:
         """On which a durable is held, or is about to be; None where there is none. Of the node's first store."""
-        if (node.store, name) in self._deleting or (node.store, name) in self._undeleted:
+        if (node.store, name) in self._deleting or (node.store, name) in self._delete_failed:
             return None
         dispatch, known = self._open.get((node.store, name)), self._metadata.durable(node, name)
         beginning = self._beginning.get((node.store, name))
         return dispatch.durable.terms if dispatch is not None else known.terms if known is not None else beginning
 
-    def agree(self, dispatch: Dispatch, terms: Terms, done: Callable[[LogError | None], None]) -> None:
+    def change_terms(self, dispatch: Dispatcher, terms: DurableTerms, done: Callable[[LogError | None], None]) -> None:
         """Other terms from now on."""
-        services, durable = self._services, replace(dispatch.durable, terms=terms)
+        context, durable = self._context, replace(dispatch.durable, terms=terms)
 
         def written(result: int | LogError) -> None:
             if isinstance(result, LogError):
@@ -145,14 +145,16 @@ class Shard:
             self._metadata.remember(durable)
             done(None)
 
-        services.worker.submit(lambda: write_durable(services, durable), written)
+        context.worker.submit(lambda: write_durable(context, durable), written)
 
-    def open(self, node: Node, name: str, done: Opened, terms: Terms = EXCLUSIVE, start: Start = LATEST) -> None:
-        """`done` with the durable's `Dispatch`; a durable that is not known begins at `start`, on these terms."""
+    def open(
+        self, node: Node, name: str, done: Opened, terms: DurableTerms = EXCLUSIVE, start: StartPosition = LATEST
+    ) -> None:
+        """`done` with the durable's `Dispatcher`; a durable that is not known begins at `start`, on these terms."""
         key, whole = (node.store, name), (node.part(0).store, name)
         dispatch = self._open.get(key)
         ended = self._metadata.durable(node.part(0), name)
-        if ended is not None and whole in self._undeleted and whole not in self._deleting:
+        if ended is not None and whole in self._delete_failed and whole not in self._deleting:
             self.delete(ended, lambda _: None)  # the journal has its end: only the erasing is left
         if whole in self._deleting:
             anew = partial(self.open, node, name, done, terms, start)
@@ -165,22 +167,22 @@ class Shard:
             self._opening[key] = [done]
             self._beginning[key] = terms
             opener = self._opener(node, name, self._metadata.durable(node.part(0), name), terms, start)
-            self._services.worker.submit(opener, lambda found: self._found(key, node, found))
+            self._context.worker.submit(opener, lambda found: self._found(key, node, found))
 
     def advance(self) -> None:
         """Projections and snapshots that are due."""
-        journal = self._services.journal
+        journal = self._context.journal
         if journal.fenced:
             return
         self._counting.advance()
-        self._projector.advance()
-        self._trimmer.advance()
-        self._bygones.advance()
+        self._group_offsets.advance()
+        self._queue_trimmer.advance()
+        self._evidence_trimmer.advance()
         self.snapshots.advance(lambda: [*self._open, *self._recovered])
 
     def stop_trimming(self) -> None:
         """After what is under way."""
-        self._trimmer.stop()
+        self._queue_trimmer.stop()
 
     def _needed(self) -> int | None:
         """Of the journal. A durable that is being opened is about to have its first snapshot; one without any (its
@@ -189,19 +191,19 @@ class Shard:
             return None
         return self.snapshots.needed
 
-    def state(self, store: int, name: str) -> Acknowledgement | None:
+    def state(self, store: int, name: str) -> AckState | None:
         """As far as it is known; None: the durable was never opened."""
         dispatch, recovered = self._open.get((store, name)), self._recovered.get((store, name))
         return dispatch.state if dispatch is not None else recovered.state if recovered is not None else None
 
-    def lows(self) -> list[tuple[Node, int]]:
+    def low_watermarks(self) -> list[tuple[Node, int]]:
         """Every queue that was ever consumed, and the EID below which all has ended."""
         nodes = self._metadata.stores
         return [
             (nodes[key[0]], state.low) for key, state in self.states().items() if key[1] == QUEUE and key[0] in nodes
         ]
 
-    def states(self) -> dict[Key, Acknowledgement]:
+    def states(self) -> dict[Key, AckState]:
         """Of every durable that is known."""
         states = {key: recovered.state for key, recovered in self._recovered.items()}
         states.update((key, dispatch.state) for key, dispatch in self._open.items())
@@ -240,13 +242,13 @@ class Shard:
         for store in stores:
             self.snapshots.forget(store)
 
-    def occupied(self, store: int, name: str) -> bool:
+    def is_in_use(self, store: int, name: str) -> bool:
         """Whether a durable has links, is getting one, or is being deleted."""
         key, dispatch = (store, name), self._open.get((store, name))
         coming = key in self._opening or key in self._expected
         return key in self._deleting or coming or (dispatch is not None and bool(dispatch.links))
 
-    def ending(self, store: int, name: str) -> bool:
+    def is_being_deleted(self, store: int, name: str) -> bool:
         """Whether it is about to be deleted, or is being."""
         return (store, name) in self._deleting
 
@@ -263,7 +265,7 @@ class Shard:
         """The journal has its end: links, snapshot, group and metadata go. No link can begin it anew meanwhile."""
         key = (durable.store, durable.name)
         self.begin_delete(*key)
-        self._projector.forget(durable.group)
+        self._group_offsets.forget(durable.group)
         for store in self._stores(durable):
             dispatch = self._open.pop((store, durable.name), None)
             if dispatch is not None:
@@ -273,16 +275,16 @@ class Shard:
         def erased(result: LogError | None) -> None:
             if result is None:
                 self._forget(durable)
-                self._undeleted.discard(key)
+                self._delete_failed.discard(key)
             else:
-                self._undeleted.add(key)
+                self._delete_failed.add(key)
             done(result)
             self.end_delete(*key, result)
 
-        self._services.worker.submit(lambda: self._erase(durable), erased)
+        self._context.worker.submit(lambda: self._erase(durable), erased)
 
     def _forget(self, durable: Durable) -> None:
-        self._projector.forget(durable.group)
+        self._group_offsets.forget(durable.group)
         for store in self._stores(durable):
             self.snapshots.forget(store, durable.name)
         self._metadata.durables.pop((durable.node, durable.name), None)
@@ -294,41 +296,44 @@ class Shard:
     def _erase(self, durable: Durable) -> None:
         """Blocks; raises LogError. Until the metadata has gone recovery begins this again; it finds it by a snapshot:
         those go last."""
-        log, prefix, deadline_s = self._services.log, self._services.prefix, self._services.limits.control_deadline_s
+        log, prefix, deadline_s = self._context.log, self._context.prefix, self._context.limits.control_deadline_s
         log.control.forget(durable.group, deadline_s)
         log.control.put(realm_topic(prefix), durable_key(durable.node, durable.name), None, deadline_s)
 
     def close(self, until_s: float) -> None:
         """The last snapshots and projections. Blocks; failures are logged: nothing depends on either."""
-        if self._services.journal.fenced:
+        if self._context.journal.fenced:
             return
         self._closing = True
         self.snapshots.close(self._open, until_s)
         self._counting.finish(until_s)
-        self._projector.close(until_s)
+        self._group_offsets.close(until_s)
 
-    def _opener(self, node: Node, name: str, known: Durable | None, terms: Terms, start: Start) -> Callable[[], Found]:
+    def _opener(
+        self, node: Node, name: str, known: Durable | None, terms: DurableTerms, start: StartPosition
+    ) -> Callable[[], Found]:
         """The blocking part of opening: bounds, metadata of a new durable, snapshot marked open."""
-        services, recovered = self._services, self._recovered.get((node.store, name))
-        journal = services.journal.next
+        context, recovered = self._context, self._recovered.get((node.store, name))
+        journal = context.journal.next
         write = self.snapshots.writer(node.store, name)
         position = recovered.state.position if recovered else known.start if known else 0
 
         def job() -> Found:
-            first, end = certain_bounds(services, node, position)
-            whole = known or begin_durable(services, node, name, (first, end), journal, terms, start)
+            first, end = certain_bounds(context, node, position)
+            whole = known or begin_durable(context, node, name, (first, end), journal, terms, start)
             durable = whole.of(node)
             if recovered is not None and not recovered.closed:
                 return whole, first, end, {}
-            state = recovered.state if recovered else Acknowledgement(durable.start)
-            return whole, first, end, write(Frozen(node.name, name, node.store, _since(durable, journal), False, state))
+            state = recovered.state if recovered else AckState(durable.start)
+            copy = StateCopy(node.name, name, node.store, _since(durable, journal), False, state)
+            return whole, first, end, write(copy)
 
         return job
 
     def _found(self, key: Key, node: Node, found: Found | LogError) -> None:
         waiting = self._opening.pop(key)
         del self._beginning[key]
-        result: Dispatch | LogError
+        result: Dispatcher | LogError
         if isinstance(found, LogError):
             result = found
         elif not self._metadata.alive(node) or (node.part(0).store, key[1]) in self._deleting:
@@ -339,26 +344,26 @@ class Shard:
             self._metadata.remember(whole)
             durable = whole.of(node)
             recovered = self._recovered.pop(key, None)
-            state = recovered.state if recovered else Acknowledgement(durable.start)
-            lose_below(self._services, node, durable.name, state, first)
+            state = recovered.state if recovered else AckState(durable.start)
+            lose_below(self._context, node, durable.name, state, first)
             unclean = recovered is not None and not recovered.closed
-            result = Dispatch(self._services, node, durable, state, end if unclean else 0)
+            result = Dispatcher(self._context, node, durable, state, end if unclean else 0)
             self._open[key] = result
             self._compare(result, end)
         for done in waiting:
             done(result)
 
-    def _compare(self, dispatch: Dispatch, end: int) -> None:
+    def _compare(self, dispatch: Dispatcher, end: int) -> None:
         """With where its store ends."""
         node, position = dispatch.node, dispatch.state.position
         place = node.topic, node.partition
         self.on_opened(dispatch)
         if position > end:
-            self._services.known.looked(place, end, position, self._services.known.cuts(place))
+            self._context.known.looked(place, end, position, self._context.known.cuts(place))
         else:
-            self._services.known.reached(place, end)
+            self._context.known.reached(place, end)
 
-    def _freeze(self, key: Key) -> Frozen | None:
+    def _freeze(self, key: Key) -> StateCopy | None:
         """The durable as of now. One that was opened is not closed while events that a killed process may have given
         lie ahead of it; one that was not has no journal records since it was recovered."""
         store, name = key
@@ -368,14 +373,14 @@ class Shard:
             return None
         if dispatch is not None:
             state = dispatch.state
-            closed = self._closing and state.position >= dispatch.again_below
+            closed = self._closing and state.position >= dispatch.redelivered_below
         elif recovered is not None:
             state, closed = recovered.state, recovered.closed
         else:
             return None
         durable = dispatch.durable if dispatch is not None else self._metadata.durable(node.part(0), name)
-        journal = self._services.journal.next
-        return Frozen(node.name, name, store, _since(durable, journal) if durable else journal, closed, state.copy())
+        journal = self._context.journal.next
+        return StateCopy(node.name, name, store, _since(durable, journal) if durable else journal, closed, state.copy())
 
     def _changed(self, node: Node | None) -> None:
         """The durables at work know their node as it is now."""

@@ -14,32 +14,32 @@ from functools import partial
 
 from native_backend.dispatch.context import RealmContext
 from native_backend.journal.recovery import Recovery
-from native_backend.journal.snapshot import Frozen, Key, encode_snapshot, state_topic
+from native_backend.journal.snapshot import Key, StateCopy, encode_snapshot, state_topic
 from native_backend.log.port import LogError
 
 _LOG = logging.getLogger(__name__)
 _PUT_BYTES = 2 << 20
-Freeze = Callable[[Key], Frozen | None]
+Freeze = Callable[[Key], StateCopy | None]
 Known = dict[Key, tuple[bytes, ...]]
 Stored = dict[Key, tuple[int, tuple[bytes, ...]]]  # the journal offset of the newest set, and the keys of all records
 
 
-class Snapshots:
+class SnapshotWriter:
     """See the module's docstring. `freeze` copies a durable's state as of now; None when it is gone or just opening."""
 
-    def __init__(self, services: RealmContext, freeze: Freeze) -> None:
-        self._services = services
+    def __init__(self, context: RealmContext, freeze: Freeze) -> None:
+        self._context = context
         self._freeze = freeze
         self._stored: Stored = {}
         self._due: list[Key] = []  # of the round under way, the last first
         self._running = False
-        self._next = services.limits.snapshot_records
+        self._next = context.limits.snapshot_records
         self._sets = 0
 
     def begin(self, recovery: Recovery) -> None:
         """What the state topic has. The more of the journal recovery had to read, the sooner is the first round."""
         self._stored = {key: (found.snapshot, found.keys) for key, found in recovery.states.items() if found.keys}
-        self._next = max(0, self._services.limits.snapshot_records - recovery.replayed)
+        self._next = max(0, self._context.limits.snapshot_records - recovery.replayed)
 
     @property
     def needed(self) -> int | None:
@@ -52,9 +52,9 @@ class Snapshots:
 
     def advance(self, every: Callable[[], Iterable[Key]]) -> None:
         """Begin a round when one is due, and its next batch."""
-        records = self._services.journal.records
+        records = self._context.journal.records
         if records >= self._next:
-            self._next = records + self._services.limits.snapshot_records
+            self._next = records + self._context.limits.snapshot_records
             if not self._due:
                 self._due = [*every()]
         if self._due and not self._running:
@@ -62,14 +62,14 @@ class Snapshots:
             if batch:
                 self._running = True
                 known, number = self._known(frozen.key for frozen in batch), self._number(len(batch))
-                deadline_s = self._services.limits.control_deadline_s
+                deadline_s = self._context.limits.control_deadline_s
                 job = partial(self._write, batch, number, known, deadline_s)
-                self._services.worker.submit(job, self._written)
+                self._context.worker.submit(job, self._written)
 
-    def writer(self, store: int, durable: str) -> Callable[[Frozen], Stored]:
+    def writer(self, store: int, durable: str) -> Callable[[StateCopy], Stored]:
         """For a job that stores one snapshot now; what it returns is for `stored`."""
         known, number = self._known([(store, durable)]), self._number(1)
-        return lambda frozen: self._write([frozen], number, known, self._services.limits.control_deadline_s)
+        return lambda frozen: self._write([frozen], number, known, self._context.limits.control_deadline_s)
 
     def stored(self, done: Stored) -> None:
         self._stored.update(done)
@@ -82,12 +82,12 @@ class Snapshots:
         """A round of these, at once. Blocks; raises LogError."""
         self._due = [*every]
         while self._due:
-            self._write_next(self._services.limits.control_deadline_s)
+            self._write_next(self._context.limits.control_deadline_s)
 
     def close(self, every: Iterable[Key], until_s: float) -> None:
         """The last round. Blocks."""
         self._due = [*every]
-        while self._due and (left_s := until_s - self._services.clock.monotonic_s()) > 0:
+        while self._due and (left_s := until_s - self._context.clock.monotonic_s()) > 0:
             try:
                 self._write_next(left_s)
             except LogError as error:
@@ -103,11 +103,11 @@ class Snapshots:
         """This durable was deleted, or the whole store: delete its snapshots."""
         gone = [key for key in self._stored if key[0] == store and durable in (None, key[1])]
         records = [record for key in gone for record in self._stored.pop(key)[1]]
-        log, topic = self._services.log, state_topic(self._services.prefix)
-        deadline_s = self._services.limits.control_deadline_s
+        log, topic = self._context.log, state_topic(self._context.prefix)
+        deadline_s = self._context.limits.control_deadline_s
         if records:
             nothing = [None] * len(records)
-            self._services.worker.submit(lambda: log.control.put_all(topic, records, nothing, deadline_s), _forgotten)
+            self._context.worker.submit(lambda: log.control.put_all(topic, records, nothing, deadline_s), _forgotten)
 
     def _known(self, keys: Iterable[Key]) -> Known:
         return {key: self._stored[key][1] for key in keys if key in self._stored}
@@ -117,9 +117,9 @@ class Snapshots:
         first, self._sets = self._sets, self._sets + count
         return first
 
-    def _batch(self) -> list[Frozen]:
+    def _batch(self) -> list[StateCopy]:
         """Copies of the next few: at most `snapshot_batch` durables and about as many ranges as make one record."""
-        limits, batch, size = self._services.limits, list[Frozen](), 0
+        limits, batch, size = self._context.limits, list[StateCopy](), 0
         while self._due and len(batch) < limits.snapshot_batch and size < limits.snapshot_bytes // 50:
             frozen = self._freeze(self._due.pop())
             if frozen is not None:
@@ -127,13 +127,13 @@ class Snapshots:
                 size += len(frozen.state.acked) + len(frozen.state.failed)
         return batch
 
-    def _write(self, batch: list[Frozen], number: int, known: Known, deadline_s: float) -> Stored:
-        log, topic = self._services.log, state_topic(self._services.prefix)
+    def _write(self, batch: list[StateCopy], number: int, known: Known, deadline_s: float) -> Stored:
+        log, topic = self._context.log, state_topic(self._context.prefix)
         keys: list[bytes] = []
         values: list[bytes] = []
         done: Stored = {}
         for at, frozen in enumerate(batch, number):
-            parts = encode_snapshot(frozen, f"{self._services.run}:{at}", self._services.limits.snapshot_bytes)
+            parts = encode_snapshot(frozen, f"{self._context.run}:{at}", self._context.limits.snapshot_bytes)
             done[frozen.key] = frozen.journal, tuple(key for key, _ in parts)
             keys += (key for key, _ in parts)
             values += (value for _, value in parts)

@@ -23,7 +23,7 @@ from native_backend.nodes.durable import Durable
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 from native_backend.shard.counts_report import Counted
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 
 _BATCH = 500
 _COUNTED = 2000  # records at a time
@@ -32,12 +32,12 @@ COUNTED_MAX = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class StoredState:
     """One durable, or a queue's own state, as of a moment ago. Of a node that is `broken` there is its state only."""
 
     node: Node
     durable: Durable
-    state: Acknowledgement
+    state: AckState
     first: int
     end: int
     broken: Broken | None = None
@@ -60,7 +60,7 @@ class Event:
     given: bool
 
 
-def observe(log: Log, prefix: str, metadata: Metadata, node: Node | None = None) -> list[Observed]:
+def observe(log: Log, prefix: str, metadata: Metadata, node: Node | None = None) -> list[StoredState]:
     """The durables of a node, or of all nodes, by node, name and partition."""
     states = _states(log, prefix, metadata)
     found = []
@@ -69,12 +69,12 @@ def observe(log: Log, prefix: str, metadata: Metadata, node: Node | None = None)
     broken = broken_nodes.find(log, nodes.values(), CONTROL_S)[1]
     for of, durable in durables:
         recovered = states.get((durable.store, durable.name))
-        state = recovered.state if recovered is not None else Acknowledgement(durable.start)
+        state = recovered.state if recovered is not None else AckState(durable.start)
         wrong = broken.get(of.name)
         begin = end = state.position
         if wrong is None:
             begin, end = log.control.bounds(of.topic, of.partition)
-        found.append(Observed(of, durable, state, begin, end, wrong))
+        found.append(StoredState(of, durable, state, begin, end, wrong))
     return sorted(found, key=lambda one: (one.node.name, one.durable.name, one.node.partition))
 
 
@@ -124,7 +124,7 @@ def _events(log: Log, node: Node, low: int, eids_max: int, now_ms: int) -> Store
     return events
 
 
-def unsettled_events(log: Log, observed: Observed, start: int, count: int) -> Iterator[Event]:
+def unsettled_events(log: Log, observed: StoredState, start: int, count: int) -> Iterator[Event]:
     """Up to `count` events that are not settled, from EID `start` on."""
     state, node = observed.state, observed.node
     low = max(start, state.low, observed.first)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from native_backend.dispatch.context import RealmContext, certain_bounds
-from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.journal.each_store import EachStore
 from native_backend.log.port import Appended, LogError, TopicPartition
 from native_backend.nodes.metadata import Metadata
@@ -44,12 +44,12 @@ class _Cut:
 class Truncations:
     """Of one realm."""
 
-    def __init__(self, services: RealmContext, metadata: Metadata, shard: Shard) -> None:
-        self._services, self._metadata, self._shard = services, metadata, shard
+    def __init__(self, context: RealmContext, metadata: Metadata, shard: Shard) -> None:
+        self._context, self._metadata, self._shard = context, metadata, shard
         self._cuts: dict[TopicPartition, _Cut] = {}
         self._unseen: deque[tuple[Node, int]] = deque()  # stores of this realm, and how far a state has come
         self._looking = False
-        services.known.on_short = self._noticed
+        context.known.on_short = self._noticed
         shard.on_opened = self._opened
 
     def begin(self) -> None:
@@ -60,7 +60,7 @@ class Truncations:
         for store, position in furthest.items():
             node = self._metadata.stores.get(store)
             if node is not None:
-                self._services.known.reached((node.topic, node.partition), position)
+                self._context.known.reached((node.topic, node.partition), position)
                 self._unseen.append((node, position))
 
     def advance(self) -> None:
@@ -68,17 +68,17 @@ class Truncations:
         if not self._unseen or self._looking:
             return
         self._looking = True
-        services = self._services
+        context = self._context
         node, position = self._unseen.popleft()
         place = node.topic, node.partition
-        cuts = services.known.cuts(place)
+        cuts = context.known.cuts(place)
 
         def looked(bounds: tuple[int, int] | LogError) -> None:
             self._looking = False
             if not isinstance(bounds, LogError) and bounds[1] < position:
-                services.known.looked(place, bounds[1], position, cuts)
+                context.known.looked(place, bounds[1], position, cuts)
 
-        services.worker.submit(lambda: certain_bounds(services, node, position), looked)
+        context.worker.submit(lambda: certain_bounds(context, node, position), looked)
 
     def withholds(self, appended: Appended, tell: Callable[[Appended], None]) -> bool:
         """Whether its answer comes later, because its store is being cut."""
@@ -96,7 +96,7 @@ class Truncations:
         if node is None:
             return
         lost = max(1, known - end)
-        self._services.alarms[ALARM] += lost
+        self._context.alarms[ALARM] += lost
         _LOG.error(
             "node %r: partition %d of topic %s ends at %d, and was known to end at %d: %d EIDs are lost. Find out what "
             "made the topic shorter (an unclean election, a restored backup); events stored from now on are delivered",
@@ -112,7 +112,7 @@ class Truncations:
     def _begin(self, cut: _Cut) -> None:
         node, end = cut.node, cut.end
         self._cuts[node.topic, node.partition] = cut
-        if not self._services.journal.fenced:
+        if not self._context.journal.fenced:
             for (store, durable), state in self._shard.states().items():
                 if store == node.store and state.position > end:
                     cut.open += 1
@@ -126,9 +126,9 @@ class Truncations:
             dispatch.suspend(cut.end)
         note = {(cut.node.name, durable, cut.node.store): (cut.end, position - 1, 0, cut.end)}
         stored, refused = partial(self._noted, cut, durable), partial(self._not_noted, cut, durable)
-        EachStore(self._services.journal, stored, refused).note("truncated", "truncation", note)
+        EachStore(self._context.journal, stored, refused).note("truncated", "truncation", note)
 
-    def _opened(self, dispatch: Dispatch) -> None:
+    def _opened(self, dispatch: Dispatcher) -> None:
         """While its store is being cut."""
         node = dispatch.node
         cut = self._cuts.get((node.topic, node.partition)) if self._cuts else None
@@ -149,15 +149,15 @@ class Truncations:
         cut.open -= 1
         if cut.open:
             return
-        services, node = self._services, cut.node
+        context, node = self._context, cut.node
         del self._cuts[node.topic, node.partition]
-        services.known.cut((node.topic, node.partition))
-        services.windows.cut(node.store, cut.end)
-        services.ends.forget(node.store)
-        if node.store in services.counted:
-            services.counted[node.store].recount()
-        if (node.topic, node.partition) in services.events:
-            services.events[node.topic, node.partition].forget()
+        context.known.cut((node.topic, node.partition))
+        context.windows.cut(node.store, cut.end)
+        context.ends.forget(node.store)
+        if node.store in context.counted:
+            context.counted[node.store].recount()
+        if (node.topic, node.partition) in context.events:
+            context.events[node.topic, node.partition].forget()
         self._shard.resume(node.store, cut.end)
         for tell in cut.withheld:
             tell()

@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from native_backend.nodes.words import Operation
-from native_backend.state.delayed import Delays
+from native_backend.state.delayed import DelayedEvents
 from native_backend.state.intervals import Intervals, dense_runs
 
 Run = tuple[int, int, int, int]
 
 
-class Acknowledgement:
+class AckState:
     """See the module's docstring."""
 
     __slots__ = ("acked", "changes", "covers", "delayed", "failed", "low", "on_returned", "position", "returned")
@@ -31,15 +31,15 @@ class Acknowledgement:
         self.position = low if position is None else position
         self.acked = Intervals()
         self.returned = Intervals()
-        self.delayed = Delays()
+        self.delayed = DelayedEvents()
         self.failed: dict[int, int] = {}
         self.covers: dict[int, int] = {}
         self.changes = 0  # grows with what is terminal
         self.on_returned: Callable[[], None] | None = None  # told of events to be given again, now or later
 
-    def copy(self) -> Acknowledgement:
+    def copy(self) -> AckState:
         """What a snapshot keeps of it."""
-        copied = Acknowledgement(self.low, self.position)
+        copied = AckState(self.low, self.position)
         copied.acked = self.acked.copy()
         copied.failed = self.failed.copy()
         copied.delayed = self.delayed.copy()
@@ -84,7 +84,7 @@ class Acknowledgement:
                 if self.on_returned is not None:
                     self.on_returned()
             else:
-                self.again(first, last)
+                self.requeue(first, last)
             if failed:
                 for eid in range(first, last + 1):
                     self.failed[eid] = self.failed.get(eid, 0) + 1
@@ -93,7 +93,7 @@ class Acknowledgement:
         """Everything below `place` is terminal, everything from it on as if it had never been given."""
         self.changes += 1
         self.low = self.position = place
-        self.acked, self.returned, self.delayed = Intervals(), Intervals(), Delays()
+        self.acked, self.returned, self.delayed = Intervals(), Intervals(), DelayedEvents()
         self.failed.clear()
         self.covers.clear()
 
@@ -111,7 +111,7 @@ class Acknowledgement:
             for eid in [eid for eid in counts if eid >= end]:
                 del counts[eid]
 
-    def again(self, first: int, last: int) -> None:
+    def requeue(self, first: int, last: int) -> None:
         """These are to be given again, unless they were evicted meanwhile."""
         if last >= self.low:
             self.returned.add(max(first, self.low), last)
@@ -180,17 +180,17 @@ class Acknowledgement:
 
     def _hurry(self, below: int) -> None:
         """Nothing below that EID waits any longer."""
-        waiting, self.delayed = self.delayed, Delays()
+        waiting, self.delayed = self.delayed, DelayedEvents()
         for not_before_ms, first, last in waiting:
             for begin, end in self.acked.holes(max(first, self.low), min(last + 1, below)):
                 self.returned.add(begin, end)
             if last >= below:
                 self.delayed.add(max(first, below), last, not_before_ms)
 
-    def give_back(self, held: Intervals, delays: Delays) -> None:
+    def give_back(self, held: Intervals, delays: DelayedEvents) -> None:
         """What was withdrawn and did not end is to be given again, after its delay."""
         for first, last in held:
-            self.again(first, min(last, self.position - 1))
+            self.requeue(first, min(last, self.position - 1))
         for not_before_ms, first, last in delays:
             while (found := self.returned.at_or_above(first)) is not None and found[0] <= last:
                 begin, first = found[0], min(found[1], last) + 1

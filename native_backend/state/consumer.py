@@ -8,8 +8,8 @@ from native_backend.nodes.words import SubscribeAnswer
 from native_backend.state.intervals import Intervals
 
 
-class Link(Protocol):
-    """What a `DurableSubscription` is to its `Dispatch`."""
+class Consumer(Protocol):
+    """What a `DurableSubscription` is to its `Dispatcher`."""
 
     outstanding: Intervals
     reserved: Intervals  # of what it was given: a transaction has it, whether or not the link lives

@@ -28,7 +28,7 @@ def delay_ms(properties: Properties, attempts: int) -> int:
     return min(delay, properties.redelivery_delay_max_ms or _DELAY_MAX_MS)
 
 
-class Delays:
+class DelayedEvents:
     """Ranges of EIDs, each with a time before which it is not given."""
 
     __slots__ = ("_heap", "_ranges", "_slot_ms", "_slots")
@@ -65,8 +65,8 @@ class Delays:
         """When the first of them may be given; there are some."""
         return self._heap[0] * self._slot_ms
 
-    def copy(self) -> Delays:
-        copied = Delays(self._slot_ms)
+    def copy(self) -> DelayedEvents:
+        copied = DelayedEvents(self._slot_ms)
         copied._slots = {slot: ranges[:] for slot, ranges in self._slots.items()}
         copied._heap = self._heap[:]
         copied._ranges = self._ranges

@@ -10,31 +10,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from native_backend.state.consumer import Link
+from native_backend.state.consumer import Consumer
 from native_backend.state.intervals import Intervals
 
 _NOTHING = Intervals()
 
 
-class Groups:
+class MessageGroups:
     """See the module's docstring."""
 
     def __init__(self, places: int) -> None:
         self._places = places
-        self._keepers: dict[tuple[str, int], Link] = {}  # by selection and place
-        self._counts: dict[Link, int] = {}
-        self._kept: dict[Link, Intervals] = {}
+        self._owners: dict[tuple[str, int], Consumer] = {}  # by selection and place
+        self._counts: dict[Consumer, int] = {}
+        self._kept: dict[Consumer, Intervals] = {}
 
-    def keeper(self, group: int, link: Link, links: Sequence[Link]) -> Link:
+    def owner_of(self, group: int, link: Consumer, links: Sequence[Consumer]) -> Consumer:
         """The link that has the group; a group without one gets one now."""
         place = link.selecting, group % self._places
-        keeper = self._keepers.get(place)
+        keeper = self._owners.get(place)
         if keeper is None:
-            keeper = self._keepers[place] = self._fewest(link, links)
+            keeper = self._owners[place] = self._fewest(link, links)
             self._counts[keeper] = self._counts.get(keeper, 0) + 1
         return keeper
 
-    def _fewest(self, link: Link, links: Sequence[Link]) -> Link:
+    def _fewest(self, link: Consumer, links: Sequence[Consumer]) -> Consumer:
         counts = self._counts
         best, fewest = link, counts.get(link, 0)
         for other in links:
@@ -42,22 +42,22 @@ class Groups:
                 best, fewest = other, counts.get(other, 0)
         return best
 
-    def kept(self, link: Link) -> Intervals:
+    def kept(self, link: Consumer) -> Intervals:
         """Events that wait for that link: no link has them, and no other link gets them."""
         return self._kept.setdefault(link, Intervals())
 
-    def has_kept(self, link: Link) -> bool:
+    def has_kept(self, link: Consumer) -> bool:
         return bool(self._kept.get(link, _NOTHING))
 
-    def give_up(self, link: Link) -> Intervals:
+    def give_up(self, link: Consumer) -> Intervals:
         """What was kept for it."""
         return self._kept.pop(link, Intervals())
 
-    def leave(self, link: Link) -> Intervals:
+    def leave(self, link: Consumer) -> Intervals:
         """Free its groups; returns what was kept for it."""
         if self._counts.pop(link, 0):
-            for place in [place for place, keeper in self._keepers.items() if keeper is link]:
-                del self._keepers[place]
+            for place in [place for place, keeper in self._owners.items() if keeper is link]:
+                del self._owners[place]
         return self.give_up(link)
 
     def all_kept(self) -> list[Intervals]:

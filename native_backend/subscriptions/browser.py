@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from native_backend.dispatch.context import RealmContext
-from native_backend.dispatch.dispatcher import Dispatch
-from native_backend.events.batch import Delivered, Gathering
+from native_backend.dispatch.dispatcher import Dispatcher
+from native_backend.events.batch import BatchBuilder, DeliveryBatch
 from native_backend.events.chunk import Chunk
 from native_backend.events.expiry import stretch
 from native_backend.events.wait_list import Wake
-from native_backend.journal.settlement import Settling
+from native_backend.journal.settlement import SettlementRequest
 from native_backend.log.port import Failure
 from native_backend.nodes.answers import Settled
 from native_backend.state.intervals import Intervals
@@ -25,25 +25,25 @@ from native_backend.subscriptions.plain_subscription import PlainSubscription
 from native_backend.subscriptions.subscription import Subscribe, Subscription
 
 
-class Browsing(PlainSubscription):
+class Browser(PlainSubscription):
     """A link that browses. `last`: the last event that was there when it attached."""
 
     def __init__(
         self,
-        services: RealmContext,
+        context: RealmContext,
         request: Subscribe,
         owner: object,
         closed: Callable[[Subscription], None],
-        dispatch: Dispatch,
+        dispatch: Dispatcher,
         last: int,
     ) -> None:
-        super().__init__(services, request, owner, closed, dispatch.state.low)
+        super().__init__(context, request, owner, closed, dispatch.state.low)
         self._dispatch, self._state, self._last = dispatch, dispatch.state, last
 
-    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
-        gathering = Gathering(count_max, bytes_max)
+    def take(self, count_max: int, bytes_max: int) -> DeliveryBatch | None:
+        gathering = BatchBuilder(count_max, bytes_max)
         self.looking = False
-        if self._services.journal.fenced and self._lost is None and self._open:
+        if self._context.journal.fenced and self._lost is None and self._open:
             self.lose("in-use", "fenced")
         cursor = self._cursor
         ending = self._dispatch.ending() if cursor.position < self._state.position else Intervals()
@@ -51,7 +51,7 @@ class Browsing(PlainSubscription):
             cursor.position = max(cursor.position, self._state.low)
             chunk = self._window.next(cursor)
             if isinstance(chunk, Failure):
-                self._unreadable(chunk)
+                self._read_failed(chunk)
                 break
             if chunk is None:
                 self.looking = cursor.position <= self._last
@@ -63,9 +63,9 @@ class Browsing(PlainSubscription):
     def is_searched(self) -> bool:
         return not self.looking
 
-    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
+    def settle(self, settling: SettlementRequest, eids: list[int], seqs: list[int], owner: object) -> None:
         """A disposition of a copy changes nothing."""
-        self._services.answer(Settled(owner, "not-found", "not-outstanding"))
+        self._context.answer(Settled(owner, "not-found", "not-outstanding"))
 
     def last_attempts(self, eids: list[int]) -> list[bool] | None:
         return None
@@ -77,7 +77,7 @@ class Browsing(PlainSubscription):
     def park(self, wake: Wake) -> bool:
         return not self.looking and super().park(wake)
 
-    def _look(self, chunk: Chunk, gathering: Gathering, ending: Intervals) -> bool:
+    def _look(self, chunk: Chunk, gathering: BatchBuilder, ending: Intervals) -> bool:
         """At the first part of it that has one fate; False: not now."""
         cursor = self._cursor
         begin = chunk.index(cursor.position)
@@ -99,7 +99,7 @@ class Browsing(PlainSubscription):
             cursor.position = last + 1
             return True
         if chunk.expiries_ms is not None:
-            end, lives = stretch(chunk.expiries_ms, begin, end, self._services.clock.epoch_us() // 1000)
+            end, lives = stretch(chunk.expiries_ms, begin, end, self._context.clock.epoch_us() // 1000)
         if lives and self._selection_cursor is not None:
             found = self._selection_cursor.stretch(chunk, begin, end)
             if found is None:
@@ -107,7 +107,7 @@ class Browsing(PlainSubscription):
                 return False
             end, lives = found
         if lives and chunk.marks is not None and chunk.marks.due_ms is not None:  # what is not due is not shown
-            end, later = stretch(chunk.marks.due_ms, begin, end, self._services.clock.epoch_us() // 1000)
+            end, later = stretch(chunk.marks.due_ms, begin, end, self._context.clock.epoch_us() // 1000)
             lives = not later
         eids = gathering.add(chunk, begin, end) if lives else chunk.eids[begin:end]
         if eids:

@@ -11,31 +11,31 @@ milliseconds since 1970. Source: JMS 2.0 sections 6.2.7 and 6.2.10; AMQP 1.0, 3.
 
 from __future__ import annotations
 
-from native_backend.events.batch import Gathering
+from native_backend.events.batch import BatchBuilder
 from native_backend.events.chunk import Chunk
 from native_backend.events.expiry import stretch
 from native_backend.events.wait_list import WaitList, WaitLists, Wake
 from native_backend.events.window import StoreWindow
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Failure
-from native_backend.state.delayed import Delays, delay_ms
+from native_backend.state.delayed import DelayedEvents, delay_ms
 from native_backend.state.intervals import Intervals, dense_runs
 
 
-class PutOff:
+class DelayedDelivery:
     """Of one subscription. `failed`: attempts that counted, of events that are here or at the link."""
 
     def __init__(self, window: StoreWindow, wait_lists: WaitLists, limits: RealmLimits) -> None:
         self.failed: dict[int, int] = {}
         self._window, self._wait_lists, self._limits = window, wait_lists, limits
         self._cursor = window.join(0)
-        self._delays = Delays()
+        self._delays = DelayedEvents()
         self._due = Intervals()
         self._given = Intervals()  # of all that is here: what the link had before
-        self._waiting = WaitList(wait_lists, lambda: 1)
+        self._wait_list = WaitList(wait_lists, lambda: 1)
 
     def leave(self) -> None:
-        self._waiting.drop(self)
+        self._wait_list.drop(self)
         self._window.leave(self._cursor)
 
     def add(self, chunk: Chunk, begin: int, end: int) -> bool:
@@ -80,7 +80,7 @@ class PutOff:
             self._due.add(first, last)
         return bool(self._due)
 
-    def take(self, gathering: Gathering, now_ms: int) -> Failure | None:
+    def take(self, gathering: BatchBuilder, now_ms: int) -> Failure | None:
         """What is due now, as far as there is room and it can be read."""
         before: list[bool] = []
         failure = self._gather(gathering, before, now_ms)
@@ -89,7 +89,7 @@ class PutOff:
             gathering.before = None if all(before) else before
         return failure
 
-    def _gather(self, gathering: Gathering, before: list[bool], now_ms: int) -> Failure | None:
+    def _gather(self, gathering: BatchBuilder, before: list[bool], now_ms: int) -> Failure | None:
         """`before`: of each event that is gathered, whether the link had it before."""
         while gathering.room > 0 and self.is_due(now_ms):
             found = self._due.at_or_above(0)
@@ -119,8 +119,8 @@ class PutOff:
     def park(self, wake: Wake) -> None:
         """Nothing is due: call once, when something is."""
         if self._delays:
-            self._waiting.add(self, wake)
-            self._wait_lists.notify_at(self._delays.soonest_ms, self._waiting)
+            self._wait_list.add(self, wake)
+            self._wait_lists.notify_at(self._delays.soonest_ms, self._wait_list)
 
     def cut(self, end: int) -> None:
         """What lies at or above `end` is gone, and other events get those EIDs."""

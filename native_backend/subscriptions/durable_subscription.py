@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from native_backend.dispatch.context import RealmContext
-from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.dispatch.transaction_hold import reserve, retire, unreserve
-from native_backend.events.batch import Delivered
+from native_backend.events.batch import DeliveryBatch
 from native_backend.events.wait_list import Wake
-from native_backend.journal.settlement import Settlement, Settling
+from native_backend.journal.settlement import Settlement, SettlementRequest
 from native_backend.nodes.words import SubscribeAnswer
 from native_backend.subscriptions.subscription import Subscribe, Subscription, unsettled
 
@@ -19,23 +19,23 @@ class DurableSubscription(Subscription):
 
     def __init__(
         self,
-        services: RealmContext,
+        context: RealmContext,
         request: Subscribe,
         owner: object,
         closed: Callable[[Subscription], None],
-        dispatch: Dispatch,
+        dispatch: Dispatcher,
     ) -> None:
-        super().__init__(services, request, owner, closed)
+        super().__init__(context, request, owner, closed)
         self._dispatch = dispatch
         dispatch.enter(self)
         self._selecting = (
             dispatch.selecting_consumers.enter(self, request.selection) if request.selection is not None else None
         )
 
-    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
+    def take(self, count_max: int, bytes_max: int) -> DeliveryBatch | None:
         if not self._open or self._lost is not None or count_max <= 0 or bytes_max <= 0:
             return None
-        if not self._services.lease.held:
+        if not self._context.lease.held:
             return None
         if self._selecting is None:
             delivered = self._dispatch.take(self, count_max, bytes_max)
@@ -66,9 +66,9 @@ class DurableSubscription(Subscription):
             self._leave()
         super().revoke(native, answer)
 
-    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
+    def settle(self, settling: SettlementRequest, eids: list[int], seqs: list[int], owner: object) -> None:
         if self._lost is not None:
-            self._services.answer(unsettled(self._lost, owner))
+            self._context.answer(unsettled(self._lost, owner))
         else:
             self._dispatch.settle(self, settling, eids, seqs, owner)
 
@@ -81,10 +81,10 @@ class DurableSubscription(Subscription):
     def unreserve(self, eids: list[int]) -> None:
         unreserve(self._dispatch, self, eids)
 
-    def retire(self, settling: Settling, eids: list[int], seqs: list[int]) -> Settlement | None:
+    def retire(self, settling: SettlementRequest, eids: list[int], seqs: list[int]) -> Settlement | None:
         if self._lost is not None:
             return None
-        return retire(self._services, self._dispatch, self, settling, eids, seqs)
+        return retire(self._context, self._dispatch, self, settling, eids, seqs)
 
     @property
     def position(self) -> int:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from native_backend.dispatch.context import RealmContext, store_bounds
-from native_backend.dispatch.dispatcher import Dispatch
-from native_backend.events.batch import Delivered
+from native_backend.dispatch.dispatcher import Dispatcher
+from native_backend.events.batch import DeliveryBatch
 from native_backend.events.log_end import last_event
 from native_backend.events.wait_list import Wake
-from native_backend.journal.settlement import Settlement, Settling
+from native_backend.journal.settlement import Settlement, SettlementRequest
 from native_backend.log.port import Failure, LogError
 from native_backend.nodes.answers import Answer
 from native_backend.nodes.durable_terms import EXCLUSIVE
@@ -27,7 +27,7 @@ from native_backend.nodes.node import Node
 from native_backend.nodes.start_position import start_of
 from native_backend.nodes.words import SubscribeAnswer
 from native_backend.shard.shard import Shard
-from native_backend.subscriptions.browser import Browsing
+from native_backend.subscriptions.browser import Browser
 from native_backend.subscriptions.durable_subscription import DurableSubscription
 from native_backend.subscriptions.plain_subscription import PlainSubscription
 from native_backend.subscriptions.subscription import Subscribe, Subscription, SubscriptionLost, unsettled
@@ -64,38 +64,38 @@ def by_partition(packed: list[int]) -> dict[int, list[int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedStore:
     """One store of the node, ready to be subscribed to. `dispatch`: None for a plain subscription. Both
     EIDs are only found where `_looks`."""
 
     node: Node
     start_eid: int  # where a subscription without a state begins
     last: int  # the last event, for one that browses or has levels
-    dispatch: Dispatch | None = None
+    dispatch: Dispatcher | None = None
 
 
-Done = Callable[[list[Opened] | LogError], None]
-_Ends = tuple[int, int]  # of `Opened`: start_eid, last
+Done = Callable[[list[OpenedStore] | LogError], None]
+_Ends = tuple[int, int]  # of `OpenedStore`: start_eid, last
 _NOT_LOOKED = 0, -1
 
 
-def open_stores(services: RealmContext, shard: Shard, request: Subscribe, durable: str | None, done: Done) -> None:
+def open_stores(context: RealmContext, shard: Shard, request: Subscribe, durable: str | None, done: Done) -> None:
     """All stores of the node, one after another; of the durable where one is named. From now on until it is `done`
     only an operator can end that durable or begin it anew."""
-    _Opening(services, shard, request, durable, done).begin()
+    _Opening(context, shard, request, durable, done).begin()
 
 
 class _Opening:
     """Of one node. Nothing in it refers back to it: who asked is not kept by a cycle once that has gone."""
 
     def __init__(
-        self, services: RealmContext, shard: Shard, request: Subscribe, durable: str | None, done: Done
+        self, context: RealmContext, shard: Shard, request: Subscribe, durable: str | None, done: Done
     ) -> None:
-        self._services, self._shard, self._request = services, shard, request
+        self._context, self._shard, self._request = context, shard, request
         self._durable, self._done = durable, done
         self._parts = request.node.parts
         self._terms = request.terms if request.mode == "durable" else EXCLUSIVE
-        self._dispatches: list[Dispatch] = []
+        self._dispatches: list[Dispatcher] = []
 
     def begin(self) -> None:
         if self._durable is not None:
@@ -107,11 +107,11 @@ class _Opening:
         if durable is not None and at < len(self._parts):
             self._shard.open(self._parts[at], durable, self._found, self._terms, self._request.start)
         elif _looks(self._request):
-            self._services.worker.submit(lambda: [self._look(part) for part in self._parts], self._looked)
+            self._context.worker.submit(lambda: [self._look(part) for part in self._parts], self._looked)
         else:
             self._looked([_NOT_LOOKED] * len(self._parts))
 
-    def _found(self, found: Dispatch | LogError) -> None:
+    def _found(self, found: Dispatcher | LogError) -> None:
         if isinstance(found, LogError):
             self._looked(found)
             return
@@ -120,7 +120,7 @@ class _Opening:
 
     def _look(self, part: Node) -> _Ends:
         """Blocks."""
-        log, start, deadline_s = self._services.log, self._request.start, self._services.limits.control_deadline_s
+        log, start, deadline_s = self._context.log, self._request.start, self._context.limits.control_deadline_s
         bounds = store_bounds(log, part, deadline_s)
         start_eid = start_of(start, log, part, bounds, deadline_s)
         last = last_event(log, part, bounds, deadline_s) if _wants_last(self._request) else -1
@@ -131,20 +131,20 @@ class _Opening:
             self._shard.arrived(self._request.node, self._durable)
         self._done(self._opened(seen))
 
-    def _opened(self, seen: list[_Ends] | LogError) -> list[Opened] | LogError:
+    def _opened(self, seen: list[_Ends] | LogError) -> list[OpenedStore] | LogError:
         """What came of it, unless something has changed meanwhile."""
         parts, name = self._parts, self._durable
         if isinstance(seen, LogError):
             return seen
-        if not self._services.metadata.alive(parts[0]):
+        if not self._context.metadata.alive(parts[0]):
             return LogError(Failure("not-found", f"node {parts[0].name!r} was deleted"))
-        if name is not None and self._services.journal.fenced:
+        if name is not None and self._context.journal.fenced:
             return LogError(Failure("fenced", "it is in use"))
         found = zip(parts, self._dispatches, strict=False)
         if any(self._shard.opened(part, str(name)) is not dispatch for part, dispatch in found):
             return LogError(Failure("not-found", f"durable {name!r} was deleted"))
         columns = zip_longest(zip(parts, seen, strict=True), self._dispatches)
-        return [Opened(part, start, last, of) for (part, (start, last)), of in columns]
+        return [OpenedStore(part, start, last, of) for (part, (start, last)), of in columns]
 
 
 def _looks(request: Subscribe) -> bool:
@@ -161,12 +161,12 @@ Closed = Callable[[Subscription], None]
 
 
 def subscribed(
-    services: RealmContext, request: Subscribe, owner: object, closed: Closed, stores: list[Opened]
+    context: RealmContext, request: Subscribe, owner: object, closed: Closed, stores: list[OpenedStore]
 ) -> Subscription:
     """To all of them: of a node with one store, the subscription to that."""
     if len(stores) == 1:
-        return _one(services, request, owner, closed, stores[0])
-    return PartitionedSubscription(services, request, owner, closed, stores)
+        return _one(context, request, owner, closed, stores[0])
+    return PartitionedSubscription(context, request, owner, closed, stores)
 
 
 class PartitionedSubscription(Subscription):
@@ -174,25 +174,25 @@ class PartitionedSubscription(Subscription):
 
     def __init__(
         self,
-        services: RealmContext,
+        context: RealmContext,
         request: Subscribe,
         owner: object,
         closed: Closed,
-        stores: list[Opened],
+        stores: list[OpenedStore],
     ) -> None:
-        super().__init__(services, request, owner, closed)
-        heard = replace(services, answer=self._heard)
+        super().__init__(context, request, owner, closed)
+        heard = replace(context, answer=self._heard)
         self._stores = [_one(heard, request, owner, _nobody, store) for store in stores]
         self._lasts = [store.last for store in stores]
         self._levels = request.node.properties.priority_levels > 1
         self._order = range(len(stores))
         self._turn = 0
-        until_s = services.clock.monotonic_s() + services.limits.level_start_s
+        until_s = context.clock.monotonic_s() + context.limits.level_start_s
         self._start_until_s = until_s if self._levels else 0.0
 
     # -- out
 
-    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
+    def take(self, count_max: int, bytes_max: int) -> DeliveryBatch | None:
         """The events of one store; ask again for those of others."""
         if not self._open or self._lost is not None:
             return None
@@ -227,11 +227,11 @@ class PartitionedSubscription(Subscription):
         if not self._levels:
             first = self._turn % len(order)
             return [*order[first:], *order[:first]]
-        return order if (self._turn + 1) % self._services.limits.level_turns == 0 else order[::-1]
+        return order if (self._turn + 1) % self._context.limits.level_turns == 0 else order[::-1]
 
     def _is_starting(self, at: int) -> bool:
         """It may have something that its reader has not brought yet."""
-        if self._services.clock.monotonic_s() >= self._start_until_s:
+        if self._context.clock.monotonic_s() >= self._start_until_s:
             self._start_until_s = 0.0
             return False
         store = self._stores[at]
@@ -244,9 +244,9 @@ class PartitionedSubscription(Subscription):
 
     # -- settling
 
-    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
+    def settle(self, settling: SettlementRequest, eids: list[int], seqs: list[int], owner: object) -> None:
         if self._lost is not None:
-            self._services.answer(unsettled(self._lost, owner))
+            self._context.answer(unsettled(self._lost, owner))
         else:
             self._of(eids).settle(settling, eids_of(eids), seqs, owner)
 
@@ -262,7 +262,7 @@ class PartitionedSubscription(Subscription):
     def unreserve(self, eids: list[int]) -> None:
         self._of(eids).unreserve(eids_of(eids))
 
-    def retire(self, settling: Settling, eids: list[int], seqs: list[int]) -> Settlement | None:
+    def retire(self, settling: SettlementRequest, eids: list[int], seqs: list[int]) -> Settlement | None:
         if self._lost is not None:
             return None
         return self._of(eids).retire(settling, eids_of(eids), seqs)
@@ -282,20 +282,20 @@ class PartitionedSubscription(Subscription):
         if isinstance(answer, SubscriptionLost):
             self.lose(answer.answer, answer.native)
         else:
-            self._services.answer(answer)
+            self._context.answer(answer)
 
     def _leave(self) -> None:
         for store in self._stores:
             store.close()
 
 
-def _one(services: RealmContext, request: Subscribe, owner: object, closed: Closed, store: Opened) -> Subscription:
+def _one(context: RealmContext, request: Subscribe, owner: object, closed: Closed, store: OpenedStore) -> Subscription:
     request = replace(request, node=store.node)
     if store.dispatch is None:
-        return PlainSubscription(services, request, owner, closed, store.start_eid)
+        return PlainSubscription(context, request, owner, closed, store.start_eid)
     if request.mode == "browse":
-        return Browsing(services, request, owner, closed, store.dispatch, store.last)
-    return DurableSubscription(services, request, owner, closed, store.dispatch)
+        return Browser(context, request, owner, closed, store.dispatch, store.last)
+    return DurableSubscription(context, request, owner, closed, store.dispatch)
 
 
 def _nobody(_: Subscription) -> None:

@@ -5,46 +5,46 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from native_backend.dispatch.context import LASTING, RealmContext, bounded, subscribe_answer
-from native_backend.events.batch import Delivered, Gathering
+from native_backend.dispatch.context import LASTING, RealmContext, ask_first_eid, subscribe_answer
+from native_backend.events.batch import BatchBuilder, DeliveryBatch
 from native_backend.events.chunk import Chunk
 from native_backend.events.expiry import stretch
 from native_backend.events.selection import SelectionCursor
 from native_backend.events.wait_list import Wake
-from native_backend.journal.settlement import Settling
+from native_backend.journal.settlement import SettlementRequest
 from native_backend.log.port import Failure
 from native_backend.nodes.answers import Settled
 from native_backend.nodes.attempts import last_attempts
 from native_backend.nodes.words import SubscribeAnswer
-from native_backend.subscriptions.delayed_delivery import PutOff
+from native_backend.subscriptions.delayed_delivery import DelayedDelivery
 from native_backend.subscriptions.subscription import Subscribe, Subscription, unsettled
 
 _LOG = logging.getLogger(__name__)
 
 
 class PlainSubscription(Subscription):
-    """From now on; see `PutOff` for what it is given again."""
+    """From now on; see `DelayedDelivery` for what it is given again."""
 
     def __init__(
         self,
-        services: RealmContext,
+        context: RealmContext,
         request: Subscribe,
         owner: object,
         closed: Callable[[Subscription], None],
         position: int,
     ) -> None:
-        super().__init__(services, request, owner, closed)
-        self._window = services.windows.window(services.metadata.stores.get(self.node.store, self.node))
+        super().__init__(context, request, owner, closed)
+        self._window = context.windows.window(context.metadata.stores.get(self.node.store, self.node))
         self._cursor = self._window.join(position)
         self._cursor.on_cut = self._cut
         self._selection_cursor = (
-            SelectionCursor(request.selection, services.scanning) if request.selection is not None else None
+            SelectionCursor(request.selection, context.scanning) if request.selection is not None else None
         )
-        self._later: PutOff | None = None  # once an event is not due, or was given back
+        self._later: DelayedDelivery | None = None  # once an event is not due, or was given back
         self._wake: Wake | None = None  # of who parked
 
-    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
-        gathering = Gathering(count_max, bytes_max)
+    def take(self, count_max: int, bytes_max: int) -> DeliveryBatch | None:
+        gathering = BatchBuilder(count_max, bytes_max)
         self.looking = False
         if self._later is not None:
             self._take_due(self._later, gathering)
@@ -53,12 +53,12 @@ class PlainSubscription(Subscription):
             if chunk is None:
                 break
             if isinstance(chunk, Failure):
-                self._unreadable(chunk)
+                self._read_failed(chunk)
                 break
             begin, end = chunk.index(self._cursor.position), len(chunk.eids)
             lives = True
             if chunk.expiries_ms is not None:
-                end, lives = stretch(chunk.expiries_ms, begin, end, self._services.clock.epoch_us() // 1000)
+                end, lives = stretch(chunk.expiries_ms, begin, end, self._context.clock.epoch_us() // 1000)
             if self._selection_cursor is not None and lives:
                 found = self._selection_cursor.stretch(chunk, begin, end)
                 if found is None:
@@ -79,29 +79,29 @@ class PlainSubscription(Subscription):
     def _due(self, chunk: Chunk, due_ms: list[int], begin: int, end: int) -> tuple[int, bool]:
         """The first part that is all due or all not, and is put off then: where it ends (`begin`: no further now), and
         whether it is due."""
-        end, later = stretch(due_ms, begin, end, self._services.clock.epoch_us() // 1000)
-        if later and not self._put_off().add(chunk, begin, end):
+        end, later = stretch(due_ms, begin, end, self._context.clock.epoch_us() // 1000)
+        if later and not self._delayed().add(chunk, begin, end):
             end = begin
         return end, not later
 
-    def _put_off(self) -> PutOff:
+    def _delayed(self) -> DelayedDelivery:
         if self._later is None:
-            self._later = PutOff(self._window, self._services.wait_lists, self._services.limits)
+            self._later = DelayedDelivery(self._window, self._context.wait_lists, self._context.limits)
         return self._later
 
-    def _take_due(self, put_off: PutOff, gathering: Gathering) -> None:
+    def _take_due(self, delayed: DelayedDelivery, gathering: BatchBuilder) -> None:
         if not self._open or self._lost is not None:
             return
-        now_ms = self._services.clock.epoch_us() // 1000
-        failure = put_off.take(gathering, now_ms)
-        self.looking = gathering.room > 0 and put_off.is_due(now_ms)
+        now_ms = self._context.clock.epoch_us() // 1000
+        failure = delayed.take(gathering, now_ms)
+        self.looking = gathering.room > 0 and delayed.is_due(now_ms)
         if failure is not None:
-            self._unreadable(failure)
+            self._read_failed(failure)
 
     def park(self, wake: Wake) -> bool:
         if self.looking:
             return False
-        if self._lost is None and self._window.at_hand(self._cursor, 1):
+        if self._lost is None and self._window.available(self._cursor, 1):
             return False
         if self._lost is None and self._later is not None:
             self._later.park(wake)
@@ -110,20 +110,20 @@ class PlainSubscription(Subscription):
             self._window.park(self._cursor, wake)
         return True
 
-    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
+    def settle(self, settling: SettlementRequest, eids: list[int], seqs: list[int], owner: object) -> None:
         """What is returned is given to this link again, unless it has gone. Nothing else can be settled."""
         if self._lost is not None:
-            self._services.answer(unsettled(self._lost, owner))
+            self._context.answer(unsettled(self._lost, owner))
             return
         if settling.operation != "return":
-            self._services.answer(Settled(owner, "not-found", "not-outstanding"))
+            self._context.answer(Settled(owner, "not-found", "not-outstanding"))
             return
         eids = [eid for eid in eids if eid < self._cursor.position]  # the store has lost others since they were given
         if self._open and eids:
-            self._put_off().give_back(eids, settling.failed, self._services.clock.epoch_us() // 1000)
+            self._delayed().give_back(eids, settling.failed, self._context.clock.epoch_us() // 1000)
             if self._wake is not None:
                 self._wake()
-        self._services.answer(Settled(owner, "done"))
+        self._context.answer(Settled(owner, "done"))
 
     def forget(self, eids: list[int]) -> None:
         if self._later is not None:
@@ -144,9 +144,9 @@ class PlainSubscription(Subscription):
         self._leave()
         super().lose(answer, native)
 
-    def _unreadable(self, failure: Failure) -> None:
+    def _read_failed(self, failure: Failure) -> None:
         if failure.cause == "retention":
-            bounded(self._services, self.node, self._cursor.position, self._kept)
+            ask_first_eid(self._context, self.node, self._cursor.position, self._kept)
         elif failure.cause in LASTING:
             self.lose(subscribe_answer(failure), failure.code or failure.cause)
         else:

@@ -11,33 +11,33 @@ from functools import partial
 
 from native_backend.access.authorizer import Authorizer
 from native_backend.dispatch.context import RealmContext, subscribe_answer
-from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.log.port import LogError
 from native_backend.nodes.durable import QUEUE, DurableName
-from native_backend.nodes.durable_terms import Terms
+from native_backend.nodes.durable_terms import DurableTerms
 from native_backend.nodes.grants import SUBSCRIBING
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import SubscribeAnswer
 from native_backend.operations.durable_lifetime import DurableLifetimes
 from native_backend.shard.shard import Shard
-from native_backend.subscriptions.partitioned import Opened, open_stores, subscribed
+from native_backend.subscriptions.partitioned import OpenedStore, open_stores, subscribed
 from native_backend.subscriptions.subscription import Subscribe, Subscribed, Subscription
 
 NOT_GRANTED = "not-granted"  # the native code of what the realm's grants do not allow
 _GROWN = "more-partitions"  # of who has to attach again, to all of them
 
 
-class Subscriptions:
+class SubscriptionRegistry:
     """See the module's docstring."""
 
     def __init__(
-        self, services: RealmContext, metadata: Metadata, shard: Shard, access: Authorizer, endings: DurableLifetimes
+        self, context: RealmContext, metadata: Metadata, shard: Shard, authorizer: Authorizer, endings: DurableLifetimes
     ) -> None:
-        self._services, self._metadata, self._shard, self._access = services, metadata, shard, access
-        self._endings = endings
+        self._context, self._metadata, self._shard, self._authorizer = context, metadata, shard, authorizer
+        self._lifetimes = endings
         self._open: set[Subscription] = set()
-        access.on_changed.append(self._recheck)
+        authorizer.on_changed.append(self._recheck)
         metadata.on_changed.append(self._grown)
 
     def __len__(self) -> int:
@@ -65,16 +65,16 @@ class Subscriptions:
         request = self._as_known(request)
         refused, native = self._refused(request)
         if refused is not None:
-            self._services.answer(Subscribed(owner, None, refused, native))
+            self._context.answer(Subscribed(owner, None, refused, native))
             return
 
-        def done(stores: list[Opened] | LogError) -> None:
+        def done(stores: list[OpenedStore] | LogError) -> None:
             if isinstance(stores, LogError):
                 self._begun(owner, stores)
             else:
                 self._opened(request, owner, stores)
 
-        open_stores(self._services, self._shard, request, _state_of(request), done)
+        open_stores(self._context, self._shard, request, _state_of(request), done)
 
     def _refused(self, request: Subscribe) -> tuple[SubscribeAnswer | None, str]:
         """Why it does not begin, as far as that is known before its stores are opened, and the native code."""
@@ -87,7 +87,7 @@ class Subscriptions:
             return "unexpected", "not-browsed"
         if (mode == "queue" and kind != "queue") or (mode == "durable" and (kind == "queue" or not request.durable)):
             return "unexpected", "mode-not-fitting"
-        if mode != "plain" and self._services.journal.fenced:
+        if mode != "plain" and self._context.journal.fenced:
             return "in-use", ""
         return (self._hindered(request, request.durable) if mode == "durable" and request.durable else None), ""
 
@@ -107,18 +107,18 @@ class Subscriptions:
                 subscription.revoke(NOT_GRANTED)
 
     def _allowed(self, requested: Subscribe | Subscription) -> bool:
-        return self._access.allows(requested.subject, SUBSCRIBING[requested.mode], requested.node)
+        return self._authorizer.allows(requested.subject, SUBSCRIBING[requested.mode], requested.node)
 
-    def _opened(self, request: Subscribe, owner: object, stores: list[Opened]) -> None:
+    def _opened(self, request: Subscribe, owner: object, stores: list[OpenedStore]) -> None:
         """Every store of the node is there: one more link, unless another was quicker."""
         first = stores[0].dispatch if request.mode == "durable" else None
         hindrance = hindrance_of(first.durable.terms, request.terms, bool(first.links)) if first is not None else None
         if hindrance is not None:
-            self._services.answer(Subscribed(owner, None, hindrance))
+            self._context.answer(Subscribed(owner, None, hindrance))
         elif self._metadata.stores[request.node.store].partitions > request.node.partitions:
-            self._services.answer(Subscribed(owner, None, "in-use", _GROWN))
+            self._context.answer(Subscribed(owner, None, "in-use", _GROWN))
         else:
-            subscription = subscribed(self._services, request, owner, self._open.discard, stores)
+            subscription = subscribed(self._context, request, owner, self._open.discard, stores)
             if first is not None:
                 self._enter(subscription, request, owner, first)
             else:
@@ -128,7 +128,7 @@ class Subscriptions:
         """Why that durable gets no such link. What stands in the way and has no links itself ends: the durable of that
         name for other events, and those on other nodes where only one is wanted."""
         known, store = self._shard.terms(request.node, name), request.node.part(0).store
-        occupied = self._shard.occupied(store, name)
+        occupied = self._shard.is_in_use(store, name)
         hindrance = hindrance_of(known, request.terms, occupied) if known is not None else None
         if hindrance == "kind-differs" or (hindrance is not None and occupied) or not self._moved(request, name):
             return hindrance or "in-use"
@@ -136,25 +136,25 @@ class Subscriptions:
             durable = self._metadata.durable(request.node, name)
             if durable is None:
                 return hindrance
-            self._endings.renew(durable)
+            self._lifetimes.renew(durable)
         return None
 
     def _moved(self, request: Subscribe, name: str) -> bool:
         """Durables of that name elsewhere end, where that is wanted. False: one of them has links."""
         if not request.only_here:
             return True
-        named = self._endings.named(request.names or DurableName(name))
+        named = self._lifetimes.named(request.names or DurableName(name))
         others = [each for each in named if each.node != request.node.name]
-        if any(self._shard.occupied(other.store, other.name) for other in others):
+        if any(self._shard.is_in_use(other.store, other.name) for other in others):
             return False
         for other in others:
-            self._endings.renew(other)
+            self._lifetimes.renew(other)
         return True
 
-    def _enter(self, subscription: Subscription, request: Subscribe, owner: object, dispatch: Dispatch) -> None:
+    def _enter(self, subscription: Subscription, request: Subscribe, owner: object, dispatch: Dispatcher) -> None:
         """A link of a durable, on the terms that it brings."""
-        subscription.on_released = partial(self._endings.released, dispatch.durable)
-        self._endings.held(dispatch.durable)
+        subscription.on_released = partial(self._lifetimes.released, dispatch.durable)
+        self._lifetimes.held(dispatch.durable)
 
         def agreed(error: LogError | None) -> None:
             if error is not None:
@@ -165,24 +165,24 @@ class Subscriptions:
         if dispatch.durable.terms == request.terms:
             agreed(None)
         else:
-            self._shard.agree(dispatch, request.terms, agreed)
+            self._shard.change_terms(dispatch, request.terms, agreed)
 
     def _begun(self, owner: object, result: Subscription | LogError) -> None:
         if isinstance(result, LogError):
             failure = result.failure
             native = failure.code or failure.cause
-            self._services.answer(Subscribed(owner, None, subscribe_answer(failure), native))
+            self._context.answer(Subscribed(owner, None, subscribe_answer(failure), native))
             return
         if not self._allowed(result):  # since it was asked
             result.close()
             result.release()
-            self._services.answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
+            self._context.answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
             return
         self._open.add(result)
-        self._services.answer(Subscribed(owner, result, "ready"))
+        self._context.answer(Subscribed(owner, result, "ready"))
 
 
-def hindrance_of(held: Terms, requested: Terms, in_use: bool) -> SubscribeAnswer | None:
+def hindrance_of(held: DurableTerms, requested: DurableTerms, in_use: bool) -> SubscribeAnswer | None:
     """Why a durable on those terms has no place for a link that asks for these."""
     if held.shared != requested.shared:
         return "kind-differs"

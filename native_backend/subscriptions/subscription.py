@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from native_backend.dispatch.context import RealmContext
-from native_backend.events.batch import Delivered
-from native_backend.events.log_end import Search
+from native_backend.events.batch import DeliveryBatch
+from native_backend.events.log_end import EndSearch
 from native_backend.events.selection import Selection
 from native_backend.events.wait_list import Wake
-from native_backend.journal.settlement import Settlement, Settling
+from native_backend.journal.settlement import Settlement, SettlementRequest
 from native_backend.nodes.answers import Settled
 from native_backend.nodes.durable import DurableName
-from native_backend.nodes.durable_terms import EXCLUSIVE, Terms
+from native_backend.nodes.durable_terms import EXCLUSIVE, DurableTerms
 from native_backend.nodes.grants import ANONYMOUS, Subject
 from native_backend.nodes.node import Node
-from native_backend.nodes.start_position import LATEST, Start
+from native_backend.nodes.start_position import LATEST, StartPosition
 from native_backend.nodes.words import SettleAnswer, SubscribeAnswer
 from native_backend.state.intervals import Intervals
 
@@ -46,11 +46,11 @@ class Subscribe:
     """Identifies the link: what is not to be given to it again is remembered so."""
     subject: Subject = ANONYMOUS
     """Who asks."""
-    terms: Terms = EXCLUSIVE
+    terms: DurableTerms = EXCLUSIVE
     """Of a durable: shared or not, and how long it outlives its links."""
     selection: Selection | None = None
     """Which events it wants; of a durable, `terms.selector` is its text."""
-    start: Start = LATEST
+    start: StartPosition = LATEST
     """Of a channel; a durable that is known goes on where it is."""
     only_here: bool = False
     """A durable of that name on another node is given up for this one, unless it has links."""
@@ -73,7 +73,7 @@ class Subscription(ABC):
     """`take` gave nothing, but has not looked at all that is here: the link is not drained yet."""
 
     def __init__(
-        self, services: RealmContext, request: Subscribe, owner: object, closed: Callable[[Subscription], None]
+        self, context: RealmContext, request: Subscribe, owner: object, closed: Callable[[Subscription], None]
     ) -> None:
         self.node = request.node
         self.mode = request.mode
@@ -91,12 +91,12 @@ class Subscription(ABC):
         self.looking = False
         self._lost: SubscribeAnswer | None = None
         self._open = True
-        self._services = services
-        self._search = Search(services.ends, request.node)
+        self._context = context
+        self._search = EndSearch(context.ends, request.node)
         self._closed = closed
 
     @abstractmethod
-    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
+    def take(self, count_max: int, bytes_max: int) -> DeliveryBatch | None:
         """Events for this link now, at most that many; None if there are none ready."""
 
     def is_searched(self) -> bool:
@@ -119,7 +119,7 @@ class Subscription(ABC):
         return False
 
     @abstractmethod
-    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
+    def settle(self, settling: SettlementRequest, eids: list[int], seqs: list[int], owner: object) -> None:
         """Answered by `Settled` once the journal holds it; at once where it is not `journaled`. `owner` None: no
         answer is wanted. Only what `take` gave this link, and once. Mode plain takes `return` only."""
 
@@ -139,7 +139,7 @@ class Subscription(ABC):
     def unreserve(self, eids: list[int]) -> None:
         """As outstanding as before; available again where the link has gone."""
 
-    def retire(self, settling: Settling, eids: list[int], seqs: list[int]) -> Settlement | None:
+    def retire(self, settling: SettlementRequest, eids: list[int], seqs: list[int]) -> Settlement | None:
         """As `settle` of what is reserved, for `NativeRealm.commit`. None where that cannot be done: not reserved, or
         lost."""
         return None
@@ -166,7 +166,7 @@ class Subscription(ABC):
     def lose(self, answer: SubscribeAnswer, native: str) -> None:
         """It gives nothing any more; its owner gets the answer."""
         self._lost = answer
-        self._services.answer(SubscriptionLost(self.owner, self, answer, native))
+        self._context.answer(SubscriptionLost(self.owner, self, answer, native))
 
     def revoke(self, native: str, answer: SubscribeAnswer = "access-denied") -> None:
         """Its subject may not have it any more, or not so. What it has outstanding becomes available again."""

@@ -29,28 +29,26 @@ Then = Callable[[LogError | None], None]
 class TemporaryNodes:
     """See the module's docstring."""
 
-    def __init__(
-        self, services: RealmContext, metadata: Metadata, shard: Shard, follow: Callable[[Then], None]
-    ) -> None:
+    def __init__(self, context: RealmContext, metadata: Metadata, shard: Shard, follow: Callable[[Then], None]) -> None:
         """`follow` reads metadata to its end."""
-        self._services = services
+        self._context = context
         self._metadata = metadata
         self._shard = shard
         self._follow = follow
         self._left: list[str] = []  # topics of an earlier process
         self._writes: list[tuple[list[bytes], Sequence[bytes | None], Then]] = []
         self._writing = False
-        self._prefix = f"{services.prefix}.temporary."
-        self._topics = TemporaryTopics(services, self._prefix)
+        self._prefix = f"{context.prefix}.temporary."
+        self._topics = TemporaryTopics(context, self._prefix)
 
     # -- at the start
 
     def sweep(self) -> None:
         """End what an earlier process has left. Blocks; raises LogError."""
         log, topic, deadline_s = (
-            self._services.log,
-            realm_topic(self._services.prefix),
-            self._services.limits.control_deadline_s,
+            self._context.log,
+            realm_topic(self._context.prefix),
+            self._context.limits.control_deadline_s,
         )
         nodes = [node for node in self._metadata.nodes.values() if node.temporary]
         names = {node.name for node in nodes}
@@ -88,17 +86,17 @@ class TemporaryNodes:
             self._record(topic, name, kind, subject, owner)
 
     def _record(self, topic: Topic, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
-        services, store = self._services, store_id(topic.id)
+        context, store = self._context, store_id(topic.id)
         if store in self._metadata.stores:  # one of 10^12
             self._topics.drop(topic.name)
             self.create(name, kind, subject, owner)
             return
-        now_us = services.clock.epoch_us()
+        now_us = context.clock.epoch_us()
         acl = (Grant(f"user:{subject.user}", _OWN), Grant("*", frozenset({"publish"})))
         node = Node(name, kind, topic.name, topic.id, store, Properties(acl=acl), created_us=now_us, temporary=True)
         keys, values = [node_key(name)], [encode_node(node, now_us)]
         if kind == "queue":  # first: who sees the node sees its durable
-            durable = queue_durable(services.prefix, node, [0])
+            durable = queue_durable(context.prefix, node, [0])
             keys.insert(0, durable_key(name, durable.name))
             values.insert(0, encode_durable(durable, now_us))
         self._put(keys, values, lambda error: self._answer(owner, name, error))
@@ -114,7 +112,7 @@ class TemporaryNodes:
         self._writing, writes, self._writes = True, self._writes, []
         keys = [key for each, _, _ in writes for key in each]
         values = [value for _, each, _ in writes for value in each]
-        services, topic = self._services, realm_topic(self._services.prefix)
+        context, topic = self._context, realm_topic(self._context.prefix)
 
         def written(result: list[int] | LogError) -> None:
             if isinstance(result, LogError):
@@ -128,8 +126,8 @@ class TemporaryNodes:
                 done(error)
             self._write()
 
-        deadline_s = services.limits.control_deadline_s
-        services.worker.submit(lambda: services.log.control.put_all(topic, keys, values, deadline_s), written)
+        deadline_s = context.limits.control_deadline_s
+        context.worker.submit(lambda: context.log.control.put_all(topic, keys, values, deadline_s), written)
 
     def _follow_to(self, offset: int, done: Then) -> None:
         """What is stored may be seen a little later."""
@@ -146,10 +144,10 @@ class TemporaryNodes:
         if error is not None:
             self._failed(owner, error)
         else:
-            self._services.answer(NodeFound(owner, self._metadata.nodes.get(name), "ready"))
+            self._context.answer(NodeFound(owner, self._metadata.nodes.get(name), "ready"))
 
     def _failed(self, owner: object, error: LogError) -> None:
-        self._services.answer(NodeFound(owner, None, subscribe_answer(error.failure), error.failure.code))
+        self._context.answer(NodeFound(owner, None, subscribe_answer(error.failure), error.failure.code))
 
     # -- ending
 
@@ -162,7 +160,7 @@ class TemporaryNodes:
             if error is not None:
                 self._failed(owner, error)
                 return
-            self._services.answer(NodeFound(owner, None, "ready"))
+            self._context.answer(NodeFound(owner, None, "ready"))
             self._topics.drop(node.topic)
 
         self._put(keys, [None] * len(keys), gone)
@@ -170,21 +168,21 @@ class TemporaryNodes:
     def delete_empty(self, node: Node, owner: object) -> None:
         """The same where it has no messages; else answered with the node. What a channel's durables still want are its
         messages; what its other subscribers do not have yet are none."""
-        services = self._services
+        context = self._context
         unread = self._unread(node)
         if unread is None:
-            services.answer(NodeFound(owner, node, "ready"))
+            context.answer(NodeFound(owner, node, "ready"))
             return
 
         def looked(left: bool | LogError) -> None:
             if isinstance(left, LogError):
                 self._failed(owner, left)
             elif left or self._unread(node) != unread:
-                services.answer(NodeFound(owner, node, "ready"))
+                context.answer(NodeFound(owner, node, "ready"))
             else:
                 self.delete(node, owner)
 
-        services.worker.submit(lambda: self._has_any(node, unread), looked)
+        context.worker.submit(lambda: self._has_any(node, unread), looked)
 
     def _unread(self, node: Node) -> int | None:
         """The lowest EID that some durable of it has not looked at; -1: there are no durables. None: one of them has
@@ -202,7 +200,7 @@ class TemporaryNodes:
     def _has_any(self, node: Node, start: int) -> bool:
         """Whether there are events from that EID on: where the log ends says nothing, there are gaps. Blocks; raises
         LogError."""
-        log, deadline_s = self._services.log, self._services.limits.control_deadline_s
+        log, deadline_s = self._context.log, self._context.limits.control_deadline_s
         first, end = log.control.bounds(node.topic, node.partition, deadline_s)
         start = max(start, first) if start >= 0 else end
         return start < end and bool(log.control.read_range(node.topic, node.partition, start, 1, deadline_s).offsets)

@@ -24,9 +24,9 @@ Done = Callable[[Topic | LogError], None]
 class TemporaryTopics:
     """See the module's docstring."""
 
-    def __init__(self, services: RealmContext, prefix: str) -> None:
+    def __init__(self, context: RealmContext, prefix: str) -> None:
         """`prefix`: of their names, and of no other topic's."""
-        self._services = services
+        self._context = context
         self._prefix = prefix
         self._ahead: deque[Topic] = deque()
         self._waiting: deque[Done] = deque()  # never with topics ahead
@@ -50,12 +50,12 @@ class TemporaryTopics:
     def _make(self) -> None:
         if self._making or self._closing or (len(self._ahead) > self._stock // 2 and not self._waiting):
             return
-        limits, waiting = self._services.limits, len(self._waiting)
+        limits, waiting = self._context.limits, len(self._waiting)
         if waiting:
             self._stock = min(max(2 * self._stock, limits.temporary_topics), limits.temporary_topics_max)
         count = min(waiting + self._stock - len(self._ahead), CALL_MAX)
         specs = [TopicSpec(self._prefix + secrets.token_hex(16)) for _ in range(count)]
-        log, deadline_s = self._services.log, limits.control_deadline_s
+        log, deadline_s = self._context.log, limits.control_deadline_s
 
         def made(topics: list[Topic] | LogError) -> None:
             self._making = False
@@ -65,7 +65,7 @@ class TemporaryTopics:
                 self._hand_out(topics)
 
         self._making = True
-        self._services.worker.submit(lambda: log.control.create_topics(specs, deadline_s), made)
+        self._context.worker.submit(lambda: log.control.create_topics(specs, deadline_s), made)
 
     def _hand_out(self, topics: list[Topic]) -> None:
         self._ahead += topics
@@ -89,7 +89,7 @@ class TemporaryTopics:
     def drop(self, topic: str) -> None:
         """No process finds it any more: it is deleted within `temporary_drop_s`."""
         if not self._unwanted:
-            self._drop_s = self._services.clock.monotonic_s() + self._services.limits.temporary_drop_s
+            self._drop_s = self._context.clock.monotonic_s() + self._context.limits.temporary_drop_s
         self._unwanted.append(topic)
         if self._closing:
             self.advance()
@@ -98,12 +98,12 @@ class TemporaryTopics:
         """Once a turn: delete what has waited long enough, or is enough for a call."""
         if not self._unwanted or self._dropping:
             return
-        waited = self._closing or self._services.clock.monotonic_s() >= self._drop_s
+        waited = self._closing or self._context.clock.monotonic_s() >= self._drop_s
         if waited or len(self._unwanted) >= CALL_MAX:
             self._drop([self._unwanted.popleft() for _ in range(min(len(self._unwanted), CALL_MAX))])
 
     def _drop(self, names: list[str]) -> None:
-        log, deadline_s = self._services.log, self._services.limits.control_deadline_s
+        log, deadline_s = self._context.log, self._context.limits.control_deadline_s
 
         def dropped(error: LogError | None) -> None:
             self._dropping = False
@@ -113,7 +113,7 @@ class TemporaryTopics:
                 self.advance()
 
         self._dropping = True
-        self._services.worker.submit(lambda: log.control.delete_topics(names, deadline_s), dropped)
+        self._context.worker.submit(lambda: log.control.delete_topics(names, deadline_s), dropped)
 
     def close(self) -> None:
         """No more turns come, and no more nodes: all topics go."""

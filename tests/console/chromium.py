@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.load_client import CACHE, call, lock
-from tests.patience import HANG_S
 
 HERE = Path(__file__).parent / "browser"
 SHOTS = CACHE / "console" / "shots"

@@ -13,6 +13,7 @@ import pytest
 
 from console.limits import STREAMS
 from tests.console.scripted_admin import scripted_admin
+from tests.kit.patience import until
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.console import ConsoleProcess, start_console
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
@@ -20,7 +21,6 @@ from tests.kit.wire import frames
 from tests.kit.wire.logins import PASSWORD, connect, write_users
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
-from tests.patience import until
 
 ADMIN = {"listen": "http://127.0.0.1:0"}
 

@@ -13,11 +13,11 @@ from console.limits import SESSION_S, SESSIONS
 from console.web.login import _next
 from console.web.sessions import Sessions
 from tests.console.scripted_admin import scripted_admin
+from tests.kit.patience import until
 from tests.kit.processes.certificates import Authority
 from tests.kit.processes.console import ConsoleProcess, start_console
 from tests.kit.realm.stopped_clock import StoppedClock
 from tests.kit.wire.logins import PASSWORD, write_users
-from tests.patience import until
 
 
 @pytest.fixture

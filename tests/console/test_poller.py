@@ -15,7 +15,7 @@ from console.poll.poller import Watch
 from native_backend.clock import Clock, SystemClock
 from tests.console.fixed import RUN, error, page
 from tests.console.scripted_admin import http, scripted_admin, well
-from tests.patience import HANG_S
+from tests.kit.patience import HANG_S
 
 
 def watching(urls: list[str], look: Callable[[Watch], Awaitable[Any]], clock: Clock | None = None) -> list[Gateway]:

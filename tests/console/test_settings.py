@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from console.settings import SettingsError, read_settings
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import REALMGATE
 from tests.kit.wire.logins import write_users
-from tests.patience import HANG_S
 
 GATEWAY = ("--gateway", "http://127.0.0.1:9464")
 CONFIG = """listen: ["amqp://127.0.0.1:5672"]

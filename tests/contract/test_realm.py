@@ -171,7 +171,7 @@ def test_an_event_sent_elsewhere_does_not_come_to_that_link_again(realm: RealmPr
     eids = realm.publish(node, bodies(6))
     one, two = realm.consumer(node), realm.consumer(node)
     one.receive(6)
-    assert one.settle("return", [eids[1], eids[2], eids[4]], elsewhere=True, failed=True) == "done"
+    assert one.settle("return", [eids[1], eids[2], eids[4]], undeliverable_here=True, failed=True) == "done"
     assert one.settle("return", [eids[0], eids[3]]) == "done"
     assert by_store(one.receive(2)) == by_store([eids[0], eids[3]])
     assert one.drain() == []

@@ -15,8 +15,8 @@ from typing import Any
 
 import confluent_kafka.admin
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.broker import SCRIPTS, START_TIMEOUT_S
-from tests.patience import HANG_S
 
 Right = tuple[str, str]  # resource, operation
 _ADMIN: Any = confluent_kafka.admin

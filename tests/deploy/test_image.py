@@ -16,11 +16,11 @@ import pytest
 
 from gateway.config.settings import load_settings
 from tests.deploy.containerfile import Build, stages
+from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway, embedded_realm, make_gateway
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
-from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
 IMAGE = ROOT / "deploy" / "image"

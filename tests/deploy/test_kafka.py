@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.broker import SCRIPTS, Broker, start_broker
-from tests.patience import HANG_S
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,10 @@ from native_backend.publish.event_sizes import UNKNOWN_BYTES
 from reconciliation.model.settings import load_realm
 from reconciliation.read import offsets
 from tests.deploy.secured import Right, Secured, certificate, start_secured
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
 
 pytestmark = pytest.mark.timeout(600)  # a node with keys takes its time on a busy machine
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "security.md"

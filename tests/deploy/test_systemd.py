@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.broker import free_port
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, embedded_realm, make_gateway
-from tests.patience import HANG_S
 
 UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
 SERVICES = ("realmgate.service", "realmgate-reconcile.service")

@@ -51,7 +51,7 @@ def main() -> int:
     run = fuzz_engine(arguments.seed, arguments.seconds * (1 - SOCKETS_PART), found)
     print(f"fuzz: {run.cases} cases in process; memory {level(run)}")
     sockets = fuzz_sockets(arguments.seed, arguments.seconds * SOCKETS_PART, found)
-    print(f"fuzz: {sockets.cases} connections over sockets; {sockets.figures}")
+    print(f"fuzz: {sockets.cases} connections over sockets; {sockets.metrics}")
     wrong = run.wrong + sockets.wrong
     for each in wrong:
         print(f"fuzz: {each}")

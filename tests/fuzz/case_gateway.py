@@ -145,7 +145,7 @@ class Wire:
             if self._web is not None:
                 self._web.write(bytes(piece))
         if self.stalled:
-            connection.unread.set_congested(self.unread > self.gateway.limits.write_buffer_bytes)
+            connection.write_pressure.set_congested(self.unread > self.gateway.limits.write_buffer_bytes)
         if connection.closing and connection.engine.finished:
             self.lose()
 
@@ -192,7 +192,7 @@ class Wire:
     @property
     def kept(self) -> int:
         """Octets of a frame that is not whole yet."""
-        return len(self.connection.engine._tap._rest)
+        return len(self.connection.engine._frame_reader._rest)
 
 
 class CaseGateway:
@@ -268,7 +268,7 @@ class CaseGateway:
             wire.stalled = True
         elif step.verb == "read":
             wire.stalled = False
-            wire.connection.unread.set_congested(False)
+            wire.connection.write_pressure.set_congested(False)
             wire.unread = 0
         elif step.verb == "pass":
             self._pass(step.seconds)
@@ -312,7 +312,7 @@ class CaseGateway:
     def _look(self) -> None:
         if COMPLAINTS.said:
             raise Wrong(COMPLAINTS.said[0])
-        if self.realm.figures.alarms[ALARM]:
+        if self.realm.metrics.alarms[ALARM]:
             raise Wrong("an assertion was counted and not logged")
         kept = max((wire.kept for wire in self.wires.values() if wire.open), default=0)
         if kept > self.gateway.limits.frame_size_bytes:

@@ -12,9 +12,9 @@ from contextlib import suppress
 from random import Random
 
 from gateway.auth.sasl import SASL_HEADER
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
-from tests.patience import HANG_S
 
 OPEN_TIMEOUT_MS = 2_000
 LATE_S = HANG_S  # beyond the time-out; the machine may be busy

@@ -22,11 +22,11 @@ from tests.fuzz.breeding import Breeder
 from tests.fuzz.peers import OPEN_TIMEOUT_MS, Fuzzed, Secured, Slow
 from tests.fuzz.steps import Case, cases_in
 from tests.fuzz.worker import CORPUS, REGRESSIONS
+from tests.kit.patience import HANG_S
 from tests.kit.processes.certificates import Authority
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, make_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
 
 SERVED_S = HANG_S  # eight processes on two cores are no fault of ours
 AT_ONCE = 20  # connections that are open beside each other
@@ -41,7 +41,7 @@ class Sockets:
     """What came of it."""
 
     cases: int = 0
-    figures: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
 
@@ -99,7 +99,7 @@ def _fuzz(gateway: GatewayProcess, random: Random, is_over: Callable[[], bool], 
     witness.close()
     warm = levels[len(levels) // 3] if levels else 0
     grown = process.memory_info().rss - warm
-    done.figures = {"warm_mb": warm // 10**6, "grown_mb": round(grown / 1e6, 1), "fds": process.num_fds() - before}
+    done.metrics = {"warm_mb": warm // 10**6, "grown_mb": round(grown / 1e6, 1), "fds": process.num_fds() - before}
     if process.num_fds() > before:
         done.wrong.append(f"descriptors: {before} before, {process.num_fds()} after")
     if len(levels) > 30 and grown > LEVEL_BYTES:

@@ -14,8 +14,8 @@ from tests.fuzz.shrinking import smaller
 from tests.fuzz.sockets import fuzz_sockets
 from tests.fuzz.steps import Case, Step, cases_in, read_case
 from tests.fuzz.worker import CORPUS, REGRESSIONS
+from tests.kit.patience import HANG_S
 from tests.kit.wire import frames
-from tests.patience import HANG_S
 
 CASES = 120  # some seconds of work; the same on every machine
 SOCKETS_CASES = 60

@@ -13,12 +13,12 @@ import pytest
 
 from native_backend.log.open import open_embedded, open_kafka
 from native_backend.log.port import Log, TopicSpec
+from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, embedded_realm, kafka_realm, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
-from tests.patience import HANG_S
 
 ADMIN = {"listen": "http://127.0.0.1:0"}
 DURABLE = "there:durable"

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from tests.interop.clients import lines_of_java, lines_of_javascript
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
-from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

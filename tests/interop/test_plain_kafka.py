@@ -14,11 +14,11 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess, StartGateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.transacting import Transacting
-from tests.patience import HANG_S
 from transformers.codec import decode
 
 NATIVE = [(None, b'{"order":7}'), (b"order-8", "größer".encode()), (b"1", b"\xff\x00\x01"), (b"k", b"")]

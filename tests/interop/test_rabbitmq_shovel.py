@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.interop.clients import cli_proton
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.processes.rabbitmq import RabbitMQ
 from tests.kit.processes.toolchains import NEEDS_RABBITMQ
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
 
 COUNT = 500
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.interop.clients import jms, rhea
+from tests.kit.patience import HANG_S
 from tests.kit.processes.certificates import Authority, openssl
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway
-from tests.patience import HANG_S
 
 COUNT = 40
 

@@ -13,9 +13,9 @@ import pytest
 
 from native_backend.log.open import open_embedded
 from native_backend.nodes.group_offset import low_of
+from tests.kit.patience import HANG_S
 from tests.kit.realm.realm_process import RealmProcess
 from tests.kit.realm.worlds import SqliteWorld
-from tests.patience import HANG_S
 
 # Publishes and settles without end; says on stdout what was answered, after it was answered.
 CHILD = """

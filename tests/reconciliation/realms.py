@@ -19,9 +19,9 @@ from native_backend.log.open import open_embedded, open_kafka
 from native_backend.log.sqlite import snapshot
 from native_backend.log.sqlite.schema import connect
 from reconciliation.model.settings import Realm
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
-from tests.patience import HANG_S
 from tests.reconciliation import planting
 from tests.reconciliation.planting import Record
 from tests.reconciliation.world import World

@@ -49,7 +49,7 @@ class ProcessLiveness:
     def __init__(self, process: SimulatedProcess) -> None:
         self._process = process
 
-    def here(self) -> Process:
+    def this_process(self) -> Process:
         return {"life": self._process.run}
 
     def gone(self, process: Process) -> bool:
@@ -130,7 +130,7 @@ class SimulatedProcess:
             self.world.note("out", data)
             self._connections[wire][1].outbound(data)
             wire.to_client += data
-            connection.unread.set_congested(len(wire.to_client) > self.congestion_bytes)
+            connection.write_pressure.set_congested(len(wire.to_client) > self.congestion_bytes)
             wire.ending = connection.closing and connection.engine.finished
         self.world.observers.flushed()
 
@@ -142,7 +142,7 @@ class SimulatedProcess:
 
     def turn(self) -> None:
         for wire, (connection, _) in self._connections.items():
-            connection.unread.set_congested(len(wire.to_client) > self.congestion_bytes)
+            connection.write_pressure.set_congested(len(wire.to_client) > self.congestion_bytes)
             if connection.transactions:
                 connection.tick(self.world.clock.monotonic_s())
         self.gateway.poll()

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def take_over(world: World) -> None:
     run = f"rival-{world.clock.now_ms():x}"
     log = SimulatedLog(world.disk, Random(run), world.clock.now_ms)
-    tenure = LeaseRecords()
-    tenure.read(log, PREFIX, 1.0)
-    record = encode_lease("take", tenure, run, {"life": run}, world.clock.epoch_us(), 1.0)
+    lease_records = LeaseRecords()
+    lease_records.read(log, PREFIX, 1.0)
+    record = encode_lease("take", lease_records, run, {"life": run}, world.clock.epoch_us(), 1.0)
     log.control.put(lease_topic(PREFIX), run.encode(), record)
     log.control.claim(f"{PREFIX}.shard.0")
     world.ended.add(run)

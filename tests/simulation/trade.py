@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from native_backend.journal.journal import tail
-from native_backend.journal.settlement import Settlement, Settling
+from native_backend.journal.settlement import Settlement, SettlementRequest
 from native_backend.limits import RealmLimits
 from native_backend.log.simulated.driver import SimulatedLog
 from native_backend.log.simulated.faults import NONE
@@ -157,7 +157,9 @@ class Trade:
         settlements: list[Settlement] = []
         for places in _by_store(taken):
             seqs = [self.consumer.seqs[each] for each in places]
-            retirements = self.consumer.subscription.retire(Settling("acknowledge", reserved=True), places, seqs)
+            retirements = self.consumer.subscription.retire(
+                SettlementRequest("acknowledge", reserved=True), places, seqs
+            )
             if retirements is None:
                 self.violations.append(f"{places} could not be enlisted")
                 return

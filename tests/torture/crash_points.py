@@ -58,21 +58,21 @@ POINTS = (
     Point("journal begun", "native_backend.journal.journal", "Journal._transact", "after"),
     Point("journal, settle", "native_backend.journal.journal", "Journal._stored", "before"),
     Point("settled, told", "native_backend.journal.journal", "Journal._stored", "after"),
-    Point("snapshot taken, put", "native_backend.shard.snapshot_writer", "Snapshots._batch", "after"),
-    Point("snapshot put, told", "native_backend.shard.snapshot_writer", "Snapshots._written", "before"),
+    Point("snapshot taken, put", "native_backend.shard.snapshot_writer", "SnapshotWriter._batch", "after"),
+    Point("snapshot put, told", "native_backend.shard.snapshot_writer", "SnapshotWriter._written", "before"),
     Point("discharge, unit", "gateway.transactions.transaction", "Transaction.commit", "before"),
     Point("unit, answer", "gateway.transactions.coordinator", "CoordinatorLink._done", "before"),
     Point("answer, told", "gateway.transactions.transaction", "Transaction.conclude", "before"),
     Point("rolled back, given back", "gateway.transactions.transaction", "Transaction.roll_back", "before"),
-    Point("trim noted, trimmed", "native_backend.shard.queue_trimmer", "Trimmer._noted", "before"),
+    Point("trim noted, trimmed", "native_backend.shard.queue_trimmer", "QueueTrimmer._noted", "before"),
     Point("trimmed, next", "native_backend.log.kafka.admin", "AdminCalls.trim", "after", "kafka"),
     Point("trimmed, next", "native_backend.log.sqlite.control", "SqliteControl.trim", "after", "embedded"),
     Point("old evidence, trimmed", "native_backend.shard.evidence_trimmer", "trim", "before"),
     Point("old evidence trimmed, next", "native_backend.shard.evidence_trimmer", "trim", "after"),
     Point("put, next", "native_backend.log.kafka.control", "KafkaControl.put", "after", "kafka", is_start=True),
     Point("put, next", "native_backend.log.sqlite.control", "SqliteControl.put", "after", "embedded", is_start=True),
-    Point("projection, next", "native_backend.shard.group_offset_writer", "Projector.commit", "after"),
-    Point("taken, sent", "native_backend.dispatch.dispatcher", "Dispatch.take", "after"),
+    Point("projection, next", "native_backend.shard.group_offset_writer", "GroupOffsetWriter.commit", "after"),
+    Point("taken, sent", "native_backend.dispatch.dispatcher", "Dispatcher.take", "after"),
     Point("returned, given", "native_backend.dispatch.next_events", "EventPicker.take_returned", "after"),
     Point("records, commit", "native_backend.log.kafka.transactions", "Transactions._commit", "before", "kafka"),
     Point("commit, answer", "native_backend.log.kafka.transactions", "Transactions._commit", "after", "kafka"),
@@ -89,10 +89,10 @@ def arm(mark: Path) -> None:
     """Replace the function at every place; and let snapshots and trims come often."""
     init = Shard.__init__
 
-    def often(self: Shard, services: RealmContext, *rest: Any) -> None:
-        object.__setattr__(services.limits, "snapshot_records", SNAPSHOT_RECORDS)
-        object.__setattr__(services.limits, "trim_interval_s", TRIM_INTERVAL_S)
-        init(self, services, *rest)
+    def often(self: Shard, context: RealmContext, *rest: Any) -> None:
+        object.__setattr__(context.limits, "snapshot_records", SNAPSHOT_RECORDS)
+        object.__setattr__(context.limits, "trim_interval_s", TRIM_INTERVAL_S)
+        init(self, context, *rest)
 
     Shard.__init__ = often  # type: ignore[assignment,method-assign]
     for point in POINTS:

@@ -27,7 +27,7 @@ def numbered(messages: Column, key_prefix: bytes, first_seq: int, suffix_of: Suf
     try:
         while at < count:
             size, front = messages.front(at, _FRONT)
-            simple = _sections.unasking(front, size)
+            simple = _sections.unmarked(front, size)
             if simple is not None:
                 section, places, head = simple
                 suffix = suffix_of(section, places)

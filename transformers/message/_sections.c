@@ -90,7 +90,7 @@ static int octets_and_number(PyObject *const *arguments, Py_ssize_t count, const
 }
 
 /* What asks nothing of its delivery beyond its header: no annotations, properties that end before the group-id. */
-static PyObject *unasking(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *unmarked(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     char *start, places[3 * (1 + DIGITS)], *end = places + sizeof(places), *begin;
     Py_ssize_t there, size, body, inside, found[SECTIONS_BEFORE_BODY];
@@ -123,8 +123,8 @@ static PyObject *content(PyObject *module, PyObject *const *arguments, Py_ssize_
 
 static PyMethodDef methods[] = {
     {"offsets", offsets, METH_O, "offsets(message): the seven offsets of sections.py; None where it is not so simple."},
-    {"unasking", (PyCFunction)(void (*)(void))unasking, METH_FASTCALL,
-     "unasking(first octets, size): of a message its header section, `;PROPERTIES;APPLICATION;BODY`, and its octets "
+    {"unmarked", (PyCFunction)(void (*)(void))unmarked, METH_FASTCALL,
+     "unmarked(first octets, size): of a message its header section, `;PROPERTIES;APPLICATION;BODY`, and its octets "
      "before the content of its body; None where it is not so simple, has annotations, or may have a group."},
     {"content", (PyCFunction)(void (*)(void))content, METH_FASTCALL,
      "content(message, body): where the content of a sole body begins, in octets; 0 where it is not so simple."},

@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO
 from gateway.cli.client.client_problem import ClientProblem
 from gateway.cli.client.connection import NO_ANSWER, Received, connected, made, receive, receiver, send, sender
 from gateway.cli.client.peer_address import AddressProblem, PeerAddress, from_settings, from_url
-from gateway.cli.output import complain, printable
+from gateway.cli.output import print_error, printable
 from gateway.config.settings import load_settings
 
 _COULD_NOT_RUN: Final = 2
@@ -32,10 +32,10 @@ def run(arguments: argparse.Namespace, out: TextIO) -> int:
             return _send(arguments, _address(arguments), out)
         return _receive(arguments, _address(arguments), out)
     except AddressProblem as error:
-        complain(str(error))
+        print_error(str(error))
         return _COULD_NOT_RUN
     except ClientProblem as error:
-        complain(str(error))
+        print_error(str(error))
         return 1 if error.refused else _COULD_NOT_RUN
 
 
@@ -59,7 +59,7 @@ def _send(arguments: argparse.Namespace, address: PeerAddress, out: TextIO) -> i
             out.write(f"{number}  {outcome}  message-id {message_id}\n")
             out.flush()
             if outcome.name == NO_ANSWER:
-                complain(f"{number} of {arguments.count} messages were sent: the last one may or may not be stored")
+                print_error(f"{number} of {arguments.count} messages were sent: the last one may or may not be stored")
                 break
     return 0 if accepted == arguments.count else 1
 
@@ -94,7 +94,7 @@ def _receive(arguments: argparse.Namespace, address: PeerAddress, out: TextIO) -
             out.write(_json(got) if arguments.json else _line(count, got))
             out.flush()
     if count < arguments.count:
-        complain(f"{count} of {arguments.count} messages came within {arguments.timeout:g} s")
+        print_error(f"{count} of {arguments.count} messages came within {arguments.timeout:g} s")
     return 0 if done == arguments.count else 1
 
 

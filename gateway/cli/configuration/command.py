@@ -13,7 +13,7 @@ from typing import TextIO
 
 from gateway.cli.configuration.effective import entries, write_entries
 from gateway.cli.configuration.first_file import first_file
-from gateway.cli.output import complain, write_json
+from gateway.cli.output import print_error, write_json
 from gateway.config.exposure import exposures
 from gateway.config.schema import schema_text
 from gateway.config.settings import SettingsProblems, load_settings
@@ -46,7 +46,7 @@ def _check(path: Path, out: TextIO) -> int:
         _tell(error.problems)
         return 1
     for words in exposures(settings, has_grants=True):  # grants are the realm's; `serve` and `doctor` look at them
-        complain(f"warning: open to the world: {words}")
+        print_error(f"warning: open to the world: {words}")
     out.write(f"{path}: no problem\n")
     return 0
 
@@ -74,9 +74,9 @@ def _init(path: Path, bootstrap: str | None, out: TextIO) -> int:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        return complain(f"{path} exists, and is left as it is: name another file")
+        return print_error(f"{path} exists, and is left as it is: name another file")
     except OSError as error:
-        complain(f"{path} cannot be written: {error.strerror}")
+        print_error(f"{path} cannot be written: {error.strerror}")
         return _COULD_NOT_RUN
     out.write(f"{path} is written; realmgate serve --config {path} serves with it\n")
     return 0

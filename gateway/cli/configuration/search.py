@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from gateway.cli.output import complain
+from gateway.cli.output import print_error
 
 VARIABLE: Final = "REALMGATE_CONFIG"
 SYSTEM_FILE: Final = Path("/etc/realmgate/realmgate.yaml")
@@ -53,7 +53,7 @@ def configuration_file(named: Path | None, begin: bool = False) -> Path:
             remedy = "write --config FILE; `realmgate config init --config FILE` writes a first one"
             raise NoConfiguration(f"{looked_at}, nor is {path} there: {remedy}")
         _begin(path)
-    complain(f"{looked_at}: {path} is used; edit it, or name another file by --config or {VARIABLE}")
+    print_error(f"{looked_at}: {path} is used; edit it, or name another file by --config or {VARIABLE}")
     return path
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from gateway.cli.output import printable
 from gateway.links.dead_letter_message import dead_letter_fields
-from gateway.links.event_to_message import Restoring
+from gateway.links.event_to_message import EventToMessage
 from native_backend.events.event_kind import is_message
 from native_backend.log.event_key import copied_from
 from native_backend.shard.state_reader import Event
@@ -44,7 +44,7 @@ class Peeked:
     letter: dict[str, Any]
 
 
-def peeked(event: Event, restoring: Restoring) -> Peeked:
+def peeked(event: Event, restoring: EventToMessage) -> Peeked:
     message = event.value if is_message(event.key) else restoring.message(event.key, event.value)
     is_a_copy = copied_from(event.key) is not None  # a peer may write such annotations, too
     return Peeked(event, message, dead_letter_fields(message) if is_a_copy else {})

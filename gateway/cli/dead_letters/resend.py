@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
 from gateway.cli.dead_letters.wanted import wanted
-from gateway.cli.output import complain, confirmed, printable, write_json, write_table
+from gateway.cli.output import confirmed, print_error, printable, write_json, write_table
 from gateway.cli.owner_client import carry_out
 from gateway.config.settings import Settings
 from gateway.serve.open_log import open_log
@@ -26,7 +26,7 @@ from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.metadata_writer import realm_metadata
 from native_backend.nodes.node import Node
 from native_backend.operations.route import origin_of
-from native_backend.shard.state_reader import Observed
+from native_backend.shard.state_reader import StoredState
 
 _SENT: Final = "sent"
 _WORDS: Final = {
@@ -50,7 +50,7 @@ class _Counted:
     names: dict[int, str]
 
 
-def resend(settings: Settings, stores: Sequence[Observed], arguments: argparse.Namespace, out: TextIO) -> int:
+def resend(settings: Settings, stores: Sequence[StoredState], arguments: argparse.Namespace, out: TextIO) -> int:
     """Its exit code: 0 also where messages stay."""
     with closing(open_log(settings)) as log:
         metadata = realm_metadata(log, settings.realm.prefix)
@@ -74,11 +74,11 @@ def resend(settings: Settings, stores: Sequence[Observed], arguments: argparse.N
         names = _count(settings, metadata, stores, arguments.where).names
     _tell(arguments, _origins(metadata, _Counted(rows, names)), out, done=reply.answer == "done")
     if reply.answer != "done":
-        return complain(f"resend of {printable(arguments.node)}: {reply.answer}: {reply.detail}")
+        return print_error(f"resend of {printable(arguments.node)}: {reply.answer}: {reply.detail}")
     return 0
 
 
-def _count(settings: Settings, metadata: Metadata, stores: Iterable[Observed], where: str) -> _Counted:
+def _count(settings: Settings, metadata: Metadata, stores: Iterable[StoredState], where: str) -> _Counted:
     """What would become of each message, as far as that can be known before: whether a node is full is not asked."""
     found = _Counted(Counter(), {})
     with closing(open_log(settings)) as log:

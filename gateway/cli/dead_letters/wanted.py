@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gateway.cli.dead_letters.peeked import Peeked, peeked
-from gateway.links.event_to_message import Restoring
+from gateway.links.event_to_message import EventToMessage
 from native_backend.log.port import Log
 from native_backend.nodes.node import NodeError
-from native_backend.shard.state_reader import Observed, unsettled_events
+from native_backend.shard.state_reader import StoredState, unsettled_events
 from transformers.selector import SelectorError, selector
 
 _EVERY = 2**62
@@ -24,9 +24,9 @@ def refuse_no_selector(where: str) -> None:
         raise NodeError(f"--where: {error}") from None
 
 
-def wanted(log: Log, stores: Sequence[Observed], start: int, where: str) -> Iterator[Peeked]:
+def wanted(log: Log, stores: Sequence[StoredState], start: int, where: str) -> Iterator[Peeked]:
     """The events of these stores that are not settled and that are meant, from EID `start` on."""
-    restoring = Restoring()
+    restoring = EventToMessage()
     select = selector(where).select if where else None
     for one in stores:
         for event in unsettled_events(log, one, start, _EVERY):

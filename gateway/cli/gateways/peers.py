@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from gateway.cli.audit.who import who_am_i
 from gateway.cli.gateways.admin_client import Query, addresses, ask, of_each, rows, tell, unreached
-from gateway.cli.output import complain, printable, write_json, write_table
+from gateway.cli.output import print_error, printable, write_json, write_table
 from gateway.config.settings import Settings
 
 Row = dict[str, Any]
@@ -113,7 +113,7 @@ def _close(arguments: argparse.Namespace, urls: list[str], out: TextIO) -> int:
         names = [printable(closed[key] or "-") for key in ("user", "container", "address")]
         out.write(f"closed {closed['id']}: user {names[0]}, container {names[1]}, from {names[2]}\n")
         return 0
-    complain(f"none of the gateways that answer has the run {run}; realmgate connections shows their connections")
+    print_error(f"none of the gateways that answer has the run {run}; realmgate connections shows their connections")
     return tell(problems, len(answers)) or 1
 
 

@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import Any, TextIO
 
 from gateway.cli.answering_log import open_answering
-from gateway.cli.output import complain, printable, write_json
+from gateway.cli.output import print_error, printable, write_json
 from gateway.cli.trace.events import Place, with_message_id
 from gateway.cli.trace.holders import Holders
 from gateway.cli.trace.life import Life
@@ -34,21 +34,21 @@ MESSAGES_MAX = 20
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """One command; its exit code."""
     if (arguments.what is None) == (arguments.message_id is None):
-        return complain("trace: write a delivery tag, RUN:SEQ, or --message-id ID")
+        return print_error("trace: write a delivery tag, RUN:SEQ, or --message-id ID")
     if arguments.node is not None and arguments.message_id is None:
-        return complain("trace: --node goes with --message-id")
+        return print_error("trace: --node goes with --message-id")
     with closing(open_answering(settings, arguments.timeout)) as log:
         search = _Search(log, settings, Holders(arguments.gateway, settings))
         if arguments.message_id is not None:
             if arguments.node is not None and arguments.node not in search.metadata.nodes:
-                return complain(f"there is no node {printable(arguments.node)}")
+                return print_error(f"there is no node {printable(arguments.node)}")
             search.message_id(arguments.message_id, arguments.node)
         elif tag := _TAG.fullmatch(arguments.what):
             search.place((int(tag[1]), int(tag[2])))
         elif delivery := _DELIVERY.fullmatch(arguments.what):
             search.delivery(delivery[1], int(delivery[2]))
         else:
-            return complain(f"{printable(arguments.what)} is neither a delivery tag (STORE:EID) nor RUN:SEQ")
+            return print_error(f"{printable(arguments.what)} is neither a delivery tag (STORE:EID) nor RUN:SEQ")
     if arguments.json:
         write_json(search.document(), out)
     else:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.cli.trace.records import SLACK_MS, Searched, stretches
-from gateway.links.event_to_message import Restoring
+from gateway.links.event_to_message import EventToMessage
 from native_backend.events.event_kind import is_message
 from native_backend.log import event_key
 from native_backend.log.port import Log, LogError
@@ -77,7 +77,7 @@ def copies(log: Log, node: Node, of: Place, at_ms: int) -> list[Place]:
 def with_message_id(log: Log, nodes: list[Node], wanted: str, searched: Searched) -> Iterator[Place]:
     """The places of all events with that message-id. Octets first: few messages are decoded. Blocks; raises
     LogError."""
-    names, restoring = _spellings(wanted), Restoring()
+    names, restoring = _spellings(wanted), EventToMessage()
     octets = [each for name in names for each in _octets(name)]
     for node in nodes:
         for part in node.parts:
@@ -105,7 +105,7 @@ def _may_have(key: bytes | None, value: bytes, octets: list[bytes]) -> bool:
     return any(each in value for each in octets)
 
 
-def _message(restoring: Restoring, key: bytes | None, value: bytes) -> bytes:
+def _message(restoring: EventToMessage, key: bytes | None, value: bytes) -> bytes:
     return value if is_message(key) else restoring.message(key, value)
 
 

@@ -20,7 +20,7 @@ from native_backend.log import event_key
 from native_backend.log.port import Log, LogError
 from native_backend.nodes.commands import commands_topic
 from native_backend.nodes.metadata import Metadata
-from native_backend.shard.state_reader import Observed, observe
+from native_backend.shard.state_reader import StoredState, observe
 
 _COMMAND_MS = 3_600_000  # at most from a command to what it does
 WHOLE_STORE = ("evicted", "trimmed", "truncated")
@@ -284,7 +284,7 @@ class Life:
                     if place[0] == one.durable.store and isinstance(event, StoredEvent) and one.broken is None:
                         self._stands(one, place, (place, one.durable.name) in ended)
 
-    def _stands(self, one: Observed, place: Place, in_journal: bool) -> None:
+    def _stands(self, one: StoredState, place: Place, in_journal: bool) -> None:
         eid, state = place[1], one.state
         if eid < one.durable.start:
             return

@@ -13,7 +13,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from native_backend.log.access_lists import Entry, Rights
+from native_backend.log.access_lists import AccessEntry, AccessLists
 
 _TOPICS = ACLFilter(
     principal=None,
@@ -24,14 +24,14 @@ _TOPICS = ACLFilter(
 )
 
 
-def topic_rights(admin: KafkaAdminClient) -> Rights:
+def topic_access_lists(admin: KafkaAdminClient) -> AccessLists:
     """All access entries for topics. Raises kafka-python's errors; SecurityDisabledError: there are no lists."""
     found, error = admin.describe_acls(_TOPICS)
     if error is not kafka_errors.NoError:
         raise error("access lists")
-    return Rights(
+    return AccessLists(
         frozenset(
-            Entry(
+            AccessEntry(
                 principal=acl.principal,
                 name=acl.resource_pattern.resource_name,
                 prefixed=acl.resource_pattern.pattern_type == ACLResourcePatternType.PREFIXED,

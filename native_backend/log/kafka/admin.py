@@ -20,9 +20,9 @@ from kafka import TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from native_backend.log.access_lists import Rights
-from native_backend.log.kafka.acl import topic_rights
-from native_backend.log.kafka.causes import control_code, control_failure_of, is_asked_again
+from native_backend.log.access_lists import AccessLists
+from native_backend.log.kafka.acl import topic_access_lists
+from native_backend.log.kafka.causes import control_code, control_failure_of, is_retriable
 from native_backend.log.kafka.inspecting import inspect
 from native_backend.log.kafka.offsets import Positions
 from native_backend.log.kafka.settings import Config
@@ -160,9 +160,9 @@ class AdminCalls:
     def inspect(self, topics: Sequence[str], deadline_s: float = 10.0) -> Inspection:
         return self._call(lambda admin: inspect(admin, topics), deadline_s)
 
-    def rights(self, deadline_s: float = 10.0) -> Rights:
+    def access_lists(self, deadline_s: float = 10.0) -> AccessLists:
         """Every access list entry about topics. Needs Describe on the cluster."""
-        return self._call(topic_rights, deadline_s)
+        return self._call(topic_access_lists, deadline_s)
 
     def close(self, deadline_s: float = 3.0) -> None:
         def close() -> None:
@@ -210,7 +210,7 @@ class AdminCalls:
 def _code_of(error: BaseException) -> str | None:
     """An unknown topic is not asked for again: the metadata has been read anew by then."""
     code = control_code(error) if isinstance(error, kafka_errors.KafkaError) else None
-    return str(KafkaError(code).name()) if code is not None and is_asked_again(code) else None
+    return str(KafkaError(code).name()) if code is not None and is_retriable(code) else None
 
 
 def _describe(admin: KafkaAdminClient, names: list[str] | None) -> dict[str, Topic]:

@@ -39,7 +39,7 @@ def causes_in_force() -> Mapping[int, Cause]:
     return _codes(IN_FORCE.errors)[0]
 
 
-def is_asked_again(code: int) -> bool:
+def is_retriable(code: int) -> bool:
     """An admin call that failed so is asked again."""
     return code in _codes(IN_FORCE.errors)[1]
 

@@ -16,7 +16,7 @@ from native_backend.log.kafka.batches import BatchSizes
 from native_backend.log.kafka.claims import Claims
 from native_backend.log.kafka.login_errors import LoginErrors
 from native_backend.log.kafka.offsets import GroupOffsets, Positions
-from native_backend.log.kafka.ranges import Putter, Ranges
+from native_backend.log.kafka.ranges import RangeReader, SyncProducer
 from native_backend.log.port import Records
 from native_backend.log.retry import Retries
 
@@ -37,9 +37,9 @@ class KafkaControl(AdminCalls):
         ranging = settings.ranges(bootstrap, client, on_error)
         altering = settings.altering(bootstrap, client, on_error)
         self._client, self._batches, self._own_bytes_max = client, batches, own_bytes_max
-        self._ranges = Ranges(lambda: Consumer(ranging), login_errors, retries)
+        self._ranges = RangeReader(lambda: Consumer(ranging), login_errors, retries)
         self._offsets = GroupOffsets(lambda: AdminClient(altering), retries)  # type: ignore[arg-type]  # a callback, too
-        self._putter = Putter(lambda: Producer(settings.single(bootstrap, client, on_error)))
+        self._putter = SyncProducer(lambda: Producer(settings.single(bootstrap, client, on_error)))
         self.claims = Claims(lambda name: Producer(settings.transactional(bootstrap, client, name, on_error)), batches)
         super().__init__(settings.admin(bootstrap, client), retries, self._ranges.reach)
 

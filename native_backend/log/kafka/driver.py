@@ -16,13 +16,13 @@ from confluent_kafka import Consumer, KafkaException
 from native_backend.log.kafka import settings
 from native_backend.log.kafka.batches import BatchSizes
 from native_backend.log.kafka.control import KafkaControl
-from native_backend.log.kafka.headed_producer import HeadedProducer
-from native_backend.log.kafka.login_errors import LoginErrors, quieten
+from native_backend.log.kafka.headed_producer import HeaderProducer
+from native_backend.log.kafka.login_errors import LoginErrors, silence_client_log
 from native_backend.log.kafka.producer import NOBODY
 from native_backend.log.kafka.producer import Producer as ColumnProducer
 from native_backend.log.kafka.publisher import IN_FLIGHT_BYTES_MAX, Publisher
 from native_backend.log.kafka.reader import KafkaReader
-from native_backend.log.kafka.watch import Watch
+from native_backend.log.kafka.watch import TopicWatcher
 from native_backend.log.port import Append, Completion, Failure, LogError, Reader, Write
 from native_backend.log.retry import Retries
 
@@ -41,7 +41,7 @@ class KafkaLog:
         self._client = client
         self._is_closed = False
         self._login_errors = LoginErrors()
-        quieten()
+        silence_client_log()
         one_sided = settings.one_sided(client)
         if one_sided:
             description = f"realm.client: {', '.join(one_sided)}: the client for admin calls knows no such setting"
@@ -62,7 +62,7 @@ class KafkaLog:
             bootstrap, client, retries or Retries(), self._login_errors, batches, record_bytes_max
         )
         self._claims = self.control.claims
-        self._watch = Watch(lambda names: self.control.existing(names, WATCH_S))
+        self._watch = TopicWatcher(lambda names: self.control.existing(names, WATCH_S))
 
     def append(self, batch: Append) -> None:
         (self._evidence if batch.aside else self._publisher).append(batch)
@@ -106,7 +106,7 @@ def _publisher(config: settings.Config, ready: int, batches: BatchSizes) -> Publ
     queue_bytes = int(str(config["queue.buffering.max.kbytes"])) * 1024
     return Publisher(
         lambda: ColumnProducer(config, ready),
-        lambda: HeadedProducer(config),
+        lambda: HeaderProducer(config),
         int(str(config["queue.buffering.max.messages"])),
         int(str(config["message.max.bytes"])),
         in_flight_bytes_max=min(queue_bytes // 2, IN_FLIGHT_BYTES_MAX),

@@ -17,7 +17,7 @@ from native_backend.log.kafka.settings import Config, OnError
 from native_backend.log.record_headers import HeadedKey
 
 
-class HeadedProducer:
+class HeaderProducer:
     """Used by one thread, but for `look_up`."""
 
     def __init__(self, config: Config) -> None:

@@ -53,7 +53,7 @@ class LoginErrors:
         return (self.refusal or failure) if failure.cause in ("unavailable", "indeterminate") else failure
 
 
-def quieten() -> None:
+def silence_client_log() -> None:
     """kafka-python logs what its exceptions say, at every attempt; librdkafka logs what `error_cb` gets."""
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     logging.getLogger("librdkafka").addFilter(_not_told_elsewhere)

@@ -14,7 +14,7 @@ from concurrent.futures import TimeoutError as Overdue
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from native_backend.log.kafka.causes import failure_in, is_asked_again, unsent
+from native_backend.log.kafka.causes import failure_in, is_retriable, unsent
 from native_backend.log.port import Failure, LogError
 from native_backend.log.retry import Retries
 
@@ -64,6 +64,6 @@ class GroupOffsets:
 
 def _code_of(error: BaseException) -> str | None:
     known = error.args[0] if isinstance(error, KafkaException) else None
-    if not isinstance(known, KafkaError) or not is_asked_again(known.code()):
+    if not isinstance(known, KafkaError) or not is_retriable(known.code()):
         return None
     return str(known.name())

@@ -50,7 +50,7 @@ class Producer:
         """Blocks: the topic's metadata is read anew."""
         self._columns.look_up(topic, int(timeout_s * 1000))
 
-    def hush(self) -> None:
+    def disable_wakeups(self) -> None:
         """Wake no loop any more when there is something to poll."""
         self._columns.wake(NOBODY)
 

@@ -25,7 +25,7 @@ from native_backend.log.columns import largest_of
 from native_backend.log.kafka.batches import BatchSizes
 from native_backend.log.kafka.causes import failure_in, failure_of, unsent
 from native_backend.log.kafka.flight import Flight
-from native_backend.log.kafka.headed_producer import HeadedProducer
+from native_backend.log.kafka.headed_producer import HeaderProducer
 from native_backend.log.kafka.producer import Producer
 from native_backend.log.kafka.settings import LAUNCH_MESSAGES
 from native_backend.log.port import Append, Appended, Failure
@@ -56,7 +56,7 @@ class Publisher:
     def __init__(
         self,
         make: Callable[[], Producer],
-        make_headed: Callable[[], HeadedProducer],
+        make_headed: Callable[[], HeaderProducer],
         in_flight_max: int,
         record_bytes_max: int,
         launch_max: int = LAUNCH_MESSAGES,
@@ -66,7 +66,7 @@ class Publisher:
         self._make = make
         self._producer = make()
         self._make_headed = make_headed
-        self._headed: HeadedProducer | None = None  # made when it is needed
+        self._headed: HeaderProducer | None = None  # made when it is needed
         self._in_flight_max = in_flight_max
         self._launch_max = min(launch_max, in_flight_max)
         self._in_flight_bytes_max = in_flight_bytes_max
@@ -185,7 +185,7 @@ class Publisher:
         flight.refusals = {index: _not_taken(KafkaError(code, words)) for index, code, words in refused}
         return True
 
-    def _producer_of(self, flight: Flight) -> Producer | HeadedProducer:
+    def _producer_of(self, flight: Flight) -> Producer | HeaderProducer:
         if not flight.headed:
             return self._producer
         if self._headed is None:
@@ -244,7 +244,7 @@ class Publisher:
             lane.flying.clear()
             lane.look_up = None
         self._count = self._bytes = 0
-        self._producer.hush()
+        self._producer.disable_wakeups()
         self._look_ups.submit(self._producer.close)
         self._producer = self._make()
         if self._headed is not None:

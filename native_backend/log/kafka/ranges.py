@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from native_backend.log.kafka.causes import delivery_failure_of, failure_in, failure_of, is_asked_again
+from native_backend.log.kafka.causes import delivery_failure_of, failure_in, failure_of, is_retriable
 from native_backend.log.kafka.login_errors import LoginErrors
 from native_backend.log.kafka.producer import discard
 from native_backend.log.kafka.publisher import UNKNOWN
@@ -24,7 +24,7 @@ REACH_S = 2.0  # for one question, until it is asked again
 Answered = Callable[[KafkaError | None, Message], None]
 
 
-class Ranges:
+class RangeReader:
     """One consumer, assigned anew for every range; one caller at a time."""
 
     def __init__(self, make: Callable[[], Consumer], login_errors: LoginErrors, retries: Retries) -> None:
@@ -92,7 +92,7 @@ class Ranges:
             if not isinstance(error, KafkaException):
                 return None
             code = error.args[0].code()
-            may_be_there = is_asked_again(code) or (code in UNKNOWN and _is_there(consumer, topic, deadline))
+            may_be_there = is_retriable(code) or (code in UNKNOWN and _is_there(consumer, topic, deadline))
             return str(error.args[0].name()) if may_be_there else None
 
         return self._retries.call(ask, code_of, deadline - time.monotonic())
@@ -117,7 +117,7 @@ class Ranges:
             self._lock.release()
 
 
-class Putter:
+class SyncProducer:
     """A producer for a few records at a time, stored in their order; one caller at a time."""
 
     def __init__(self, make: Callable[[], Producer]) -> None:
@@ -200,7 +200,7 @@ def _read(consumer: Consumer, start: int, end: int, count_max: int, deadline: fl
                 _add(records, message)
             elif error.code() == KafkaError._PARTITION_EOF:
                 return records
-            elif not is_asked_again(error.code()):
+            elif not is_retriable(error.code()):
                 raise LogError(failure_of(error))
         if len(records.offsets) >= count_max:
             return Records(

@@ -11,9 +11,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from native_backend.log.kafka.causes import failure_in, failure_of, is_asked_again
+from native_backend.log.kafka.causes import failure_in, failure_of, is_retriable
 from native_backend.log.kafka.settings import Config
-from native_backend.log.kafka.watch import Sight, Watch
+from native_backend.log.kafka.watch import TopicWatcher, WatchedTopic
 from native_backend.log.port import Failure
 from native_backend.log.record_headers import headed
 
@@ -30,14 +30,21 @@ class KafkaReader:
     """Reads committed records forward."""
 
     def __init__(
-        self, config: Config, watch: Watch, topic: str, partition: int, start: int, stamped: bool, headed: bool = False
+        self,
+        config: Config,
+        watch: TopicWatcher,
+        topic: str,
+        partition: int,
+        start: int,
+        stamped: bool,
+        headed: bool = False,
     ) -> None:
         self.times_ms: list[int] = []
         self._stamped = stamped
         self._headed = headed
         self._position = start
         self._watch = watch
-        self._sight: Sight = watch.open(topic, partition)
+        self._watched: WatchedTopic = watch.open(topic, partition)
         self._consumer = Consumer(config)
         self._consumer.assign([TopicPartition(topic, partition, start)])
 
@@ -46,8 +53,8 @@ class KafkaReader:
         return self._position
 
     def read(self, count_max: int) -> Taken | Failure | None:
-        if self._sight.failure is not None:
-            return self._sight.failure
+        if self._watched.failure is not None:
+            return self._watched.failure
         try:
             messages = self._consumer.consume(count_max, 0)
         except KafkaException as error:
@@ -67,7 +74,7 @@ class KafkaReader:
     def close(self) -> None:
         """At once: librdkafka joins its threads before it is done, and behind an offset that is out of range it may
         wait for ever. The thread that serves every peer does not wait with it."""
-        self._watch.close(self._sight)
+        self._watch.close(self._watched)
         Thread(target=self._consumer.close, name="reader-close", daemon=True).start()
 
     def _keys(self, messages: list[Message]) -> list[bytes | None]:
@@ -78,9 +85,9 @@ class KafkaReader:
     def _fail(self, error: KafkaError) -> None:
         failure = failure_of(error)
         if failure.cause == "retention":
-            self._watch.suspect(self._sight, failure)
+            self._watch.suspect(self._watched, failure)
         else:
-            self._sight.failure = failure
+            self._watched.failure = failure
 
     def _sort_out(self, messages: list[Message]) -> Taken | Failure | None:
         """Records up to the first error; the error itself when it comes first."""
@@ -91,7 +98,7 @@ class KafkaReader:
         for message in messages:
             error = message.error()
             if error is not None:
-                if is_asked_again(error.code()):
+                if is_retriable(error.code()):
                     continue
                 self._fail(error)
                 break
@@ -105,4 +112,4 @@ class KafkaReader:
                 self.times_ms.append(message.timestamp()[1])
         if offsets:
             return offsets, values, keys
-        return self._sight.failure
+        return self._watched.failure

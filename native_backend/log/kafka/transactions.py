@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from native_backend.log.kafka.batches import BatchSizes, Filling
-from native_backend.log.kafka.causes import delivery_failure_of, failure_in, is_asked_again, unsent
+from native_backend.log.kafka.causes import delivery_failure_of, failure_in, is_retriable, unsent
 from native_backend.log.kafka.flight import BESIDE
 from native_backend.log.kafka.producer import discard
 from native_backend.log.kafka.publisher import UNKNOWN
@@ -29,13 +29,13 @@ from native_backend.log.record_headers import HeadedKey, record_key
 TRANSACTION_S = 5.0
 ABORT_S = 2.0
 REFUSED_S = 0.02
-BREATH_MIN_S, BREATH_MAX_S, BREATH_STEP_S = 0.001, 0.008, 0.001
-BREATH_PATIENCE = 200  # transactions that went well, for one that came too early
+PAUSE_MIN_S, PAUSE_MAX_S, PAUSE_STEP_S = 0.001, 0.008, 0.001
+PAUSE_PATIENCE = 200  # transactions that went well, for one that came too early
 GRACE_S = 3.0  # a call may overrun its own time; after this it is not waited for
 
 
 @dataclass(eq=False, slots=True)
-class Breath:
+class CommitPause:
     """How long after its commit a producer's next transaction begins, in seconds.
 
     A transaction that begins before the last marker is written is refused, and librdkafka then waits 20 ms whatever its
@@ -55,9 +55,9 @@ class Breath:
     def learn(self, took: float) -> None:
         """`took`: from the beginning of a transaction until its records were stored."""
         if took >= REFUSED_S:
-            self.seconds = min(self.seconds + BREATH_STEP_S, BREATH_MAX_S)
+            self.seconds = min(self.seconds + PAUSE_STEP_S, PAUSE_MAX_S)
         else:
-            self.seconds = max(self.seconds - BREATH_STEP_S / BREATH_PATIENCE, BREATH_MIN_S)
+            self.seconds = max(self.seconds - PAUSE_STEP_S / PAUSE_PATIENCE, PAUSE_MIN_S)
 
     def committed(self) -> None:
         self.free_at = time.monotonic() + self.seconds
@@ -68,7 +68,7 @@ class Lane:
     """One of the producers that take turns."""
 
     producer: Producer
-    breath: Breath = field(default_factory=Breath)
+    pause: CommitPause = field(default_factory=CommitPause)
 
 
 @dataclass(eq=False, slots=True)
@@ -145,12 +145,12 @@ class Transactions:
                 return
             job.is_answered = True
             offsets = job.offsets if failure is None else [-1] * len(job.writes)
-            self._answers.append(Transacted(job.owner, offsets, failure, self._lanes[0].breath.rest))
+            self._answers.append(Transacted(job.owner, offsets, failure, self._lanes[0].pause.rest))
 
     def _carry_out(self, job: Job) -> Failure | None:
         lane = self._lanes[0]
         self._lanes.rotate(-1)
-        time.sleep(lane.breath.rest)
+        time.sleep(lane.pause.rest)
         began = time.monotonic()
         deadline = began + TRANSACTION_S
         try:
@@ -159,9 +159,9 @@ class Transactions:
         except (KafkaException, SystemError) as error:
             failure = failure_in(error)
         if failure is None:
-            lane.breath.learn(time.monotonic() - began)
+            lane.pause.learn(time.monotonic() - began)
             failure = self._commit(lane.producer, deadline)
-            lane.breath.committed()
+            lane.pause.committed()
             return failure
         self._abort(lane.producer)
         if self._broken is not None:
@@ -251,5 +251,5 @@ def _fence(producer: Producer, deadline: float) -> None:
             return producer.init_transactions(max(deadline - time.monotonic(), 0.1))
         except KafkaException as error:
             known = error.args[0]
-            if known.fatal() or not is_asked_again(known.code()) or time.monotonic() >= deadline:
+            if known.fatal() or not is_retriable(known.code()) or time.monotonic() >= deadline:
                 raise LogError(unsent(failure_in(error))) from error

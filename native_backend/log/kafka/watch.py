@@ -21,7 +21,7 @@ Describe = Callable[[list[str]], dict[str, Topic | None]]
 
 
 @dataclass(eq=False, slots=True)
-class Sight:
+class WatchedTopic:
     """What is known of one reader's topic. Once `failure` is set it stays. `suspicion` is what the reader's failure is
     if the topic is still the same one."""
 
@@ -32,35 +32,35 @@ class Sight:
     suspicion: Failure | None = None
 
 
-class Watch:
+class TopicWatcher:
     """One daemon thread, started by the first reader."""
 
     def __init__(self, describe: Describe) -> None:
         self._describe = describe
-        self._sights: set[Sight] = set()
+        self._watched: set[WatchedTopic] = set()
         self._lock = threading.Lock()
         self._changed = threading.Event()
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def open(self, topic: str, partition: int) -> Sight:
-        sight = Sight(topic, partition)
+    def open(self, topic: str, partition: int) -> WatchedTopic:
+        watched = WatchedTopic(topic, partition)
         with self._lock:
-            self._sights.add(sight)
+            self._watched.add(watched)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="kafka-watch", daemon=True)
                 self._thread.start()
         self._changed.set()
-        return sight
+        return watched
 
-    def suspect(self, sight: Sight, failure: Failure) -> None:
+    def suspect(self, watched: WatchedTopic, failure: Failure) -> None:
         """The reader's offset is out of range: because records were trimmed, or because this is another topic?"""
-        sight.suspicion = failure
+        watched.suspicion = failure
         self._changed.set()
 
-    def close(self, sight: Sight) -> None:
+    def close(self, watched: WatchedTopic) -> None:
         with self._lock:
-            self._sights.discard(sight)
+            self._watched.discard(watched)
 
     def stop(self, deadline_s: float) -> None:
         self._closing = True
@@ -74,23 +74,23 @@ class Watch:
                 self._changed.clear()
                 time.sleep(FIRST_S)  # several readers are often opened together
             with self._lock:
-                sights = list(self._sights)
+                sights = list(self._watched)
             if sights and not self._closing:
                 self._look(sights)
 
-    def _look(self, sights: list[Sight]) -> None:
+    def _look(self, sights: list[WatchedTopic]) -> None:
         try:
-            topics = self._describe(sorted({sight.topic for sight in sights}))
+            topics = self._describe(sorted({watched.topic for watched in sights}))
         except LogError:  # Kafka is not to be reached: nothing is known, the next look tells
             return
-        for sight in sights:
-            if sight.topic not in topics:
+        for watched in sights:
+            if watched.topic not in topics:
                 continue
-            topic = topics[sight.topic]
-            if topic is None or sight.partition >= topic.partitions:
-                sight.failure = Failure("not-found", f"no {sight.topic}/{sight.partition}")
-            elif sight.id is not None and sight.id != topic.id:
-                sight.failure = Failure("not-found", f"{sight.topic} was deleted and made again")
+            topic = topics[watched.topic]
+            if topic is None or watched.partition >= topic.partitions:
+                watched.failure = Failure("not-found", f"no {watched.topic}/{watched.partition}")
+            elif watched.id is not None and watched.id != topic.id:
+                watched.failure = Failure("not-found", f"{watched.topic} was deleted and made again")
             else:
-                sight.id = topic.id
-                sight.failure = sight.suspicion
+                watched.id = topic.id
+                watched.failure = watched.suspicion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from native_backend.log.access_lists import Rights
+from native_backend.log.access_lists import AccessLists
 from native_backend.log.port import Failure, Inspection, LogError, Records, Topic, TopicPartition, TopicSpec
 from native_backend.log.simulated.disk import Disk, Partition
 from native_backend.log.simulated.faults import Faults, happens
@@ -119,7 +119,7 @@ class SimulatedControl:
         self._may_fail()
         self._disk.groups.pop(group, None)
 
-    def rights(self, deadline_s: float = 10.0) -> Rights | None:
+    def access_lists(self, deadline_s: float = 10.0) -> AccessLists | None:
         return None
 
     def record_bytes_max(self, topics: Sequence[str], deadline_s: float = 10.0) -> dict[str, int]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from native_backend.log.access_lists import Rights
+from native_backend.log.access_lists import AccessLists
 from native_backend.log.port import Failure, Inspection, LogError, Records, Topic, TopicSpec, Write
 from native_backend.log.sqlite.columns import decode
 from native_backend.log.sqlite.commit import Committer, failure_of
@@ -160,7 +160,7 @@ class SqliteControl:
         with self._write(deadline_s) as connection:
             connection.execute('DELETE FROM positions WHERE "group" = ?', (group,))
 
-    def rights(self, deadline_s: float = 10.0) -> Rights | None:
+    def access_lists(self, deadline_s: float = 10.0) -> AccessLists | None:
         return None
 
     def record_bytes_max(self, topics: Sequence[str], deadline_s: float = 10.0) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pytest
 
 from native_backend.limits import RealmLimits
 from native_backend.nodes.answers import Published
-from native_backend.nodes.grants import ANONYMOUS, Subject, deciding
+from native_backend.nodes.grants import ANONYMOUS, Subject, deciding_grant
 from native_backend.nodes.metadata_writer import set_properties, set_realm_acl
 from native_backend.nodes.node import Node
 from native_backend.nodes.properties import OPERATIONS, Grant
@@ -49,7 +49,7 @@ def subscribe(
 def test_without_grants_all_users_may_do_everything(realm: RealmProcess) -> None:
     node = realm.create("orders")
     assert realm.realm.may_publish(node, ANONYMOUS) == "ready"
-    assert realm.realm.access.may_create(ANONYMOUS)
+    assert realm.realm.authorizer.may_create(ANONYMOUS)
     assert subscribe(realm, node, ANONYMOUS).answer == "ready"
 
 
@@ -80,18 +80,18 @@ def test_grants_of_node_and_realm_add_up(realm: RealmProcess) -> None:
     assert realm.realm.may_publish(orders, ALICE) == "ready"
     assert realm.realm.may_publish(other, ALICE) == "access-denied", "the realm's grants close every node"
     assert realm.realm.may_publish(orders, ANONYMOUS) == "access-denied"
-    assert realm.realm.access.may_create(BOB) and not realm.realm.access.may_create(ALICE)
+    assert realm.realm.authorizer.may_create(BOB) and not realm.realm.authorizer.may_create(ALICE)
     on_realm(realm)
     assert realm.realm.may_publish(other, ALICE) == "ready"
 
 
 def test_who_is_meant() -> None:
-    meant = [who for who in ("*", "user:alice", "user:traders", "group:traders", "group:a") if ALICE.is_meant(who)]
+    meant = [who for who in ("*", "user:alice", "user:traders", "group:traders", "group:a") if ALICE.is_named_by(who)]
     assert meant == ["*", "user:alice", "group:traders"]
     acl = (grant("user:bob", "publish"), grant("group:traders", "peek"), grant("*", "peek", "publish"))
-    assert deciding(acl, ALICE, "peek") == acl[1]
-    assert deciding(acl, ALICE, "publish") == acl[2]
-    assert deciding(acl, ALICE, "purge") is None
+    assert deciding_grant(acl, ALICE, "peek") == acl[1]
+    assert deciding_grant(acl, ALICE, "publish") == acl[2]
+    assert deciding_grant(acl, ALICE, "purge") is None
 
 
 @SPREAD
@@ -152,7 +152,7 @@ def test_a_plain_subscription_is_lost_by_the_realms_grants_and_gets_nothing_more
 def test_who_may_not_publish_is_answered_and_nothing_is_stored(realm: RealmProcess) -> None:
     node = realm.create("orders")
     changes: list[str] = []
-    realm.realm.access.on_changed.append(lambda: changes.append(realm.realm.may_publish(node, ALICE)))
+    realm.realm.authorizer.on_changed.append(lambda: changes.append(realm.realm.may_publish(node, ALICE)))
     on_node(realm, "orders", grant("user:bob", "publish", "subscribe"))
     on_node(realm, "orders", grant("user:alice", "publish", "subscribe"))
     assert changes == ["access-denied", "ready"]
@@ -170,7 +170,7 @@ def test_many_changes_read_together_are_one(start: Start) -> None:
     realm.turn()
     nodes = [realm.create(f"node-{number}") for number in range(20)]
     told: list[None] = []
-    realm.realm.access.on_changed.append(lambda: told.append(None))
+    realm.realm.authorizer.on_changed.append(lambda: told.append(None))
     for node in nodes:
         set_properties(realm.log, realm.prefix, node.name, lambda p: replace(p, acl=(grant("*", "peek"),)), realm.clock)
     assert realm.find("node-0") is not None

@@ -66,7 +66,7 @@ def test_a_letter_says_why(start: Start) -> None:
         seen.append(letter)
         return key, value
 
-    object.__setattr__(realm.realm._services, "annotate", annotate)
+    object.__setattr__(realm.realm._context, "annotate", annotate)
     consumer = realm.consumer(node)
     for _ in range(2):
         consumer.receive(1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from random import Random
 
 from native_backend.limits import RealmLimits
-from native_backend.metrics import DurableFigures
+from native_backend.metrics import DurableMetrics
 from native_backend.subscriptions.partitioned import eids_of
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.realm_process import RealmProcess, by_store
@@ -16,9 +16,9 @@ pytestmark = SPREAD
 EVENTS = 3_000
 
 
-def durables(realm: RealmProcess) -> list[DurableFigures]:
+def durables(realm: RealmProcess) -> list[DurableMetrics]:
     """Of each store, in the order of the partitions."""
-    found = [each for each in realm.realm.figures.durables() if each is not None]
+    found = [each for each in realm.realm.metrics.durables() if each is not None]
     return sorted(found, key=lambda each: each.partition)
 
 

@@ -114,7 +114,7 @@ def test_what_a_link_sent_elsewhere_leaves_its_group(realm: RealmProcess) -> Non
     one, other = realm.consumer(node), realm.consumer(node)
     first, second = publish_each(realm, node, ";Ga", ";Ga")
     assert by_store(one.receive(2 * node.partitions)) == by_store([*first, *second])
-    assert one.settle("return", first, failed=True, elsewhere=True) == "done"
+    assert one.settle("return", first, failed=True, undeliverable_here=True) == "done"
     assert by_store(other.receive(node.partitions)) == by_store(first)
 
 

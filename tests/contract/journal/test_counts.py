@@ -21,9 +21,9 @@ from native_backend.nodes.metadata_writer import realm_metadata
 from native_backend.nodes.node import Node
 from native_backend.shard import state_reader as observing
 from tests.contract.recovery.counted_run import CountedRun
+from tests.kit.patience import HANG_S
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.realm_process import RealmProcess, by_store
-from tests.patience import HANG_S
 
 __all__ = ["realm", "start", "world"]  # fixtures
 
@@ -35,7 +35,7 @@ def counts(realm: RealmProcess, node: Node, durable: str = QUEUE) -> MessageCoun
     """As metrics show it, all stores together. None: they are being counted."""
     found = [
         one.counts
-        for one in realm.realm.figures.durables()
+        for one in realm.realm.metrics.durables()
         if one is not None and (one.node, one.durable) == (node.name, durable)
     ]
     assert len(found) == node.partitions
@@ -44,7 +44,7 @@ def counts(realm: RealmProcess, node: Node, durable: str = QUEUE) -> MessageCoun
 
 
 def stored(realm: RealmProcess, node: Node) -> int | None:
-    found = [one.stored for one in realm.realm.figures.nodes() if one is not None and one.node == node.name]
+    found = [one.stored for one in realm.realm.metrics.nodes() if one is not None and one.node == node.name]
     return sum(one for one in found if one is not None) if None not in found else None
 
 
@@ -111,7 +111,7 @@ def test_a_queue_without_a_consumer_has_its_numbers_and_its_group(realm: RealmPr
     assert there is not None
     later.until(lambda: counts(later, there) == MessageCounts(8, 8, 0, 0), "the number")
     later.until(lambda: lag(later, there, "queue.orders") == 8, "the group")
-    links = [each.links for each in later.realm.figures.durables() if each is not None]
+    links = [each.links for each in later.realm.metrics.durables() if each is not None]
     assert links == [0] * node.partitions, "no consumer opened it"
 
 
@@ -127,10 +127,10 @@ def test_no_number_is_shown_before_it_is_known(start: Start) -> None:
         realm.turn()
     assert counts(realm, node) is None
     assert stored(realm, node) is None
-    assert realm.realm.figures.depths.counting == node.partitions
+    assert realm.realm.metrics.depths.counting == node.partitions
     realm.realm._shard._counting._due_s = 0.0
     realm.until(lambda: counts(realm, node) == MessageCounts(30, 30, 0, 0), "the number")
-    assert realm.realm.figures.depths.counting == 0
+    assert realm.realm.metrics.depths.counting == 0
 
 
 @SPREAD

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import orjson
 import pytest
 
-from native_backend.journal.snapshot import Frozen, encode_snapshot, snapshot_key, state_topic
+from native_backend.journal.snapshot import StateCopy, encode_snapshot, snapshot_key, state_topic
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Control, Failure, LogError
 from native_backend.nodes import admin
 from native_backend.nodes.node import Node
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 from native_backend.subscriptions.partitioned import eids_of
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.other_control import ControlledLog, OtherControl
@@ -136,7 +136,7 @@ def test_a_torn_set_of_parts_is_never_used(start: Start, stored: int) -> None:
     whole = state_records(second)
     received(consumer, 60)
     consumer.acknowledge(each(eids, slice(0, 20, 2)))
-    object.__setattr__(second.realm._services, "log", ControlledLog(second.log, Torn(second.log.control, stored)))
+    object.__setattr__(second.realm._context, "log", ControlledLog(second.log, Torn(second.log.control, stored)))
     second.close()
     third = start(PARTS)
     torn = state_records(third)
@@ -209,10 +209,10 @@ def test_a_snapshot_of_the_version_before_is_read_and_one_of_a_later_version_ref
 
 
 def test_the_parts_of_a_large_state_are_all_below_the_bound() -> None:
-    state = Acknowledgement(10**12, 10**12 + 400_000)
+    state = AckState(10**12, 10**12 + 400_000)
     for eid in range(10**12 + 1, 10**12 + 200_000, 2):
         state.acked.add(eid, eid)
     state.failed = {10**12 + eid: 10**6 + eid for eid in range(0, 1000, 2)}
-    parts = encode_snapshot(Frozen("orders", "queue", 10**12 - 1, 10**12, False, state), "run:1", 50_000)
+    parts = encode_snapshot(StateCopy("orders", "queue", 10**12 - 1, 10**12, False, state), "run:1", 50_000)
     assert all(len(value) <= 50_000 for _, value in parts)
     assert len(parts) < 3 * sum(len(value) for _, value in parts) / 50_000

@@ -12,7 +12,7 @@ from native_backend.journal.journal import journal_topic, tail
 from native_backend.log.port import Reader
 from native_backend.nodes.admin import create_node, delete_node, show_node
 from native_backend.nodes.answers import Published
-from native_backend.nodes.durable_terms import Terms
+from native_backend.nodes.durable_terms import DurableTerms
 from native_backend.nodes.group_offset import low_of
 from native_backend.nodes.metadata_writer import set_properties
 from native_backend.nodes.node import Node
@@ -225,7 +225,7 @@ def test_a_selector_that_passes_over_a_level_does_not_wait_for_it(realm: RealmPr
 
 def test_the_lowest_level_is_not_starved(realm: RealmProcess) -> None:
     node = wide(realm, levels=2)
-    turns = realm.realm._services.limits.level_turns
+    turns = realm.realm._context.limits.level_turns
     for part, sent in zip(node.parts, ([b"low"], bodies(3 * turns)), strict=True):
         seen(realm, part, realm.publish(part, sent)[-1])
     consumer = realm.consumer(node)
@@ -309,7 +309,7 @@ def test_a_link_sleeps_until_any_of_its_stores_has_something(realm: RealmProcess
 
 def test_links_that_share_a_durable_compete_in_every_store(start: Start) -> None:
     before = start()
-    node, shared = wide(before, "channel"), Terms(shared=True)
+    node, shared = wide(before, "channel"), DurableTerms(shared=True)
     links = [before.consumer(node, "durable", ":s", terms=shared) for _ in range(2)]
     assert before.subscribed(node, "durable", ":s").answer == "kind-differs"
     filled = fill(before, node, 10)

@@ -190,10 +190,10 @@ def test_a_node_whose_events_one_broker_keeps_is_warned_of(
     lone = world.name == "kafka"
     node = realm.create("orders")
     assert ("raise min.insync.replicas" in caplog.text) == lone
-    warning = admin.fragile(realm.log, node)
+    warning = admin.durability_warning(realm.log, node)
     assert (warning is not None and "node 'orders'" in warning) == lone
     short = replace(node, properties=Properties(type="reliable"))
-    assert admin.fragile(realm.log, short) is None
+    assert admin.durability_warning(realm.log, short) is None
 
 
 def test_a_topic_that_is_adopted_again_begins_anew(start: Start) -> None:

@@ -284,7 +284,7 @@ def test_what_retention_took_is_skipped_and_stays_a_hole(start: Start) -> None:
     realm.close()
     later = start(SMALL)
     assert later.consumer(node).drain() == []
-    assert later.realm._services.alarms[ALARM] >= 60 * node.partitions
+    assert later.realm._context.alarms[ALARM] >= 60 * node.partitions
     wanted = {(part.store, "queue", eids_of(eids[part.partition])[60] - 1) for part in node.parts}
 
     def noted() -> bool:

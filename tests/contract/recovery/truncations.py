@@ -105,7 +105,7 @@ def truncated(realm: RealmProcess) -> list[tuple[object, object]]:
 
 
 def alarm(realm: RealmProcess, name: str = ALARM) -> int:
-    return realm.realm.figures.alarms[name]
+    return realm.realm.metrics.alarms[name]
 
 
 def ends(*nodes: Filled) -> Ends:

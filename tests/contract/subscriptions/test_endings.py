@@ -7,7 +7,7 @@ import pytest
 
 from native_backend.log.port import Failure, LogError
 from native_backend.nodes.durable import Durable
-from native_backend.nodes.durable_terms import VOLATILE, Expiry, Terms
+from native_backend.nodes.durable_terms import VOLATILE, DurableTerms, Expiry
 from native_backend.nodes.metadata_writer import realm_metadata
 from native_backend.nodes.node import Node
 from native_backend.subscriptions.subscription import Subscribe, Subscribed
@@ -29,8 +29,8 @@ def durables(realm: RealmProcess) -> set[str]:
     return {name for _, name in realm_metadata(realm.log, realm.prefix).durables}
 
 
-def lasting(timeout_s: int = 3600, expiry: Expiry = "link-detach") -> Terms:
-    return Terms(expiry=expiry, timeout_s=timeout_s)
+def lasting(timeout_s: int = 3600, expiry: Expiry = "link-detach") -> DurableTerms:
+    return DurableTerms(expiry=expiry, timeout_s=timeout_s)
 
 
 def channel(realm: RealmProcess) -> Node:
@@ -87,7 +87,7 @@ def test_a_durable_lapses_when_its_time_out_has_passed_and_not_before(realm: Rea
 def test_who_comes_in_time_stops_it_and_the_scope_must_end_for_every_link(realm: RealmProcess) -> None:
     """L-2: the time-out begins anew at its full value."""
     node = channel(realm)
-    terms = Terms(shared=True, expiry="session-end", timeout_s=1)
+    terms = DurableTerms(shared=True, expiry="session-end", timeout_s=1)
     first, second = (realm.consumer(node, "durable", "d", terms=terms) for _ in range(2))
     leave(first)
     second.subscription.close()  # its session goes on
@@ -111,7 +111,7 @@ def test_of_a_killed_process_every_scope_has_ended(start: Start) -> None:
         ("v", VOLATILE),
         ("c", lasting(0, "connection-close")),
         ("long", lasting()),
-        ("never", Terms()),
+        ("never", DurableTerms()),
     ):
         realm.consumer(node, "durable", name, terms=terms)
     realm.kill()

@@ -6,7 +6,7 @@ import pytest
 
 from native_backend.nodes.node import Node
 from native_backend.nodes.start_position import EARLIEST, LATEST
-from native_backend.nodes.start_position import Start as Place
+from native_backend.nodes.start_position import StartPosition as Place
 from native_backend.realm import Subscribe
 from native_backend.subscriptions.subscription import Mode, Subscribed
 from tests.kit.realm.fixtures import Start, bodies, realm, start, world

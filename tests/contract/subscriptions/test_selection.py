@@ -9,7 +9,7 @@ import pytest
 
 from native_backend.events.selection import Selection
 from native_backend.limits import RealmLimits
-from native_backend.nodes.durable_terms import Terms
+from native_backend.nodes.durable_terms import DurableTerms
 from native_backend.nodes.node import Node
 from native_backend.subscriptions.partitioned import eids_of, partition_of
 from tests.contract.actions import entries, places_in
@@ -107,7 +107,7 @@ def test_another_selector_is_another_durable(start: Start) -> None:
 
 def test_the_links_of_a_shared_durable_have_one_selector(realm: RealmProcess) -> None:
     node = realm.create("news", "channel")
-    shared = Terms(shared=True)
+    shared = DurableTerms(shared=True)
     first, second = (realm.consumer(node, "durable", "s", terms=shared, selection=every(2)) for _ in range(2))
     assert realm.subscribed(node, "durable", "s", terms=shared).answer == "in-use"
     eids = realm.publish(node, bodies(40))
@@ -120,7 +120,7 @@ def test_the_links_of_a_shared_durable_have_one_selector(realm: RealmProcess) ->
 def test_two_that_begin_a_shared_durable_anew_at_once_have_one_selector(realm: RealmProcess) -> None:
     """Both find a durable of other events, without links, and wait for its end: the second one is refused."""
     node = realm.create("news", "channel")
-    shared, names = Terms(shared=True), ("the first", "the second")
+    shared, names = DurableTerms(shared=True), ("the first", "the second")
     realm.consumer(node, "durable", "s", terms=shared, selection=every(3)).subscription.close()
     for owner, rest in zip(names, (0, 1), strict=True):
         realm.ask(node, "durable", "s", owner, shared, selection=every(2, rest))
@@ -180,7 +180,7 @@ def test_what_is_returned_is_given_to_a_link_that_it_matches(realm: RealmProcess
     first, second = realm.consumer(node, selection=every(2)), realm.consumer(node, selection=every(2))
     assert by_store(first.receive(20)) == by_store(eids[::2])
     assert first.settle("return", eids[4:10:2], failed=True) == "done"
-    assert first.settle("return", [eids[10]], elsewhere=True) == "done"
+    assert first.settle("return", [eids[10]], undeliverable_here=True) == "done"
     assert by_store(first.receive(3)) == by_store(eids[4:10:2])
     assert first.drain() == []
     assert [first.failed[eid] for eid in eids[4:10:2]] == [1, 1, 1]

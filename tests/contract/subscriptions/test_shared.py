@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from native_backend.nodes.durable_terms import EXCLUSIVE, Terms
+from native_backend.nodes.durable_terms import EXCLUSIVE, DurableTerms
 from native_backend.nodes.metadata_writer import realm_metadata
 from tests.contract.actions import unsubscribe
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
@@ -15,7 +15,7 @@ from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 
 __all__ = ["realm", "start", "world"]  # fixtures
 pytestmark = SPREAD
-SHARED = Terms(shared=True)
+SHARED = DurableTerms(shared=True)
 
 
 def links(realm: RealmProcess, count: int, name: str = ":s") -> list[Consumer]:
@@ -57,14 +57,16 @@ def test_not_here_means_another_link_of_the_same_durable(realm: RealmProcess) ->
     one, other = links(realm, 2)
     eids = realm.publish(one.subscription.node, bodies(2))
     assert sorted(one.receive(2)) == sorted(eids)
-    assert one.settle("return", eids[:1], failed=True, elsewhere=True) == "done"
+    assert one.settle("return", eids[:1], failed=True, undeliverable_here=True) == "done"
     assert one.drain() == []
     assert other.receive(1) == eids[:1]
     assert other.failed == {eids[0]: 1}
 
 
 @pytest.mark.parametrize(("held", "asked"), [(EXCLUSIVE, SHARED), (SHARED, EXCLUSIVE)], ids=["exclusive", "shared"])
-def test_no_link_of_the_other_kind_gets_in_whether_or_not_it_is_in_use(start: Start, held: Terms, asked: Terms) -> None:
+def test_no_link_of_the_other_kind_gets_in_whether_or_not_it_is_in_use(
+    start: Start, held: DurableTerms, asked: DurableTerms
+) -> None:
     realm = start()
     node = realm.create("news", "channel")
     consumer = realm.consumer(node, "durable", "d", terms=held)
@@ -126,11 +128,11 @@ def test_the_metadata_say_which_kind_it_is_and_the_terms_of_the_latest_attach_ho
     realm = start()
     node = realm.create("news", "channel")
     realm.consumer(node, "durable", "d").subscription.close()
-    patient = Terms(expiry="link-detach", timeout_s=3600)
+    patient = DurableTerms(expiry="link-detach", timeout_s=3600)
     realm.consumer(node, "durable", "d", terms=patient).subscription.close()
     links(realm, 1)[0].subscription.close()
 
-    def kept(log_of: RealmProcess) -> dict[str, Terms]:
+    def kept(log_of: RealmProcess) -> dict[str, DurableTerms]:
         return {name: one.terms for (_, name), one in realm_metadata(log_of.log, log_of.prefix).durables.items()}
 
     realm.until(lambda: kept(realm) == {"d": patient, ":s": SHARED}, "the terms to be seen")

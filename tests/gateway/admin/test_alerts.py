@@ -22,6 +22,7 @@ from native_backend.log.open import open_embedded
 from native_backend.log.port import TopicSpec
 from tests.gateway.admin.promql import Scrape, Vector, at, parse
 from tests.gateway.admin.shown_problems import is_shown, is_well, problem
+from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.broker import start_broker
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway, start_gateway
@@ -29,7 +30,6 @@ from tests.kit.processes.small_disk import small_disk
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import BAD, MESSAGE, Folder
-from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/how-to/watch-a-gateway.md"

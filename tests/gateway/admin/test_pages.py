@@ -27,15 +27,15 @@ from gateway.config.limits import (
     METRIC_NODES,
     METRIC_RULES,
 )
-from gateway.evidence.counters import OTHER, TEMPORARY, Error, Tally
+from gateway.evidence.counters import OTHER, TEMPORARY, Error, OutcomeCounters
 from gateway.evidence.outcome_key import LinkIdentity, OutcomeKey
 from mappings import Decision
 from native_backend.events.message_counts import MessageCounts
-from native_backend.metrics import DurableFigures, Figures, NodeFigures
+from native_backend.metrics import DurableMetrics, NodeFigures, RealmMetrics
 from native_backend.state.durations import BOUNDS_S, Durations
 from native_backend.state.intervals import STEP_BLOCKS, Intervals
+from tests.kit.patience import HANG_S, until
 from tests.kit.processes.admin_pages import Watch
-from tests.patience import HANG_S, until
 
 GET = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -185,22 +185,22 @@ _WORDS: dict[str, Any] = {"cause": "transfer"}
 
 
 def test_names_beyond_the_bound_are_counted_as_others() -> None:
-    tally = Tally()
+    counters = OutcomeCounters()
     for number in range(METRIC_NODES + 50):
-        tally.add(_outcome_key(f"node-{number}"), 2)
-    tally.add(_outcome_key("node-3"), 5)
-    assert len(tally.deliveries) == METRIC_NODES + 1
-    assert tally.deliveries["in", OTHER, "rejected"] == 100
-    assert tally.deliveries["in", "node-3", "rejected"] == 7
+        counters.add(_outcome_key(f"node-{number}"), 2)
+    counters.add(_outcome_key("node-3"), 5)
+    assert len(counters.deliveries) == METRIC_NODES + 1
+    assert counters.deliveries["in", OTHER, "rejected"] == 100
+    assert counters.deliveries["in", "node-3", "rejected"] == 7
 
 
 def test_names_that_peers_make_up_take_no_place_of_a_nodes() -> None:
-    tally = Tally()
+    counters = OutcomeCounters()
     for number in range(METRIC_NODES + 50):
-        tally.add(_outcome_key(f"nowhere-{number}", store=0), 1)
-        tally.add(_outcome_key(f"temporary:c.l.{number}", outcome="accepted", klass=None, answer="stored"), 1)
-    tally.add(_outcome_key("orders"), 3)
-    assert tally.deliveries == {
+        counters.add(_outcome_key(f"nowhere-{number}", store=0), 1)
+        counters.add(_outcome_key(f"temporary:c.l.{number}", outcome="accepted", klass=None, answer="stored"), 1)
+    counters.add(_outcome_key("orders"), 3)
+    assert counters.deliveries == {
         ("in", "", "rejected"): METRIC_NODES + 50,
         ("in", TEMPORARY, "accepted"): METRIC_NODES + 50,
         ("in", "orders", "rejected"): 3,
@@ -208,29 +208,29 @@ def test_names_that_peers_make_up_take_no_place_of_a_nodes() -> None:
 
 
 def test_a_code_is_one_word_and_there_are_so_many() -> None:
-    tally = Tally()
-    tally.add(_outcome_key("q", "q is full", "capacity-reached", condition="amqp:resource-limit-exceeded"), 3)
-    tally.add(_outcome_key("q", "MSG_SIZE_TOO_LARGE", "too-large", condition="amqp:link:message-size-exceeded"), 1)
+    counters = OutcomeCounters()
+    counters.add(_outcome_key("q", "q is full", "capacity-reached", condition="amqp:resource-limit-exceeded"), 3)
+    counters.add(_outcome_key("q", "MSG_SIZE_TOO_LARGE", "too-large", condition="amqp:link:message-size-exceeded"), 1)
     rule = "published.refused"
-    assert tally.errors == {
+    assert counters.errors == {
         ("amqp:resource-limit-exceeded", "capacity-reached", "transient", rule, "q"): 3,
         ("amqp:link:message-size-exceeded", "MSG_SIZE_TOO_LARGE", "transient", rule, "q"): 1,
     }
     for number in range(METRIC_ERRORS * 2):
-        tally.add(_outcome_key("q", f"E{number}", "unexpected", condition="amqp:internal-error", klass="fatal"), 1)
-    assert len(tally.errors) == METRIC_ERRORS + 1
-    assert tally.errors[Error("amqp:internal-error", OTHER, "fatal", rule, OTHER)] == METRIC_ERRORS + 2
+        counters.add(_outcome_key("q", f"E{number}", "unexpected", condition="amqp:internal-error", klass="fatal"), 1)
+    assert len(counters.errors) == METRIC_ERRORS + 1
+    assert counters.errors[Error("amqp:internal-error", OTHER, "fatal", rule, OTHER)] == METRIC_ERRORS + 2
 
 
 def test_rules_beyond_the_bound_are_counted_as_others() -> None:
-    tally = Tally()
+    counters = OutcomeCounters()
     first = _outcome_key("q")
     for number in range(METRIC_RULES + 50):  # tables that were loaded again and again
-        tally.add(replace(first, rule=replace(first.rule, rule=f"rule-{number}")), 2)
-    tally.add(replace(first, answer_rule=replace(first.rule, rule="rule-3")), 5)
-    assert len(tally.rules) == METRIC_RULES + 1
-    assert tally.rules["published", "rule-3"] == 7
-    assert tally.rules[OTHER, OTHER] == 50 * 2 + 5
+        counters.add(replace(first, rule=replace(first.rule, rule=f"rule-{number}")), 2)
+    counters.add(replace(first, answer_rule=replace(first.rule, rule="rule-3")), 5)
+    assert len(counters.rules) == METRIC_RULES + 1
+    assert counters.rules["published", "rule-3"] == 7
+    assert counters.rules[OTHER, OTHER] == 50 * 2 + 5
 
 
 @pytest.mark.parametrize(
@@ -256,16 +256,16 @@ def test_rules_beyond_the_bound_are_counted_as_others() -> None:
     ],
 )
 def test_what_differs_from_what_was_asked_for_is_an_error(counts: bool, said: dict[str, Any]) -> None:
-    tally = Tally()
+    counters = OutcomeCounters()
     if said.get("direction") == "subscribe":
         said = {"cause": "disposition", **said}
-    tally.add(_outcome_key("q", said.pop("native", None), said.pop("answer", None), **said), 4)
-    assert [*tally.errors.values()] == [4] * counts
+    counters.add(_outcome_key("q", said.pop("native", None), said.pop("answer", None), **said), 4)
+    assert [*counters.errors.values()] == [4] * counts
 
 
-def _durables(count: int) -> Figures:
-    found = [DurableFigures(f"n{at}", "d", 0, 1, 10 + at, MessageCounts(6, 3, 2, 1), 4, 5) for at in range(count)]
-    return cast(Figures, SimpleNamespace(durables=lambda: iter(found), depths=SimpleNamespace(counting=0)))
+def _durables(count: int) -> RealmMetrics:
+    found = [DurableMetrics(f"n{at}", "d", 0, 1, 10 + at, MessageCounts(6, 3, 2, 1), 4, 5) for at in range(count)]
+    return cast(RealmMetrics, SimpleNamespace(durables=lambda: iter(found), depths=SimpleNamespace(counting=0)))
 
 
 def test_durables_beyond_the_bound_are_one() -> None:
@@ -289,11 +289,13 @@ def test_durables_beyond_the_bound_are_one() -> None:
 
 
 def test_what_is_being_counted_has_no_numbers() -> None:
-    known, unknown = (DurableFigures(f"n{at}", "d", 0, 1, 10, None, 4, 5) for at in range(2))
+    known, unknown = (DurableMetrics(f"n{at}", "d", 0, 1, 10, None, 4, 5) for at in range(2))
     known = replace(known, counts=MessageCounts(6, 3, 2, 1))
     figures = SimpleNamespace(durables=lambda: iter([known, unknown]), depths=SimpleNamespace(counting=3))
     by_name = {
-        one.name: dict(one.samples) for one in metrics.of_durables(cast(Figures, figures)) if isinstance(one, Family)
+        one.name: dict(one.samples)
+        for one in metrics.of_durables(cast(RealmMetrics, figures))
+        if isinstance(one, Family)
     }
     for name in ("stored", "unsettled", "waiting", "delayed"):
         assert [*by_name[f"realmgate_durable_{name}_events"]] == [("n0", "d", "0")]
@@ -303,14 +305,14 @@ def test_what_is_being_counted_has_no_numbers() -> None:
     figures.durables = lambda: iter(many)
     [stored] = [
         one
-        for one in metrics.of_durables(cast(Figures, figures))
+        for one in metrics.of_durables(cast(RealmMetrics, figures))
         if isinstance(one, Family) and one.name == "realmgate_durable_stored_events"
     ]
     assert (OTHER, OTHER, OTHER) not in dict(stored.samples), "of one of them it is not known"
 
 
 def _nodes(*stores: NodeFigures) -> dict[str, dict[tuple[str, ...], float]]:
-    figures = cast(Figures, SimpleNamespace(nodes=lambda: iter(stores)))
+    figures = cast(RealmMetrics, SimpleNamespace(nodes=lambda: iter(stores)))
     return {one.name: dict(one.samples) for one in metrics.of_nodes(figures) if isinstance(one, Family)}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.amqp.error_description import DESCRIPTION_BYTES_MAX, complaint
+from gateway.amqp.error_description import DESCRIPTION_BYTES_MAX, describe_error
 from mappings import load_tables
 from mappings.compiler.errors import shipped_errors
 from mappings.language.vocabulary import PROFILES
@@ -158,7 +158,7 @@ def test_every_condition_that_a_shipped_table_refuses_with_has_its_advice() -> N
             condition = decision.then["condition"]
             if condition is not None:
                 assert shipped_errors().advise(condition), decision
-                said = complaint("a-name." * 30, decision)
+                said = describe_error("a-name." * 30, decision)
                 assert len(said.encode()) <= DESCRIPTION_BYTES_MAX
                 assert said.endswith(shipped_errors().advise(condition))
 
@@ -194,7 +194,7 @@ def test_who_cannot_mend_it_by_waiting_is_not_told_to_wait(profile: str) -> None
             if decision is None:
                 continue
             answer = table.facts(number).get("answer")
-            info = dict(complaint("q", decision, answer).info)
+            info = dict(describe_error("q", decision, answer).info)
             told.setdefault(f"{name}.{decision.rule}", set()).add("retry-after-ms" in info)
     assert {rule for rule, said in told.items() if True in said} <= WAITING_HELPS
     if profile == "extended":
@@ -208,17 +208,17 @@ def test_a_code_that_is_known_says_whether_waiting_helps() -> None:
     rule = TABLES["published"].decide(
         answer="unavailable", sender_settle_mode="mixed", presettled="no", rejected="agreed", released="agreed"
     )
-    assert dict(complaint("q", rule, "unavailable", "SQLITE_FULL").info)["retry-after-ms"] == 5000
-    assert "retry-after-ms" not in dict(complaint("q", rule, "unavailable", "TOPIC_AUTHORIZATION_FAILED").info)
-    assert dict(complaint("q", rule, "unavailable", "").info)["retry-after-ms"] == 1000
+    assert dict(describe_error("q", rule, "unavailable", "SQLITE_FULL").info)["retry-after-ms"] == 5000
+    assert "retry-after-ms" not in dict(describe_error("q", rule, "unavailable", "TOPIC_AUTHORIZATION_FAILED").info)
+    assert dict(describe_error("q", rule, "unavailable", "").info)["retry-after-ms"] == 1000
 
 
 def test_a_sentence_is_no_native_code() -> None:
     rule = TABLES["published"].decide(
         answer="unavailable", sender_settle_mode="mixed", presettled="no", rejected="agreed", released="agreed"
     )
-    assert "native-code" not in dict(complaint("q", rule, "unavailable", "it is full").info)
-    assert dict(complaint("q", rule, "unavailable", "not-granted").info)["native-code"] == "not-granted"
+    assert "native-code" not in dict(describe_error("q", rule, "unavailable", "it is full").info)
+    assert dict(describe_error("q", rule, "unavailable", "not-granted").info)["native-code"] == "not-granted"
 
 
 @pytest.mark.parametrize("node", ["q", "a-long-name." * 30, "Größe/" * 40])
@@ -228,7 +228,7 @@ def test_a_description_is_short_whatever_the_node_and_the_error(node: str) -> No
     )
     codes = [code for log in LOGS for code in shipped_errors().codes[log]]
     for native in (*codes, "SQLITE_IOERR_FSYNC", "NO_SUCH_CODE", ""):
-        said = complaint(node, rule, "unavailable", native)
+        said = describe_error(node, rule, "unavailable", native)
         assert len(said.encode()) <= DESCRIPTION_BYTES_MAX
         assert said.startswith(node[:5]), "it names the node"
         assert not native or ("native-code", native) in said.info

@@ -16,9 +16,9 @@ from gateway.auth.sasl import AMQP_HEADER, SASL_HEADER
 from gateway.auth.users import SCRAM
 from tests.gateway.auth.sasl_frames import frame, init
 from tests.gateway.logins import PASSWORD, connect, read_frame, write_users
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
 from transformers.codec import Described
 
 

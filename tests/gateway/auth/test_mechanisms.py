@@ -126,8 +126,8 @@ def plain(password: str, name: str = NAME) -> bytes:
     return init("PLAIN", f"\0{name}\0{password}".encode())
 
 
-def served(keeper: Authenticator, address: str = "192.0.2.1") -> SaslServer:
-    server = SaslServer(("SCRAM-SHA-256", "PLAIN"), False, keeper.door(address))
+def served(authenticator: Authenticator, address: str = "192.0.2.1") -> SaslServer:
+    server = SaslServer(("SCRAM-SHA-256", "PLAIN"), False, authenticator.login_policy(address))
     server.receive(SASL_HEADER)
     return server
 
@@ -144,24 +144,26 @@ def told() -> list[tuple[str, str, object]]:
 
 
 @pytest.fixture
-def keeper(clock: VirtualClock, told: list[tuple[str, str, object]]) -> Authenticator:
+def authenticator(clock: VirtualClock, told: list[tuple[str, str, object]]) -> Authenticator:
     return Authenticator(USERS, 1000, clock, lambda fault, words, key, *_: told.append((fault, words, key)))
 
 
-def attempt(keeper: Authenticator, password: str, address: str = "192.0.2.1", name: str = NAME) -> tuple[float, str]:
+def attempt(
+    authenticator: Authenticator, password: str, address: str = "192.0.2.1", name: str = NAME
+) -> tuple[float, str]:
     """One login by PLAIN: how long it was made to wait, and how it ended."""
-    server = served(keeper, address)
+    server = served(authenticator, address)
     _, _, state = server.receive(plain(password, name))
     if server.pending is None:
         return 0.0, state
     delay_s = server.pending.delay_s
-    assert server.pending.job is not None and isinstance(keeper.clock, VirtualClock)
-    keeper.clock.advance(math.ceil(delay_s * 1000))
+    assert server.pending.job is not None and isinstance(authenticator.clock, VirtualClock)
+    authenticator.clock.advance(math.ceil(delay_s * 1000))
     return delay_s, server.proceed(server.pending.job())[2]
 
 
-def test_plain_in_frames_waits_for_the_check_and_keeps_what_came_meanwhile(keeper: Authenticator) -> None:
-    server = served(keeper)
+def test_plain_in_frames_waits_for_the_check_and_keeps_what_came_meanwhile(authenticator: Authenticator) -> None:
+    server = served(authenticator)
     assert server.receive(plain(PASSWORD)) == (b"", b"", "held")
     assert server.receive(AMQP_HEADER) == (b"", b"", "held")
     assert server.pending is not None and server.pending.job is not None and server.pending.delay_s == 0
@@ -170,17 +172,17 @@ def test_plain_in_frames_waits_for_the_check_and_keeps_what_came_meanwhile(keepe
     assert server.subject.user == NAME
 
 
-def test_who_floods_while_it_is_held_is_refused(keeper: Authenticator) -> None:
-    server = served(keeper)
+def test_who_floods_while_it_is_held_is_refused(authenticator: Authenticator) -> None:
+    server = served(authenticator)
     server.receive(plain(PASSWORD))
     assert server.receive(b"x" * AHEAD_MAX)[2] == "held"
     assert server.receive(b"x") == (b"", b"", "refused")
     assert server.pending is None
 
 
-def test_scram_in_frames(keeper: Authenticator) -> None:
+def test_scram_in_frames(authenticator: Authenticator) -> None:
     client = ScramClient(["SCRAM-SHA-256"], NAME, PASSWORD)
-    server = served(keeper)
+    server = served(authenticator)
     challenge, _, _ = server.receive(init("SCRAM-SHA-256", client.get_client_first().encode()))
     [asked] = bodies(challenge)
     client.set_server_first(asked.value[0].decode())
@@ -195,50 +197,54 @@ def test_scram_in_frames(keeper: Authenticator) -> None:
 # -- waits
 
 
-def test_failures_make_the_next_attempt_wait_and_a_success_forgives(keeper: Authenticator) -> None:
+def test_failures_make_the_next_attempt_wait_and_a_success_forgives(authenticator: Authenticator) -> None:
     waits = []
     for _ in range(9):
-        delay_s, state = attempt(keeper, "wrong")
+        delay_s, state = attempt(authenticator, "wrong")
         assert state == "refused"
         waits.append(delay_s)
     assert waits[:3] == pytest.approx([0, FIRST_DELAY_S, 2 * FIRST_DELAY_S], abs=0.002)
     assert waits[-1] == pytest.approx(DELAY_MAX_S, abs=0.002)
-    delay_s, state = attempt(keeper, PASSWORD)
+    delay_s, state = attempt(authenticator, PASSWORD)
     assert (round(delay_s), state) == (DELAY_MAX_S, "authenticated")  # right or wrong: it waits
-    assert attempt(keeper, PASSWORD) == (0.0, "authenticated")
+    assert attempt(authenticator, PASSWORD) == (0.0, "authenticated")
 
 
-def test_many_attempts_at_once_take_turns_and_the_rest_is_refused_unheard(keeper: Authenticator) -> None:
+def test_many_attempts_at_once_take_turns_and_the_rest_is_refused_unheard(authenticator: Authenticator) -> None:
     for _ in range(10):
-        keeper.penalties.failed("192.0.2.1", NAME, keeper.clock.monotonic_s())
-    waits = [keeper.penalties.wait_s("192.0.2.1", NAME, keeper.clock.monotonic_s()) for _ in range(1000)]
+        authenticator.throttle.failed("192.0.2.1", NAME, authenticator.clock.monotonic_s())
+    waits = [authenticator.throttle.wait_s("192.0.2.1", NAME, authenticator.clock.monotonic_s()) for _ in range(1000)]
     heard = [wait for wait in waits if wait is not None]
     assert heard == pytest.approx([DELAY_MAX_S])
     assert max(heard) <= WAIT_MAX_S
-    assert attempt(keeper, PASSWORD) == (0.0, "refused")
-    assert attempt(keeper, PASSWORD, address="192.0.2.2") == (0.0, "authenticated")  # the user is not locked out
+    assert attempt(authenticator, PASSWORD) == (0.0, "refused")
+    assert attempt(authenticator, PASSWORD, address="192.0.2.2") == (0.0, "authenticated")  # the user is not locked out
 
 
-def test_many_users_tried_from_one_address_make_the_address_wait(keeper: Authenticator, clock: VirtualClock) -> None:
+def test_many_users_tried_from_one_address_make_the_address_wait(
+    authenticator: Authenticator, clock: VirtualClock
+) -> None:
     for number in range(FREE_FOR_ADDRESS + 3):
-        attempt(keeper, "wrong", name=f"user-{number}")
-    assert attempt(keeper, PASSWORD)[0] > 0
+        attempt(authenticator, "wrong", name=f"user-{number}")
+    assert attempt(authenticator, PASSWORD)[0] > 0
     clock.advance(int((FORGET_S + 10) * 1000))
-    assert attempt(keeper, PASSWORD) == (0.0, "authenticated")
+    assert attempt(authenticator, PASSWORD) == (0.0, "authenticated")
 
 
-def test_one_client_with_a_wrong_password_slows_no_other_client(keeper: Authenticator, clock: VirtualClock) -> None:
+def test_one_client_with_a_wrong_password_slows_no_other_client(
+    authenticator: Authenticator, clock: VirtualClock
+) -> None:
     for _ in range(10 * FREE_FOR_ADDRESS):
-        attempt(keeper, "wrong", name="misled")
+        attempt(authenticator, "wrong", name="misled")
         clock.advance(6_000)
-    assert attempt(keeper, PASSWORD) == (0.0, "authenticated")
+    assert attempt(authenticator, PASSWORD) == (0.0, "authenticated")
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    penalties = LoginThrottle(100)
+    throttle = LoginThrottle(100)
     for number in range(10_000):
-        penalties.failed(f"192.0.2.{number % 256}", f"user-{number}", float(number))
-    assert len(penalties) == 100
+        throttle.failed(f"192.0.2.{number % 256}", f"user-{number}", float(number))
+    assert len(throttle) == 100
 
 
 def test_an_address_of_ipv6_is_its_network() -> None:
@@ -249,10 +255,10 @@ def test_an_address_of_ipv6_is_its_network() -> None:
 
 
 def test_failed_logins_are_told_with_who_and_whence_and_without_passwords(
-    keeper: Authenticator, clock: VirtualClock, told: list[tuple[str, str, object]]
+    authenticator: Authenticator, clock: VirtualClock, told: list[tuple[str, str, object]]
 ) -> None:
     for _ in range(10):
-        attempt(keeper, "a secret that was mistyped")
+        attempt(authenticator, "a secret that was mistyped")
         clock.advance(6_000)
     assert {fault for fault, _, _ in told} == {"failed-login"}
     assert len(told) == 10

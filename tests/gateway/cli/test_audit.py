@@ -17,11 +17,11 @@ from gateway.cli.audit.who import CHARACTERS_MAX, who_am_i
 from gateway.config.settings import load_settings
 from gateway.serve.open_log import open_log
 from native_backend.nodes.commands import Command, commands_topic, decode_command, encode_command, given_at
+from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
 
 REALMS = pytest.mark.parametrize("kind", ["embedded", "kafka"])
 

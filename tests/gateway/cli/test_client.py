@@ -16,6 +16,7 @@ from gateway.cli.client import command
 from gateway.cli.client.connection import NO_ANSWER, Outcome
 from gateway.cli.main import run
 from tests.gateway.logins import PASSWORD, write_users
+from tests.kit.patience import HANG_S
 from tests.kit.processes.certificates import Authority
 from tests.kit.processes.gateway import (
     COMMAND_TIMEOUT_S,
@@ -25,8 +26,7 @@ from tests.kit.processes.gateway import (
     embedded_realm,
     make_gateway,
 )
-from tests.patience import HANG_S
-from tests.rewriting import rewrite
+from tests.kit.rewriting import rewrite
 from transformers.codec import Described, Symbol, UByte, encode
 
 WAIT = ("--timeout", "60")

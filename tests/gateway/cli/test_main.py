@@ -15,7 +15,7 @@ import pytest
 from native_backend.log.port import Failure, LogError
 from native_backend.shard import state_reader as observing
 from tests.gateway.cli.command_line import Run, config, run
-from tests.patience import HANG_S
+from tests.kit.patience import HANG_S
 
 __all__ = ["config", "run"]  # fixtures
 

@@ -16,9 +16,9 @@ from proton.utils import BlockingConnection
 from gateway.cli.gateways import top
 from gateway.cli.gateways.top import Reading, links_between, nodes_of
 from tests.gateway.cli.command_line import Run, config, run
+from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import DEADLINE_S, Watch
 from tests.kit.processes.gateway import StartGateway
-from tests.patience import HANG_S
 
 __all__ = ["config", "run"]
 

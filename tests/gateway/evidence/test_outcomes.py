@@ -22,7 +22,7 @@ PUBLISH = TABLES["publish"].decide(
 LINK = LinkIdentity(3, "publish", "link", "container", "q", 17, user="alice")
 
 
-def verdict(outcome: str = "accepted", **more: Any) -> OutcomeKey:
+def outcome_key(outcome: str = "accepted", **more: Any) -> OutcomeKey:
     words: dict[str, Any] = {
         "link": LINK,
         "rule": PUBLISH,
@@ -63,7 +63,7 @@ def test_low_is_the_lowest_seq_without_a_record(sizes: list[int], random: Any, t
     assert seqs == list(range(1, len(seqs) + 1))
     random.shuffle(seqs)
     told: set[int] = set()
-    said = verdict()
+    said = outcome_key()
     while seqs:
         some, seqs = seqs[:turn], seqs[turn:]
         if random.random() < 0.5:
@@ -80,7 +80,7 @@ def test_low_is_the_lowest_seq_without_a_record(sizes: list[int], random: Any, t
 
 def test_turns_that_follow_each_other_fast_share_a_record() -> None:
     book = Book()
-    said = verdict()
+    said = outcome_key()
     book.turn_us = DUE_US // 2
     for _ in range(6):
         seq = book.outcomes.number(1)
@@ -95,7 +95,7 @@ def test_a_record_does_not_wait_to_grow_large() -> None:
     book.turn_us = 0
     for _ in range(2):
         first = book.outcomes.number(DUE_COUNT)
-        book.outcomes.tell(verdict(), range(first, first + DUE_COUNT), range(DUE_COUNT))
+        book.outcomes.tell(outcome_key(), range(first, first + DUE_COUNT), range(DUE_COUNT))
         book.outcomes.flush()
     assert len(book.records) == 2
 
@@ -103,7 +103,7 @@ def test_a_record_does_not_wait_to_grow_large() -> None:
 def test_what_was_said_alike_is_one_group() -> None:
     book = Book()
     first = book.outcomes.number(5)
-    yes, no = verdict(), verdict("rejected", condition="amqp:internal-error", klass="fatal", native="CODE")
+    yes, no = outcome_key(), outcome_key("rejected", condition="amqp:internal-error", klass="fatal", native="CODE")
     book.outcomes.tell(yes, [first, first + 1], [10, 11])
     book.outcomes.tell(no, [first + 2], [-1])
     book.outcomes.tell(yes, [first + 3, first + 4], [13, 12])
@@ -150,7 +150,7 @@ def test_a_turn_without_outcomes_leaves_no_record_and_the_last_one_is_marked() -
     book = Book()
     book.outcomes.flush()
     assert book.records == []
-    book.outcomes.tell(verdict(), [book.outcomes.number(1)], [5])
+    book.outcomes.tell(outcome_key(), [book.outcomes.number(1)], [5])
     book.outcomes.flush()
     book.outcomes.flush(closed=True)
     assert [(record["closed"], len(record["groups"])) for record in book.records] == [(0, 1), (1, 0)]

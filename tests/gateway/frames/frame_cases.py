@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from gateway.frames.endpoints import Handles
-from gateway.frames.frame_reader import Piece, Tap
+from gateway.frames.endpoints import Endpoints
+from gateway.frames.frame_reader import FrameReader, Piece
 from gateway.frames.frames import ATTACH, BEGIN, DETACH, DISPOSITION, END, FLOW, OPEN, TRANSFER, Frame
 from tests.kit.wire import frames
 from transformers.codec import AmqpMap, Described, Symbol, UInt, ULong
@@ -66,9 +66,9 @@ ALONE = {
 }
 
 
-def opened() -> Handles:
+def opened() -> Endpoints:
     """Of a connection whose OPEN has come."""
-    handles = Handles(channel_max=5)
+    handles = Endpoints(channel_max=5)
     assert handles.see(Frame(0, OPEN, ("peer",))) is None
     return handles
 
@@ -76,7 +76,7 @@ def opened() -> Handles:
 def pieces_of(chunks: list[bytes]) -> Iterator[Piece]:
     """As the tap cuts them; each session was given many deliveries."""
     handles = opened()
-    tap = Tap(FRAME_MAX, MESSAGE_MAX, handles)
+    tap = FrameReader(FRAME_MAX, MESSAGE_MAX, handles)
     for chunk in chunks:
         for piece in tap.walk(chunk):
             for session in handles.sessions.values():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.frames import plain_frames
-from gateway.frames.endpoints import Handles
+from gateway.frames.endpoints import Endpoints
 from gateway.frames.frames import ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, OPEN, TRANSFER, Fault, Frame
 from gateway.frames.multi_transfer import MultiTransfer
 from tests.kit.wire import frames
@@ -21,13 +21,13 @@ def frame(code: int, channel: int, handle: int) -> Frame:
     return Frame(channel, code, tuple(fields))
 
 
-def look(handles: Handles, frame: Frame) -> Fault | None:
+def look(handles: Endpoints, frame: Frame) -> Fault | None:
     """At its place, then at the rest of it."""
     return handles.misplaced(frame) or handles.see(frame)
 
 
-def opened(channel_max: int = 1, handles_max: int = 512) -> Handles:
-    handles = Handles(channel_max, handles_max)
+def opened(channel_max: int = 1, handles_max: int = 512) -> Endpoints:
+    handles = Endpoints(channel_max, handles_max)
     assert look(handles, Frame(0, OPEN, ("peer",))) is None
     return handles
 
@@ -79,14 +79,14 @@ WITHOUT_A_SESSION = [[OPEN, code] for code in (ATTACH, FLOW, TRANSFER, DISPOSITI
 
 @pytest.mark.parametrize("codes", [*ORDERS, *WITHOUT_A_SESSION, [OPEN, BEGIN, END, END]])
 def test_out_of_order(codes: list[int]) -> None:
-    handles = Handles(1)
+    handles = Endpoints(1)
     *before, last = [look(handles, Frame(0, code, ())) for code in codes]
     assert before == [None] * len(before)
     assert last is not None and last.fault == "out-of-order" and last.channel is None
 
 
 def test_open_is_on_channel_0() -> None:
-    fault = look(Handles(1), Frame(1, OPEN, ()))
+    fault = look(Endpoints(1), Frame(1, OPEN, ()))
     assert fault is not None and fault.fault == "framing"
 
 
@@ -104,7 +104,7 @@ def transfer(number: int | None, handle: int = 0, more: bool = False, aborted: b
     return Frame(0, TRANSFER, (UInt(handle), number, b"t", None, None, more, None, None, None, aborted))
 
 
-def attached() -> Handles:
+def attached() -> Endpoints:
     """Two links on which the peer sends."""
     handles = opened()
     assert look(handles, frame(BEGIN, 0, 0)) is look(handles, frame(ATTACH, 0, 0)) is None
@@ -205,7 +205,7 @@ def test_handles_of_one_session_are_bounded() -> None:
 
 def test_a_peer_opens_no_more_than_it_lets_us_answer() -> None:
     """By its own channel-max and handle-max: proton would say nothing more on the whole connection."""
-    handles = Handles(5)
+    handles = Endpoints(5)
     assert handles.see(Frame(0, OPEN, ("peer", None, None, UShort(1)))) is None
     for channel in (0, 3):
         assert handles.see(Frame(channel, BEGIN, (None, UInt(0), UInt(1), UInt(1), UInt(0)))) is None

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gateway.frames.frame_reader import Run, Tap
+from gateway.frames.frame_reader import FrameReader, TransferRun
 from gateway.frames.frames import ATTACH, BEGIN, TRANSFER, Fault, Frame
 from gateway.frames.multi_transfer import Part
 from gateway.frames.stated_in_transactions import Stated
@@ -44,7 +44,7 @@ def walk(chunks: list[bytes]) -> list[Any]:
             pieces.append(frame)
             if frame.channel is None:
                 return pieces
-        elif isinstance(frame, Run):
+        elif isinstance(frame, TransferRun):
             whole = with_payloads(bytes(data[start:end]), frame)
             if pieces and isinstance(pieces[-1], bytearray):
                 pieces[-1] += whole
@@ -59,7 +59,7 @@ def walk(chunks: list[bytes]) -> list[Any]:
     return pieces
 
 
-def with_payloads(thin: bytes, run: Run) -> bytes:
+def with_payloads(thin: bytes, run: TransferRun) -> bytes:
     """The frames of a run as they were in the stream."""
     whole = b""
     for payload, size in struct.iter_unpack("=II", run.places):
@@ -87,7 +87,7 @@ def whole(count: int, first: int = 0) -> list[bytes]:
 def runs(*data: bytes) -> list[int]:
     """How many messages each run has."""
     pieces = pieces_of([b"".join([*ATTACHED, *data])])
-    return [len(frame.places) // 8 for *_, frame in pieces if isinstance(frame, Run)]
+    return [len(frame.places) // 8 for *_, frame in pieces if isinstance(frame, TransferRun)]
 
 
 def test_many_messages_on_one_link_are_a_run() -> None:
@@ -121,7 +121,7 @@ def posted_runs(*data: Callable[[int], bytes] | bytes) -> list[tuple[bytes | Non
     numbers = itertools.count()
     octets = [each if isinstance(each, bytes) else each(next(numbers)) for each in data]
     pieces = pieces_of([b"".join([*ATTACHED, *octets])])
-    return [(frame.transaction, len(frame.places) // 8) for *_, frame in pieces if isinstance(frame, Run)]
+    return [(frame.transaction, len(frame.places) // 8) for *_, frame in pieces if isinstance(frame, TransferRun)]
 
 
 def test_messages_posted_in_one_transaction_are_a_run_behind_the_first() -> None:
@@ -173,10 +173,10 @@ def test_every_other_frame_is_alone_and_decoded(alone: str) -> None:
     assert frame.code == code
 
 
-def parts(*data: bytes) -> list[Part | Run]:
+def parts(*data: bytes) -> list[Part | TransferRun]:
     """The transfers of deliveries that come in several, and the runs."""
     pieces = pieces_of([b"".join([*ATTACHED, *data])])
-    return [frame for *_, frame in pieces if isinstance(frame, Part | Run)]
+    return [frame for *_, frame in pieces if isinstance(frame, Part | TransferRun)]
 
 
 def test_every_transfer_of_a_delivery_in_several_is_alone_and_knows_its_delivery() -> None:
@@ -184,7 +184,12 @@ def test_every_transfer_of_a_delivery_in_several_is_alone_and_knows_its_delivery
     stream = [posted(number) for number in range(30, 39)]
     far = [frames.transfer(number, MESSAGE, 300) for number in range(21, 30)]
     first, between, last, run = parts(posted(20, more=True), *far, posted(20), *stream)
-    assert isinstance(first, Part) and isinstance(last, Part) and isinstance(run, Run) and isinstance(between, Run)
+    assert (
+        isinstance(first, Part)
+        and isinstance(last, Part)
+        and isinstance(run, TransferRun)
+        and isinstance(between, TransferRun)
+    )
     assert first.delivery is last.delivery and (first.fault, last.fault) == (None, None)
     assert first.delivery.transaction == b"t" and len(run.places) // 8 == 8
     stream = [posted(number) for number in range(21, 30)]
@@ -192,7 +197,7 @@ def test_every_transfer_of_a_delivery_in_several_is_alone_and_knows_its_delivery
     assert isinstance(middle, Part) and middle.fault is not None and middle.fault.fault == "transfer-contradicts"
     assert middle.delivery.named == {b"t", b"u"}
     for end in (frames.aborted(), frames.detach(0) + frames.attach_sender("q"), frames.end() + b"".join(ATTACHED)):
-        assert isinstance(parts(posted(20, more=True), end, *whole(9, 21))[-1], Run)
+        assert isinstance(parts(posted(20, more=True), end, *whole(9, 21))[-1], TransferRun)
 
 
 def test_the_first_transfer_of_a_delivery_has_a_tag() -> None:
@@ -329,7 +334,7 @@ def test_a_heartbeat_does_not_borrow_the_next_frame() -> None:
 
 def test_of_a_session_that_we_have_ended_only_its_end_is_heard() -> None:
     handles = opened()
-    tap = Tap(FRAME_MAX, MESSAGE_MAX, handles)
+    tap = FrameReader(FRAME_MAX, MESSAGE_MAX, handles)
     run = [frames.transfer(number, MESSAGE) for number in range(9)]
     list(tap.walk(b"".join([*ATTACHED, frames.begin(1), frames.attach_sender("q", 0, "x", channel=1)])))
     handles.discards.add(0)

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.frames import _frames as tap_runs
-from gateway.frames import plain_frames
+from gateway.frames import _frames, plain_frames
 from gateway.frames.field_faults import checked
-from gateway.frames.frame_reader import Run, Tap
+from gateway.frames.frame_reader import FrameReader, TransferRun
 from gateway.frames.frames import DISPOSITION, FLOW, TRANSFER, Fault, Frame
 from gateway.frames.performatives import PERFORMATIVES
 from gateway.frames.plain_frames import ANY_ID
@@ -240,17 +239,17 @@ def test_a_run_of_dispositions_is_what_one_after_another_is(pieces: list[bytes],
 
 
 def told_singly(data: Any, position: int, *rest: int) -> tuple[int, int, int, bytes | None]:
-    return tap_runs.told(data[: position + int.from_bytes(data[position : position + 4])], position, *rest)
+    return _frames.told(data[: position + int.from_bytes(data[position : position + 4])], position, *rest)
 
 
 def comparable(piece: Any) -> Any:
     octets, start, end, alone = piece
-    return bytes(octets[start:end]), (bytes(alone.stream), alone.places) if isinstance(alone, Run) else alone
+    return bytes(octets[start:end]), (bytes(alone.stream), alone.places) if isinstance(alone, TransferRun) else alone
 
 
-def attached_tap() -> Tap:
+def attached_tap() -> FrameReader:
     handles = opened()
-    made = Tap(FRAME_MAX, MESSAGE_MAX, handles)
+    made = FrameReader(FRAME_MAX, MESSAGE_MAX, handles)
     for _ in made.walk(b"".join(ATTACHED) + frames.begin(channel=1)):
         pass
     for session in handles.sessions.values():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.links.event_to_message import Restoring
+from gateway.links.event_to_message import EventToMessage
 from gateway.links.message_to_event import conversion
 from native_backend.events.copy_key import CopyOrigin, copy_key
 from native_backend.log.event_key import ttl_ms
@@ -55,7 +55,7 @@ def test_complete_has_it_in_the_first_header() -> None:
     assert key == b"3;complete;%s;7;1;7;T60000" % RUN.encode()
     assert key.headers[0] == (IDENTITY, bytes(key))
     assert (key.record_key, value, ttl_ms(key)) == (None, b"body", 60000)
-    assert Restoring().message(key, value) == TIMED
+    assert EventToMessage().message(key, value) == TIMED
 
 
 def test_no_record_has_a_key_that_could_be_an_identity(installed: None) -> None:
@@ -81,13 +81,13 @@ def test_a_users_class_that_fails_makes_null_events_and_is_told_at_tenfold_count
 def test_a_users_events_come_back_by_its_own_way(installed: None) -> None:
     key, value = headed("shout", TIMED)
     assert value == b"LENGTH %d" % len(TIMED)
-    assert Restoring().message(key, value) == TIMED
+    assert EventToMessage().message(key, value) == TIMED
 
 
 @pytest.mark.parametrize("name", ["complete", "shout"])
 def test_a_letter_keeps_the_form_of_the_event(installed: None, name: str) -> None:
     key, value = headed(name, TIMED)
-    restoring = Restoring()
+    restoring = EventToMessage()
     kept, enclosed = restoring.annotate(key, value, LETTER)
     assert type(kept) is HeadedKey
     assert kept == key
@@ -99,7 +99,7 @@ def test_a_letter_keeps_the_form_of_the_event(installed: None, name: str) -> Non
 
 
 def test_what_nobody_can_restore_is_given_as_a_native_record(caplog: pytest.LogCaptureFixture) -> None:
-    restoring = Restoring()
+    restoring = EventToMessage()
     headers = ((IDENTITY, b"3;gone;r;1;0;4;"), ("name", b"said"), ("octets", b"\xff"))
     key = HeadedKey(b"3;gone;r;1;0;4;", None, headers)
     with caplog.at_level(logging.ERROR):
@@ -114,7 +114,7 @@ def test_what_nobody_can_restore_is_given_as_a_native_record(caplog: pytest.LogC
 
 
 def test_a_letter_of_a_native_record_is_a_message_with_its_headers() -> None:
-    restoring = Restoring()
+    restoring = EventToMessage()
     for key in (HeadedKey(b"k", b"k", (("name", b"said"),)), b"k"):
         kept, enclosed = restoring.annotate(key, b"text", LETTER)
         assert type(kept) is bytes

@@ -24,13 +24,13 @@ from mappings.compiler.errors import IN_FORCE
 from mappings.compiler.loading import Loader
 from mappings.compiler.table_set import SHIPPED
 from mappings.language.vocabulary import PROFILES
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import StartGateway
+from tests.kit.rewriting import rewrite
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import ACCEPTED, BAD, MESSAGE, MODIFIED, Folder, reload_once, run
 from tests.kit.wire.scripted_gateway import ScriptedGateway
-from tests.patience import HANG_S
-from tests.rewriting import rewrite
 
 DEADLINE_S = HANG_S
 

@@ -59,7 +59,7 @@ def test_what_there_is_room_for(
 
     monkeypatch.setattr(resource, "getrlimit", lambda _: now[0])
     monkeypatch.setattr(resource, "setrlimit", set_limits)
-    assert descriptors.room_for(1_000) == room
+    assert descriptors.raise_file_limit(1_000) == room
     assert now[0] == (soft, limits[1])
     said = "LimitNOFILE" in caplog.text and f"serves {room} connections" in caplog.text
     assert said == (room < 1_000)

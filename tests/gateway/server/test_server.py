@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 import uvloop
 
-from gateway.reload.tables import Reload
+from gateway.reload.tables import TableReload
 from gateway.server.server import SHARED_TURN_BYTES, Server
 from gateway.session.gateway import Gateway
 from gateway.session.heartbeats import Heartbeats
@@ -43,7 +43,7 @@ class _Gateway:
 
 def _run(gateway: _Gateway, work: Any) -> None:
     async def main() -> None:
-        server = Server(cast(Gateway, gateway), cast(Reload, None))
+        server = Server(cast(Gateway, gateway), cast(TableReload, None))
         server.loop = asyncio.get_running_loop()
         await work(server)
 
@@ -84,14 +84,14 @@ def test_a_heartbeat_does_not_keep_the_clock_busy() -> None:
     gateway = _Gateway()
 
     async def work(server: Server) -> None:
-        server.ports[cast(Any, "silent")] = cast(Any, SimpleNamespace(send=lambda: False))
-        server.ports[cast(Any, "told")] = cast(Any, SimpleNamespace(send=lambda: True))
+        server.sockets[cast(Any, "silent")] = cast(Any, SimpleNamespace(send=lambda: False))
+        server.sockets[cast(Any, "told")] = cast(Any, SimpleNamespace(send=lambda: True))
         for heard, told, stirs in ((False, "silent", False), (True, "silent", True), (False, "told", True)):
-            server._pace.stir(0.0)
+            server._poll_interval.mark_active(0.0)
             gateway.touched[told] = None
             server.received(1, heard)
             server.turn()
-            assert (server._pace._stirred_s > 0.0) is stirs, (heard, told)
+            assert (server._poll_interval._active_s > 0.0) is stirs, (heard, told)
 
     _run(gateway, work)
 

@@ -21,9 +21,9 @@ from wsproto.events import (
 )
 
 from gateway.auth.sasl import AMQP_HEADER, SASL_HEADER
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, make_gateway
 from tests.kit.wire import frames
-from tests.patience import HANG_S
 
 
 @pytest.fixture(scope="module")

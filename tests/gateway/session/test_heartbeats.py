@@ -113,11 +113,11 @@ def test_there_are_no_more_heartbeats_than_four_a_time_out(idle_ms: int) -> None
 def test_who_has_not_read_what_waits_for_it_is_not_sent_more() -> None:
     world = World()
     connection = world.open(100)
-    connection.unread.in_socket = lambda: 8
+    connection.write_pressure.in_socket = lambda: 8
     for _ in range(100):
         world.turn(0.02)
     assert world.beats[connection] == 0
-    connection.unread.in_socket = lambda: 0
+    connection.write_pressure.in_socket = lambda: 0
     for _ in range(10):
         world.turn(0.02)
     assert world.beats[connection] > 0

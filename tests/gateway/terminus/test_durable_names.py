@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from gateway.terminus.durable_names import Subscriber, containers_of, durable_name, subscriber
 from native_backend.nodes.durable import Durable
-from native_backend.nodes.durable_terms import EXCLUSIVE, VOLATILE, Terms, decode_terms, encode_terms
+from native_backend.nodes.durable_terms import EXCLUSIVE, VOLATILE, DurableTerms, decode_terms, encode_terms
 
-SHARED = Terms(shared=True)
+SHARED = DurableTerms(shared=True)
 _TEXT = st.text(st.sampled_from([*":%|aA3B25escaped"]), max_size=8) | st.text(max_size=8)
 SUBSCRIBERS = st.builds(subscriber, _TEXT, _TEXT, st.booleans(), st.booleans())
 
@@ -21,7 +21,7 @@ def earlier_name(of: Subscriber, volatile: bool) -> str:
     return f"{of[0] or ''}:{of[1].partition('|')[0]}" + ("|volatile" if volatile else "")
 
 
-def durable(name: str, terms: Terms = EXCLUSIVE) -> Durable:
+def durable(name: str, terms: DurableTerms = EXCLUSIVE) -> Durable:
     return Durable("c", name, 1, "g", 0, terms=terms)
 
 

@@ -11,7 +11,7 @@ from gateway.terminus.durable_names import durable_name, subscriber
 from gateway.terminus.durable_source import asked_terms
 from gateway.terminus.termini import Terminus, read_terminus
 from mappings.language.vocabulary import TABLES
-from native_backend.nodes.start_position import EARLIEST, LATEST, Start
+from native_backend.nodes.start_position import EARLIEST, LATEST, StartPosition
 from tests.kit.wire import frames
 from transformers.codec import AmqpMap, Array, Described, Symbol, Timestamp, UInt, ULong
 
@@ -126,18 +126,24 @@ OFFSET, SELECTOR = Symbol("rabbitmq:stream-offset-spec"), ULong(0x0000468C000000
     [
         (Described(OFFSET, "first"), EARLIEST),
         (Described(OFFSET, Symbol("next")), LATEST),
-        (Described(OFFSET, ULong(0)), Start("eid", 0)),
-        (Described(OFFSET, 17), Start("eid", 17)),
-        (Described(OFFSET, Timestamp(1700000000000)), Start("time", 1700000000000)),
+        (Described(OFFSET, ULong(0)), StartPosition("eid", 0)),
+        (Described(OFFSET, 17), StartPosition("eid", 17)),
+        (Described(OFFSET, Timestamp(1700000000000)), StartPosition("time", 1700000000000)),
         (Described(SELECTOR, "amqp.annotation.x-opt-offset > '-1'"), EARLIEST),
         (Described(SELECTOR, "amqp.annotation.x-opt-offset > '@latest'"), LATEST),
-        (Described(SELECTOR, "amqp.annotation.x-opt-offset > '41'"), Start("eid", 42)),
-        (Described(SELECTOR, " amqp.annotation.x-opt-sequence-number >='41' "), Start("eid", 41)),
-        (Described(SELECTOR, "amqp.annotation.x-opt-enqueued-time >= '1700000000000'"), Start("time", 1700000000000)),
-        (Described(SELECTOR, "amqp.annotation.x-opt-enqueued-time > '1700000000000'"), Start("time", 1700000000001)),
+        (Described(SELECTOR, "amqp.annotation.x-opt-offset > '41'"), StartPosition("eid", 42)),
+        (Described(SELECTOR, " amqp.annotation.x-opt-sequence-number >='41' "), StartPosition("eid", 41)),
+        (
+            Described(SELECTOR, "amqp.annotation.x-opt-enqueued-time >= '1700000000000'"),
+            StartPosition("time", 1700000000000),
+        ),
+        (
+            Described(SELECTOR, "amqp.annotation.x-opt-enqueued-time > '1700000000000'"),
+            StartPosition("time", 1700000000001),
+        ),
     ],
 )
-def test_positions_as_at_rabbitmq_and_at_event_hubs(described: Described, start: Start) -> None:
+def test_positions_as_at_rabbitmq_and_at_event_hubs(described: Described, start: StartPosition) -> None:
     selector = Described(Symbol("apache.org:selector-filter:string"), "a = 1")
     read = attach(False, frames.source("q", filters=AmqpMap([(Symbol("s"), selector), (Symbol("p"), described)])))
     assert (read.filter, read.filters.start, read.filters.selector) == ("position", start, "a = 1")

@@ -16,8 +16,8 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
-from tests.patience import HANG_S
 
 DEADLINE_S = HANG_S
 SAID = re.compile(r"health and metrics at (http://\S+)")

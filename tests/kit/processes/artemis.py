@@ -12,8 +12,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.broker import free_port
-from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[3]
 HERE = ROOT / "tests" / "kit" / "artemis"

@@ -20,7 +20,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.patience import HANG_S
+from tests.kit.patience import HANG_S
 
 SCRIPTS = Path(__file__).parents[3] / "deploy" / "kafka"
 START_TIMEOUT_S = 400.0  # the first start on a machine downloads the class path

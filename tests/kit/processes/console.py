@@ -19,8 +19,8 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+from tests.kit.patience import HANG_S, until
 from tests.kit.processes.gateway import REALMGATE
-from tests.patience import HANG_S, until
 
 LISTENS = re.compile(r"console at (https?://\S+)\n")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess
-from tests.patience import HANG_S
 
 
 def replay(gateway: GatewayProcess, record: str) -> tuple[int, str]:

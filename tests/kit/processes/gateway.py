@@ -23,8 +23,8 @@ from typing import Any
 
 import yaml
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.broker import free_port
-from tests.patience import HANG_S
 
 READY = re.compile(r"ready amqp://(?P<host>[^ ]+):(?P<port>\d+) realm=(?P<kind>\w+)\n")
 READY_TIMEOUT_S = HANG_S

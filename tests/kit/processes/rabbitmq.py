@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.broker import free_port
-from tests.patience import HANG_S
 
 PROGRAMS = Path("/usr/lib/rabbitmq/bin")  # those in /usr/sbin change to another user
 START_TIMEOUT_S = HANG_S

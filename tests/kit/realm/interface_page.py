@@ -13,8 +13,8 @@ CLASSES = {
     "NativeRealm": INTERFACE,
     "Subscribe": "native_backend/subscriptions/subscription.py",
     "Subscription": "native_backend/subscriptions/subscription.py",
-    "Settling": "native_backend/journal/settlement.py",
-    "Delivered": "native_backend/events/batch.py",
+    "SettlementRequest": "native_backend/journal/settlement.py",
+    "DeliveryBatch": "native_backend/events/batch.py",
 }
 
 

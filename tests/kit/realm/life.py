@@ -16,8 +16,8 @@ class Life(SystemLiveness):
         super().__init__()
         self._run = run
 
-    def here(self) -> Process:
-        return {**super().here(), "life": self._run}
+    def this_process(self) -> Process:
+        return {**super().this_process(), "life": self._run}
 
     def gone(self, process: Process) -> bool:
         return process.get("life") in self.ended or super().gone(process)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from native_backend.clock import SystemClock
 from native_backend.events.selection import Selection
 from native_backend.journal.journal import tail
-from native_backend.journal.settlement import Settlement, Settling
+from native_backend.journal.settlement import Settlement, SettlementRequest
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Append, Appended, Log
 from native_backend.log.simulated.worker import InlineWorker
@@ -24,20 +24,20 @@ from native_backend.nodes.admin import create_node
 from native_backend.nodes.answers import Answer, Commanded, NodeFound, Published, Settled
 from native_backend.nodes.commands import Command, What
 from native_backend.nodes.durable import QUEUE
-from native_backend.nodes.durable_terms import EXCLUSIVE, Terms
+from native_backend.nodes.durable_terms import EXCLUSIVE, DurableTerms
 from native_backend.nodes.node import Node
 from native_backend.nodes.properties import DEFAULT, Properties
 from native_backend.nodes.words import NodeKind, Operation
 from native_backend.operations.route import Wanted
 from native_backend.realm import Realm, Subscribe
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 from native_backend.subscriptions.partitioned import by_partition, eids_of, packed_eid, partition_of
 from native_backend.subscriptions.subscription import Mode, Subscribed, Subscription
+from tests.kit.patience import until
 from tests.kit.realm.life import Life
 from tests.kit.realm.raised_mistakes import raise_mistakes
 from tests.kit.realm.steered_clock import SteeredClock
 from tests.kit.realm.worlds import SimulatedWorld, World
-from tests.patience import until
 
 A = TypeVar("A")
 BYTES = 1 << 20
@@ -119,7 +119,7 @@ class Consumer:
         """Settle without waiting; what the answers, one a store, will be known by."""
         owner = object()
         for some in stores_of(eids) or [eids]:
-            self.subscription.settle(Settling(operation, **how), some, [self.seqs[eid] for eid in some], owner)
+            self.subscription.settle(SettlementRequest(operation, **how), some, [self.seqs[eid] for eid in some], owner)
         self.realm.asked[owner] = max(1, len(stores_of(eids)))
         return owner
 
@@ -133,7 +133,7 @@ class Consumer:
 
     def retire(self, operation: Operation, eids: list[int], **how: Any) -> list[Settlement]:
         """What is held, for a commit; one a store."""
-        settling = Settling(operation, reserved=True, **how)
+        settling = SettlementRequest(operation, reserved=True, **how)
         found = [self.subscription.retire(settling, some, [self.seqs[eid] for eid in some]) for some in stores_of(eids)]
         retirements = [settlement for settlement in found if settlement is not None]
         assert len(retirements) == len(found)
@@ -316,7 +316,7 @@ class RealmProcess:
         mode: Mode,
         durable: str | None = None,
         link: object = None,
-        terms: Terms = EXCLUSIVE,
+        terms: DurableTerms = EXCLUSIVE,
         selection: Selection | None = None,
     ) -> Subscribed:
         owner = object()
@@ -329,7 +329,7 @@ class RealmProcess:
         mode: Mode,
         durable: str | None,
         owner: object,
-        terms: Terms,
+        terms: DurableTerms,
         link: object = None,
         selection: Selection | None = None,
     ) -> None:
@@ -347,20 +347,20 @@ class RealmProcess:
         mode: Mode = "queue",
         durable: str | None = None,
         link: object = None,
-        terms: Terms = EXCLUSIVE,
+        terms: DurableTerms = EXCLUSIVE,
         selection: Selection | None = None,
     ) -> Consumer:
         subscribed = self.subscribed(node, mode, durable, link, terms, selection)
         assert subscribed.subscription is not None, subscribed
         return Consumer(self, subscribed.subscription)
 
-    def state(self, node: Node, durable: str = QUEUE) -> Acknowledgement:
+    def state(self, node: Node, durable: str = QUEUE) -> AckState:
         """Of one store."""
         dispatch = self.realm._shard.opened(node, durable)
         assert dispatch is not None
         return dispatch.state
 
-    def states(self, node: Node, durable: str = QUEUE) -> list[Acknowledgement]:
+    def states(self, node: Node, durable: str = QUEUE) -> list[AckState]:
         """Of each store."""
         return [self.state(part, durable) for part in node.parts]
 

@@ -18,9 +18,9 @@ import pytest
 from native_backend.log.open import wall_ms
 from native_backend.log.port import Append, Appended, Completion, Failure, Log, LogError, Reader, Transacted, Write
 from native_backend.log.sqlite.schema import connect
+from tests.kit.patience import until
 from tests.kit.processes.broker import Broker
 from tests.kit.processes.cut_topic import cut_topics
-from tests.patience import until
 
 RECORD_BYTES_MAX = 900_000
 

@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
+from tests.kit.patience import HANG_S
 from tests.kit.wire import frames
-from tests.patience import HANG_S
 from transformers.codec import UInt
 
 ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH = (b"\x00\x53" + bytes([code]) for code in range(0x12, 0x17))

@@ -11,9 +11,9 @@ import threading
 import time
 from collections import Counter
 
+from tests.kit.patience import HANG_S
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
 
 NODE = "orders"
 BATCH = 20

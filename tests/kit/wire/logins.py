@@ -8,8 +8,8 @@ from proton.utils import BlockingConnection
 
 from gateway.auth.passwords import hash_password
 from gateway.auth.users import SCRAM
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
-from tests.patience import HANG_S
 
 PASSWORD = "not-to-be-seen-anywhere"
 

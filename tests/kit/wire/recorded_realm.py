@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from native_backend.journal.settlement import Settling
+from native_backend.journal.settlement import SettlementRequest
 from native_backend.nodes.answers import Answer, Commanded, Committed, Published, Settled
 from native_backend.nodes.commands import Command
 from native_backend.nodes.durable import Durable
@@ -137,6 +137,6 @@ class _Recorded:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._subscription, name)
 
-    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
+    def settle(self, settling: SettlementRequest, eids: list[int], seqs: list[int], owner: object) -> None:
         self._calls.append(f"{settling.operation if self.journaled else 'give back'} {len(eids)}")
         self._subscription.settle(settling, eids, seqs, owner)

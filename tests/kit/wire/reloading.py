@@ -17,14 +17,14 @@ from pathlib import Path
 
 import orjson
 
-from gateway.reload.tables import Reload
+from gateway.reload.tables import TableReload
 from mappings import TableSet, load_tables
 from mappings.compiler.table_set import SHIPPED
+from tests.kit.patience import HANG_S
+from tests.kit.rewriting import rewrite
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.scripted_gateway import ScriptedGateway
-from tests.patience import HANG_S
-from tests.rewriting import rewrite
 
 ACCEPTED = "then: {outcome: accepted, settle: true}"
 MODIFIED = "then: {outcome: modified, settle: true}"  # lawful, odd, and seen at once by whoever publishes
@@ -87,7 +87,7 @@ class Publisher(threading.Thread):
 
 def reload_once(gateway: ScriptedGateway) -> None:
     """Ask, and wait until it is active or refused."""
-    reload: Reload = gateway.server.reload
+    reload: TableReload = gateway.server.reload
     before = reload.done + reload.refused
     gateway.do(reload.request)
     gateway.until(lambda: reload.done + reload.refused > before, 300.0)

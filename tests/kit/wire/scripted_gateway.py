@@ -21,14 +21,14 @@ from typing import Any
 import orjson
 
 from gateway.config.settings import Listen, MappingSettings
-from gateway.reload.tables import Reload
+from gateway.reload.tables import TableReload
 from gateway.server.server import Server
 from gateway.session.gateway import Gateway
 from mappings import TableSet
 from native_backend.clock import SystemClock
+from tests.kit.patience import HANG_S
 from tests.kit.wire.conversation import settings_of
 from tests.kit.wire.scripted_realm import ScriptedRealm
-from tests.patience import HANG_S
 
 DEADLINE_S = HANG_S
 
@@ -54,14 +54,14 @@ class ScriptedGateway:
         settings = settings_of(self.tables, (Listen("127.0.0.1", 0),), {})
         settings = replace(settings, mappings=MappingSettings(self.tables.profile, self.directory))
         self.gateway = Gateway(settings, self.realm, self.tables, SystemClock())  # type: ignore[arg-type]
-        self.server = Server(self.gateway, Reload(self.gateway))
+        self.server = Server(self.gateway, TableReload(self.gateway))
         [listener] = await self.server.open()
         self.port = listener.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stopped.wait()
         await self.server.reload.close()
         listener.close()
-        for port in list(self.server.ports.values()):
+        for port in list(self.server.sockets.values()):
             port.abort()
         await asyncio.sleep(0)
 

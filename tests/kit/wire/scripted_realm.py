@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from native_backend.clock import SystemClock
-from native_backend.events.batch import Delivered
-from native_backend.journal.settlement import Settling
+from native_backend.events.batch import DeliveryBatch
+from native_backend.journal.settlement import SettlementRequest
 from native_backend.nodes.answers import (
     Answer,
     Commanded,
@@ -76,7 +76,7 @@ class ScriptedRealm:
         self.calls: list[str] = []  # what was asked of it, in order: `subscribe durable`, `publish 1`, `acknowledge 1`
         self.subscriptions: list[ScriptedSubscription] = []
         self.released: list[str | None] = []  # durables of which one link's scope has ended
-        self.access = SimpleNamespace(on_changed=[], may_create_temporary=lambda _: True, allows=lambda *_: True)
+        self.authorizer = SimpleNamespace(on_changed=[], may_create_temporary=lambda _: True, allows=lambda *_: True)
         self.on_deleted: list[Any] = []
         self.temporary = ScriptedTemporaryNodes(self)
         self.durables: Any = list
@@ -210,7 +210,7 @@ class ScriptedTemporaryNodes:
 class ScriptedSettlement:
     """What `commit` is given."""
 
-    def __init__(self, subscription: ScriptedSubscription, settling: Settling, eids: list[int]) -> None:
+    def __init__(self, subscription: ScriptedSubscription, settling: SettlementRequest, eids: list[int]) -> None:
         self._subscription, self._settling, self._eids = subscription, settling, eids
         self.keeper = self
 
@@ -238,7 +238,7 @@ class ScriptedSubscription:
         self._outstanding: set[int] = set()
         self._held: set[int] = set()
 
-    def take(self, count_max: int, bytes_max: int) -> Delivered | None:
+    def take(self, count_max: int, bytes_max: int) -> DeliveryBatch | None:
         store = self._store
         if self.lost:
             return None
@@ -256,7 +256,7 @@ class ScriptedSubscription:
         if not eids:
             return None
         failed = [store.failed[eid] for eid in eids]
-        return Delivered(eids, [store.values[eid] for eid in eids], failed, again)
+        return DeliveryBatch(eids, [store.values[eid] for eid in eids], failed, again)
 
     def park(self, wake: object) -> bool:
         return False
@@ -267,7 +267,7 @@ class ScriptedSubscription:
     def search_anew(self) -> None:
         """It knows at once."""
 
-    def settle(self, settling: Settling, eids: list[int], seqs: list[int], owner: object) -> None:
+    def settle(self, settling: SettlementRequest, eids: list[int], seqs: list[int], owner: object) -> None:
         if not self.journaled:
             assert self.mode == "plain" and settling.operation == "return", "it has nothing to settle"
             self._realm.calls.append(f"give back {len(eids)}")
@@ -285,13 +285,13 @@ class ScriptedSubscription:
             self._carry_out(settling, eids)
         self._realm.answer("settle", Settled(owner, answer, "" if answer == "done" else "SCRIPTED"))
 
-    def _carry_out(self, settling: Settling, eids: list[int]) -> None:
+    def _carry_out(self, settling: SettlementRequest, eids: list[int]) -> None:
         if settling.operation != "return":
             return
         self._store.available += eids
         for eid in eids:
             self._store.failed[eid] += settling.failed
-            if settling.elsewhere:
+            if settling.undeliverable_here:
                 self._store.not_to[eid] = self._link
 
     def forget(self, eids: list[int]) -> None:
@@ -312,13 +312,13 @@ class ScriptedSubscription:
         else:
             self._outstanding.update(eids)
 
-    def retire(self, settling: Settling, eids: list[int], seqs: list[int]) -> ScriptedSettlement:
+    def retire(self, settling: SettlementRequest, eids: list[int], seqs: list[int]) -> ScriptedSettlement:
         assert settling.reserved, "a commit settles what is held"
         assert set(eids) <= self._held, f"{eids} are not held"
         self._held.difference_update(eids)
         return ScriptedSettlement(self, settling, eids)
 
-    def committed(self, settling: Settling, eids: list[int], done: bool) -> None:
+    def committed(self, settling: SettlementRequest, eids: list[int], done: bool) -> None:
         if done:
             self._carry_out(settling, eids)
         else:

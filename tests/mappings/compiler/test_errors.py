@@ -34,7 +34,7 @@ from native_backend.log.kafka.causes import (
     control_code,
     control_failure_of,
     failure_of,
-    is_asked_again,
+    is_retriable,
 )
 from native_backend.log.sqlite.commit import certainly_not_done
 
@@ -60,7 +60,7 @@ def test_every_code_that_kafka_python_asks_again_for_is_one_that_does_no_harm() 
         ):
             code = getattr(error, "errno", None)
             if isinstance(code, int) and causes_in_force().get(code, "unexpected") not in ("not-found", "unexpected"):
-                assert is_asked_again(code), error
+                assert is_retriable(code), error
 
 
 def test_every_error_of_kafka_python_that_passes_has_a_number() -> None:

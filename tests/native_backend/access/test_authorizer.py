@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from native_backend.log.access_lists import Entry, Rights
+from native_backend.log.access_lists import AccessEntry, AccessLists
 from native_backend.log.port import Failure, LogError
 from native_backend.nodes.grants import ANONYMOUS, Subject
 from native_backend.nodes.properties import Grant
@@ -20,18 +20,20 @@ class Lists:
     """What the log says of its lists; a failure while there are none."""
 
     def __init__(self) -> None:
-        self.rights: Rights | None = Rights(frozenset())
+        self.access_lists: AccessLists | None = AccessLists(frozenset())
         self.looks = 0
 
     def set(self, *entries: tuple[str, str]) -> None:
         """Who may do what on every topic."""
-        self.rights = Rights(frozenset(Entry(f"User:{who}", "*", False, what, True) for who, what in entries))
+        self.access_lists = AccessLists(
+            frozenset(AccessEntry(f"User:{who}", "*", False, what, True) for who, what in entries)
+        )
 
-    def __call__(self, deadline_s: float = 10.0) -> Rights:
+    def __call__(self, deadline_s: float = 10.0) -> AccessLists:
         self.looks += 1
-        if self.rights is None:
+        if self.access_lists is None:
             raise LogError(Failure("unavailable", "no lists today"))
-        return self.rights
+        return self.access_lists
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def lists() -> Lists:
 def realm(lists: Lists) -> RealmProcess:
     world = SimulatedWorld("lists", None)
     made = RealmProcess(world, "um")
-    made.log.control.rights = lists  # type: ignore[method-assign]
+    made.log.control.access_lists = lists  # type: ignore[method-assign]
     return made.open()
 
 
@@ -63,7 +65,7 @@ def test_lists_that_are_not_asked_for_say_nothing(realm: RealmProcess, lists: Li
 def test_both_must_allow(realm: RealmProcess, lists: Lists) -> None:
     node = realm.create("orders")
     lists.set(("alice", "WRITE"), ("ANONYMOUS", "READ"))
-    realm.realm.access.follow_rights()
+    realm.realm.authorizer.follow_access_lists()
     assert realm.realm.may_publish(node, ALICE) == "ready"
     assert realm.realm.may_publish(node, Subject("bob")) == "access-denied"
     assert subscribe(realm, ALICE).answer == "access-denied"
@@ -76,10 +78,10 @@ def test_both_must_allow(realm: RealmProcess, lists: Lists) -> None:
 def test_a_change_loses_links_and_a_failed_look_does_not(realm: RealmProcess, lists: Lists) -> None:
     realm.create("orders")
     lists.set(("alice", "READ"))
-    realm.realm.access.follow_rights()
+    realm.realm.authorizer.follow_access_lists()
     subscription = subscribe(realm, ALICE).subscription
     assert subscription is not None
-    lists.rights, looks = None, lists.looks
+    lists.access_lists, looks = None, lists.looks
     realm.until(lambda: lists.looks > looks + 1, "two looks that fail")
     assert not [answer for answer in realm.answers if isinstance(answer, SubscriptionLost)]
     lists.set(("bob", "READ"))
@@ -88,6 +90,6 @@ def test_a_change_loses_links_and_a_failed_look_does_not(realm: RealmProcess, li
 
 
 def test_the_first_reading_must_succeed(realm: RealmProcess, lists: Lists) -> None:
-    lists.rights = None
+    lists.access_lists = None
     with pytest.raises(LogError, match="no lists today"):
-        realm.realm.access.follow_rights()
+        realm.realm.authorizer.follow_access_lists()

@@ -35,7 +35,7 @@ def test_what_a_link_may_have_is_found_among_many_that_it_sent_elsewhere(realm: 
     eids = realm.publish(node, [b"body"] * 41)
     one = realm.consumer(node)
     assert one.receive(41) == eids
-    assert one.settle("return", eids[:40:2], elsewhere=True) == "done"  # 20 stretches; a take looks at 4
+    assert one.settle("return", eids[:40:2], undeliverable_here=True) == "done"  # 20 stretches; a take looks at 4
     assert one.settle("return", [eids[40]]) == "done"
     assert one.receive(1) == [eids[40]]
     assert one.take() == []

@@ -15,14 +15,14 @@ LIMITS = RealmLimits(
 
 def counted(realm: RealmProcess) -> int:
     """Once more, from what is there."""
-    feeds = realm.realm._services.windows
+    feeds = realm.realm._context.windows
     windows = sum(chunk.size for feed in feeds._windows.values() for chunk in feed._chunks)
-    lagging = sum(cursor.lag.chunk.size for cursor in feeds._lagging if cursor.lag and cursor.lag.chunk)
+    lagging = sum(cursor.tail.chunk.size for cursor in feeds._lagging if cursor.tail and cursor.tail.chunk)
     return windows + lagging + sum(chunk.size for chunk in feeds._again.values())
 
 
 def bounded(realm: RealmProcess) -> None:
-    assert realm.realm._services.windows.held_bytes == counted(realm) <= LIMITS.feed_bytes
+    assert realm.realm._context.windows.held_bytes == counted(realm) <= LIMITS.feed_bytes
 
 
 def test_many_stores_and_laggards_stay_within_one_bound() -> None:
@@ -38,7 +38,7 @@ def test_many_stores_and_laggards_stay_within_one_bound() -> None:
             if turns % (1 + at // 6) == 0:  # some are slower than others
                 got[consumer] += consumer.take(7 + at)
             bounded(realm)
-            widest = max(widest, realm.realm._services.windows.held_bytes)
+            widest = max(widest, realm.realm._context.windows.held_bytes)
         realm.turn()
         turns += 1
         assert turns < 5_000, "somebody starves"
@@ -58,5 +58,5 @@ def test_many_stores_and_laggards_stay_within_one_bound() -> None:
     for consumer in consumers:
         assert isinstance(consumer.subscription, DurableSubscription)
         consumer.subscription.close()
-    assert realm.realm._services.windows.held_bytes == counted(realm) == 0
+    assert realm.realm._context.windows.held_bytes == counted(realm) == 0
     world.close()

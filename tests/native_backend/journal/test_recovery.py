@@ -10,12 +10,12 @@ import orjson
 import pytest
 
 from native_backend.journal import recovery
-from native_backend.journal.snapshot import Frozen, encode_snapshot
+from native_backend.journal.snapshot import StateCopy, encode_snapshot
 from native_backend.log.port import Log, Records
 from native_backend.nodes.durable import Durable
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 
 NODE = Node("news", "channel", "um.node.news", b"\0" * 16, 7)
 NAMES = ("one", "two", "three")
@@ -26,7 +26,7 @@ class Journal:
     read of the journal gave."""
 
     def __init__(self, values: list[bytes]) -> None:
-        begun = [encode_snapshot(Frozen("news", name, 7, 0, False, Acknowledgement(3)), "s", 9_000) for name in NAMES]
+        begun = [encode_snapshot(StateCopy("news", name, 7, 0, False, AckState(3)), "s", 9_000) for name in NAMES]
         self._state = [record for parts in begun for record in parts]
         self._journal = [(b"run", value) for value in values]
         self.asked: list[int] = []
@@ -56,7 +56,7 @@ def metadata() -> Metadata:
     return known
 
 
-def recovered(journal: Journal, end: int, stretch: int) -> dict[str, Acknowledgement]:
+def recovered(journal: Journal, end: int, stretch: int) -> dict[str, AckState]:
     found = recovery.recover(cast(Log, journal), "um", metadata(), end, stretch)
     assert found.replayed == end
     return {name: each.state for (_, name), each in found.states.items()}
@@ -94,7 +94,7 @@ def test_the_states_are_those_of_one_entry_after_the_other(monkeypatch: pytest.M
         random = Random(seed)
         open_: dict[str, set[int]] = {name: set() for name in NAMES}
         place = dict.fromkeys(NAMES, 3)
-        plain = {name: Acknowledgement(3) for name in NAMES}
+        plain = {name: AckState(3) for name in NAMES}
         values = []
         for n in range(1, 120):
             entries = []

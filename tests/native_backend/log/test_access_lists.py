@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from native_backend.log.access_lists import Entry, Rights
+from native_backend.log.access_lists import AccessEntry, AccessLists
 
 TOPIC = "um.node.orders"
 
 
-def allow(who: str, operation: str, name: str = TOPIC, prefixed: bool = False, host: str = "*") -> Entry:
-    return Entry(f"User:{who}", name, prefixed, operation, True, host)
+def allow(who: str, operation: str, name: str = TOPIC, prefixed: bool = False, host: str = "*") -> AccessEntry:
+    return AccessEntry(f"User:{who}", name, prefixed, operation, True, host)
 
 
-def deny(who: str, operation: str, name: str = TOPIC, prefixed: bool = False, host: str = "*") -> Entry:
-    return Entry(f"User:{who}", name, prefixed, operation, False, host)
+def deny(who: str, operation: str, name: str = TOPIC, prefixed: bool = False, host: str = "*") -> AccessEntry:
+    return AccessEntry(f"User:{who}", name, prefixed, operation, False, host)
 
 
 CASES = [
@@ -39,5 +39,5 @@ CASES = [
 
 
 @pytest.mark.parametrize(("entries", "allowed"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_reading(entries: list[Entry], allowed: bool) -> None:
-    assert Rights(frozenset(entries)).allow("alice", "READ", TOPIC) is allowed
+def test_reading(entries: list[AccessEntry], allowed: bool) -> None:
+    assert AccessLists(frozenset(entries)).allow("alice", "READ", TOPIC) is allowed

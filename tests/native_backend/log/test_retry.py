@@ -17,7 +17,7 @@ from native_backend.log.kafka.admin import AdminCalls
 from native_backend.log.port import Cause, Failure, LogError
 from native_backend.log.retry import Retries, job_code
 from native_backend.log.worker import ThreadWorker
-from tests.patience import HANG_S
+from tests.kit.patience import HANG_S
 
 LIMITS = RealmLimits()
 

@@ -19,7 +19,7 @@ def realm() -> RealmProcess:
 
 
 def kinds(realm: RealmProcess) -> set[str]:
-    return {trouble.kind for trouble in realm.realm.figures.troubles}
+    return {trouble.kind for trouble in realm.realm.metrics.troubles}
 
 
 def faulty(realm: RealmProcess, faults: Faults) -> None:
@@ -60,7 +60,7 @@ def test_evidence_that_is_refused_by_itself_is_told_until_some_is_stored(realm: 
     faulty(realm, Faults(refuse=1.0, refusals=("refused",)))
     realm.realm.append_evidence("outcomes", b"run", b"1")
     realm.until(lambda: kinds(realm) == {"evidence-refused"}, "the trouble")
-    assert realm.realm.figures.alarms[ALARM] == 1
+    assert realm.realm.metrics.alarms[ALARM] == 1
     faulty(realm, Faults())
     realm.realm.append_evidence("outcomes", b"run", b"2")
     realm.until(lambda: not kinds(realm), "its end")

@@ -16,7 +16,7 @@ from native_backend.log.port import Records
 from native_backend.nodes.node import Node
 from native_backend.nodes.properties import Properties
 from native_backend.shard.counting import Counting
-from native_backend.state.delayed import Delays
+from native_backend.state.delayed import DelayedEvents
 
 NOW_MS = 1_790_000_000_000
 HOUR_MS = 3_600_000
@@ -150,7 +150,7 @@ def test_dates_of_one_second_and_neighbours_are_one_range() -> None:
 
 
 def test_what_comes_due_while_it_is_gone_through_breaks_nothing() -> None:
-    delays = Delays()
+    delays = DelayedEvents()
     for at in range(10):
         delays.add(at, at, NOW_MS + 100 * at + 100)
     found = []
@@ -164,7 +164,7 @@ def test_what_comes_due_while_it_is_gone_through_breaks_nothing() -> None:
 
 @pytest.mark.parametrize("bound", [0, 5, 50])
 def test_delays_forget_what_lies_below(bound: int) -> None:
-    delays = Delays(1000)
+    delays = DelayedEvents(1000)
     delays.add(0, 9, NOW_MS)
     delays.add(10, 10, NOW_MS + HOUR_MS)
     delays.remove_below(bound)

@@ -11,8 +11,8 @@ from native_backend.events.message_counts import MessageCounts, Tally
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Failure, LogError
 from native_backend.shard.depths import Depths
-from native_backend.shard.group_offset_writer import Projector
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.shard.group_offset_writer import GroupOffsetWriter
+from native_backend.state.ack_state import AckState
 
 
 class Setup:
@@ -30,7 +30,7 @@ class Setup:
             durables=lambda: [(self._node(partition), durable) for partition in range(self.places)],
             version=lambda *_: (1, 1),
             steps=self._steps,
-            state=lambda _: Acknowledgement(5),
+            state=lambda _: AckState(5),
             is_kept=lambda *_: True,
         )
         control = SimpleNamespace(project=self._project, forget=lambda group, _: self.deleted.append(group))
@@ -41,7 +41,7 @@ class Setup:
             clock=SimpleNamespace(monotonic_s=lambda: self.now_s),
             projections=SimpleNamespace(submit=lambda job, done: self.jobs.append((job, done))),
         )
-        self.projector = Projector(cast(RealmContext, services), cast(Depths, depths))
+        self.projector = GroupOffsetWriter(cast(RealmContext, services), cast(Depths, depths))
 
     def _node(self, partition: int) -> SimpleNamespace:
         return SimpleNamespace(topic="t", partition=partition, temporary=False)

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from native_backend.limits import RealmLimits
 from native_backend.log.simulated.faults import Faults
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 from native_backend.subscriptions.partitioned import eids_of, packed_eid, partition_of
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 from tests.kit.realm.worlds import SimulatedWorld
@@ -114,7 +114,7 @@ class QueueMachine(RuleBasedStateMachine):
             if dispatch is not None:
                 self.is_lean(part.partition, dispatch.state)
 
-    def is_lean(self, at: int, state: Acknowledgement) -> None:
+    def is_lean(self, at: int, state: AckState) -> None:
         published, given = (by_store(sorted(places)).get(at, []) for places in (self.published, self.given))
         open_ = eids_of([one for one in published if one not in self.terminal])
         below = [eid for eid in open_ if eid < state.position]

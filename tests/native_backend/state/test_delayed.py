@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from native_backend.nodes.properties import Properties
-from native_backend.state.delayed import SLOT_MS, Delays, delay_ms
+from native_backend.state.delayed import SLOT_MS, DelayedEvents, delay_ms
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_thousand_attempts_are_no_age_of_the_world() -> None:
 
 
 def test_nothing_is_due_early_and_everything_in_order() -> None:
-    delays = Delays()
+    delays = DelayedEvents()
     random = Random(5)
     times = {eid: random.randrange(10_000) for eid in range(0, 3000, 3)}
     for eid, at_ms in times.items():
@@ -48,7 +48,7 @@ def test_nothing_is_due_early_and_everything_in_order() -> None:
 
 
 def test_a_million_delayed_events_are_numbers_only() -> None:
-    delays, random = Delays(), Random(7)
+    delays, random = DelayedEvents(), Random(7)
     for eid in range(0, 2_000_000, 2):
         delays.add(eid, eid, random.randrange(3_600_000))
     kept = sum(sys.getsizeof(ranges) for ranges in delays._slots.values()) + sys.getsizeof(delays._slots)

@@ -6,14 +6,14 @@ from random import Random
 
 import pytest
 
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 from native_backend.state.occupancy import Occupancy
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_it_counts_like_a_set(seed: int) -> None:
     random = Random(seed)
-    occupancy, state = Occupancy(0), Acknowledgement(0)
+    occupancy, state = Occupancy(0), AckState(0)
     living: set[int] = set()
     end = 0
     for _ in range(300):
@@ -43,7 +43,7 @@ def test_it_counts_like_a_set(seed: int) -> None:
 
 
 def test_it_keeps_to_the_event_where_events_are_dense() -> None:
-    occupancy, state = Occupancy(0), Acknowledgement(0)
+    occupancy, state = Occupancy(0), AckState(0)
     occupancy.store([*range(100)], 1000, 100)
     state.apply("acknowledge", False, [(2, 4, 1, 2)])
     occupancy.end([(2, 4, 1, 2)])

@@ -19,19 +19,19 @@ from gateway.links import consuming as consuming_room
 from gateway.links.consuming import ConsumingLink
 from gateway.links.credit import CreditAccount
 from gateway.links.publishing import PublishingLink
-from native_backend.dispatch.dispatcher import Dispatch
+from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.dispatch.next_events import EventPicker
 from native_backend.events import batch as gathering_room
 from native_backend.journal import journal as journal_room
 from native_backend.journal import recovery as recovery_room
 from native_backend.journal.journal import Journal
-from native_backend.journal.settlement import Settling
-from native_backend.journal.snapshot import Frozen
+from native_backend.journal.settlement import SettlementRequest
+from native_backend.journal.snapshot import StateCopy
 from native_backend.log.port import LogError
 from native_backend.nodes.answers import Published, Settled
 from native_backend.publish.publisher import Publisher
 from native_backend.shard import snapshot_writer as snapshots_room
-from native_backend.state.ack_state import Acknowledgement
+from native_backend.state.ack_state import AckState
 
 Original = Callable[..., Any]
 
@@ -93,7 +93,7 @@ def accept_before_stored(original: Original) -> Original:
 
     def publish(self: Any, node: Any, keys: list[bytes], values: list[bytes], owner: Any) -> None:
         original(self, node, keys, values, Deaf())
-        self._services.answer(Published(owner, 0, [-1] * len(keys), "stored"))
+        self._context.answer(Published(owner, 0, [-1] * len(keys), "stored"))
 
     return publish
 
@@ -197,25 +197,25 @@ def only_the_first_of_a_run_is_settled(original: Original) -> Original:
 # -- the realm
 
 
-@_bug(Acknowledgement, "apply", "An attempt that a peer called failed is not counted.")
+@_bug(AckState, "apply", "An attempt that a peer called failed is not counted.")
 def return_not_counted(original: Original) -> Original:
     return lambda self, operation, failed, runs, *when: original(self, operation, False, runs, *when)
 
 
-@_bug(Dispatch, "settle", "Every return counts as a failed attempt.")
+@_bug(Dispatcher, "settle", "Every return counts as a failed attempt.")
 def released_counts(original: Original) -> Original:
-    def settle(self: Any, link: Any, settling: Settling, *arguments: Any) -> None:
+    def settle(self: Any, link: Any, settling: SettlementRequest, *arguments: Any) -> None:
         original(self, link, replace(settling, failed=settling.operation == "return"), *arguments)
 
     return settle
 
 
-@_bug(Acknowledgement, "_terminal", "An acknowledged range ends one event too late.")
+@_bug(AckState, "_terminal", "An acknowledged range ends one event too late.")
 def acked_range_off_by_one(original: Original) -> Original:
     return lambda self, first, last, cover: original(self, first, last + 1, cover)
 
 
-@_bug(Acknowledgement, "runs", "An acknowledgement does not take the gap before it along.")
+@_bug(AckState, "runs", "An acknowledgement does not take the gap before it along.")
 def cover_ignores_the_gap(original: Original) -> Original:
     def runs(self: Any, eids: Any, seqs: Any) -> list[tuple[int, int, int, int]]:
         return [(first, last, seq, first) for first, last, seq, _ in original(self, eids, seqs)]
@@ -237,9 +237,9 @@ def answer_before_the_journal(original: Original) -> Original:
     return add
 
 
-@_bug(Dispatch, "settle", "An acknowledged event is available again until the journal has it.")
+@_bug(Dispatcher, "settle", "An acknowledged event is available again until the journal has it.")
 def redelivery_before_the_journal(original: Original) -> Original:
-    def settle(self: Any, link: Any, settling: Settling, eids: list[int], *arguments: Any) -> None:
+    def settle(self: Any, link: Any, settling: SettlementRequest, eids: list[int], *arguments: Any) -> None:
         original(self, link, settling, eids, *arguments)
         for eid in eids:
             self.state.returned.add(eid, eid)
@@ -247,7 +247,7 @@ def redelivery_before_the_journal(original: Original) -> Original:
     return settle
 
 
-@_bug(Dispatch, "settled", "What a link had when its connection was lost is not given to anybody else.")
+@_bug(Dispatcher, "settled", "What a link had when its connection was lost is not given to anybody else.")
 def lost_on_detach_not_returned(original: Original) -> Original:
     def settled(self: Any, settlement: Any) -> None:
         if settlement.cause != "lost":
@@ -263,8 +263,8 @@ def journal_number_reused(original: Original) -> Original:
 
 @_bug(snapshots_room, "encode_snapshot", "A snapshot leaves out what was acknowledged above the low mark.")
 def snapshot_without_acked(original: Original) -> Original:
-    def encode(frozen: Frozen, *arguments: Any) -> Any:
-        poor = Acknowledgement(frozen.state.low, frozen.state.position)
+    def encode(frozen: StateCopy, *arguments: Any) -> Any:
+        poor = AckState(frozen.state.low, frozen.state.position)
         poor.failed = frozen.state.failed
         return original(replace(frozen, state=poor), *arguments)
 
@@ -290,12 +290,12 @@ def batch_stored_backwards(original: Original) -> Original:
     return lambda self, node, keys, values, owner: original(self, node, [*keys][::-1], [*values][::-1], owner)
 
 
-@_bug(Dispatch, "__init__", "What a killed gateway may have given is called new.")
+@_bug(Dispatcher, "__init__", "What a killed gateway may have given is called new.")
 def killed_run_forgotten(original: Original) -> Original:
-    return lambda self, services, node, durable, state, _: original(self, services, node, durable, state, 0)
+    return lambda self, context, node, durable, state, _: original(self, context, node, durable, state, 0)
 
 
-@_bug(gathering_room.Gathering, "__init__", "One event more is taken than the link has credit for.")
+@_bug(gathering_room.BatchBuilder, "__init__", "One event more is taken than the link has credit for.")
 def one_more_than_credit(original: Original) -> Original:
     return lambda self, count, size: original(self, count + 1, size)
 
@@ -305,7 +305,7 @@ def header_as_the_first_time(_: Original) -> Original:
     return lambda value, failed, again: value
 
 
-@_bug(Acknowledgement, "reopen", "What a killed gateway had given and nobody settled is not given again.")
+@_bug(AckState, "reopen", "What a killed gateway had given and nobody settled is not given again.")
 def recovery_forgets_what_was_given(_: Original) -> Original:
     return lambda self: None
 

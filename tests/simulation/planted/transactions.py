@@ -119,7 +119,12 @@ def outcomes_left_out(original: Original) -> Original:
     return commit
 
 
-@_bug(Transaction, "doom", "What cannot be kept does not keep a transaction from being committed.", "without")
+@_bug(
+    Transaction,
+    "mark_rollback_only",
+    "What cannot be kept does not keep a transaction from being committed.",
+    "without",
+)
 def doom_passed_over(_: Original) -> Original:
     return lambda self, *arguments: None
 
@@ -146,7 +151,7 @@ def unit_answered_at_once(original: Original) -> Original:
         owner, self._owner = self._owner, _Deaf()
         original(self)
         count = sum(len(posting.keys) for posting in self._postings)
-        self._services.answer(Committed(owner, "done", [-1] * count, ""))
+        self._context.answer(Committed(owner, "done", [-1] * count, ""))
 
     return begin
 

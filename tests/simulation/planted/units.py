@@ -36,7 +36,7 @@ def first_posting_ahead(original: Original) -> Original:
     def prepare(self: Any) -> None:
         if len(self._postings) > 1:
             first, self._postings = self._postings[0], self._postings[1:]
-            self._services.log.append(Append(first.node.topic, 0, first.keys, first.values, None))
+            self._context.log.append(Append(first.node.topic, 0, first.keys, first.values, None))
         original(self)
 
     return prepare
@@ -71,7 +71,7 @@ def trimmed_one_too_far(original: Original) -> Original:
 
 @_bug(Shard, "_needed", "The journal is trimmed whether or not a snapshot has what it says.", "ended and comes again")
 def snapshots_not_asked(_: Original) -> Original:
-    return lambda shard: shard._services.journal.next
+    return lambda shard: shard._context.journal.next
 
 
 @_bug(subscription_room, "unreserve", "What a transaction lets go is forgotten.", "not be held")
@@ -114,6 +114,6 @@ def done_before_stored(original: Original) -> Original:
         owner, self._owner = self._owner, None
         original(self)
         count = sum(len(posting.keys) for posting in self._postings)
-        self._services.answer(Committed(owner, "done", [-1] * count, ""))
+        self._context.answer(Committed(owner, "done", [-1] * count, ""))
 
     return begin

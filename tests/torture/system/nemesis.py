@@ -12,8 +12,8 @@ import time
 from collections import Counter
 from random import Random
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.broker import Broker
-from tests.patience import HANG_S
 from tests.torture.crash_points import POINTS, Point
 from tests.torture.history import History
 from tests.torture.peers.clients import Clients

@@ -7,7 +7,7 @@ from zlib import crc32
 import pytest
 
 from gateway.links.message_to_event import conversion
-from native_backend.events.delivery_marks import Marks, are_marked, count_from_storage
+from native_backend.events.delivery_marks import DeliveryMarks, are_marked, count_from_storage
 from native_backend.log.octets import Octets
 from transformers.codec import AmqpMap, Described, Symbol, Timestamp, UInt, ULong, encode
 from transformers.message.marks import marks
@@ -63,23 +63,23 @@ def test_every_transformer_marks_and_the_realm_reads_it(name: str) -> None:
     made = conversion(name, "19aa-9c2e", "orders")
     keys, _ = made.columns([BODY, message], 7)
     assert are_marked(keys) and count_from_storage(keys) and not are_marked(keys[:1])
-    read = Marks(keys, [1000, 2000])
+    read = DeliveryMarks(keys, [1000, 2000])
     assert (read.due_ms, read.groups, read.origins) == ([0, 2250], [None, int(_digest(), 16)], None)
     keys, _ = made.marked(0xBEEF).columns([BODY, message], 7)
-    assert Marks(keys, [0, 0]).origins == [0xBEEF, 0xBEEF]
-    assert Marks(keys, [0, 0]).due_ms == [0, 250]
+    assert DeliveryMarks(keys, [0, 0]).origins == [0xBEEF, 0xBEEF]
+    assert DeliveryMarks(keys, [0, 0]).due_ms == [0, 250]
     if made.column is not None:
         column = made.column(Octets([message, message, BODY]), 7)
         assert column is not None and [b";D+250;G" in key for key in column] == [True, True, False]
 
 
 def test_a_time_of_delivery_is_read_where_it_is_not_known_when_each_was_stored() -> None:
-    read = Marks([b"1;basic;r;1;1;4;;0;;0;D17;G1"], [])
+    read = DeliveryMarks([b"1;basic;r;1;1;4;;0;;0;D17;G1"], [])
     assert (read.due_ms, read.groups) == ([17], [1])
 
 
 @pytest.mark.parametrize("key", [None, b"", b"DGO", b"1;basic;r;1;1;4;;0;;0;Dx;Gxyz", b"2;7;3;moved;1;none;r;1;D5;G1"])
 def test_other_keys_have_none(key: bytes | None) -> None:
-    read = Marks([key], [5])
+    read = DeliveryMarks([key], [5])
     assert (read.due_ms, read.origins) == (None, None)
     assert read.groups in (None, [None])

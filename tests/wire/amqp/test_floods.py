@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess, StartGateway
 from tests.kit.wire import frames
 from tests.kit.wire.frames import AMQP_HEADER
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
 from tests.wire.conftest import serve
 
 MIB = 1024 * 1024

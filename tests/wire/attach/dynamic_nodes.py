@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
+from tests.kit.patience import HANG_S
 from tests.kit.wire import frames
 from tests.kit.wire.frames import Seen
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
 from transformers.codec import Described, ULong
 
 CLOSE, NO_LINKS, NO_MESSAGES, NO_LINKS_OR_MESSAGES = range(0x2B, 0x2F)

@@ -9,11 +9,11 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.rewriting import rewrite
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
-from tests.rewriting import rewrite
 from tests.wire.attach.logged_in import command, login, serve_users, write_users
 
 DENIED = "amqp:unauthorized-access"

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from mappings import load_tables
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.scenarios.environment import Environment
 from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation
 from tests.kit.wire.frames import Seen
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
 
 TABLES = {profile: load_tables(profile=profile) for profile in ("extended", "um-9.12")}
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
 from tests.wire.attach.dynamic_nodes import (
     ADDRESS,
     CLOSE,

@@ -8,6 +8,7 @@ from gateway.config.limits import RELAY_ADDRESSES
 from mappings import load_tables
 from native_backend.nodes.answers import NodeFound
 from native_backend.nodes.node import Node
+from tests.kit.patience import until
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation, build_gateway
@@ -15,7 +16,6 @@ from tests.kit.wire.frames import message_to
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.scripted_realm import ScriptedRealm
 from tests.kit.wire.transacting import Transacting
-from tests.patience import until
 from transformers.codec import AmqpMap, Byte, Described, Symbol, ULong, encode
 
 NOT_FOUND = "rejected:amqp:not-found"

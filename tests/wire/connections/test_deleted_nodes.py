@@ -15,13 +15,13 @@ from mappings import TableSet, load_tables
 from mappings.compiler.table_set import SHIPPED
 from native_backend.log.open import open_embedded, open_kafka
 from native_backend.log.port import Log, TopicSpec
+from tests.kit.patience import until
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation, build_gateway
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.scripted_realm import ScriptedRealm
 from tests.kit.wire.transacting import Transacting
-from tests.patience import until
 
 MESSAGE = frames.message()
 DELETED = "amqp:resource-deleted"

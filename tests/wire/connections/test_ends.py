@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.kit.patience import until
 from tests.kit.processes.gateway import GatewayProcess, StartGateway
 from tests.kit.wire import frames
 from tests.kit.wire.frames import count_and_first, without_header
 from tests.kit.wire.peer import Peer
-from tests.patience import until
 from transformers.codec import Described
 
 MESSAGE = frames.message()

@@ -12,10 +12,10 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
+from tests.kit.patience import until
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
-from tests.patience import until
 from transformers.codec import UInt
 
 BEAT = b"\x00\x00\x00\x08\x02\x00\x00\x00"

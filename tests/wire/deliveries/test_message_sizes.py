@@ -11,11 +11,11 @@ import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from native_backend.publish.event_sizes import AROUND_BYTES, KEPT_S
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.frames import count_and_first, without_header
 from tests.kit.wire.peer import Peer
-from tests.patience import HANG_S
 from transformers.codec import UInt
 
 MIB = 1 << 20

@@ -105,7 +105,7 @@ def test_a_consumer_with_one_credit_goes_on_beside_one_with_ten_thousand(realm: 
 def test_one_that_takes_nothing_blocks_nobody(realm: ScriptedRealm, visits: Visits) -> None:
     gateway = build_gateway(TABLES, realm, unsettled_per_link=5)
     full, congested, free = Consumer(gateway, 100, 1), Consumer(gateway, 100, 2), Consumer(gateway, 3, 3)
-    congested.peer.connection.unread.set_congested(True)
+    congested.peer.connection.write_pressure.set_congested(True)
     put(realm, 8)
     visits.wake_all()
     gateway.poll()
@@ -113,7 +113,7 @@ def test_one_that_takes_nothing_blocks_nobody(realm: ScriptedRealm, visits: Visi
     put(realm, 3)
     gateway.poll()
     assert (full.got, congested.got, free.got) == (5, 0, 3)
-    congested.peer.connection.unread.set_congested(False)
+    congested.peer.connection.write_pressure.set_congested(False)
     gateway.poll()
     assert congested.got == 3
     put(realm, 1)

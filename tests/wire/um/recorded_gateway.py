@@ -33,6 +33,7 @@ from native_backend.nodes.metadata_writer import realm_metadata, set_properties
 from native_backend.nodes.properties import Grant, Properties
 from native_backend.nodes.words import NodeKind
 from native_backend.realm import Realm
+from tests.kit.patience import HANG_S
 from tests.kit.realm.raised_mistakes import raise_mistakes
 from tests.kit.realm.worlds import KafkaWorld, SqliteWorld
 from tests.kit.wire import frames
@@ -40,7 +41,6 @@ from tests.kit.wire.filters import selector
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.recorded_realm import RecordedRealm
 from tests.kit.wire.scripted_gateway import ScriptedGateway
-from tests.patience import HANG_S
 
 LIMITS = RealmLimits(metadata_interval_s=0.1)
 NOBODY = (Grant("user:another", frozenset({"publish", "subscribe", "durable"})),)

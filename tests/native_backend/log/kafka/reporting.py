@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from native_backend.log.kafka import producer as driver
-from native_backend.log.kafka.headed_producer import HeadedProducer
+from native_backend.log.kafka.headed_producer import HeaderProducer
 from native_backend.log.kafka.producer import NOBODY, Producer
 from native_backend.log.kafka.publisher import Publisher
 from native_backend.log.port import Append, Appended
@@ -68,7 +68,7 @@ class Run:
     def __init__(self, library: Any, seed: int) -> None:
         self.library, self.random = library, Random(seed)
         self.heard: list[KafkaError] = []
-        self.publisher = Publisher(self.producer, HeadedProducer, 10_000, 1_000_000)  # type: ignore[arg-type]
+        self.publisher = Publisher(self.producer, HeaderProducer, 10_000, 1_000_000)  # type: ignore[arg-type]
         self.told = Told()
         self.expected: dict[bytes, int | str] = {}
         self._batches = [0, 0, 0]

@@ -13,8 +13,8 @@ import pytest
 
 from native_backend.log.open import open_kafka
 from native_backend.log.port import Append, Appended, Completion, Log, LogError, TopicSpec, Write
+from tests.kit.patience import HANG_S
 from tests.kit.processes.broker import free_port
-from tests.patience import HANG_S
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning"),
@@ -253,7 +253,7 @@ class FakeProducer:
     def close(self) -> None:
         self.is_closed = True
 
-    def hush(self) -> None:
+    def disable_wakeups(self) -> None:
         pass
 
 

@@ -15,8 +15,8 @@ from kafka.errors import KafkaError
 from native_backend.log.kafka.driver import KafkaLog
 from native_backend.log.kafka.watch import INTERVAL_S
 from native_backend.log.port import Failure
+from tests.kit.patience import until
 from tests.kit.processes.broker import Broker, start_cluster
-from tests.patience import until
 
 
 @pytest.fixture

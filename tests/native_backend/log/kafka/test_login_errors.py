@@ -12,7 +12,7 @@ from kafka.errors import InvalidReplicationFactorError
 from native_backend.log.kafka import settings
 from native_backend.log.kafka.causes import control_failure_of
 from native_backend.log.kafka.driver import KafkaLog
-from native_backend.log.kafka.login_errors import LoginErrors, quieten
+from native_backend.log.kafka.login_errors import LoginErrors, silence_client_log
 from native_backend.log.port import Failure, LogError
 
 
@@ -76,8 +76,8 @@ def test_errors_are_counted_and_told_seldom(monkeypatch: pytest.MonkeyPatch, cap
 
 
 def test_the_clients_own_lines_about_it_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    quieten()
-    quieten()
+    silence_client_log()
+    silence_client_log()
     caplog.set_level(logging.INFO)
     logging.getLogger("librdkafka").warning("FAIL [rdkafka#producer-1] SASL authentication error")
     logging.getLogger("librdkafka").warning("GETPID [rdkafka#producer-1] retrying")

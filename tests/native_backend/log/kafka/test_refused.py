@@ -16,7 +16,7 @@ from native_backend.log.kafka.publisher import Publisher
 from native_backend.log.open import open_kafka
 from native_backend.log.port import Append, Appended, Log, TopicSpec, Transacted, Write
 from native_backend.log.record_headers import HeadedKey
-from tests.patience import HANG_S
+from tests.kit.patience import HANG_S
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning"),
@@ -148,7 +148,7 @@ class Broker:
             offsets.append(-1)
 
     def close(self) -> None: ...
-    def hush(self) -> None: ...
+    def disable_wakeups(self) -> None: ...
     def look_up(self, _topic: str, _timeout_s: float) -> None: ...
 
 

@@ -16,7 +16,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka import KafkaError
 
-from native_backend.log.kafka.headed_producer import HeadedProducer
+from native_backend.log.kafka.headed_producer import HeaderProducer
 from native_backend.log.record_headers import HeadedKey
 from tests.native_backend.log.kafka.reporting import RUNS
 
@@ -63,7 +63,7 @@ def test_the_producer_of_records_with_headers_tells_of_each_what_was_reported_of
 ) -> None:
     random = Random(seed)
     monkeypatch.setattr(confluent_kafka, "Producer", FakeProducer)
-    producer = HeadedProducer({"error_cb": print})
+    producer = HeaderProducer({"error_cb": print})
     fake = cast(FakeProducer, producer._producer)
     fake.full_at = {at for at in range(20) if random.random() < 0.1}
     offsets: list[int] = []

@@ -20,8 +20,8 @@ import pytest
 from native_backend.log.open import open_kafka
 from native_backend.log.port import Append, Appended, Log, TopicSpec
 from native_backend.log.record_headers import HeadedKey
+from tests.kit.patience import HANG_S
 from tests.kit.processes.broker import Broker, start_broker
-from tests.patience import HANG_S
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning"),

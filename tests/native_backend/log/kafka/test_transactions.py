@@ -11,9 +11,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from native_backend.log.kafka.batches import BatchSizes
-from native_backend.log.kafka.transactions import BREATH_MAX_S, BREATH_MIN_S, REFUSED_S, Breath, Transactions, claim
+from native_backend.log.kafka.transactions import PAUSE_MAX_S, PAUSE_MIN_S, REFUSED_S, CommitPause, Transactions, claim
 from native_backend.log.port import LogError, Transacted, Write
-from tests.patience import HANG_S
+from tests.kit.patience import HANG_S
 
 
 class FakeMessage:
@@ -158,15 +158,15 @@ def test_the_broker_has_a_moment_after_each_commit() -> None:
     transactions: Any = Transactions("s", [producer])  # type: ignore[list-item]
     answers = [outcome(transactions) for _ in range(10)]
     transactions.retire(5.0)
-    assert all(0.0 < answer.rest_s <= BREATH_MAX_S for answer in answers), "who gathers hears how long he may"
+    assert all(0.0 < answer.rest_s <= PAUSE_MAX_S for answer in answers), "who gathers hears how long he may"
     gaps = [later - earlier for earlier, later in pairwise(producer.begun)]
-    assert min(gaps) >= BREATH_MIN_S
+    assert min(gaps) >= PAUSE_MIN_S
 
 
 def test_two_producers_take_turns_so_that_nobody_waits_for_the_markers_of_the_other() -> None:
     one, other = SteadyProducer(0), SteadyProducer(0)
     transactions: Any = Transactions("s", [one, other])  # type: ignore[list-item]
-    transactions._lanes[1].breath.seconds = transactions._lanes[0].breath.seconds = 0.2
+    transactions._lanes[1].pause.seconds = transactions._lanes[0].pause.seconds = 0.2
     rests = [outcome(transactions).rest_s for _ in range(2)]
     transactions.retire(5.0)
     assert (len(one.begun), len(other.begun)) == (1, 1)
@@ -176,18 +176,18 @@ def test_two_producers_take_turns_so_that_nobody_waits_for_the_markers_of_the_ot
 
 
 def test_the_moment_grows_with_every_refusal_and_shrinks_again() -> None:
-    breath = Breath()
-    first = breath.seconds
+    pause = CommitPause()
+    first = pause.seconds
     for _ in range(3):
-        breath.learn(REFUSED_S)
-    grown = breath.seconds
+        pause.learn(REFUSED_S)
+    grown = pause.seconds
     assert grown > first
     for _ in range(50):
-        breath.learn(REFUSED_S)
-    assert breath.seconds == BREATH_MAX_S
+        pause.learn(REFUSED_S)
+    assert pause.seconds == PAUSE_MAX_S
     for _ in range(10_000):
-        breath.learn(0.002)
-    assert breath.seconds == BREATH_MIN_S
+        pause.learn(0.002)
+    assert pause.seconds == PAUSE_MIN_S
     producer = SteadyProducer(4)
     transactions: Any = Transactions("s", [producer])  # type: ignore[list-item]
     rests = [outcome(transactions).rest_s for _ in range(4)]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from native_backend.log.kafka import watch as watching
-from native_backend.log.kafka.watch import Sight, Watch
+from native_backend.log.kafka.watch import TopicWatcher, WatchedTopic
 from native_backend.log.port import Failure, LogError, Topic
-from tests.patience import until
+from tests.kit.patience import until
 
 OLD, NEW = (Topic("t", id_, 2) for id_ in (b"old", b"new"))
 RETENTION = Failure("retention", "below the first record")
@@ -36,9 +36,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 @pytest.fixture
-def sight(cluster: Cluster) -> Iterator[Sight]:
+def sight(cluster: Cluster) -> Iterator[WatchedTopic]:
     """Of a reader whose topic was seen."""
-    watch = Watch(cluster.describe)
+    watch = TopicWatcher(cluster.describe)
     found = watch.open("t", 1)
     watch.open("other", 0)
     until(lambda: found.id == b"old", "the first look")
@@ -52,13 +52,13 @@ def looked(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("says", [None, Topic("t", b"old", 1)], ids=["gone", "smaller"])
-def test_a_topic_that_is_gone_ends_its_reader(cluster: Cluster, sight: Sight, says: Topic | None) -> None:
+def test_a_topic_that_is_gone_ends_its_reader(cluster: Cluster, sight: WatchedTopic, says: Topic | None) -> None:
     cluster.says = {"t": says}
     until(lambda: sight.failure is not None, "the failure")
     assert sight.failure is not None and sight.failure.cause == "not-found"
 
 
-def test_a_topic_that_was_made_again_ends_its_reader(cluster: Cluster, sight: Sight) -> None:
+def test_a_topic_that_was_made_again_ends_its_reader(cluster: Cluster, sight: WatchedTopic) -> None:
     cluster.says = {"t": NEW}
     until(lambda: sight.failure is not None, "the failure")
     assert sight.failure is not None and "made again" in sight.failure.detail
@@ -66,7 +66,7 @@ def test_a_topic_that_was_made_again_ends_its_reader(cluster: Cluster, sight: Si
 
 @pytest.mark.parametrize("says", [{}, LogError(Failure("unavailable", "away"))], ids=["of the topic", "of any"])
 def test_where_nothing_is_known_a_reader_goes_on(
-    cluster: Cluster, sight: Sight, says: dict[str, Topic | None] | LogError
+    cluster: Cluster, sight: WatchedTopic, says: dict[str, Topic | None] | LogError
 ) -> None:
     """Its partition has no leader for a moment, the topic may not be described, or the cluster is away."""
     sight.suspicion = RETENTION

@@ -22,7 +22,7 @@ from native_backend.log.sqlite.commit import Committer
 from native_backend.log.sqlite.plan import Job, Transaction
 from native_backend.log.sqlite.reader import READ_BYTES
 from native_backend.log.sqlite.schema import FILE, connect
-from tests.patience import HANG_S
+from tests.kit.patience import HANG_S
 
 WRITER = """
 import sys, time

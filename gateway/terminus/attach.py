@@ -1,7 +1,8 @@
-"""What an ATTACH may not say, whatever node it names: an invalid field, outcomes that are none, a delivery mode that is
-forced on us.
+"""What an ATTACH says of a link, whatever node it names: its settle modes, and what it may not say (an invalid field,
+outcomes that are none, a delivery mode that is forced on us).
 
-Source: semantics 2.I-1, 2.I-4, 2.I-6, 2.R-1, 2.R-7.
+A settle mode that is no ubyte, or that names no mode, means the default, as proton reads it.
+Source: AMQP 1.0 part 2, 2.7.3, 2.8.2, 2.8.3; semantics 2.I-1, 2.I-4, 2.I-6, 2.R-1, 2.R-7.
 """
 
 from __future__ import annotations
@@ -9,13 +10,29 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.frames.frames import Frame
-from gateway.terminus.settle_modes import sender_settle_mode
 from gateway.terminus.termini import agreed_outcomes, read_default_outcome
-from transformers.codec import AmqpMap
+from transformers.codec import AmqpMap, UByte
 
+_SENDER_AT: Final = 3
+_RECEIVER_AT: Final = 4
+SENDER: Final = ("unsettled", "settled", "mixed")
+RECEIVER: Final = ("first", "second")
 _OUTCOMES: Final = frozenset({"accepted", "rejected", "released", "modified"})
 _ROLE, _PROPERTIES = 2, 13
 _FORCED: Final = "delivery-mode"
+
+
+def sender_settle_mode(attach: Frame) -> str:
+    return _asked(attach, _SENDER_AT, SENDER, "mixed")
+
+
+def receiver_settle_mode(attach: Frame) -> str:
+    return _asked(attach, _RECEIVER_AT, RECEIVER, "first")
+
+
+def _asked(attach: Frame, at: int, modes: tuple[str, ...], default: str) -> str:
+    mode = attach.field(at)  # 0.0 equals 0, and true 1
+    return modes[mode] if type(mode) is UByte and mode < len(modes) else default
 
 
 def attach_fault(attach: Frame) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.frames.frames import ATTACH, Frame
-from gateway.terminus.settle_modes import receiver_settle_mode, sender_settle_mode
+from gateway.terminus.attach import receiver_settle_mode, sender_settle_mode
 from transformers.codec import UByte, UInt
 
 
