@@ -58,6 +58,10 @@ LONG: dict[str, str] = {
     r"reconciliation/jobs/test_order\.py::(?!test_what_a_later)": "test_what_a_later_run_stored",
     r"reconciliation/read/test_(cut_evidence|incomplete)\.py::(?!test_no_outcome).*\[kafka": "test_no_outcome_record",
     r"reconciliation/read/test_(adopted|vanished)\.py::.*\[kafka": "the same on the embedded realm",
+    r"reconciliation/read/test_adopted\.py::test_a_node_that_was_deleted": "test_an_adopted_topic_is_reconciled",
+    r"reconciliation/read/test_cut_evidence\.py::test_the_end_of_the_outcomes_of_a_killed": "test_incomplete.py",
+    r"reconciliation/read/test_incomplete\.py::test_records_that_cannot_be_read\[outcomes": "the records of the state",
+    r"reconciliation/read/test_trimmed\.py::test_(what_is_(wrong|older)|a_trimmed|the_report)": "what was cut young",
     r"reconciliation/read/test_open_transactions\.py": "tests/reconciliation/test_absence.py",
     # -- shake
     r"shake/test_shake\.py::test_shaken": "the tests themselves, unshaken",

@@ -1,4 +1,4 @@
-"""Asks gateways while somebody looks, and nobody else: one task a gateway, one request at a time, for all viewers
+"""Asks gateways while a page is open, and only then: one task a gateway, one request at a time, for all viewers
 together.
 
     watch = Watch(gateways, clock); watch.start(); await watch.look(links=True); watch.version

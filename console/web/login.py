@@ -28,7 +28,7 @@ class Login:
         return self._sessions is not None
 
     def user(self, request: Request) -> str:
-        """Empty: there is no login, or nobody is in."""
+        """Empty: there is no login, or no user is logged in."""
         return (self._sessions.user(self._token(request)) or "") if self._sessions is not None else ""
 
     def is_in(self, request: Request) -> bool:
