@@ -41,11 +41,12 @@ def find(log: Log, nodes: Iterable[Node], deadline_s: float) -> tuple[dict[str, 
     nodes = list(nodes)
     found = log.control.find_topics([node.topic for node in nodes], deadline_s)
     broken: dict[str, Broken] = {}
+    unanswered = 0
     for node in nodes:
-        unanswered = sum(each.how == "unavailable" for each in broken.values())
         wrong = _judged(log, node, found, unanswered < _UNANSWERED)
         if wrong is not None:
             broken[node.name] = wrong
+            unanswered += wrong.how == "unavailable"
     return found, broken
 
 
