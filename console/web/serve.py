@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import socket
 import sys
 
 import uvicorn
@@ -12,6 +11,7 @@ import uvicorn
 from console.limits import CONNECTIONS
 from console.settings import Settings
 from console.web.app import Console
+from gateway.config.listening import listening_socket
 from gateway.config.tls import context
 from native_backend.clock import SystemClock
 
@@ -19,10 +19,11 @@ _BACKLOG = 100
 
 
 def serve(settings: Settings) -> None:
-    """Returns when it was told to stop. Raises OSError where it cannot listen, SettingsError."""
+    """Returns when it was stopped. Raises OSError where it cannot listen, SettingsError."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     console = Console(settings, SystemClock())
-    listening = _listener(settings.host, settings.port)
+    address = f"{settings.host}:{settings.port}"
+    listening = listening_socket(settings.host, settings.port, _BACKLOG, address)
     config = uvicorn.Config(
         console.app,
         http="h11",
@@ -50,16 +51,3 @@ def serve(settings: Settings) -> None:
 
 def _stopped(_number: int, _frame: object) -> None:
     """It has stopped in order."""
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    opened = socket.socket(family, kind, protocol)
-    try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(address)
-        opened.listen(_BACKLOG)
-    except OSError as error:
-        opened.close()
-        raise OSError(error.errno, error.strerror, f"{host}:{port}") from error
-    return opened

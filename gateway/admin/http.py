@@ -18,6 +18,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl
 
 from gateway.config.limits import ADMIN_CONNECTIONS, ADMIN_REQUEST_BYTES, ADMIN_TIMEOUT_S
+from gateway.config.listening import listening_socket
 
 log = logging.getLogger("realmgate.admin")
 
@@ -50,15 +51,7 @@ Page = Callable[[Request], Awaitable[Response]]
 
 def listener(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0 picks a free one. Raises OSError."""
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    opened = socket.socket(family, kind, protocol)
-    try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(address)
-        opened.listen(_BACKLOG)
-    except OSError as error:
-        opened.close()
-        raise OSError(error.errno, error.strerror, f"http://{host}:{port}") from error
+    opened = listening_socket(host, port, _BACKLOG, f"http://{host}:{port}")
     opened.setblocking(False)
     return opened
 
