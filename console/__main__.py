@@ -1,6 +1,6 @@
 """`python -m console`: what `realmgate console` starts as a process of its own.
 
-Exit codes: 0 it was told to stop, 2 it could not run. What is missing or wrong is a sentence on stderr.
+Exit codes: 0 it was stopped, 2 it could not run. What is missing or wrong is a sentence on stderr.
 """
 
 import re

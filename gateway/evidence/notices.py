@@ -75,7 +75,7 @@ def peer_of(peer: PeerIdentity) -> str:
 
 
 def key_of(peer: PeerIdentity) -> Hashable:
-    """By what peers are told apart: programs of one user, or without a login, are several."""
+    """What distinguishes peers: programs of one user, or without a login, are several."""
     return peer.subject.user, peer.container, peer.address
 
 

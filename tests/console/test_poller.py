@@ -1,4 +1,4 @@
-"""Gateways are asked while somebody looks, within bounds; what they answer wrongly is said and harms nothing."""
+"""Gateways are asked while a page is open, within bounds; a wrong answer is shown and harms nothing."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ REALMS = pytest.mark.parametrize("kind", ["embedded", "kafka"])
 
 
 def audited(gateway: GatewayProcess, *words: str) -> list[dict[str, Any]]:
-    """What the realm's owner was told to do."""
+    """The commands that the realm's owner got."""
     return [one for one in everything(gateway, *words) if one["change"] is None]
 
 

@@ -305,7 +305,7 @@ def header_as_the_first_time(_: Original) -> Original:
     return lambda value, failed, again: value
 
 
-@_bug(AckState, "reopen", "What a killed gateway had given and nobody settled is not given again.")
+@_bug(AckState, "reopen", "What a killed gateway had given, and no consumer settled, is not given again.")
 def recovery_forgets_what_was_given(_: Original) -> Original:
     return lambda self: None
 
