@@ -121,13 +121,18 @@ def in_transaction(cause: str, answered: bool) -> str:
     return cause if answered and cause == "capacity-reached" else "unavailable"
 
 
+ONE_TRANSACTION = frozenset({"sqlite"})
+"""Logs that store what many asked for in one transaction: an error before its end says nothing about each of them."""
+
+
 def cause_at(log: str, cause: str, moment: str, stage: str) -> str:
     """The cause that counts when a driver meets an error of this one."""
-    if log == "sqlite":  # one transaction for many: an error before its end says nothing about each of them
+    waits = moment in ("publish", "settle", "commit")
+    if log in ONE_TRANSACTION:
         if cause == "capacity-reached":
-            return in_transaction(cause, moment in ("publish", "settle", "commit"))
-        return at_commit(cause) if stage == "sent" and moment in ("publish", "settle", "commit") else "unavailable"
-    if moment in ("attach", "later"):
+            return in_transaction(cause, waits)
+        return at_commit(cause) if stage == "sent" and waits else "unavailable"
+    if not waits:
         return cause
     if stage == "unsent":
         return unsent(cause)
