@@ -15,6 +15,9 @@ from tests import tiers
 from tests.kit.processes.broker import start_broker
 from tests.kit.processes.gateway import GatewayProcess, StartGateway, embedded_realm, kafka_realm, start_gateway
 
+# A node of a test does not live as long as to gain by more: half of its processor time went into compiling.
+os.environ.setdefault("KAFKA_JVM", "-Xms256m -Xmx1g -XX:TieredStopAtLevel=1")
+
 # Hundreds of processes are started: each would compile all modules, a second of processor time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parent.parent / ".cache" / "bytecode")
@@ -34,10 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real Kafka 4.3 node. Shared by the session: take a prefix of your own. `KAFKA_BOOTSTRAP`: of one
-    that is there already."""
+    """The address of a real Kafka 4.3 node. Others use it, too: take a prefix of your own. `KAFKA_BOOTSTRAP`: of one
+    that is there already. `KAFKA_OF_LANE`: directory of the one that the rooms of a lane share, which stays up."""
     if bootstrap := os.environ.get("KAFKA_BOOTSTRAP"):
         yield bootstrap
+        return
+    if directory := os.environ.get("KAFKA_OF_LANE"):
+        yield start_broker(Path(directory), is_killed=False).bootstrap
         return
     broker = start_broker(tmp_path_factory.mktemp("kafka-session"), is_killed=False)
     yield broker.bootstrap

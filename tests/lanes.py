@@ -7,9 +7,12 @@ long ones first. The rooms in `QUIET` wait for nothing: they have no process, no
 They run beside the others, niced, on what those leave of the machine, when what the tests need is there
 (`tests/ready.py`); `interop` waits for that. `tests/test_tidy.py` is left out: `make check` has just run it.
 
-Each room is a pytest of its own, with a broker of its own where it asks for one; what it prints is shown when it ends.
-A test that failed runs once more, alone, when all lanes have ended (`tests/verdict.py`). The last line counts all
-tests and ends with GREEN or RED; the exit code is 0 or 1. May import: the standard library, `tests`.
+The lane of the quiet rooms then takes of the others, too.
+
+Each room is a pytest of its own; what it prints is shown when it ends. The rooms of a lane share one broker, which the
+first of them starts that asks for one (`tests/conftest.py`). A test that failed runs once more, alone, when all lanes
+have ended (`tests/verdict.py`). The last line counts all tests and ends with GREEN or RED; the exit code is 0 or 1.
+May import: the standard library, `tests`.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -37,13 +41,17 @@ HERE = Path(__file__).parent
 CACHE = HERE.parent / ".cache"
 QUIET = ("mappings", "simulation", "transformers")
 SPLIT = ("gateway", "wire")  # too long for one lane: their folders are rooms
-FIRST = ("contract", "wire/deliveries", "reconciliation", "wire/um", "gateway/cli", "gateway/admin", "wire/attach")
+FIRST = (
+    *("contract", "reconciliation", "gateway/cli", "wire/um", "gateway/admin", "wire/deliveries", "native_backend"),
+    *("wire/attach", "gateway/serve", "console", "wire/amqp", "wire/connections", "gateway/test_broken_node.py"),
+)  # the long ones: what begins late must be short
 BUILT = "interop"  # its clients are built beside the first rooms
 TIERS = {"gate": ("-m", "not long"), "long": ("-m", "long"), "all": ()}
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.record", "--color=no")
 BESIDE = ("nice", "-n", "15")
 LANES = 3  # on two cores: most of the time each waits
-PORTS_FROM, PORTS = 10_000, 5_000  # of the first lane, and how many a lane has
+PORTS_FROM, PORTS = 10_000, 3_700  # of the first lane, and how many a lane has
+STOP_KAFKA = HERE.parent / "deploy" / "kafka" / "stop.sh"
 ROOM_HANG_S = 2700.0  # a hang limit: some fixture waits for ever, and no alarm of a test looks at fixtures
 PROGRESS_S = 30.0
 
@@ -70,15 +78,19 @@ class Look:
     records: Path
     command: Sequence[str] = PYTEST
     hang_s: float = ROOM_HANG_S
+    brokers: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="lanes-")))
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def at(self, room: str, *, lane: int = 0, niced: bool = False, only: Sequence[str] = ()) -> Room:
-        """Run a room, or `only` these tests of it, to its end; with the ports of a lane."""
+        """Run a room, or `only` these tests of it, to its end; with the ports of a lane, and with its broker. What runs
+        again has a broker of its own: the lane's could be what was wrong."""
         name = room.strip("/").replace("/", "-") + ("-again" if only else "")
         record, printed = self.records / f"{name}.jsonl", self.records / f"{name}.log"
         ports = {"PORTS_FROM": str(PORTS_FROM + lane * PORTS), "PORTS": str(PORTS)}
         environment = {**os.environ, **ports, "RECORD": str(record)}
-        if only:
+        if not only:
+            environment["KAFKA_OF_LANE"] = str(self.brokers / str(lane))
+        else:
             wanted = self.records / f"{name}.json"
             wanted.write_text(json.dumps(list(only)))
             environment["ONLY"] = str(wanted)
@@ -110,6 +122,12 @@ class Look:
         for process in self._running:
             end(process, signal.SIGINT)
 
+    def stop_brokers(self) -> None:
+        """Those that the rooms have left running for the next ones of their lane."""
+        for directory in self.brokers.glob("*"):
+            subprocess.run([STOP_KAFKA], env={**os.environ, "KAFKA_DIR": str(directory)}, check=False)
+        shutil.rmtree(self.brokers, ignore_errors=True)
+
 
 def end(process: subprocess.Popen[bytes], sign: int = signal.SIGKILL) -> None:
     """End a process with all of its group. It is no error that it has ended."""
@@ -134,23 +152,21 @@ class Ready(threading.Event):
 
 
 class Lane(threading.Thread):
-    """Takes rooms until there are none left. `done`: those that it ran. `running`: the one under way. The niced one
-    makes ready what the others' tests need."""
+    """Takes rooms until there are none left. `done`: those that it ran. `running`: the one under way."""
 
-    def __init__(self, waiting: deque[str], look: Look, ready: Ready, number: int, *, niced: bool = False) -> None:
+    def __init__(self, waiting: deque[str], look: Look, ready: Ready, number: int) -> None:
         super().__init__(daemon=True)
-        self._waiting, self._look, self._ready, self._niced = waiting, look, ready, niced
-        self._number = number
+        self._waiting, self._look, self._ready, self._number = waiting, look, ready, number
         self.done: list[Room] = []
         self.running = ""
 
     def run(self) -> None:
-        if self._niced:
-            self.running = "tests.ready"
-            self._ready.make()
+        self._take(self._waiting)
+
+    def _take(self, rooms: deque[str], *, niced: bool = False) -> None:
         while True:
             try:
-                self.running = self._waiting.popleft()
+                self.running = rooms.popleft()
             except IndexError:
                 self.running = ""
                 return
@@ -158,9 +174,23 @@ class Lane(threading.Thread):
                 self._ready.wait()
                 if self._ready.problems:
                     continue  # said as what it is, not as a failure of each test
-            room = self._look.at(self.running, lane=self._number, niced=self._niced)
+            room = self._look.at(self.running, lane=self._number, niced=niced)
             self.done.append(room)
             say(f"{room.path}: {room.ending}, {room.seconds:.0f} s\n{room.printed}")
+
+
+class QuietLane(Lane):
+    """First makes ready what the others' tests need, then takes the quiet rooms, niced, then of the others."""
+
+    def __init__(self, quiet: Sequence[str], waiting: deque[str], look: Look, ready: Ready, number: int) -> None:
+        super().__init__(waiting, look, ready, number)
+        self._quiet = deque(quiet)
+
+    def run(self) -> None:
+        self.running = "tests.ready"
+        self._ready.make()
+        self._take(self._quiet, niced=True)
+        self._take(self._waiting)
 
 
 def say(text: str) -> None:
@@ -219,12 +249,13 @@ def run(
     """Both looks, `steps` (`tests.ready`) beside the first. A run that is broken off ends what is under way."""
     shared, ready = deque(waiting), Ready(steps)
     lanes = [Lane(shared, look, ready, number) for number in range(LANES)]
-    lanes.append(Lane(deque(quiet), look, ready, LANES, niced=True))
+    lanes.append(QuietLane(quiet, shared, look, ready, LANES))
     progress = Progress(lanes, look, len(waiting) + len(quiet))
     try:
         for lane in lanes:
             lane.start()
         progress.watch()
+        look.stop_brokers()
         done = [room for lane in lanes for room in lane.done]
         missing = {*waiting, *quiet} - {room.path for room in done}
         verdict = Verdict(
@@ -240,6 +271,7 @@ def run(
     finally:
         shared.clear()
         look.break_off()
+        look.stop_brokers()
     verdict.seconds, verdict.load = progress.seconds, progress.load
     if verdict.is_green:
         progress.keep()

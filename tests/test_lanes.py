@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -53,6 +56,19 @@ def broker(): time.sleep(600)
 def test_with_it(broker): ...
 """
 DOES_NOT_LOAD = "import no_such_module\n"
+ASKS_FOR_A_BROKER = """
+import os, pathlib, subprocess, sys
+directory = pathlib.Path(os.environ.get("KAFKA_OF_LANE", r"{top}/own"))
+def test_broker():
+    with (pathlib.Path(r"{top}") / "asked").open("a") as asked:
+        asked.write(f"{{directory}}\\n")
+    directory.mkdir(exist_ok=True)
+    if not (directory / "pid").exists():  # what `deploy/kafka/stop.sh` takes for a node
+        sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+        sleep += ["kafka.Kafka", f"{{directory}}/server.properties"]
+        (directory / "pid").write_text(str(subprocess.Popen(sleep, start_new_session=True).pid))
+    assert {passes}
+"""
 SKIPS = "import pytest\n@pytest.mark.skip(reason='needs Go')\ndef test_with_go(): ...\ndef test_good(): ...\n"
 
 
@@ -167,6 +183,42 @@ def test_a_room_that_never_ran_is_red(look: Look, monkeypatch: pytest.MonkeyPatc
     verdict = ran(look, one=PASSES)
     assert f"{look.records.parent}/one did not run" in verdict.text()
     assert last_line(verdict).endswith("RED")
+
+
+@pytest.fixture
+def one_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the quiet rooms is left."""
+    monkeypatch.setattr(lanes, "LANES", 0)
+
+
+@pytest.mark.usefixtures("one_lane")
+def test_the_lane_of_the_quiet_rooms_takes_of_the_others_then(look: Look) -> None:
+    top = look.records.parent
+    for name in ("quiet", "loud"):
+        (top / f"test_{name}.py").write_text(PASSES)
+    verdict = run([str(top / "test_loud.py")], [str(top / "test_quiet.py")], look)
+    assert [Path(room.path).stem for room in verdict.rooms] == ["test_quiet", "test_loud"]
+    assert last_line(verdict) == "2 tests in 2 rooms: 2 passed, 0 failed, 0 unsteady, 0 skipped: GREEN"
+
+
+def command_lines() -> Iterator[bytes]:
+    """Of every process of the machine."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended meanwhile
+            yield path.read_bytes()
+
+
+@pytest.mark.usefixtures("one_lane")
+def test_the_rooms_of_a_lane_share_a_broker_which_is_stopped_and_a_second_look_has_its_own(look: Look) -> None:
+    top = look.records.parent
+    at_first = ASKS_FOR_A_BROKER.format(top=top, passes="'KAFKA_OF_LANE' not in os.environ")
+    verdict = ran(look, one=ASKS_FOR_A_BROKER.format(top=top, passes=True), two=at_first)
+    assert last_line(verdict) == "2 tests in 2 rooms: 1 passed, 0 failed, 1 unsteady, 0 skipped: GREEN"
+    first, second, third = [Path(line) for line in (top / "asked").read_text().splitlines()]
+    assert first == second and first.parent == look.brokers and third == top / "own"
+    assert not look.brokers.exists()
+    assert not any(str(first).encode() in words for words in command_lines()), "the broker of the lane runs on"
+    os.kill(int((top / "own" / "pid").read_text()), signal.SIGKILL)
 
 
 def test_progress_is_told_while_it_runs(

@@ -20,6 +20,7 @@ LONG: dict[str, str] = {
     r"contract/shard/test_projection_waits\.py::.*[\[-]kafka": "the same on SQLite and simulated logs",
     r"contract/(test_realm\.py|publish/|recovery/).*(kafka.*on-[13]|on-[13].*kafka)": "on two partitions",
     r"contract/recovery/test_truncated\.py::test_kafka_loses": "the same on the other logs; native_backend/log/kafka",
+    r"contract/journal/test_counts\.py::test_numbers_are.*\[(sqlite|uneven)-1": "the same on the simulated log",
     # -- deploy
     r"deploy/test_(demo|readme|readme_kafka)\.py": "tests/reconciliation/jobs/test_clean.py",
     r"deploy/test_(compose|image|systemd|wheels)\.py": "test_setup.py",
@@ -34,7 +35,7 @@ LONG: dict[str, str] = {
     r"gateway/admin/test_alerts\.py::test_errors_of_a_kafka": "test_kafka_stopped_fires_and_is_over_when_it_goes_on",
     r"gateway/admin/test_turn_fails\.py::test_a_step_that_fails.*\[(?!journal)": "the step `journal`",
     r"gateway/test_broken_node\.py::.*[\[-]kafka": "the same on the embedded realm",
-    r"gateway/cli/test_resend\.py::test_a_killed_gateway_.*on-[12]": "on three partitions",
+    r"gateway/cli/test_resend\.py::test_(a_killed_|messages_go_back).*on-[12]": "on three partitions",
     r"gateway/cli/test_message_numbers\.py::.*\[embedded-1": "on three partitions",
     r"gateway/serve/test_bad_worlds\.py::test_a_wrong_bootstrap.*does-not-resolve": "an address that refuses",
     r"gateway/serve/test_standby\.py::test_two_gateways_.*\[kafka": "the same on the embedded realm",
@@ -49,6 +50,8 @@ LONG: dict[str, str] = {
     r"interop/test_rhea\.py::.*kafka": "the same on the embedded realm",
     # -- mappings
     r"mappings/compiler/test_mutations\.py::\w+\[(?!gate-)": "every fourth rule",
+    r"mappings/compiler/test_tables\.py::test_every_slice_.*\[um-9\.(9|10)-": "the profiles extended and um-9.12",
+    r"mappings/tools/test_how_to\.py::test_some_nodes": "test_the_rule_of_the_document_can_be_put_in_its_place",
     # -- native_backend
     r"native_backend/\w+/test_\w+\.py::test_a_million_delayed": "the other tests of the file",
     r"native_backend/log/kafka/test_leaderless\.py": "test_watch.py, and test_retry.py in the folder above",
@@ -57,6 +60,8 @@ LONG: dict[str, str] = {
     r"reconciliation/jobs/test_(commanded|given_up|copies|decisions|stores)\.py": "test_planted.py",
     r"reconciliation/jobs/test_order\.py::(?!test_what_a_later)": "test_what_a_later_run_stored",
     r"reconciliation/read/test_(cut_evidence|incomplete)\.py::(?!test_no_outcome).*\[kafka": "test_no_outcome_record",
+    r"reconciliation/read/test_incomplete\.py::test_(a_batch_in|metadata_|without_|topics_)": "test_no_outcome_record",
+    r"reconciliation/read/test_incomplete\.py::test_(a_run_without|no_outcome_).*\[embedded": "test_the_end_of_the",
     r"reconciliation/read/test_(adopted|vanished)\.py::.*\[kafka": "the same on the embedded realm",
     r"reconciliation/read/test_adopted\.py::test_a_node_that_was_deleted": "test_an_adopted_topic_is_reconciled",
     r"reconciliation/read/test_cut_evidence\.py::test_the_end_of_the_outcomes_of_a_killed": "test_incomplete.py",
@@ -65,6 +70,8 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_open_transactions\.py": "tests/reconciliation/test_absence.py",
     # -- shake
     r"shake/test_shake\.py::test_shaken": "the tests themselves, unshaken",
+    # -- simulation
+    r"simulation/test_worlds\.py::test_no_checker_objects\[\d*[13579]0\]": "every other seed",
     # -- torture
     r"torture/test_torture\.py::test_(embedded|kafka)": "its checkers, and tests/wire/connections/test_ends.py",
     # -- wire
@@ -72,6 +79,7 @@ LONG: dict[str, str] = {
     r"wire/connections/test_deleted_nodes\.py::.*[\[-]kafka": "the same on the embedded realm",
     r"wire/deliveries/test_(consumer_errors|plain)\.py::.*[\[-]kafka": "the same on the embedded realm",
     r"wire/deliveries/test_message_sizes\.py::test_on_kafka_.*\[[13]": "on two partitions",
+    r"wire/deliveries/test_message_sizes\.py::test_the_largest.*\[kafka-[13]": "on two partitions",
     r"wire/um/test_rows_real\.py::.*\[Kafka (?!um-9\.12)": "the embedded realm; profile um-9.12 on Kafka",
     r"wire/amqp/test_multi_transfer\.py::test_all_(scenarios|that_consumers)": "its other tests, of the same cells",
     r"wire/amqp/test_floods\.py::test_who_does_not_read_answers": "the other floods; test_pressure.py",

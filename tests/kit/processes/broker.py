@@ -59,7 +59,8 @@ class Broker:
 
 
 def start_broker(directory: Path, seen_at: int = 0, *, is_killed: bool = True) -> Broker:
-    """Start a new node that keeps everything in `directory`, on a free port of loopback; returns when it answers.
+    """Start a node that keeps everything in `directory`, on a free port of loopback; returns when it answers. One that
+    is up there is left as it is; one that was there comes back with its data and its port.
     `seen_at`: the port that it tells its clients, of a proxy of theirs. `is_killed`: a test kills or stops it; it then
     serves again after 2 s. The controller of a node that stays is patient with a busy machine."""
     settings = {}
@@ -71,7 +72,8 @@ def start_broker(directory: Path, seen_at: int = 0, *, is_killed: bool = True) -
     directory.mkdir(parents=True, exist_ok=True)
     extra.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     broker = Broker(directory, "", 0, {"KAFKA_EXTRA": str(extra)})
-    broker._start(free_port())
+    was_at = directory / "port"
+    broker._start(int(was_at.read_text()) if was_at.exists() else free_port())
     return broker
 
 
