@@ -64,6 +64,10 @@ class ScriptedGateway:
         for port in list(self.server.sockets.values()):
             port.abort()
         await asyncio.sleep(0)
+        self.close_realm()
+
+    def close_realm(self) -> None:
+        """While the loop runs: a thread of the realm that would wake a closed one dies."""
 
     def do(self, action: Callable[[], Any]) -> Any:
         """Run something between two turns."""

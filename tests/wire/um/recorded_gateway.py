@@ -60,6 +60,7 @@ class RecordedGateway(ScriptedGateway):
         self.prefix = f"um{uuid.uuid4().hex[:8]}"
         self.log = world.open()
         self.refuse = refuse
+        self._fault: BaseException | None = None
         self._realm = Realm(world.open(), self.prefix, f"run-{self.prefix}", SystemClock(), Workers.threads(), LIMITS)
         raise_mistakes(self._realm)
         self._realm.open()
@@ -133,9 +134,16 @@ class RecordedGateway(ScriptedGateway):
         super().__enter__()
         return self
 
+    def close_realm(self) -> None:
+        try:
+            self._realm.close(10.0)
+        except BaseException as error:
+            self._fault = error
+
     def __exit__(self, *_: object) -> None:
         super().__exit__(*_)
-        self._realm.close(10.0)
+        if self._fault is not None:
+            raise self._fault
 
 
 class Refuse:
