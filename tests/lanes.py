@@ -7,7 +7,7 @@ long ones first. The rooms in `QUIET` wait for nothing: they have no process, no
 They run beside the others, niced, on what those leave of the machine, when what the tests need is there
 (`tests/ready.py`); `interop` waits for that. `tests/test_tidy.py` is left out: `make check` has just run it.
 
-The lane of the quiet rooms then takes of the others, too.
+A lane that finds no more of its own takes of the other ones.
 
 Each room is a pytest of its own; what it prints is shown when it ends. The rooms of a lane share one broker, which the
 first of them starts that asks for one (`tests/conftest.py`). A test that failed runs once more, alone, when all lanes
@@ -88,9 +88,9 @@ class Look:
         record, printed = self.records / f"{name}.jsonl", self.records / f"{name}.log"
         ports = {"PORTS_FROM": str(PORTS_FROM + lane * PORTS), "PORTS": str(PORTS)}
         environment = {**os.environ, **ports, "RECORD": str(record)}
-        if not only:
-            environment["KAFKA_OF_LANE"] = str(self.brokers / str(lane))
-        else:
+        environment["KAFKA_OF_LANE"] = str(self.brokers / str(lane))
+        if only:
+            del environment["KAFKA_OF_LANE"]
             wanted = self.records / f"{name}.json"
             wanted.write_text(json.dumps(list(only)))
             environment["ONLY"] = str(wanted)
@@ -152,16 +152,18 @@ class Ready(threading.Event):
 
 
 class Lane(threading.Thread):
-    """Takes rooms until there are none left. `done`: those that it ran. `running`: the one under way."""
+    """Takes rooms until there are none left, those that wait first. `done`: those that it ran. `running`: the one
+    under way."""
 
-    def __init__(self, waiting: deque[str], look: Look, ready: Ready, number: int) -> None:
+    def __init__(self, waiting: deque[str], quiet: deque[str], look: Look, ready: Ready, number: int) -> None:
         super().__init__(daemon=True)
-        self._waiting, self._look, self._ready, self._number = waiting, look, ready, number
+        self._waiting, self._quiet, self._look, self._ready, self._number = waiting, quiet, look, ready, number
         self.done: list[Room] = []
         self.running = ""
 
     def run(self) -> None:
         self._take(self._waiting)
+        self._take(self._quiet)
 
     def _take(self, rooms: deque[str], *, niced: bool = False) -> None:
         while True:
@@ -180,11 +182,7 @@ class Lane(threading.Thread):
 
 
 class QuietLane(Lane):
-    """First makes ready what the others' tests need, then takes the quiet rooms, niced, then of the others."""
-
-    def __init__(self, quiet: Sequence[str], waiting: deque[str], look: Look, ready: Ready, number: int) -> None:
-        super().__init__(waiting, look, ready, number)
-        self._quiet = deque(quiet)
+    """First makes ready what the others' tests need, then takes the quiet rooms, niced, then of those that wait."""
 
     def run(self) -> None:
         self.running = "tests.ready"
@@ -247,9 +245,9 @@ def run(
     waiting: Sequence[str], quiet: Sequence[str], look: Look, steps: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> Verdict:
     """Both looks, `steps` (`tests.ready`) beside the first. A run that is broken off ends what is under way."""
-    shared, ready = deque(waiting), Ready(steps)
-    lanes = [Lane(shared, look, ready, number) for number in range(LANES)]
-    lanes.append(QuietLane(quiet, shared, look, ready, LANES))
+    rooms, ready = (deque(waiting), deque(quiet)), Ready(steps)
+    lanes = [Lane(*rooms, look, ready, number) for number in range(LANES)]
+    lanes.append(QuietLane(*rooms, look, ready, LANES))
     progress = Progress(lanes, look, len(waiting) + len(quiet))
     try:
         for lane in lanes:
@@ -269,7 +267,8 @@ def run(
             say(f"a second look, alone: {' '.join(tests)}")
             verdict.look_again(look.at(path, only=tests))
     finally:
-        shared.clear()
+        for each in rooms:
+            each.clear()
         look.break_off()
         look.stop_brokers()
     verdict.seconds, verdict.load = progress.seconds, progress.load
