@@ -62,10 +62,11 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_(cut_evidence|incomplete)\.py::(?!test_no_outcome).*\[kafka": "test_no_outcome_record",
     r"reconciliation/read/test_incomplete\.py::test_(a_batch_in|metadata_|without_|topics_)": "test_no_outcome_record",
     r"reconciliation/read/test_incomplete\.py::test_(a_run_without|no_outcome_).*\[embedded": "test_the_end_of_the",
+    r"reconciliation/read/test_incomplete\.py::test_(what_is_missing_|a_journal_).*\[embedded": "test_the_end_of_the",
+    r"reconciliation/read/test_incomplete\.py::test_records_that_cannot_be_read": "test_no_outcome_record",
     r"reconciliation/read/test_(adopted|vanished)\.py::.*\[kafka": "the same on the embedded realm",
     r"reconciliation/read/test_adopted\.py::test_a_node_that_was_deleted": "test_an_adopted_topic_is_reconciled",
     r"reconciliation/read/test_cut_evidence\.py::test_the_end_of_the_outcomes_of_a_killed": "test_incomplete.py",
-    r"reconciliation/read/test_incomplete\.py::test_records_that_cannot_be_read\[outcomes": "the records of the state",
     r"reconciliation/read/test_trimmed\.py::test_(what_is_(wrong|older)|a_trimmed|the_report)": "what was cut young",
     r"reconciliation/read/test_open_transactions\.py": "tests/reconciliation/test_absence.py",
     # -- shake
