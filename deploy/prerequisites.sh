@@ -2,7 +2,8 @@
 # Names what the machine lacks, and the one command that installs it. Installs nothing.
 #   deploy/prerequisites.sh run|test|long|bench             exit 1 when something is missing
 #   deploy/prerequisites.sh --packages run|test|long|bench  prints the Debian packages that are missing, or nothing
-# `run` is what the product needs, `test` adds the foreign clients, `long` a browser, `bench` the peer's journal.
+# `run` is what the product needs, `test` adds the foreign clients, `long` what looks at the product from outside
+# (a browser, Prometheus), `bench` the peer's journal.
 # PYTHON: the interpreter.
 set -euo pipefail
 list=no
@@ -47,6 +48,8 @@ if [ "$level" != run ]; then
 fi
 if [ "$level" = long ]; then
   need "Chromium (the console in a browser)" "chromium" command -v chromium
+  need "Prometheus (alerts and the dashboard)" "prometheus" command -v prometheus
+  need "promtool (tests of the alerts)" "prometheus" command -v promtool
 fi
 if [ "$level" = bench ]; then
   need "libaio (the peer's journal)" "libaio1" sh -c '/sbin/ldconfig -p | grep -q libaio.so.1'

@@ -24,6 +24,7 @@ LONG: dict[str, str] = {
     # -- deploy
     r"deploy/test_(demo|readme|readme_kafka)\.py": "tests/reconciliation/jobs/test_clean.py",
     r"deploy/test_(compose|image|systemd|wheels)\.py": "test_setup.py",
+    r"deploy/test_rules\.py::(?!test_an_alert_is_expected)": "tests/gateway/admin/test_alerts.py",
     r"deploy/test_secured_kafka\.py": "tests/native_backend/log/kafka/test_login_errors.py",
     r"deploy/test_kafka\.py::test_a_jvm_without_shenandoah": "test_the_node_does_not_stop_to_collect",
     # -- fuzz
@@ -31,6 +32,7 @@ LONG: dict[str, str] = {
     r"fuzz/test_sanitized\.py": "test_fuzz.py: the same cases, without a sanitizer",
     # -- gateway
     r"gateway/admin/.*[\[-]kafka": "the same on the embedded realm",
+    r"gateway/admin/test_(alerts|dashboard)\.py::.*prometheus": "the same, evaluated by promql.py there",
     r"gateway/cli/(?!test_message_numbers\.py::.*\[kafka-3).*[\[-]kafka": "the same on the embedded realm",
     r"gateway/admin/test_alerts\.py::test_errors_of_a_kafka": "test_kafka_stopped_fires_and_is_over_when_it_goes_on",
     r"gateway/admin/test_turn_fails\.py::test_a_step_that_fails.*\[(?!journal)": "the step `journal`",

@@ -127,8 +127,8 @@ def test_the_gateways_find_kafka_and_prometheus_finds_the_gateways() -> None:
 def test_prometheus_has_the_alerts_and_grafana_the_dashboard() -> None:
     targets = {volume.split(":")[1] for name in ("prometheus", "grafana") for volume in SERVICES[name]["volumes"]}
     prometheus = yaml.safe_load((HERE / "prometheus.yaml").read_text())
-    assert [f"/etc/prometheus/{file}" for file in prometheus["rule_files"]] == ["/etc/prometheus/alerts.yaml"]
-    assert "/etc/prometheus/alerts.yaml" in targets
+    assert [f"/etc/prometheus/{file}" for file in prometheus["rule_files"]] == ["/etc/prometheus/rules.yml"]
+    assert "/etc/prometheus/rules.yml" in targets
     [provider] = yaml.safe_load((HERE / "grafana" / "dashboards.yaml").read_text())["providers"]
     assert f"{provider['options']['path']}/realmgate.json" in targets
     [source] = yaml.safe_load((HERE / "grafana" / "datasource.yaml").read_text())["datasources"]

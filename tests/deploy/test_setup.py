@@ -57,9 +57,9 @@ def test_everything_missing_is_named_with_one_command(tmp_path: Path) -> None:
     assert "libqpid-proton11-dev" in command
 
 
-def test_the_long_tier_needs_a_browser(tmp_path: Path) -> None:
+def test_the_long_tier_needs_a_browser_and_prometheus(tmp_path: Path) -> None:
     done = prerequisites("--packages", "long", environment=bare_machine(tmp_path))
-    assert {"chromium", "nodejs"} <= {*done.stdout.split()}
+    assert {"chromium", "nodejs", "prometheus"} <= {*done.stdout.split()}
     assert "chromium" not in prerequisites("test", environment=bare_machine(tmp_path / "other")).stderr
 
 

@@ -1,11 +1,11 @@
-"""As much of PromQL as deploy/alerts.yaml uses, evaluated over scrapes: what is true at the time of the last one.
+"""As much of PromQL as deploy/prometheus/rules.yml uses, evaluated over scrapes: what is true when the last was made.
 
     at(parse("realmgate_ready < 1"), [(0.0, samples), (15.0, samples)])     # what is left of them: labels -> number
 
-Of the language: selectors with `=`, ranges, `rate`, `increase`, `changes`, `absent`, `histogram_quantile`, `sum by`,
-`max by`, `*`, comparisons, `and`, `or`. As Prometheus does: a comparison keeps what it is true of; a counter that goes
-down has begun anew; a series needs two samples in a range to have a rate. It is not extrapolated to the range's ends:
-samples lie on them. What else is written raises `ValueError`.
+Of the language: selectors with `=` and `=~`, ranges, `rate`, `increase`, `changes`, `absent`, `histogram_quantile`,
+`sum by`, `max by`, `*`, comparisons, `and`, `or`. As Prometheus does: a comparison keeps what it is true of; a counter
+that goes down has begun anew; a series needs two samples in a range to have a rate. It is not extrapolated to the
+range's ends: samples lie on them. What else is written raises `ValueError`.
 Source: prometheus.io/docs/prometheus/latest/querying.
 """
 
@@ -20,7 +20,7 @@ from itertools import pairwise
 Labels = frozenset[tuple[str, str]]
 Vector = dict[Labels, float]
 Scrape = tuple[float, Mapping[tuple[str, Labels], float]]  # seconds; by name and labels
-_TOKEN = re.compile(r'\s*(?:([A-Za-z_:][\w:]*)|([0-9.]+)([smh])?|("[^"]*")|(<=|>=|==|!=|[-+*/(){}\[\],=<>]))')
+_TOKEN = re.compile(r'\s*(?:([A-Za-z_:][\w:]*)|([0-9.]+)([smh])?|("[^"]*")|(<=|>=|==|!=|=~|[-+*/(){}\[\],=<>]))')
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _COMPARES: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne, "<=": operator.le, ">=": operator.ge,
@@ -36,6 +36,7 @@ class Node:
     name: str = ""
     number: float = 0.0
     labels: dict[str, str] = field(default_factory=dict)
+    patterns: dict[str, str] = field(default_factory=dict)  # labels that match a regular expression
     range_s: float = 0.0
     inner: list[Node] = field(default_factory=list)
     by: tuple[str, ...] = ()
@@ -129,8 +130,9 @@ class _Reader:
             self.take()
             while self.next != "}":
                 label = self.take()
-                self.take("=")
-                node.labels[label] = self.take().strip('"')
+                wanted = node.patterns if self.next == "=~" else node.labels
+                self.take("=~" if self.next == "=~" else "=")
+                wanted[label] = self.take().strip('"')
                 if self.next == ",":
                     self.take()
             self.take("}")
@@ -167,14 +169,20 @@ def _points(
 ) -> dict[Labels, list[tuple[float, float]]]:
     """By series. `newest`: only those of the last scrape, for one that is gone from a scrape is gone at once."""
     now_s, last = scrapes[-1]
+
     wanted = set(node.labels.items())
     found: dict[Labels, list[tuple[float, float]]] = {}
     for at_s, samples in scrapes:
         for (name, labels), number in samples.items():
             is_wanted = name == node.name and wanted <= labels and at_s >= now_s - length_s
-            if is_wanted and (not newest or (name, labels) in last):
+            if is_wanted and _matches(node, labels) and (not newest or (name, labels) in last):
                 found.setdefault(labels, []).append((at_s, number))
     return found
+
+
+def _matches(node: Node, labels: Labels) -> bool:
+    values = dict(labels) if node.patterns else {}
+    return all(re.fullmatch(pattern, values.get(label, "")) for label, pattern in node.patterns.items())
 
 
 def _called(node: Node, scrapes: Sequence[Scrape]) -> Vector:

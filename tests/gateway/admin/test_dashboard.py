@@ -1,5 +1,6 @@
 """The dashboard of deploy/grafana: each query names what a real gateway shows in /metrics after traffic and incidents,
-and shows at least one series of it. Evaluated as the alerts are, by `promql`, with the labels that Prometheus adds.
+and shows at least one series of it. Evaluated as the alerts are, by `promql`, with the labels that Prometheus adds; in
+the long tier a real Prometheus scrapes the two gateways.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from native_backend.log.open import open_embedded
 from tests.gateway.admin.promql import Node, Scrape, at, parse
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, make_gateway
+from tests.kit.processes.prometheus import start_prometheus
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
@@ -120,10 +123,9 @@ def total(watch: Watch, *names: str) -> float:
     return sum(number for (name, _), number in watch.scrape().items() if name in names)
 
 
-@pytest.fixture(scope="module")
-def scrapes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Scrape]]:
-    """Of a gateway and its standby, four times: traffic and incidents lie between."""
-    directory = tmp_path_factory.mktemp("grafana")
+@contextmanager
+def gateway_and_standby(directory: Path) -> Iterator[tuple[GatewayProcess, dict[str, Watch]]]:
+    """By instance, where their pages are."""
     realm = embedded_realm(directory)
     serving = started(directory / "serving", realm)
     serving.await_ready()
@@ -133,23 +135,32 @@ def scrapes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Scrape]]:
         serving.command("node", "create", "dead")
         serving.command("node", "create", "orders", "--dead-letter", "dead")
         serving.command("node", "create", "bounded", "--capacity-events", "10", "--capacity-bytes", "1MiB")
-        watches = {"alpha:9464": Watch.of(serving), "beta:9464": Watch.of(standby)}
-        watch = watches["alpha:9464"]
-        taken: list[Scrape] = []
-        for number in range(4):
-            if number == 2:
-                lose_evidence(directory)
-            before = total(watch, *HANDED[number // 2])
-            pass_messages(serving.port)
-            watch.until(lambda before=before, number=number: total(watch, *HANDED[number // 2]) > before)  # type: ignore[misc]
-            if number >= 2:
-                watch.until(lambda: total(watch, "realmgate_alarms_total", "realmgate_problem") >= 2)
-            watch.until(lambda: {name for name, _ in watch.scrape()} >= COUNTED)
-            taken.append((number * STEP_S, scraped(watches)))
-        yield taken
+        yield serving, {"alpha:9464": Watch.of(serving), "beta:9464": Watch.of(standby)}
     finally:
         standby.kill()
         serving.kill()
+
+
+def rounds(directory: Path, serving: GatewayProcess, watch: Watch) -> Iterator[int]:
+    """Traffic and incidents, four times; after each it is shown."""
+    for number in range(4):
+        if number == 2:
+            lose_evidence(directory)
+        before = total(watch, *HANDED[number // 2])
+        pass_messages(serving.port)
+        watch.until(lambda before=before, number=number: total(watch, *HANDED[number // 2]) > before)  # type: ignore[misc]
+        if number >= 2:
+            watch.until(lambda: total(watch, "realmgate_alarms_total", "realmgate_problem") >= 2)
+        watch.until(lambda: {name for name, _ in watch.scrape()} >= COUNTED)
+        yield number
+
+
+@pytest.fixture(scope="module")
+def scrapes(tmp_path_factory: pytest.TempPathFactory) -> list[Scrape]:
+    """Of a gateway and its standby, four times: traffic and incidents lie between."""
+    directory = tmp_path_factory.mktemp("grafana")
+    with gateway_and_standby(directory) as (serving, watches):
+        return [(number * STEP_S, scraped(watches)) for number in rounds(directory, serving, watches["alpha:9464"])]
 
 
 def scraped(watches: dict[str, Watch]) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -180,6 +191,26 @@ def test_a_query_names_what_a_gateway_shows_and_shows_it(
 )
 def test_what_is_misspelt_is_found(scrapes: list[Scrape], expression: str, legend: str, problem: str) -> None:
     assert problems_of(expression, legend, scrapes) == [problem]
+
+
+def test_a_real_prometheus_shows_something_for_every_query(tmp_path: Path) -> None:
+    prometheus = start_prometheus(tmp_path / "prometheus")
+    try:
+        with gateway_and_standby(tmp_path) as (serving, watches):
+            prometheus.scrape(STANDS_FOR["$job"], {instance: watch.url for instance, watch in watches.items()})
+            for _ in rounds(tmp_path, serving, watches["alpha:9464"]):
+                prometheus.await_look()
+            shown = {expression: prometheus.query(expanded(expression)) for _, expression, _ in QUERIES}
+            assert [expression for expression, series in shown.items() if not series] == []
+            assert [expression for expression in shown if prometheus.query(of_another_job(expression))] == []
+            assert [each["metric"]["job"] for each in prometheus.query("realmgate_ready")] == ["realmgate"] * 2
+    finally:
+        prometheus.stop()
+
+
+def of_another_job(expression: str) -> str:
+    """The same question of a job that there is not: it shows nothing."""
+    return expanded(expression.replace("$job", "no-such-job"))
 
 
 def test_every_query_is_of_the_chosen_job() -> None:

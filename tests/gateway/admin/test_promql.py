@@ -38,6 +38,8 @@ def value(expression: str, **series: list[float]) -> list[float]:
         ("absent(down)", {"up": [1, 1]}, [1]),
         ('up{of="up"} > 0', {"up": [1, 1]}, [1]),
         ('up{of="down"} > 0', {"up": [1, 1]}, []),
+        ('up{of=~"u.*"} > 0', {"up": [1, 1]}, [1]),
+        ('up{of=~"u"} > 0', {"up": [1, 1]}, []),
         ("increase(n[1m])", {"n": [0, 0, 3, 5]}, [5]),
         ("increase(n[1m])", {"n": [7, 9, 2, 3]}, [5]),
         ("rate(n[1m])", {"n": [0, 0, 0, 0, 30]}, [0.5]),

@@ -64,12 +64,13 @@ class Watch:
         return found
 
     def scrape(self, job: str = "realmgate") -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-        """By name and labels, as Prometheus keeps them; nothing where nobody answers."""
+        """By name and labels, as Prometheus keeps them, with its own `up`."""
+        up = ("up", frozenset({"job": job}.items()))
         try:
             _, _, body = self.ask("/metrics")
         except OSError:
-            return {}
-        return {
+            return {up: 0.0}
+        return {up: 1.0} | {
             (sample.name, frozenset({**sample.labels, "job": job}.items())): sample.value
             for family in text_string_to_metric_families(body.decode())
             for sample in family.samples
