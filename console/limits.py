@@ -12,7 +12,7 @@ RETRY_MAX_S: Final = 10.0
 """The same of a gateway that does not answer."""
 SLOW_S: Final = 0.5
 """A round that takes longer doubles the interval."""
-LINKS_S: Final = 10.0
+LINKS_S: Final = 4.0
 """Connections and links are asked for no more often."""
 LOOKED_S: Final = 15.0
 """So long after a page was made it counts as looked at."""
@@ -23,18 +23,6 @@ ASK_TIMEOUT_S: Final = 5.0
 ANSWER_BYTES: Final = 8 * 1024 * 1024
 """Of one answer of a gateway; what is longer is not read to its end."""
 HEAD_BYTES: Final = 16_384
-SAMPLES: Final = 20_000
-"""Of one page of metrics."""
-ROWS: Final = 500
-"""Asked for in one page of /api; a gateway gives no more."""
-LINK_ROWS: Final = 5_000
-"""Links, and connections, that are kept of one gateway."""
-ERROR_PAGES: Final = 4
-"""Of ROWS each, in one round: what a gateway keeps."""
-ERRORS: Final = 2_000
-"""Refusals and faults that are kept of one gateway."""
-TEXT: Final = 500
-"""Characters of one text of an answer."""
 MINUTES: Final = 60
 """Of differences of counters."""
 KEYS: Final = 4_000
@@ -46,9 +34,6 @@ PROBLEMS_SHOWN: Final = 12
 ROWS_SHOWN: Final = 100
 """Of a long table; the page says how many there are."""
 EXAMPLES_SHOWN: Final = 20
-REPORTS: Final = 50
-"""Reconciliations that are listed, the newest first."""
-MANIFEST_BYTES: Final = 8 * 1024 * 1024
 REPORT_BYTES: Final = 32 * 1024 * 1024
 STREAMS: Final = 50
 """Open streams of events; the next page is not live, and says so."""

@@ -21,7 +21,7 @@ SOURCES = shutil.ignore_patterns("*.so", "__pycache__", "expanded", "tables", "s
 
 
 DOWN = "Arrows point down only; neighbours do not know each other"
-ASKS = "The console asks gateways over HTTP: of their code it knows users and the configuration"
+ASKS = "The console asks gateways over HTTP: of their code it knows users, the configuration, and what answers mean"
 KIT = "Tests and benchmarks share the kit only"
 FILES_MAX = {"console": 4, "gateway": 1, "native_backend": 7, "mappings": 1, "transformers": 1, "reconciliation": 2}
 FILES_BELOW_MAX = 21

@@ -7,36 +7,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any, Final, NamedTuple
 
-from console.facts.answers import Row
-from console.facts.gateway import Gateway, class_of, code_of
+from console.facts.gateway import Gateway
 from console.facts.history import MINUTE_US, Key
-from console.limits import ERRORS, MINUTES
-from mappings.compiler.errors import errors_of
+from console.limits import MINUTES
+from gateway.verdict.answers import Row
+from gateway.verdict.kinds import ELSEWHERE, WHO_MAX, Kind, board_class, kind_of_entry, who_of
+from gateway.verdict.limits import ERRORS
 
 CLASSES: Final = ("fatal", "transient", "indeterminate", "other")
-_ELSEWHERE: Final = ("access-denied",)  # a fault that is counted as an error as well
-_WHO_MAX: Final = 20
-
-
-class Kind(NamedTuple):
-    """One row of the board. `code`: the log's own, or the realm's answer, or the fault."""
-
-    klass: str
-    condition: str
-    code: str
-    rule: str
-
-    @property
-    def is_fault(self) -> bool:
-        return self.rule == f"fault.{self.code}"
-
-    @property
-    def address(self) -> dict[str, str]:
-        """As parameters of a URL."""
-        return {"class": self.klass, "condition": self.condition, "code": self.code, "rule": self.rule}
 
 
 class Shown(NamedTuple):
@@ -53,31 +33,11 @@ class Shown(NamedTuple):
 def kind_of(key: Key) -> Kind | None:
     """None: it counts no error."""
     if key[0] == "faults":
-        return None if key[1] in _ELSEWHERE else Kind("fatal", "", key[1], f"fault.{key[1]}")
+        return None if key[1] in ELSEWHERE else Kind("fatal", "", key[1], f"fault.{key[1]}")
     if key[0] != "errors":
         return None
     _, condition, code, klass, rule, _node = key
-    return Kind(_class(klass, code), condition, code, rule)
-
-
-def kind_of_entry(error: Row) -> Kind:
-    if error["fault"] and error["fault"] not in _ELSEWHERE:
-        return Kind("fatal", "", error["fault"], f"fault.{error['fault']}")
-    code = code_of(error)
-    return Kind(_class(class_of(error), code), error["condition"] or "", code, error["rule"] or "")
-
-
-def _class(klass: str, code: str) -> str:
-    if code and is_indeterminate(code):
-        return "indeterminate"
-    return klass if klass in ("fatal", "transient") else "other"
-
-
-@cache
-def is_indeterminate(code: str) -> bool:
-    """The log's code, or the realm's answer, leaves open whether it was done."""
-    named = errors_of(None)[0].named(code)
-    return code == "indeterminate" or (named is not None and named.cause == "indeterminate")
+    return Kind(board_class(klass, code), condition, code, rule)
 
 
 class Board:
@@ -155,7 +115,7 @@ class Board:
         for each in entries:
             if each["node"] and each["node"] not in found:
                 found[each["node"]] += int(each["count"] or 0)
-        return [{"node": node, "count": count} for node, count in found.most_common(_WHO_MAX)]
+        return [{"node": node, "count": count} for node, count in found.most_common(WHO_MAX)]
 
     def series(self, wanted: Callable[[Kind], bool]) -> list[int]:
         """Each minute's sum over the gateways."""
@@ -191,18 +151,6 @@ def _entries(gateways: Iterable[Gateway]) -> dict[Kind, list[Row]]:
     for row in sorted(rows, key=lambda row: row["at_us"] or 0):
         found[kind_of_entry(row)].append(row)
     return found
-
-
-def who_of(entries: Iterable[Row]) -> list[dict[str, Any]]:
-    """Peers that met it, the most often first."""
-    found: Counter[tuple[str, str, str]] = Counter()
-    for each in entries:
-        who = each["container"] or "", each["user"] or "", each["address"] or ""
-        found[who] += int(each["count"] or 0)
-    return [
-        {"container": container, "user": user, "address": address, "count": count}
-        for (container, user, address), count in found.most_common(_WHO_MAX)
-    ]
 
 
 def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
-from console.facts.answers import Row
 from console.facts.history import MINUTE_US, History, Key, counters_of
-from console.facts.samples import Samples
-from console.limits import ERRORS, HAPPENINGS
-from mappings.compiler.errors import is_code
-
-WAITS = ("standby", "opening")
-SERVES = ("ready", "degraded")
+from console.limits import HAPPENINGS
+from gateway.verdict.answers import Row
+from gateway.verdict.kinds import class_of, code_of
+from gateway.verdict.limits import ERRORS
+from gateway.verdict.samples import Samples
+from gateway.verdict.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,43 +27,17 @@ class Happening:
     words: str
 
 
-class Gateway:
+class Gateway(Standing):
     """See the module's docstring. `name` is unique in a console."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
-        self.name = urlsplit(url).netloc
-        self.health: Row = {}
-        self.samples = Samples()
-        self.errors: deque[Row] = deque(maxlen=ERRORS)
-        self.links: list[Row] = []
+        super().__init__(url)
         self.connections: list[Row] = []
         self.links_left_out = False
-        self.links_us = 0
         self.history = History()
         self.happened: deque[Happening] = deque(maxlen=HAPPENINGS)
-        self.answered_us = 0
-        self.failed_us = 0  # since when it does not answer; 0: it does
         self.tried_us = 0
-        self.problem = ""  # why it could not be asked, or its answer not be used
         self.slow_s = 0.0  # what the last round took
-
-    @property
-    def run(self) -> str:
-        return str(self.health.get("run") or "")
-
-    @property
-    def state(self) -> str:
-        """The gateway's own word; `unknown` where it does not answer."""
-        return "unknown" if not self.health or self.failed_us else str(self.health["state"])
-
-    @property
-    def answers(self) -> bool:
-        return bool(self.answered_us) and not self.failed_us
-
-    @property
-    def serves(self) -> bool:
-        return self.state in SERVES
 
     def answered(self, at_us: int, health: Row, samples: Samples, errors: list[Row], slow_s: float) -> None:
         """A round came to its end. `errors`: those since the last one; of another run, all that it keeps."""
@@ -134,14 +106,3 @@ def key_of(error: Row) -> Key:
     if error["fault"]:
         return "faults", error["fault"]
     return "errors", error["condition"] or "", code_of(error), class_of(error), error["rule"] or "", error["node"] or ""
-
-
-def code_of(error: Row) -> str:
-    """The log's own code where it is one word, else the realm's answer. Source: gateway/evidence/counters.py."""
-    native = error["native"] or ""
-    return native if is_code(native) else error["answer"] or ""
-
-
-def class_of(error: Row) -> str:
-    """A refused attach, a fault and a failed login have no class: they end what they concern."""
-    return error["class"] or ("" if error["what"] == "delivery" else "fatal")

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from console.facts.samples import Samples
 from console.limits import KEYS, MINUTES
+from gateway.verdict.samples import Samples
 
 Key = tuple[str, ...]
 """A short name of the counter, then its label values."""

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from console.facts.errors import CLASSES, Board, Kind, changes, who_of
+from console.facts.errors import CLASSES, Board, changes
 from console.limits import EXAMPLES_SHOWN, ROWS_SHOWN
 from console.pages.view import Document, View, frame
 from console.pages.words import change, iso
+from gateway.verdict.kinds import Kind, who_of
 
 _ABOUT: Final = {
     "fatal": "A link, session or connection was closed, or an attach or a login refused. Trying again does not help.",

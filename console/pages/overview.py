@@ -7,13 +7,14 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from console.facts.errors import Board
-from console.facts.gateway import WAITS
 from console.facts.realm import durables, hits, letters, nodes, outcomes, retries
 from console.facts.rules import profile_of
 from console.pages.errors import kind_of_refusal
 from console.pages.peers import link_row
 from console.pages.view import Document, View, frame
 from console.pages.words import change, iso
+from gateway.verdict.problems import open_words
+from gateway.verdict.standing import WAITS
 
 _TOP: Final = 5
 _FOUND: Final = 50
@@ -56,8 +57,7 @@ def verdict(view: View, flow: list[Document]) -> Document:
     else:
         first = f"A gateway serves; nothing moved in {view.shown.minutes} minutes."
     count, lost = len(view.problems), sum(each.loses for each in view.problems)
-    open_ = f"{count} problem is open" if count == 1 else f"{count} problems are open"
-    second = f"{open_}; {lost} may lose messages." if lost else f"{open_}." if count else "Nothing is wrong."
+    second = open_words(view.problems)
     fatal = any(each.klass == "fatal" for each in view.problems) or not answering
     klass = "fatal" if fatal else "transient" if count else "fine"
     return {"class": klass, "sentence": f"{first} {second}" if answering or count else first, "lost": lost}

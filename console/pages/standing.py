@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from console.facts.gateway import Gateway
-from console.facts.reports import Report
 from console.pages.view import Document, View, frame, gateway_row
 from console.pages.words import iso
+from gateway.verdict.reports import Report
 
 
 def reconciliation(view: View) -> Document:

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from console.facts.errors import Shown
-from console.facts.gateway import WAITS, Gateway
+from console.facts.gateway import Gateway
 from console.facts.history import MINUTE_US
-from console.facts.problems import Problem, problems
 from console.facts.realm import known_from_us
-from console.facts.reports import Report
 from console.facts.rules import Tables
 from console.limits import LOOKED_S, PROBLEMS_SHOWN
 from console.pages.words import clock, iso
+from gateway.verdict.problem import Problem
+from gateway.verdict.problems import problems
+from gateway.verdict.reports import Report
+from gateway.verdict.standing import WAITS
 
 Document = dict[str, Any]
 WINDOWS: Final = (5, 15, 30, 60)

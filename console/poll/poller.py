@@ -15,22 +15,12 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from console.facts.answers import Row, read_health, read_page
 from console.facts.gateway import Gateway
-from console.facts.samples import WrongAnswer, read_samples
-from console.limits import (
-    ERROR_PAGES,
-    FIRST_WAIT_S,
-    LINK_ROWS,
-    LINKS_S,
-    LOOKED_S,
-    POLL_MAX_S,
-    POLL_S,
-    RETRY_MAX_S,
-    ROWS,
-    SLOW_S,
-)
+from console.limits import FIRST_WAIT_S, LINKS_S, LOOKED_S, POLL_MAX_S, POLL_S, RETRY_MAX_S, SLOW_S
 from console.poll.fetch import NoAnswer, fetch
+from gateway.verdict.answers import Row, read_health, read_page
+from gateway.verdict.limits import ERROR_PAGES, LINK_ROWS, ROWS
+from gateway.verdict.samples import WrongAnswer, read_samples
 from native_backend.clock import Clock
 
 log = logging.getLogger("realmgate.console")

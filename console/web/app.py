@@ -20,7 +20,6 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from console.facts.gateway import Gateway
-from console.facts.reports import PAGE, Reports
 from console.limits import RENDERED, REPORT_BYTES, STREAMS
 from console.pages.all import PAGES
 from console.pages.view import Document, View
@@ -32,6 +31,7 @@ from console.web.security import LOCAL, REPORT_POLICY, Guard
 from console.web.sessions import Sessions
 from console.web.stream import events
 from console.web.tables import TablesOnDisk
+from gateway.verdict.reports import PAGE, Reports
 from native_backend.clock import Clock
 
 Answer = Callable[[Request], Awaitable[Response]]

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from console.facts.errors import Kind
 from console.pages import words
 from console.pages.all import PAGES
 from console.web import charts
+from gateway.verdict.kinds import Kind
 
 HERE = Path(__file__).parent.parent
 STATIC = HERE / "static"

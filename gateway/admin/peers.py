@@ -160,8 +160,15 @@ def link_row(connection: Connection, link: Link) -> Row:
         row["without_credit_s"] = round(without.now_s(), 3) if credit <= 0 else 0.0
         row["without_credit_total_s"] = round(without.total_s(), 3)
         row["outcomes"] = dict(_counts(owner))
+        row["last_outcome_s"] = _since_outcome_s(owner, gateway.clock.epoch_us())
         row["number"] = None if isinstance(owner, RelayLink) else owner.facts.number
     return row
+
+
+def _since_outcome_s(owner: PublishingLink | RelayLink | ConsumingLink, now_us: int) -> float | None:
+    """None: no delivery of the link had an outcome yet, or it is a relay's."""
+    at_us = 0 if isinstance(owner, RelayLink) else owner.facts.last.at_us
+    return round(max(0, now_us - at_us) / 1e6, 1) if at_us else None
 
 
 def _counts(owner: PublishingLink | RelayLink | ConsumingLink) -> Counter[str]:

@@ -216,14 +216,14 @@ def _user(arguments: argparse.Namespace) -> int:
 def _peers(arguments: argparse.Namespace) -> int:
     """Commands that ask serving gateways: by `--gateway`, or where the configuration says that they answer."""
     from gateway.cli.gateways import peers as peer_commands
-    from gateway.cli.gateways import top
+    from gateway.cli.gateways import problems, top
     from gateway.cli.gateways.admin_client import AdminProblem
     from gateway.config.settings import SettingsProblems, load_settings
 
     try:
         settings = load_settings(arguments.config) if arguments.config is not None else None
-        ask = top.run if arguments.command == "top" else peer_commands.run
-        return ask(arguments, settings, sys.stdout)
+        run_command = {"top": top.run, "problems": problems.run}.get(arguments.command, peer_commands.run)
+        return run_command(arguments, settings, sys.stdout)
     except SettingsProblems as error:
         return _tell(error.problems)
     except AdminProblem as error:
@@ -257,7 +257,7 @@ _COMMANDS = {
     "user": _user,
     "doctor": _doctor,
     **dict.fromkeys(("send", "receive"), _client),
-    **dict.fromkeys(("connections", "links", "connection", "errors", "denials", "top"), _peers),
+    **dict.fromkeys(("connections", "links", "connection", "errors", "denials", "problems", "top"), _peers),
 }
 
 

@@ -20,9 +20,17 @@ def class_of(rule: Decision) -> str | None:
 
 
 @dataclass(slots=True)
+class LastOutcome:
+    """Of one link, whatever its stores. Microseconds since 1970; 0: it had none yet."""
+
+    at_us: int = 0
+
+
+@dataclass(slots=True)
 class LinkIdentity:
     """What an outcome record says of a link. `number` is unique in a run. `user` and `address` are its peer's, `counts`
-    its deliveries by outcome, `totals` those of its connection by direction and outcome: for operators."""
+    its deliveries by outcome, `totals` those of its connection by direction and outcome, `last` when it had one last:
+    for operators."""
 
     number: int
     direction: str
@@ -35,6 +43,7 @@ class LinkIdentity:
     address: str = ""
     counts: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
     totals: Counter[tuple[str, str]] = field(default_factory=Counter, compare=False, repr=False)
+    last: LastOutcome = field(default_factory=LastOutcome, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

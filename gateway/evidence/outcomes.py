@@ -142,6 +142,7 @@ class Outcomes:
         for group in self._groups.values():
             origin = group.key.rule.origin or self.origin
             groups.setdefault(origin, []).append(group.columns())
+            group.key.link.last.at_us = now_us
             if self.counters.add(group.key, len(group.seqs)):
                 self.recent.delivery(group.key, group.seqs[0], len(group.seqs), now_us)
         self._groups, self._count, self._errors = {}, 0, 0

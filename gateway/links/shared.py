@@ -101,7 +101,7 @@ class Shared:
         """A peer that has no connection yet: a login that failed (`login`), or a `fault`."""
         self.count_fault(fault, detail, who, user=user, address=address)
         self.outcomes.counters.turned_away(what, fault)
-        facts = {"what": what, "fault": fault, "user": user, "address": address, "class": FATAL}
+        facts = {"what": what, "fault": fault, "user": user, "address": address, "class": FATAL, "rule": what}
         self.outcomes.recent.add(facts, detail)
 
     def note_fault(self, peer: PeerIdentity, fault: str, detail: str, link: Link | None) -> Mapping[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from console.facts.answers import read_health, read_page
 from console.facts.gateway import Gateway
-from console.facts.samples import read_samples
 from console.pages.view import View
+from gateway.verdict.answers import read_health, read_page
+from gateway.verdict.samples import read_samples
 
 NOW_US = 1_795_560_852_000_000  # 2026-11-24T22:54:12Z
 SECOND_US = 1_000_000
@@ -112,6 +112,7 @@ def link(number: int, **other: Any) -> dict[str, Any]:
         "name": f"link-{number}", "direction": "subscribe", "kind": "consumer", "node": "small", "durable": "queue",
         "sender_settle_mode": "unsettled", "receiver_settle_mode": "first", "credit": 10, "unsettled": 0,
         "oldest_unsettled_s": None, "waiting": 0, "without_credit_s": 0.0, "without_credit_total_s": 0.0,
+        "last_outcome_s": None,
         "outcomes": {"accepted": 7, "released": 1}, **other,
     }  # fmt: skip
 

@@ -16,7 +16,7 @@ from tests.console.scripted_admin import scripted_admin
 from tests.kit.patience import until
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.console import ConsoleProcess, start_console
-from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway, told
 from tests.kit.wire import frames
 from tests.kit.wire.logins import PASSWORD, connect, write_users
 from tests.kit.wire.peer import Peer
@@ -74,6 +74,8 @@ def test_a_misspelt_queue_is_found(gateway: GatewayProcess, console: ConsoleProc
     [problem] = [each for each in console.json("/overview.json")["open"]["first"] if each["kind"] == "node-unknown"]
     assert problem["who"] == "shop-batch-1, user anonymous, 127.0.0.1"
     assert problem["rule"] == "attach.refuse-an-unknown-node"
+    shown = told("problems", "--gateway", Watch.of(gateway).url)[1]
+    assert all(problem[name] in shown for name in ("words", "more", "who", "rule", "remedy")), shown
     rows = console.json("/errors.json?q=ordres")["groups"][0]["rows"]
     assert [row["nodes"][0]["node"] for row in rows] == ["ordres"]
     assert "The ATTACH" in console.words(problem["link"]) or "attach.yaml" in console.words(problem["link"])

@@ -11,13 +11,12 @@ import orjson
 import pytest
 
 from console.facts.errors import Board, Shown
-from console.facts.problems import edits, nearest_name
-from console.facts.reports import Report
 from console.facts.rules import Tables
 from console.pages.all import PAGES
 from console.pages.view import View
 from console.pages.words import change, clock, duration, octets, some
 from console.web.render import Pages
+from gateway.verdict.reports import Report
 from tests.console.fixed import MISSPELT, NOW_US, REFUSED, RUN, SECOND_US, error, gateway, view
 
 MARKUP = "<script>alert(1)</script>"
@@ -86,6 +85,10 @@ def test_problems_have_who_rule_and_remedy() -> None:
     assert found["node-unknown"].more == "The nearest name is orders."
     assert found["node-unknown"].who == "shop-batch-1, user shop, 10.20.4.17"
     assert found["node-unknown"].remedy.startswith("there is no node oders")
+    assert all(each.rule and each.remedy for each in found.values()), found
+    assert (found["node-unknown"].node, found["node-unknown"].user, found["node-unknown"].container) == (
+        "oders", "shop", "shop-batch-1",
+    )  # fmt: skip
     assert found["node-full"].count == 3 and found["node-full"].klass == "transient"
     assert "ann" in found["login-failed"].words
     assert "the oldest for 1,080 s" in found["held-unsettled"].words and found["held-unsettled"].klass == "slow"
@@ -205,13 +208,6 @@ def test_find_has_problems_first() -> None:
     rows = PAGES["/find"].make(view(gateway(), q="oders"))["rows"]
     assert rows[0]["kind"] == "problem" and rows[0]["text"] == "oders does not exist."
     assert PAGES["/find"].make(view(gateway(), q=f"{RUN}:3"))["trace"] == f"realmgate trace {RUN}:3"
-
-
-def test_the_nearest_name() -> None:
-    assert nearest_name("ordres", ["orders", "prices"]) == "orders"
-    assert nearest_name("ORDERS", ["orders"]) == "orders"
-    assert nearest_name("invoices", ["orders"]) == ""
-    assert (edits("ab", "ba"), edits("kitten", "sitting"), edits("", "abc")) == (1, 3, 3)
 
 
 def test_words() -> None:

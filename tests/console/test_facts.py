@@ -6,11 +6,12 @@ import json
 
 import pytest
 
-from console.facts.answers import read_health, read_page, text
 from console.facts.gateway import Gateway
 from console.facts.history import MINUTE_US, History
-from console.facts.samples import WrongAnswer, read_samples
-from console.limits import KEYS, MINUTES, ROWS, SAMPLES, TEXT
+from console.limits import KEYS, MINUTES
+from gateway.verdict.answers import read_health, read_page, text
+from gateway.verdict.limits import ROWS, SAMPLES, TEXT
+from gateway.verdict.samples import WrongAnswer, read_samples
 from tests.console.fixed import DIGEST, ERRORS, METRICS, NOW_US, RUN, SECOND_US, error, gateway, health, page
 
 KEY = ("faults", "sasl")

@@ -41,26 +41,31 @@ def addresses(urls: Sequence[str] | None, settings: Settings | None) -> list[str
     return [f"http://[{host}]:{listen.port}" if ":" in host else f"http://{host}:{listen.port}"]
 
 
-def ask(url: str, path: str, query: Query, method: str = "GET", who: str = "") -> list[Document]:
-    """The gateways of one answer. `query`: parameters; None: it is not given. Raises AdminProblem."""
+def fetch(url: str, path: str, query: Query, method: str = "GET", who: str = "") -> tuple[int, bytes]:
+    """Status and body. `query`: parameters; None: it is not given. Raises AdminProblem."""
     parts = urlsplit(url)
     written = urlencode({name: value for name, value in query.items() if value is not None})
     connection = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=TIMEOUT_S)
     try:
         connection.request(method, f"{path}?{written}", headers={"Realmgate-Who": who} if who else {})
         answer = connection.getresponse()
-        body = answer.read()
+        return answer.status, answer.read()
     except (OSError, HTTPException) as error:
         look = f"see whether that gateway runs, and whether its admin.listen is {url}"
         raise AdminProblem(f"{url} does not answer: {_words(error)}; {look}") from None
     finally:
         connection.close()
+
+
+def ask(url: str, path: str, query: Query, method: str = "GET", who: str = "") -> list[Document]:
+    """The gateways of one answer. Raises AdminProblem."""
+    status, body = fetch(url, path, query, method, who)
     try:
         gateways: list[Document] = json.loads(body)["gateways"]
     except (ValueError, KeyError, TypeError):
         raise AdminProblem(f"{url}{path} is no answer of a gateway: {body[:200]!r}") from None
-    if answer.status >= 400:
-        raise AdminProblem(f"{url}: {gateways[0].get('problem') or answer.status}")
+    if status >= 400:
+        raise AdminProblem(f"{url}: {gateways[0].get('problem') or status}")
     return gateways
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from gateway.cli.audit.since import since_us
 from gateway.cli.configuration.search import add_config
 from gateway.cli.typed_numbers import seconds_above_0, whole_number
+
+PROBLEMS_SHOWN: Final = 12
+"""On one screen."""
 
 
 def add_peers(commands: argparse._SubParsersAction[Any]) -> None:
@@ -34,6 +38,10 @@ def add_peers(commands: argparse._SubParsersAction[Any]) -> None:
         )
         listing.add_argument("--user", metavar="NAME", help="of this user only")
         listing.add_argument("--json", action="store_true", help="every field, as the gateways answer")
+    problems = commands.add_parser("problems", help="say what is wrong now, with the remedy", allow_abbrev=False)
+    problems.add_argument("--reports", metavar="DIR", type=Path, help="the directory that reconcile --out was given")
+    problems.add_argument("--all", action="store_true", help=f"more than {PROBLEMS_SHOWN}")
+    problems.add_argument("--json", action="store_true", help="for programs")
     top = commands.add_parser("top", help="show the rates of nodes and links", allow_abbrev=False)
     top.add_argument(
         "--interval", metavar="S", type=seconds_above_0, default=2.0, help="between two readings; default: 2"
@@ -43,7 +51,7 @@ def add_peers(commands: argparse._SubParsersAction[Any]) -> None:
     )
     top.add_argument("--links", metavar="N", type=whole_number, default=20, help="so many of the fastest; default: 20")
     top.add_argument("--json", action="store_true", help="every field and link")
-    for parser in (connections, links, close, errors, denials, top):
+    for parser in (connections, links, close, errors, denials, problems, top):
         _add_gateways(parser)
 
 

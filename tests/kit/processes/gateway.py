@@ -190,6 +190,14 @@ def start_gateway(directory: Path, realm: dict[str, Any], **settings: Any) -> Ga
     return gateway
 
 
+def told(*arguments: str) -> tuple[int, str, str]:
+    """`realmgate ARGUMENTS`, of no configuration: its exit code, what it prints, what it complains of."""
+    done = subprocess.run(
+        [REALMGATE, *arguments], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
 def make_gateway(directory: Path, realm: dict[str, Any], **settings: Any) -> GatewayProcess:
     """The same, not started."""
     directory.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Final
 
-from console.limits import SAMPLES, TEXT
+from gateway.verdict.limits import SAMPLES, TEXT
 
 _LINE: Final = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?[ \t]+(\S+)(?:[ \t]+-?\d+)?[ \t]*")
 _LABEL: Final = re.compile(r'\s*([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"\s*(?:,|$)')

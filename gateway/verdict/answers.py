@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import orjson
 
-from console.facts.samples import WrongAnswer
-from console.limits import ROWS, TEXT
+from gateway.verdict.limits import ROWS, TEXT
+from gateway.verdict.samples import WrongAnswer
 
 Row = dict[str, Any]
 _TEXTS, _NUMBERS, _COUNTS = "texts", "numbers", "counts"
@@ -28,7 +28,8 @@ LINK: Final[Mapping[str, tuple[str, ...]]] = {
         "id", "user", "container", "address", "name", "direction", "kind", "node", "durable", "sender_settle_mode",
         "receiver_settle_mode",
     ),
-    _NUMBERS: ("credit", "unsettled", "oldest_unsettled_s", "waiting", "without_credit_s", "without_credit_total_s"),
+    _NUMBERS: ("credit", "unsettled", "oldest_unsettled_s", "waiting", "without_credit_s", "without_credit_total_s",
+              "last_outcome_s"),
     _COUNTS: ("outcomes",),
 }  # fmt: skip
 CONNECTION: Final[Mapping[str, tuple[str, ...]]] = {

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from console.facts.reports import Reports
-from console.limits import MANIFEST_BYTES
+from gateway.verdict.limits import MANIFEST_BYTES
+from gateway.verdict.reports import Reports
 
 CLEAN = {"verdict": "clean", "sentence": "Everything agrees.", "complete": True, "window": {"name": "all"},
          "runs": [{}, {}], "classes": [], "balance": {"difference": 0}}  # fmt: skip

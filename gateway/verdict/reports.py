@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import orjson
 
-from console.facts.answers import number, text
-from console.limits import MANIFEST_BYTES, REPORTS
+from gateway.verdict.answers import number, text
+from gateway.verdict.limits import MANIFEST_BYTES, REPORTS
 
 MANIFEST: Final = "manifest.json"
 PAGE: Final = "index.html"

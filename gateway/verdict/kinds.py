@@ -1,0 +1,75 @@
+"""Which kind of error an entry of `/api/errors` is, and which peers met it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from gateway.verdict.answers import Row
+from mappings.compiler.errors import errors_of, is_code
+
+ELSEWHERE: Final = ("access-denied",)  # a fault that is counted as an error as well
+WHO_MAX: Final = 20
+
+
+class Kind(NamedTuple):
+    """One row of the board. `code`: the log's own, or the realm's answer, or the fault."""
+
+    klass: str
+    condition: str
+    code: str
+    rule: str
+
+    @property
+    def is_fault(self) -> bool:
+        return self.rule == f"fault.{self.code}"
+
+    @property
+    def address(self) -> dict[str, str]:
+        """As parameters of a URL."""
+        return {"class": self.klass, "condition": self.condition, "code": self.code, "rule": self.rule}
+
+
+def kind_of_entry(error: Row) -> Kind:
+    if error["fault"] and error["fault"] not in ELSEWHERE:
+        return Kind("fatal", "", error["fault"], f"fault.{error['fault']}")
+    code = code_of(error)
+    return Kind(board_class(class_of(error), code), error["condition"] or "", code, error["rule"] or "")
+
+
+def board_class(klass: str, code: str) -> str:
+    if code and is_indeterminate(code):
+        return "indeterminate"
+    return klass if klass in ("fatal", "transient") else "other"
+
+
+@cache
+def is_indeterminate(code: str) -> bool:
+    """The log's code, or the realm's answer, leaves open whether it was done."""
+    named = errors_of(None)[0].named(code)
+    return code == "indeterminate" or (named is not None and named.cause == "indeterminate")
+
+
+def code_of(error: Row) -> str:
+    """The log's own code where it is one word, else the realm's answer. Source: gateway/evidence/counters.py."""
+    native = error["native"] or ""
+    return native if is_code(native) else error["answer"] or ""
+
+
+def class_of(error: Row) -> str:
+    """A refused attach, a fault and a failed login have no class: they end what they concern."""
+    return error["class"] or ("" if error["what"] == "delivery" else "fatal")
+
+
+def who_of(entries: Iterable[Row]) -> list[dict[str, Any]]:
+    """Peers that met it, the most often first."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    for each in entries:
+        who = each["container"] or "", each["user"] or "", each["address"] or ""
+        found[who] += int(each["count"] or 0)
+    return [
+        {"container": container, "user": user, "address": address, "count": count}
+        for (container, user, address), count in found.most_common(WHO_MAX)
+    ]

@@ -1,0 +1,139 @@
+"""What needs an operator now, each in one line: what is wrong, where, who, which rule, since when, how often, what to
+do.
+
+Made from what gateways answer, in an order: what may lose messages, then fatal, transient, and what is merely slow;
+within each the newest first. The remedies are the gateways' own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from gateway.verdict.answers import Row
+from gateway.verdict.peers_refused import peers_refused
+from gateway.verdict.problem import Problem, named_all
+from gateway.verdict.reports import Report
+from gateway.verdict.slow_peers import slow_peers
+from gateway.verdict.standing import WAITS, Standing
+
+_OLD_US: Final = 2 * 86_400_000_000
+_LOSES: Final = ("topic-missing", "topic-made-again", "evidence-refused", "turn-fails")
+_RANK: Final = {"fatal": 1, "indeterminate": 2, "transient": 3, "slow": 4}
+_OF_NODES: Final = "topic-"
+_OF_THE_LOG: Final = ("cannot-write", "lease-lapsed", "log-unreachable", "metadata-unread")
+_UNANSWERED_S: Final = 1.0
+
+
+def problems(gateways: Sequence[Standing], reports: Sequence[Report], now_us: int) -> list[Problem]:
+    found = [
+        *_gone(gateways),
+        *_own(gateways),
+        *_differing(gateways),
+        *peers_refused(gateways, now_us),
+        *slow_peers(gateways, now_us),
+        *_reconciled(reports, now_us),
+    ]
+    return sorted(found, key=lambda each: (not each.loses, _RANK.get(each.klass, 5), -each.since_us))
+
+
+def open_words(found: Sequence[Problem]) -> str:
+    """How many there are, as one sentence."""
+    count, lost = len(found), sum(each.loses for each in found)
+    words = f"{count} problem is open" if count == 1 else f"{count} problems are open"
+    return f"{words}; {lost} may lose messages." if lost else f"{words}." if count else "Nothing is wrong."
+
+
+def _gone(gateways: Iterable[Standing]) -> Iterator[Problem]:
+    for gateway in gateways:
+        if gateway.failed_us:
+            yield Problem(
+                "gateway-gone", "fatal", f"{gateway.name} does not answer.", "gateways", "/gateways",
+                more=gateway.problem, rule="gateways.gateway-gone",
+                since_us=gateway.answered_us or gateway.failed_us, gateways=[gateway.name],
+                remedy="look whether that gateway runs: systemctl status realmgate; its log says why it ended",
+            )  # fmt: skip
+    serving = [each for each in gateways if each.serves]
+    waiting = [each for each in gateways if each.answers and each.state in WAITS]
+    if waiting and not serving:
+        names = [each.name for each in waiting]
+        yield Problem(
+            "none-serves", "fatal", f"No gateway serves; {', '.join(names)} {'waits' if len(names) == 1 else 'wait'}.",
+            "gateways", "/gateways", more=str(waiting[0].health.get("detail") or ""), rule="gateways.none-serves",
+            remedy="wait until one has taken over; realmgate doctor names what keeps it", gateways=names,
+        )  # fmt: skip
+
+
+def _own(gateways: Iterable[Standing]) -> Iterator[Problem]:
+    """What /health names."""
+    for gateway in gateways:
+        if gateway.failed_us:
+            continue
+        for each in gateway.health.get("problems", ()):
+            about = f"{each['about']}: " if each["about"] else ""
+            keeps_out = each["kind"] == gateway.state
+            yield Problem(
+                each["kind"], "fatal" if keeps_out or each["kind"] in _LOSES else "transient",
+                f"{about}{each['kind'].replace('-', ' ')}.", "gateways", "/gateways", more=each["detail"],
+                rule=f"health.{each['kind']}", since_us=int(each["since_us"]), remedy=each["remedy"],
+                gateways=[gateway.name], loses=each["kind"] in _LOSES, **_concerned(gateway, each),
+            )  # fmt: skip
+
+
+def _concerned(gateway: Standing, problem: Row) -> dict[str, Any]:
+    """The node and the peers: of a node that is broken, those with a link to it; of a log that does not answer, those
+    that wait for its answer."""
+    kind = problem["kind"]
+    if kind.startswith(_OF_NODES):
+        links = [row for row in gateway.links if row["node"] == problem["about"]]
+        nodes = [problem["about"]]
+    elif kind in _OF_THE_LOG:
+        links = [row for row in gateway.links if row["node"] and _is_unanswered(row)]
+        nodes = sorted({str(row["node"]) for row in links})
+    else:
+        return {}
+    first = links[0] if links else {}
+    return {
+        "node": ", ".join(nodes),
+        "user": first.get("user") or "",
+        "container": first.get("container") or "",
+        "who": named_all(links),
+    }
+
+
+def _is_unanswered(row: Row) -> bool:
+    """A publisher whose message has no outcome yet, a consumer whose settlement the journal does not hold yet."""
+    if row["direction"] == "subscribe":
+        return bool(row["waiting"])
+    return (row["oldest_unsettled_s"] or 0) >= _UNANSWERED_S
+
+
+def _differing(gateways: Iterable[Standing]) -> Iterator[Problem]:
+    digests = {each.name: str(each.health["digest"]) for each in gateways if each.answers and each.health["digest"]}
+    if len({*digests.values()}) > 1:
+        which = ", ".join(f"{name} {digest[:8]}" for name, digest in digests.items())
+        yield Problem(
+            "tables-differ", "transient", f"Gateways decide by different tables: {which}.", "rules", "/rules",
+            rule="gateways.tables-differ", gateways=[*digests],
+            remedy="load the same tables on each: realmgate mappings diff OLD NEW says what differs",
+        )  # fmt: skip
+
+
+def _reconciled(reports: Sequence[Report], now_us: int) -> Iterator[Problem]:
+    if not reports:
+        return
+    last = reports[0]
+    if last.verdict != "clean":
+        yield Problem(
+            "reconciliation", "fatal" if last.verdict == "not clean" else "transient",
+            f"The last reconciliation is {last.verdict}.", "reconciliation", "/reconciliation", more=last.sentence,
+            rule="reconciliation.verdict", since_us=last.at_us,
+            remedy="read the report: each finding says what to do",
+            loses=any(one["class"] == "P1" for one in last.classes),
+        )  # fmt: skip
+    elif now_us - last.at_us > _OLD_US:
+        yield Problem(
+            "reconciliation-old", "transient", "The last reconciliation is older than two days.", "reconciliation",
+            "/reconciliation", rule="reconciliation.age", since_us=last.at_us,
+            remedy="realmgate reconcile --config FILE --out DIR",
+        )  # fmt: skip

@@ -1,0 +1,97 @@
+"""Links on which nothing moves: consumers that hold what they got, consumers that let messages wait, publishers that
+get no answer. No peer got an error for it. Seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
+
+from gateway.verdict.answers import Row
+from gateway.verdict.peers_refused import RECENT_US
+from gateway.verdict.problem import Problem, named
+from gateway.verdict.standing import Standing
+
+WAITS_S: Final = 5.0
+"""While messages wait for it, a consumer that holds one for so long, or has no credit for so long, is named."""
+HELD_S: Final = 60.0
+"""The same of a consumer that holds one while none waits."""
+QUEUE: Final = "queue"
+"""The durable of a queue, in metrics."""
+
+
+class Standstill(NamedTuple):
+    """`for_s`: since when."""
+
+    kind: str
+    words: str
+    remedy: str
+    for_s: float
+
+
+def slow_peers(gateways: Iterable[Standing], now_us: int) -> Iterator[Problem]:
+    for gateway in gateways:
+        if gateway.failed_us or now_us - gateway.links_us > RECENT_US:
+            continue
+        waiting = _with_waiting(gateway)
+        for row in gateway.links:
+            found = standstill(row, (row["node"], row["durable"] or QUEUE) in waiting)
+            if found is not None:
+                yield _problem(gateway, row, found)
+
+
+def standstill(row: Row, waits: bool) -> Standstill | None:
+    """What is wrong with a link. `waits`: there are messages that could be given to it now."""
+    held_s, without_s = row["oldest_unsettled_s"] or 0, row["without_credit_s"] or 0
+    if row["direction"] != "subscribe":
+        return _unanswered(row, held_s) if row["node"] and held_s >= WAITS_S else None
+    settled_s = row["last_outcome_s"]
+    is_idle = settled_s is None or settled_s >= WAITS_S
+    if held_s > HELD_S or (waits and is_idle and held_s >= WAITS_S):
+        return _holds(row, held_s)
+    if waits and (held_s >= WAITS_S or without_s >= WAITS_S):
+        return _slow(row, held_s, without_s)
+    return None
+
+
+def _holds(row: Row, held_s: float) -> Standstill:
+    who, connection = peer_name(row), (row["id"] or "ID").rpartition(".")[0] or "ID"
+    words = f"{who} holds {row['unsettled']:,} events of {row['node']} unsettled, the oldest for {held_s:,.0f} s."
+    remedy = f"look at {who}; to free them: realmgate connection close {connection} --reason TEXT"
+    return Standstill("held-unsettled", words, remedy, held_s)
+
+
+def _slow(row: Row, held_s: float, without_s: float) -> Standstill:
+    who = peer_name(row)
+    why = f"no credit for {without_s:,.0f} s" if without_s > held_s else f"it settles an event after {held_s:,.0f} s"
+    words = f"{who} is too slow for {row['node']}: {why}, and messages wait."
+    return Standstill(
+        "slow-consumer", words, f"look at what {who} waits for, or add a consumer", max(held_s, without_s)
+    )
+
+
+def _unanswered(row: Row, held_s: float) -> Standstill:
+    words = (
+        f"{peer_name(row)} waits for the answer to {row['unsettled']:,} messages to {row['node']}, the oldest for"
+        f" {held_s:,.0f} s."
+    )
+    return Standstill("publisher-waits", words, "the log is slow or does not answer: run realmgate doctor", held_s)
+
+
+def peer_name(row: Row) -> str:
+    return str(row["container"] or row["address"] or "a peer")
+
+
+def _problem(gateway: Standing, row: Row, found: Standstill) -> Problem:
+    return Problem(
+        found.kind, "slow", found.words, "links", f"/links?{urlencode({'node': row['node'] or ''})}",
+        node=row["node"] or "", user=row["user"] or "", container=row["container"] or "", who=named(row),
+        rule=f"links.{found.kind}", remedy=found.remedy, count=int(row["unsettled"] or 0),
+        since_us=gateway.links_us - int(found.for_s * 1e6), gateways=[gateway.name],
+    )  # fmt: skip
+
+
+def _with_waiting(gateway: Standing) -> set[tuple[str, str]]:
+    """Nodes and durables with messages that could be given now."""
+    of = gateway.samples.all("realmgate_durable_waiting_events")
+    return {(labels.get("node", ""), labels.get("durable", "")) for labels, count in of if count}

@@ -1,0 +1,86 @@
+"""Which links stand still: what makes one a problem, and what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.verdict.problems import problems
+from gateway.verdict.samples import read_samples
+from gateway.verdict.slow_peers import standstill
+from gateway.verdict.standing import Standing
+
+NOW_US = 1_795_560_852_000_000
+WAITING = 'realmgate_durable_waiting_events{durable="queue",node="jobs",partition="0"} 4.0\n'
+
+
+def link(**other: Any) -> dict[str, Any]:
+    return {
+        "id": "a-1.7.1", "user": "ann", "container": "billing", "address": "10.0.0.1", "direction": "subscribe",
+        "node": "jobs", "durable": None, "unsettled": 3, "oldest_unsettled_s": 0.0, "without_credit_s": 0.0,
+        "last_outcome_s": None, "waiting": 0, **other,
+    }  # fmt: skip
+
+
+def kind(waits: bool = True, **other: Any) -> str | None:
+    found = standstill(link(**other), waits)
+    return found and found.kind
+
+
+def test_a_consumer_that_holds_events_while_others_wait() -> None:
+    assert kind(oldest_unsettled_s=5.0) == "held-unsettled"
+    assert kind(oldest_unsettled_s=5.0, last_outcome_s=5.0) == "held-unsettled"
+    assert kind(oldest_unsettled_s=4.9) is None
+    assert kind(waits=False, oldest_unsettled_s=59.0) is None, "it may be at work, and it delays no message"
+    assert kind(waits=False, oldest_unsettled_s=61.0) == "held-unsettled"
+
+
+def test_a_consumer_that_settles_and_is_too_slow() -> None:
+    assert kind(oldest_unsettled_s=5.0, last_outcome_s=1.0) == "slow-consumer"
+    assert kind(without_credit_s=5.0) == "slow-consumer"
+    assert kind(waits=False, oldest_unsettled_s=30.0, last_outcome_s=1.0) is None, "no message waits for it"
+    assert kind(waits=False, without_credit_s=900.0) is None, "it wants nothing, and there is nothing"
+
+
+def test_a_publisher_that_gets_no_answer() -> None:
+    assert kind(direction="publish", oldest_unsettled_s=5.0) == "publisher-waits"
+    assert kind(direction="publish", oldest_unsettled_s=4.0) is None
+    assert kind(direction="publish", node=None, oldest_unsettled_s=9.0) is None, "a coordinator has requests of its own"
+
+
+def standing(*links: dict[str, Any], metrics: str = WAITING, **health: Any) -> Standing:
+    gateway = Standing("http://gw-a:9464")
+    gateway.health = {"state": "ready", "run": "a-1", "digest": "", "problems": [], **health}
+    gateway.samples = read_samples(metrics)
+    gateway.links, gateway.links_us, gateway.answered_us = [*links], NOW_US, NOW_US
+    return gateway
+
+
+def test_a_problem_names_node_peer_rule_and_remedy() -> None:
+    [found] = problems([standing(link(oldest_unsettled_s=6.0))], [], NOW_US)
+    assert (found.node, found.user, found.container, found.rule) == ("jobs", "ann", "billing", "links.held-unsettled")
+    assert "realmgate connection close a-1.7 --reason TEXT" in found.remedy
+    assert found.since_us == NOW_US - 6_000_000
+
+
+def test_waiting_events_of_another_durable_concern_no_other_consumer() -> None:
+    slow = link(durable="audit", without_credit_s=90.0)
+    assert problems([standing(slow)], [], NOW_US) == [], "what waits is the queue's"
+
+
+def trouble(kind: str, about: str = "") -> dict[str, Any]:
+    return {"kind": kind, "about": about, "detail": "so", "remedy": "do it", "since_us": NOW_US}
+
+
+def test_a_broken_node_names_the_peers_that_are_attached_to_it() -> None:
+    links = link(), link(container="audit", id="a-1.8.1"), link(node="other", container="other")
+    [found] = problems([standing(*links, problems=[trouble("topic-missing", "jobs")])], [], NOW_US)
+    assert (found.node, found.rule, found.klass) == ("jobs", "health.topic-missing", "fatal")
+    assert found.who == "billing, user ann, 10.0.0.1, and 1 more"
+
+
+def test_a_log_that_does_not_answer_names_the_peers_that_wait_for_it() -> None:
+    waits = link(direction="publish", container="shop", oldest_unsettled_s=1.2)
+    idle = link(direction="publish", container="idle")
+    [found] = problems([standing(waits, idle, problems=[trouble("cannot-write")])], [], NOW_US)
+    assert (found.node, found.container, found.rule) == ("jobs", "shop", "health.cannot-write")
+    assert found.who == "shop, user ann, 10.0.0.1"
