@@ -85,6 +85,10 @@ def _under_way(gateway: Gateway) -> Parts:
     yield single("realmgate_transaction_bytes", "gauge", "Messages in transactions.", gateway.transaction_bytes)
     unsettled = 0
     for at, connection in enumerate([*gateway.connections], 1):
+    about = "Published messages outside of transactions, from the turn that read the transfer to the realm's answer."
+    yield histogram("realmgate_accept_seconds", about, gateway.accept_seconds)
+    about = "Deliveries settled outside of transactions, from the turn that read the disposition until it is stored."
+    yield histogram("realmgate_settle_seconds", about, gateway.settle_seconds)
         unsettled += sum(len(link.link.unsettled) for link in connection.consuming)
         if at % _STEP_CONNECTIONS == 0:
             yield None

@@ -31,6 +31,7 @@ from transformers import redelivered_header
 _YES_NO = ("no", "yes")
 _OUTCOMES = TABLES["default"].axes["default_outcome"]
 _ECHOED = ("rejected", "modified")  # states that may say more than their names
+_STATED = ("disposition", "unstated", "silent")  # causes that come with a disposition
 _WITHOUT_PEER = ("lost", "cut-off", "stopped")  # causes after which the peer cannot get a frame
 
 
@@ -62,6 +63,7 @@ class ConsumingLink(LinkOwner):
         self._sends_settled = link.sender_settle_mode == "settled"
         self._limits = self._gateway.limits
         self._full = False  # it may leave no more unsettled
+        self._read_s = 0.0  # when its peer's latest dispositions came
         self._size_max = link.message_size_max
         self.without_credit = WithoutCredit(self._gateway.clock)
 
@@ -159,6 +161,7 @@ class ConsumingLink(LinkOwner):
 
     def on_dispositions(self, dispositions: DispositionRun) -> None:
         """Deliveries of one state."""
+        self._read_s = self._gateway.clock.monotonic_s()
         if self._full:
             self._full = False
             self.wake()
@@ -258,7 +261,8 @@ class ConsumingLink(LinkOwner):
         detail: OutcomeDetail | None = None,
     ) -> None:
         then = decision.then
-        batch = SettledBatch(self, decision, state, cause, peer_settled, seqs, eids, self.tables, detail)
+        read_s = self._read_s if cause in _STATED else 0.0
+        batch = SettledBatch(self, decision, state, cause, peer_settled, seqs, eids, self.tables, detail, read_s)
         if then["native"] == "none":
             self.subscription.forget(eids)
             self._conclude(batch, None, None)
@@ -270,6 +274,8 @@ class ConsumingLink(LinkOwner):
 
     def settled(self, batch: SettledBatch, answer: Settled) -> None:
         """The realm has answered: the journal holds it, or does not."""
+        if batch.read_s and answer.answer == "done":
+            self._gateway.settle_seconds.add(self._gateway.clock.monotonic_s() - batch.read_s, len(batch.seqs))
         settled = batch.tables["settled"].decisions
         decision = settled[batch.decision.then["native"]][answer.answer][_YES_NO[batch.peer_settled]]
         self._conclude(batch, decision, answer)
@@ -382,6 +388,7 @@ class SettledBatch:
     eids: list[int]
     tables: NodeTables  # under which they were stated
     detail: OutcomeDetail | None = None  # what else their consumer said
+    read_s: float = 0.0  # when they were stated, in monotonic seconds; 0: not by a disposition outside of transactions
 
     def answered(self, answer: Settled) -> None:
         self.link.settled(self, answer)

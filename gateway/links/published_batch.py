@@ -32,6 +32,7 @@ class PublishedBatch:
     size_bytes: int
     tables: NodeTables  # under which they came
     node: Node
+    read_s: float  # when they came, in monotonic seconds
     numbers: Sequence[int] | None = None  # their seqs, where they do not follow one another
 
     def seqs(self, first: int, count: int) -> Sequence[int]:

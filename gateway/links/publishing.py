@@ -64,6 +64,7 @@ class PublishingLink(LinkOwner):
         listed = {word: LISTED[outcomes is not None and word not in outcomes] for word in ("rejected", "released")}
         self._listed, self._rejected = listed, listed["rejected"]
         self.under_way = 0  # messages handed to the realm and not answered
+        self._read_s = 0.0  # when its latest transfers came
         self._waiting: list[tuple[int, Callable[[], None]]] = []  # (messages to be answered before, whom to tell)
         # Behind each commit under way:
         self._later: deque[list[tuple[PublishedBatch, Sequence[bytes], Sequence[bytes]]]] = deque()
@@ -124,6 +125,7 @@ class PublishingLink(LinkOwner):
     def on_transfers(self, transfers: TransferRun) -> None:
         """One run of messages: transformed, decided, published as columns."""
         link, gateway = self.link, self._gateway
+        self._read_s = gateway.clock.monotonic_s()
         if link.credit <= 0:
             self.without_credit.begin()
         messages = transfers.messages
@@ -168,10 +170,14 @@ class PublishingLink(LinkOwner):
         self, keys: Sequence[bytes], values: Sequence[bytes], transfers: TransferRun, first_seq: int, size_bytes: int
     ) -> None:
         settled = int(any(transfers.presettled))
-        batch = PublishedBatch(
-            self, first_seq, settled, self._common[settled], len(keys), size_bytes, self.tables, self.node
-        )
+        batch = self._batch(first_seq, settled, self._common[settled], len(keys), size_bytes)
         self._carry_out(batch, keys, values)
+
+    def _batch(
+        self, first_seq: int, presettled: int, decision: Decision, count: int, size_bytes: int
+    ) -> PublishedBatch:
+        facts = first_seq, presettled, decision, count, size_bytes, self.tables, self.node, self._read_s
+        return PublishedBatch(self, *facts)
 
     def _one_by_one(
         self, keys: list[bytes | None], values: list[bytes | None], transfers: TransferRun, first_seq: int
@@ -189,9 +195,7 @@ class PublishingLink(LinkOwner):
             else:
                 if batch is not None:
                     self._carry_out(batch, *run)
-                batch = PublishedBatch(
-                    self, first_seq + offset, int(settled), decision, 1, size, self.tables, self.node
-                )
+                batch = self._batch(first_seq + offset, int(settled), decision, 1, size)
                 run = ([], [])
             run[0].append(key or b"")
             run[1].append(value or b"")
@@ -230,7 +234,7 @@ class PublishingLink(LinkOwner):
         first_seq = self._gateway.outcomes.number(1)
         self.link.number(first_seq, 1)
         decision = self.decide("null", "no", presettled, "partial")
-        batch = PublishedBatch(self, first_seq, presettled, decision, 1, 0, self.tables, self.node)
+        batch = self._batch(first_seq, presettled, decision, 1, 0)
         self._conclude(batch, batch.decision, None, range(first_seq, first_seq + 1), [-1], None)
 
     # -- answers
@@ -238,6 +242,7 @@ class PublishingLink(LinkOwner):
     def published(self, batch: PublishedBatch, answer: Published) -> None:
         """The realm has answered a part of a batch."""
         seqs = batch.seqs(answer.first, len(answer.eids))
+        self._gateway.accept_seconds.add(self._gateway.clock.monotonic_s() - batch.read_s, len(seqs))
         decision = self.published_rule(answer, batch.presettled, batch.tables)
         self._conclude(batch, batch.decision, decision, seqs, answer.eids, answer)
         self.under_way -= len(answer.eids)

@@ -21,6 +21,7 @@ from gateway.terminus.no_local import NoLocalContainers, origin_of
 from mappings import TableSet
 from native_backend.clock import Clock
 from native_backend.interface import NativeRealm
+from native_backend.state.durations import Durations
 
 TRANSACTION_ID_BYTES = 32  # W-19
 
@@ -57,6 +58,8 @@ class Shared:
         self.transactions = 0  # open ones
         self.transaction_bytes = 0  # of messages that they hold
         self.in_flight_bytes = 0
+        self.accept_seconds = Durations()  # of messages, from the turn that read the transfer to the realm's answer
+        self.settle_seconds = Durations()  # of deliveries, from the turn that read the disposition to its being stored
         self.faults: Counter[str] = Counter()
         self.on_pressure: Callable[[bool], None] = lambda _: None  # stop or go on reading sockets
         self.on_origin: Callable[[str], None] = lambda _: None  # that container's messages bear its mark from now on

@@ -19,6 +19,7 @@ class Durations:
         self.counts = [0] * (len(BOUNDS_S) + 1)
         self.total_s = 0.0
 
-    def add(self, seconds: float) -> None:
-        self.counts[bisect_left(BOUNDS_S, seconds)] += 1
-        self.total_s += seconds
+    def add(self, seconds: float, count: int = 1) -> None:
+        """So many took so long."""
+        self.counts[bisect_left(BOUNDS_S, seconds)] += count
+        self.total_s += seconds * count

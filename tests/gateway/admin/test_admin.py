@@ -58,6 +58,10 @@ def test_what_happened_stands_in_the_metrics(new_gateway: StartGateway, kind: st
         assert found["realmgate_connections", ()] == 1
         assert found["realmgate_links", ()] == 2
         assert found["realmgate_credit_granted", ()] > 0
+        assert found["realmgate_accept_seconds_count", ()] == 10
+        assert 0 < found["realmgate_accept_seconds_sum", ()] < 600
+        assert found["realmgate_settle_seconds_count", ()] == 4
+        assert found["realmgate_settle_seconds_bucket", ("+Inf",)] == 4
         assert found["realmgate_journal_transaction_seconds_count", ()] >= 1
         assert found["realmgate_journal_transaction_seconds_bucket", ("+Inf",)] >= 1
         assert found["realmgate_evidence_append_seconds_count", ()] >= 1
