@@ -35,6 +35,7 @@ class DurableMetrics:
     counts: MessageCounts | None
     hole: int  # not settled, at the bottom, with settled ones above
     ranges: int  # of settled ones above the mark: what the state costs
+    oldest_s: float | None = None  # the age of its oldest message; 0: there is none; None: its store is being counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class NodeFigures:
     events_max: int
     bytes_max: int
     temporary: bool
+    oldest_s: float | None = None  # as of a durable
 
 
 class RealmMetrics:
@@ -137,6 +139,10 @@ class RealmMetrics:
             counts = step.counts if step is not None else None
             if step is None:
                 yield None
+        oldest_ms = None
+        for oldest_ms in self.depths.oldest(node, durable):
+            if oldest_ms is None:
+                yield None
         dispatch, state = self._shard.opened(node, durable.name), self.depths.state(durable)
         above = state.acked.at_or_above(state.low)
         yield DurableMetrics(
@@ -148,6 +154,7 @@ class RealmMetrics:
             counts=counts,
             hole=above[0] - state.low if above is not None else 0,
             ranges=len(state.acked),
+            oldest_s=self._age_s(oldest_ms),
         )
 
     def node_names(self, count_max: int) -> list[str]:
@@ -164,6 +171,10 @@ class RealmMetrics:
             for stored in self.depths.stored(node):
                 if stored is None:
                     yield None
+            oldest_ms = None
+            for oldest_ms in self.depths.oldest(node):
+                if oldest_ms is None:
+                    yield None
             counted_store = self._context.counted.get(node.store)
             occupancy = counted_store.occupancy if isinstance(counted_store, CountedStore) else None
             yield NodeFigures(
@@ -174,7 +185,11 @@ class RealmMetrics:
                 events_max=node.properties.capacity_events or 0,
                 bytes_max=node.properties.capacity_bytes or 0,
                 temporary=node.temporary,
+                oldest_s=self._age_s(oldest_ms),
             )
+
+    def _age_s(self, stored_ms: int | None) -> float | None:
+        return max(0.0, self._context.clock.epoch_us() / 1e6 - stored_ms / 1e3) if stored_ms else stored_ms
 
 
 def _has_capacity(node: Node) -> bool:

@@ -6,7 +6,8 @@ Read between turns, a family or a part of one at a time, so a page is not of one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from gateway.admin.exposition import Family, histogram, single
 from gateway.admin.problems import Problem
 from gateway.config.limits import METRIC_DURABLES, METRIC_NODES, METRIC_PROBLEMS
 from gateway.evidence.counters import CLASSES, NO_CLASS, OTHER, TEMPORARY
-from native_backend.metrics import DurableMetrics, RealmMetrics
+from native_backend.metrics import DurableMetrics, NodeFigures, RealmMetrics
 
 if TYPE_CHECKING:
     from gateway.reload.tables import TableReload
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _STEP_CONNECTIONS = 100
 _DURABLE = ("node", "durable", "partition")
+_MESSAGES = "Messages of a node: of a queue those that have not ended, of a channel all that it keeps."
+_OLDEST = "How long ago the oldest message of a node was stored; 0: it has none."
 _PROCESS = ProcessCollector(registry=None)
 Parts = Iterator[Family | Metric | None]
 
@@ -82,13 +85,13 @@ def _under_way(gateway: Gateway) -> Parts:
     yield single("realmgate_in_flight_bytes", "gauge", "Messages that wait for the realm.", gateway.in_flight_bytes)
     about = "Octets in flight at which reading from publishers pauses."
     yield single("realmgate_in_flight_limit_bytes", "gauge", about, limits.in_flight_bytes)
-    yield single("realmgate_transaction_bytes", "gauge", "Messages in transactions.", gateway.transaction_bytes)
-    unsettled = 0
-    for at, connection in enumerate([*gateway.connections], 1):
     about = "Published messages outside of transactions, from the turn that read the transfer to the realm's answer."
     yield histogram("realmgate_accept_seconds", about, gateway.accept_seconds)
     about = "Deliveries settled outside of transactions, from the turn that read the disposition until it is stored."
     yield histogram("realmgate_settle_seconds", about, gateway.settle_seconds)
+    yield single("realmgate_transaction_bytes", "gauge", "Messages in transactions.", gateway.transaction_bytes)
+    unsettled = 0
+    for at, connection in enumerate([*gateway.connections], 1):
         unsettled += sum(len(link.link.unsettled) for link in connection.consuming)
         if at % _STEP_CONNECTIONS == 0:
             yield None
@@ -170,6 +173,8 @@ def of_durables(figures: RealmMetrics) -> Parts:
     yield _durable("waiting_events", about, [(one, counts.available) for one, counts in counted])
     about = "Messages that are not to be given yet."
     yield _durable("delayed_events", about, [(one, counts.delayed) for one, counts in counted])
+    ages = [(one, one.oldest_s) for one in shown if one.oldest_s is not None]
+    yield _durable("oldest_message_age_seconds", "How long ago its oldest message was stored; 0: it has none.", ages)
     about = "Unsettled events below settled ones: they hold the low-water mark back."
     yield _durable("hole_events", about, [(one, one.hole) for one in shown])
     about = "Ranges of settled events above the mark."
@@ -178,7 +183,7 @@ def of_durables(figures: RealmMetrics) -> Parts:
     yield single("realmgate_stores_counting", "gauge", about, figures.depths.counting)
 
 
-def _durable(name: str, about: str, values: list[tuple[DurableMetrics, int]]) -> Family:
+def _durable(name: str, about: str, values: Sequence[tuple[DurableMetrics, float]]) -> Family:
     samples = [(_names(one), float(value)) for one, value in values]
     return Family(f"realmgate_durable_{name}", "gauge", about, _DURABLE, samples)
 
@@ -198,30 +203,48 @@ def _sum(others: list[DurableMetrics]) -> DurableMetrics:
         counts=reduce(add, counts) if len(counts) == len(others) else None,
         hole=sum(one.hole for one in others),
         ranges=sum(one.ranges for one in others),
+        oldest_s=_oldest(one.oldest_s for one in others),
     )
+
+
+def _oldest(ages: Iterable[float | None]) -> float | None:
+    """Of several; None where one is not known."""
+    found = [*ages]
+    return max((age for age in found if age is not None), default=None) if None not in found else None
 
 
 def of_nodes(figures: RealmMetrics) -> Parts:
     """The first `METRIC_NODES` stores; those beyond are one, of their sums, and so are all temporary ones."""
-    shown: dict[tuple[str, str], tuple[int | None, int | None, int, int]] = {}
+    shown: dict[tuple[str, str], NodeFigures] = {}
     for one in figures.nodes():
         yield None
         if one is not None:
             names = (one.node, str(one.partition)) if len(shown) < METRIC_NODES else (OTHER, OTHER)
             names = (TEMPORARY, OTHER) if one.temporary else names
-            stored, size, *bounds = shown.get(names, (0, 0 if one.size_bytes is not None else None, 0, 0))
-            whole = stored + one.stored if stored is not None and one.stored is not None else None
-            octets = size + one.size_bytes if size is not None and one.size_bytes is not None else None
-            shown[names] = whole, octets, bounds[0] + one.events_max, bounds[1] + one.bytes_max
-    columns = (
-        ("events", "Messages of a node: of a queue those that have not ended, of a channel all that it keeps.", 0),
-        ("bytes", "Octets of a node with a capacity.", 1),
-        ("events_limit", "How many messages it takes; 0: any number.", 2),
-        ("limit_bytes", "How many octets it takes; 0: any number.", 3),
+            shown[names] = _together(shown[names], one) if names in shown else one
+    columns: tuple[tuple[str, str, Callable[[NodeFigures], float | None]], ...] = (
+        ("events", _MESSAGES, lambda one: one.stored),
+        ("bytes", "Octets of a node with a capacity.", lambda one: one.size_bytes),
+        ("events_limit", "How many messages it takes; 0: any number.", lambda one: one.events_max),
+        ("limit_bytes", "How many octets it takes; 0: any number.", lambda one: one.bytes_max),
+        ("oldest_message_age_seconds", _OLDEST, lambda one: one.oldest_s),
     )
-    for name, about, at in columns:
-        samples = [(names, float(value)) for names, each in shown.items() if (value := each[at]) is not None]
+    for name, about, number in columns:
+        samples = [(names, float(value)) for names, each in shown.items() if (value := number(each)) is not None]
         yield Family(f"realmgate_node_{name}", "gauge", about, ("node", "partition"), samples)
+
+
+def _together(one: NodeFigures, other: NodeFigures) -> NodeFigures:
+    whole = one.stored is not None and other.stored is not None
+    known = one.size_bytes is not None and other.size_bytes is not None
+    return replace(
+        one,
+        stored=(one.stored or 0) + (other.stored or 0) if whole else None,
+        size_bytes=(one.size_bytes or 0) + (other.size_bytes or 0) if known else None,
+        events_max=one.events_max + other.events_max,
+        bytes_max=one.bytes_max + other.bytes_max,
+        oldest_s=_oldest((one.oldest_s, other.oldest_s)),
+    )
 
 
 def of_process() -> Parts:

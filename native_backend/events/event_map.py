@@ -49,6 +49,28 @@ class EventMap:
             found = self._whole.at_or_above(found[1] + 1)
         return counted + sum(self._masks[block].bit_count() for block in self._within(low + 1, high))
 
+    def first(self, first: int, end: int) -> int | None:
+        """The lowest event in [first, end)."""
+        if end <= first:
+            return None
+        block = first >> _SHIFT
+        found = self._first_in(block, first & (BLOCK - 1))
+        if found is None:
+            last = (end - 1) >> _SHIFT
+            whole = self._whole.at_or_above(block + 1)
+            blocks = self._within(block + 1, last + 1)
+            if whole is not None:
+                blocks.append(whole[0])
+            found = self._first_in(min(blocks), 0) if blocks else None
+        return found if found is not None and found < end else None
+
+    def _first_in(self, block: int, at: int) -> int | None:
+        """Of a block, from its place `at` on."""
+        if block in self._whole:
+            return (block << _SHIFT) + at
+        mask = self._masks.get(block, 0) >> at
+        return (block << _SHIFT) + at + (mask & -mask).bit_length() - 1 if mask else None
+
     def remove_below(self, bound: int) -> None:
         """Forget the blocks that lie below `bound`, but for the one that it is in."""
         block = bound >> _SHIFT

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from native_backend.events.delivery_marks import DeliveryMarks
 from native_backend.events.event_map import EventMap
+from native_backend.events.event_times import EventTimes
 from native_backend.events.expiry import NEVER, expiries
 from native_backend.log.event_key import may_be_due, may_have_times
 from native_backend.log.port import Records
@@ -45,6 +46,7 @@ class StoreEvents:
         self.map = EventMap()
         self.expired = Intervals()  # events
         self.future = Intervals()  # events that are not due
+        self.times = EventTimes()
         self._expiries, self._due = DelayedEvents(_EXPIRY_SLOT_MS), DelayedEvents()
         self._dated_max = _DATED
         self.is_dated = False  # some of them will expire, or are not due yet
@@ -70,6 +72,7 @@ class StoreEvents:
         if self.counted_to < 0:
             return  # they will be read
         self._add(dense_runs(eids))
+        self.times.note(eids[0], now_ms)
         self._date(eids, keys, [now_ms] * len(eids), now_ms)
 
     def is_open(self, now_ms: int) -> bool:
@@ -98,8 +101,10 @@ class StoreEvents:
         """All that the log has from `counted_to` to `records.next`."""
         found = [at for at, value in enumerate(records.values) if value is not None]
         eids = [records.offsets[at] for at in found]
+        times_ms = [records.timestamps_ms[at] for at in found]
         self._add(dense_runs(eids))
-        self._date(eids, [records.keys[at] for at in found], [records.timestamps_ms[at] for at in found], now_ms)
+        self.times.learn(eids, times_ms)
+        self._date(eids, [records.keys[at] for at in found], times_ms, now_ms)
         self.confirm(records.next)
 
     def _add(self, runs: list[tuple[int, int]]) -> None:
@@ -116,6 +121,7 @@ class StoreEvents:
         self.counted_to = max(self.counted_to, first)
         bound = max(first, low)
         self.map.remove_below(bound)
+        self.times.remove_below(bound)
         self.expired.remove_below(bound)
         self.future.remove_below(bound)
         if len(self._expiries) + len(self._due) > self._dated_max:
@@ -127,6 +133,19 @@ class StoreEvents:
         """Those of a channel: all that are kept and whose time is not over."""
         self.pass_time(now_ms)
         return self.map.count(self.first, self.top) - self.expired.count()
+
+    def first_message(self, low: int, acked: Intervals) -> Iterator[int | None]:
+        """The lowest event at or above `low` that is not `acked` and whose time is not over: None for each step, then
+        its EID; nothing where there is none."""
+        at = max(low, self.first)
+        while (hole := acked.first_hole(at, self.top - 1)) is not None:
+            eid = self.map.first(hole[0], hole[1] + 1)
+            over = self.expired.at_or_above(eid) if eid is not None else None
+            if eid is not None and (over is None or over[0] > eid):
+                yield eid
+                return
+            at = hole[1] + 1 if over is None else over[1] + 1
+            yield None
 
     # -- times
 

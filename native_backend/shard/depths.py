@@ -92,6 +92,23 @@ class Depths:
         if events is not None and events.known:
             yield events.messages(self._context.clock.epoch_us() // 1000)
 
+    def oldest(self, node: Node, durable: Durable | None = None) -> Iterator[int | None]:
+        """The oldest message of a durable, or of one store of a node: None for each step, then when it was stored, in
+        milliseconds since 1970, or 0 where there is no message. Nothing: the store is being counted."""
+        events = self._context.events.get((node.topic, node.partition))
+        if events is None or not events.known:
+            return
+        if durable is None and node.kind == "queue":
+            queue = self._metadata.durable(node.part(0), QUEUE)
+            durable = queue.of(node) if queue is not None else None
+        state = self.state(durable) if durable is not None else AckState(0)
+        eid = None
+        events.pass_time(self._context.clock.epoch_us() // 1000)
+        for eid in events.first_message(state.low, state.acked):
+            if eid is None:
+                yield None
+        yield (events.times.time_ms(eid) or 0) if eid is not None else 0
+
     @property
     def counting(self) -> int:
         """Stores that are still being counted."""

@@ -115,6 +115,53 @@ def test_a_queue_without_a_consumer_has_its_numbers_and_its_group(realm: RealmPr
     assert links == [0] * node.partitions, "no consumer opened it"
 
 
+HOUR_S = 3600
+
+
+def ages_h(realm: RealmProcess) -> dict[str, float | None]:
+    """Of the oldest message of each node and durable, in whole hours; None: it is not known of a store."""
+    found: dict[str, list[float | None]] = {}
+    for one in realm.realm.metrics.nodes():
+        if one is not None:
+            found.setdefault(one.node, []).append(one.oldest_s)
+    for each in realm.realm.metrics.durables():
+        if each is not None:
+            found.setdefault(f"{each.node} {each.durable}", []).append(each.oldest_s)
+    known = {name: [age for age in ages if age is not None] for name, ages in found.items()}
+    return {name: max(ages) // HOUR_S if len(ages) == len(found[name]) else None for name, ages in known.items()}
+
+
+@SPREAD
+def test_the_oldest_message_has_its_age(start: Start) -> None:
+    realm = start(SOON)
+    queue, channel = realm.create("orders"), realm.create("news", "channel")
+    realm.consumer(channel, "durable", "d").subscription.close()
+    realm.until(lambda: None not in ages_h(realm).values(), "the stores to be known: the log's own clock is not moved")
+    places = [realm.publish(node, bodies(6)) for node in (queue, channel)]
+    realm.clock.move(3 * HOUR_S * 1000)
+    for node in (queue, channel):
+        realm.publish(node, bodies(6))
+    realm.clock.move(HOUR_S * 1000)
+    wanted = {"orders": 4, "orders queue": 4, "news": 4, "news d": 4}
+    realm.until(lambda: ages_h(realm) == wanted, "the ages")
+    consumers = realm.consumer(queue), realm.consumer(channel, "durable", "d")
+    for consumer, old in zip(consumers, places, strict=True):
+        consumer.receive(12)
+        consumer.acknowledge(old[1:])
+    assert ages_h(realm) == wanted, "the oldest one is still there"
+    for consumer, old in zip(consumers, places, strict=True):
+        consumer.acknowledge(old[:1])
+    assert ages_h(realm) == {**wanted, "orders": 1, "orders queue": 1, "news d": 1}, "a channel keeps what it had"
+    for consumer, old in zip(consumers, places, strict=True):
+        consumer.acknowledge([eid for eid in consumer.seqs if eid not in old])
+    assert ages_h(realm) == {"orders": 0, "orders queue": 0, "news": 4, "news d": 0}
+    realm.close()
+    later = start(SOON)
+    later.clock.move(7 * HOUR_S * 1000)
+    later.until(lambda: None not in ages_h(later).values(), "the ages after a restart")
+    assert ages_h(later) == {"orders": 0, "orders queue": 0, "news": 7, "news d": 0}, "as the log has it"
+
+
 @SPREAD
 def test_no_number_is_shown_before_it_is_known(start: Start) -> None:
     first = start()
@@ -127,6 +174,7 @@ def test_no_number_is_shown_before_it_is_known(start: Start) -> None:
         realm.turn()
     assert counts(realm, node) is None
     assert stored(realm, node) is None
+    assert ages_h(realm) == {"orders": None, "orders queue": None}
     assert realm.realm.metrics.depths.counting == node.partitions
     realm.realm._shard._counting._due_s = 0.0
     realm.until(lambda: counts(realm, node) == MessageCounts(30, 30, 0, 0), "the number")

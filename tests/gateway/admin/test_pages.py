@@ -264,7 +264,7 @@ def test_what_differs_from_what_was_asked_for_is_an_error(counts: bool, said: di
 
 
 def _durables(count: int) -> RealmMetrics:
-    found = [DurableMetrics(f"n{at}", "d", 0, 1, 10 + at, MessageCounts(6, 3, 2, 1), 4, 5) for at in range(count)]
+    found = [DurableMetrics(f"n{at}", "d", 0, 1, 10 + at, MessageCounts(6, 3, 2, 1), 4, 5, at) for at in range(count)]
     return cast(RealmMetrics, SimpleNamespace(durables=lambda: iter(found), depths=SimpleNamespace(counting=0)))
 
 
@@ -285,6 +285,7 @@ def test_durables_beyond_the_bound_are_one() -> None:
         "delayed_events": 7,
         "hole_events": 28,
         "settled_ranges": 35,
+        "oldest_message_age_seconds": METRIC_DURABLES + 6,
     }
 
 
@@ -326,6 +327,9 @@ def test_nodes_beyond_the_bound_are_one_and_so_are_temporary_ones() -> None:
     assert shown["realmgate_node_events"][TEMPORARY, OTHER] == 8
     assert shown["realmgate_node_events_limit"][OTHER, OTHER] == 21
     assert shown["realmgate_node_bytes"] == {}
+    ages = _nodes(*(replace(each, oldest_s=at) for at, each in enumerate(every)))
+    assert ages["realmgate_node_oldest_message_age_seconds"][OTHER, OTHER] == METRIC_NODES + 2
+    assert shown["realmgate_node_oldest_message_age_seconds"] == {}, "it is not known"
     uncounted = _nodes(*every, replace(plain, node="last", stored=None))
     assert (OTHER, OTHER) not in uncounted["realmgate_node_events"], "of one of them it is not known"
     assert uncounted["realmgate_node_events_limit"][OTHER, OTHER] == 28
