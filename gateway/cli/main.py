@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     from gateway.cli.configuration.search import add_config
     from gateway.cli.decisions import add_decisions
     from gateway.cli.doctor.arguments import add_doctor
+    from gateway.cli.drain.arguments import add_drain
     from gateway.cli.gateways.peer_arguments import add_peers
     from gateway.cli.trace.arguments import add_trace
 
@@ -91,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     add_audit(commands.add_parser("audit", help="who gave which command, and why", allow_abbrev=False), add_config)
     add_peers(commands)
     add_client(commands)
+    add_drain(commands.add_parser("drain", help="move the messages of another broker's queue here", allow_abbrev=False))
     add_trace(commands.add_parser("trace", help="what became of one message", allow_abbrev=False), add_config)
     add_doctor(commands.add_parser("doctor", help="look for what is wrong", allow_abbrev=False), add_config)
     add_user(commands.add_parser("user", help="make entries for the users file", allow_abbrev=False))
@@ -240,6 +242,16 @@ def _client(arguments: argparse.Namespace) -> int:
         return _tell(error.problems)
 
 
+def _drain(arguments: argparse.Namespace) -> int:
+    from gateway.cli.drain import command as drain_command
+    from gateway.config.settings import SettingsProblems
+
+    try:
+        return drain_command.run(arguments, sys.stdout)
+    except SettingsProblems as error:
+        return _tell(error.problems)
+
+
 def _doctor(arguments: argparse.Namespace) -> int:
     from gateway.cli.doctor import command as doctor_command
 
@@ -256,6 +268,7 @@ _COMMANDS = {
     "config": _configuration,
     "user": _user,
     "doctor": _doctor,
+    "drain": _drain,
     **dict.fromkeys(("send", "receive"), _client),
     **dict.fromkeys(("connections", "links", "connection", "errors", "denials", "problems", "top"), _peers),
 }

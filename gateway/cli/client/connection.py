@@ -17,7 +17,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from proton import Collector, Condition, Connection, Delivery, Endpoint, Link, Message, ProtonException, Transport
+from proton import (
+    Collector,
+    Condition,
+    Connection,
+    Delivery,
+    Endpoint,
+    Link,
+    Message,
+    ProtonException,
+    Session,
+    Terminus,
+    Transport,
+)
 
 from gateway.cli.client.client_problem import ClientProblem
 from gateway.cli.client.login import logged_in
@@ -25,6 +37,7 @@ from gateway.cli.client.peer_address import PeerAddress
 
 _PIECE: Final = 65_536
 _TICK_S: Final = 1.0  # heartbeats are due
+_AT_ONCE_S: Final = 0.001
 _CLOSE_S: Final = 2.0
 NO_ANSWER: Final = "no answer"
 _STATES: Final[dict[int, str]] = {
@@ -63,7 +76,10 @@ class Peer:
 
     def __init__(self, opened: socket.socket, url: str, timeout_s: float) -> None:
         self.timeout_s = timeout_s
-        self._socket, self._url = opened, url
+        self._socket, self.url = opened, url
+        self.beside: Peer | None = None
+        """A connection that must not fall silent while this one is waited for."""
+        self.silent_until_s = time.monotonic() + _TICK_S
         self._collector, self._transport, self._connection = Collector(), Transport(), Connection()
         self._connection.container = str(uuid.uuid4())
         self._connection.hostname = urlsplit(url).hostname or ""
@@ -83,19 +99,31 @@ class Peer:
             if left_s <= 0:
                 return False
             if self._connection.state & Endpoint.REMOTE_CLOSED:
-                raise ClientProblem(f"{self._url}: the peer closed the connection{_why(self._connection)}")
+                raise ClientProblem(f"{self.url}: the peer closed the connection{_why(self._connection)}")
+            if self.session.state & Endpoint.REMOTE_CLOSED and self.session.state & Endpoint.LOCAL_ACTIVE:
+                raise ClientProblem(f"{self.url}: the peer ended the session{_why(self.session)}")
             self._send()
             self._receive(min(left_s, _TICK_S))
+            if self.beside is not None and time.monotonic() >= self.beside.silent_until_s:
+                self.beside.keep_alive()
         self._send()
         return True
+
+    def keep_alive(self) -> None:
+        """Reads what is there, and lets the peer hear that this side lives. Raises ClientProblem."""
+        self.silent_until_s = time.monotonic() + _TICK_S
+        self._send()
+        self._receive(_AT_ONCE_S)
 
     def attach(self, link: Link, node: str) -> None:
         """Until the peer has. Raises ClientProblem."""
         link.open()
         if not self.wait(lambda: not link.state & Endpoint.REMOTE_UNINIT, self.timeout_s):
-            raise ClientProblem(f"{self._url}: no answer to the attach of a link to {node} within {self.timeout_s:g} s")
+            raise ClientProblem(f"{self.url}: no answer to the attach of a link to {node} within {self.timeout_s:g} s")
         terminus = link.remote_target if link.is_sender else link.remote_source
-        if not terminus.address:  # refused: the DETACH with the reason comes next
+        if (
+            not terminus.address and terminus.type != Terminus.COORDINATOR
+        ):  # refused: the DETACH with the reason comes next
             self.wait(lambda: bool(link.state & Endpoint.REMOTE_CLOSED), self.timeout_s)
         self.check(link, node)
 
@@ -103,6 +131,11 @@ class Peer:
         """Raises ClientProblem if the peer has ended the link."""
         if link.state & Endpoint.REMOTE_CLOSED:
             raise ClientProblem(f"{node}: the peer refuses the link{_why(link)}", refused=True)
+
+    @property
+    def product(self) -> str:
+        """What the peer says it is, empty where it does not."""
+        return str((self._connection.remote_properties or {}).get("product", ""))
 
     def close(self) -> None:
         """A peer that has gone needs no close, and the first error is the one to report."""
@@ -133,10 +166,10 @@ class Peer:
             self._collector.pop()
         condition = self._transport.condition
         if condition is not None or not octets:
-            raise ClientProblem(f"{self._url}: the connection broke off{_words(condition)}")
+            raise ClientProblem(f"{self.url}: the connection broke off{_words(condition)}")
 
 
-def _why(endpoint: Connection | Link) -> str:
+def _why(endpoint: Connection | Session | Link) -> str:
     return _words(endpoint.remote_condition)
 
 

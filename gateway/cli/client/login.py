@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from scramp import ScramClient, ScramException
 
 from gateway.cli.client.client_problem import ClientProblem
-from gateway.cli.client.peer_address import PASSWORD, USER, PeerAddress
+from gateway.cli.client.peer_address import PeerAddress
 from transformers.codec import Array, DecodeError, Described, Symbol, decode, encode
 
 _HEADER: Final = b"AMQP\x03\x01\x00\x00"
@@ -49,7 +49,7 @@ def logged_in(address: PeerAddress, timeout_s: float) -> socket.socket:
 
 def _opened(address: PeerAddress, timeout_s: float) -> socket.socket:
     if address.ca is not None and not address.ca.is_file():
-        raise ClientProblem(f"--ca: there is no {address.ca}")
+        raise ClientProblem(f"{address.ca_word}: there is no {address.ca}")
     parts = urlsplit(address.url)
     host = parts.hostname or ""
     try:
@@ -64,7 +64,9 @@ def _opened(address: PeerAddress, timeout_s: float) -> socket.socket:
     except ssl.SSLCertVerificationError as error:
         opened.close()
         words = f"certificate verify failed: {error.verify_message}"
-        raise ClientProblem(f"{address.url}: {words}; name whose certificates count with --ca FILE") from None
+        raise ClientProblem(
+            f"{address.url}: {words}; name whose certificates count with {address.ca_word} FILE"
+        ) from None
     except (OSError, ValueError) as error:
         opened.close()
         why = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
@@ -98,7 +100,8 @@ class _Login:
             if mechanism in offered:
                 return mechanism
         if self._address.user is None and set(offered) & {*_WITH_USER}:
-            name = f"name a user: {USER} and {PASSWORD} in the environment"
+            user, password = self._address.variables
+            name = f"name a user: {user} and {password} in the environment"
             raise self._problem(f"a login is needed ({', '.join(offered)}); {name}")
         raise self._problem(f"it offers {', '.join(offered) or 'no mechanism'}; this client knows {', '.join(known)}")
 

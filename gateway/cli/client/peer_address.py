@@ -31,21 +31,32 @@ class PeerAddress:
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     ca: Path | None = None
+    variables: tuple[str, str] = (USER, PASSWORD)
+    """Where the environment may name user and password."""
+    ca_word: str = "--ca"
+    """What the command line calls `ca`."""
 
 
-def from_url(url: str, environment: Mapping[str, str], ca: Path | None) -> PeerAddress:
-    """User and password of the URL, or of the environment. Raises AddressProblem."""
+def from_url(
+    url: str,
+    environment: Mapping[str, str],
+    ca: Path | None,
+    word: str = "--url",
+    variables: tuple[str, str] = (USER, PASSWORD),
+) -> PeerAddress:
+    """User and password of the URL, or of the environment. `word`: what the command line calls it. Raises
+    AddressProblem."""
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme, parts.hostname, parts.port
     except ValueError:
         scheme, host, port = "", None, None
     if scheme not in _SCHEMES or not host:
-        raise AddressProblem("--url is no address of AMQP: write amqp://HOST:PORT or amqps://HOST:PORT")
+        raise AddressProblem(f"{word} is no address of AMQP: write amqp://HOST:PORT or amqps://HOST:PORT")
     plain = Listen(host, port or PORTS[scheme], scheme).url
     if parts.username is None:
-        return _login(plain, environment, ca)
-    return PeerAddress(plain, unquote(parts.username), unquote(parts.password or ""), ca)
+        return _login(plain, environment, ca, variables)
+    return PeerAddress(plain, unquote(parts.username), unquote(parts.password or ""), ca, variables)
 
 
 def from_settings(settings: Settings, environment: Mapping[str, str], ca: Path | None) -> PeerAddress:
@@ -59,6 +70,8 @@ def from_settings(settings: Settings, environment: Mapping[str, str], ca: Path |
     return _login(Listen(host, listen.port, listen.scheme).url, environment, ca)
 
 
-def _login(url: str, environment: Mapping[str, str], ca: Path | None) -> PeerAddress:
-    user = environment.get(USER)
-    return PeerAddress(url, user, environment.get(PASSWORD, "") if user is not None else None, ca)
+def _login(
+    url: str, environment: Mapping[str, str], ca: Path | None, variables: tuple[str, str] = (USER, PASSWORD)
+) -> PeerAddress:
+    user = environment.get(variables[0])
+    return PeerAddress(url, user, environment.get(variables[1], "") if user is not None else None, ca, variables)

@@ -1,0 +1,65 @@
+"""A message as it leaves one broker and arrives at another: octets in, octets out.
+
+Message annotations, the bare message and the footer keep every octet. Delivery annotations are for one hop, and stay
+behind. The header keeps durable, priority and time to live; delivery-count and first-acquirer count what happened to
+the message at the old broker, and begin anew. Source: AMQP 1.0 part 3.2. Errors: `DecodeError`.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import NamedTuple
+
+from transformers.codec import Described, UByte, UInt, decode, encode
+from transformers.message.header import PRIORITY_DEFAULT, Header, read_header
+from transformers.message.sections import FOOTER, MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
+
+_HEADER = 0x70
+
+
+class MovedMessage(NamedTuple):
+    """`octets`: what is sent. `digest`: of the bare message, which no broker on the way may change. `message_id`: as
+    text; empty: it has none."""
+
+    octets: bytes
+    digest: str
+    message_id: str
+
+
+def moved_message(stored: bytes) -> MovedMessage:
+    """Of what the old broker delivered."""
+    offsets = section_offsets(stored)
+    kept = min(offset for offset in offsets[MESSAGE_ANNOTATIONS:] if offset >= 0)
+    bare = min(offset for offset in offsets[PROPERTIES:] if offset >= 0)
+    bare_end = offsets[FOOTER] if offsets[FOOTER] >= 0 else len(stored)
+    header = b""
+    if offsets[0] == 0:
+        header = _header(stored[: min(offset for offset in offsets[1:] if offset >= 0)])
+    digest = hashlib.blake2b(stored[bare:bare_end], digest_size=16).hexdigest()
+    return MovedMessage(header + stored[kept:], digest, _message_id(stored, offsets[PROPERTIES]))
+
+
+@functools.lru_cache(maxsize=1024)  # the messages of a queue share few headers
+def _header(section: bytes) -> bytes:
+    header = read_header(section)
+    if header == header._replace(first_acquirer=False, delivery_count=0):
+        return section
+    return _written(header)
+
+
+def _written(header: Header) -> bytes:
+    """As short as it can be said."""
+    priority = UByte(header.priority) if header.priority != PRIORITY_DEFAULT else None
+    fields = [header.durable or None, priority, None if header.ttl_ms is None else UInt(header.ttl_ms)]
+    while fields and fields[-1] is None:
+        fields.pop()
+    return encode(Described(_HEADER, fields))
+
+
+def _message_id(stored: bytes, offset: int) -> str:
+    if offset < 0:
+        return ""
+    fields = decode(stored, offset)[0].value
+    found = fields[0] if isinstance(fields, list) and fields else None
+    return "" if found is None else found.hex() if isinstance(found, bytes) else str(found)

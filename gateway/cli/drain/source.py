@@ -1,0 +1,90 @@
+"""The queue that is left: batches of its messages, each settled there when the realm has it.
+
+A batch ends the question before: the broker answers a drain after it has dealt with every acknowledgement that came
+earlier, for a session is read in order. Messages that stay are given back. Seconds. Errors: `ClientProblem`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Final, NamedTuple
+
+from proton import Delivery, Link, symbol
+
+from gateway.cli.client.client_problem import ClientProblem
+from gateway.cli.client.connection import Peer
+from gateway.cli.drain.moved_message import MovedMessage, moved_message
+from transformers.codec import DecodeError
+
+BATCH_MESSAGES: Final = 1_000
+_FIRST_BATCH: Final = 50
+_BATCH_OCTETS: Final = 4 << 20
+
+
+class Given(NamedTuple):
+    """One message that this client holds at the source."""
+
+    delivery: Delivery
+    message: MovedMessage
+
+
+def await_whole(peer: Peer, delivery: Delivery, node: str, timeout_s: float) -> None:
+    """A large message comes in several frames, of which the first ends a drain."""
+    if not peer.wait(lambda: not delivery.partial, timeout_s):
+        raise ClientProblem(f"{peer.url}: {node} does not give the rest of a message within {timeout_s:g} s")
+
+
+class Source:
+    """One receiving link."""
+
+    def __init__(self, peer: Peer, queue: str, timeout_s: float) -> None:
+        self._peer, self._queue, self._timeout_s = peer, queue, timeout_s
+        self._credit = _FIRST_BATCH
+        self._link: Any = peer.session.receiver(f"drain-{uuid.uuid4()}")
+        self._link.source.address = queue
+        self._link.source.capabilities.put_object(symbol("queue"))
+        self._link.snd_settle_mode, self._link.rcv_settle_mode = Link.SND_UNSETTLED, Link.RCV_FIRST
+        peer.attach(self._link, queue)
+
+    def batch(self) -> list[Given]:
+        """What the queue gives now; empty: it has nothing more to give. What was settled before is done."""
+        self._link.drain(self._credit)
+        if not self._peer.wait(self._answered, self._timeout_s):
+            raise ClientProblem(
+                f"{self._peer.url}: {self._queue} does not say within {self._timeout_s:g} s that it is empty"
+            )
+        given = []
+        octets = 0
+        while (delivery := self._link.current) is not None and delivery.readable:
+            await_whole(self._peer, delivery, self._queue, self._timeout_s)
+            stored = bytes(self._link.recv(delivery.pending) or b"")
+            self._link.advance()
+            octets += len(stored)
+            given.append(Given(delivery, self._read(stored)))
+        if given:  # large messages come in small batches: this process holds one batch
+            self._credit = max(1, min(BATCH_MESSAGES, 2 * self._credit, _BATCH_OCTETS * len(given) // max(octets, 1)))
+        return given
+
+    def settle(self, given: list[Given]) -> None:
+        """They are gone there."""
+        for each in given:
+            each.delivery.update(Delivery.ACCEPTED)
+            each.delivery.settle()
+
+    def give_back(self, given: list[Given]) -> None:
+        for each in given:
+            each.delivery.update(Delivery.RELEASED)
+            each.delivery.settle()
+        self._peer.keep_alive()
+
+    def _answered(self) -> bool:
+        self._peer.check(self._link, self._queue)
+        return not self._link.draining()
+
+    def _read(self, stored: bytes) -> MovedMessage:
+        try:
+            return moved_message(stored)
+        except DecodeError as error:
+            raise ClientProblem(
+                f"{self._queue}: what the broker gives is no message: {error}; it stays there"
+            ) from None
