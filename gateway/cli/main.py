@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     from gateway.cli.doctor.arguments import add_doctor
     from gateway.cli.drain.arguments import add_drain
     from gateway.cli.gateways.peer_arguments import add_peers
+    from gateway.cli.imports.arguments import add_import
     from gateway.cli.trace.arguments import add_trace
 
     parser = _Parser(
@@ -93,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     add_peers(commands)
     add_client(commands)
     add_drain(commands.add_parser("drain", help="move the messages of another broker's queue here", allow_abbrev=False))
+    add_import(commands.add_parser("import", help="make a file of nodes of another broker's", allow_abbrev=False))
     add_trace(commands.add_parser("trace", help="what became of one message", allow_abbrev=False), add_config)
     add_doctor(commands.add_parser("doctor", help="look for what is wrong", allow_abbrev=False), add_config)
     add_user(commands.add_parser("user", help="make entries for the users file", allow_abbrev=False))
@@ -252,6 +254,12 @@ def _drain(arguments: argparse.Namespace) -> int:
         return _tell(error.problems)
 
 
+def _import(arguments: argparse.Namespace) -> int:
+    from gateway.cli.imports import command as import_command
+
+    return import_command.run(arguments, sys.stdout)
+
+
 def _doctor(arguments: argparse.Namespace) -> int:
     from gateway.cli.doctor import command as doctor_command
 
@@ -269,6 +277,7 @@ _COMMANDS = {
     "user": _user,
     "doctor": _doctor,
     "drain": _drain,
+    "import": _import,
     **dict.fromkeys(("send", "receive"), _client),
     **dict.fromkeys(("connections", "links", "connection", "errors", "denials", "problems", "top"), _peers),
 }

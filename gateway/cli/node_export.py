@@ -29,25 +29,25 @@ def exported(nodes: Iterable[Node], realm: Sequence[Grant] = ()) -> str:
 
 
 def _grant(grant: Grant) -> str:
-    return f"{{who: {_text(grant.who)}, allow: [{', '.join(sorted(grant.operations))}]}}"
+    return f"{{who: {yaml_text(grant.who)}, allow: [{', '.join(sorted(grant.operations))}]}}"
 
 
 def _node(node: Node) -> Iterator[str]:
-    yield f"- name: {_text(node.name)}"
+    yield f"- name: {yaml_text(node.name)}"
     yield f"  kind: {node.kind}"
     if node.adopted:
-        yield f"  topic: {_text(node.topic)}"
+        yield f"  topic: {yaml_text(node.topic)}"
     default = shown(DEFAULT)
     for key, value in shown(node.properties).items():
         if value != default[key]:
-            yield f"  {key}: {_text(node.properties.dead_letter) if key == 'dead-letter' else value}"
+            yield f"  {key}: {yaml_text(node.properties.dead_letter) if key == 'dead-letter' else value}"
     if node.properties.acl:
         yield "  acl:"
     for grant in node.properties.acl:
         yield f"    - {_grant(grant)}"
 
 
-def _text(value: str) -> str:
+def yaml_text(value: str) -> str:
     """In quotes, unless it reads as the same text without."""
     if _PLAIN.fullmatch(value):
         document, problems = parse_document(f"[{value}]", "")

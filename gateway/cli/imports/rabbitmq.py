@@ -1,0 +1,333 @@
+"""`realmgate import rabbitmq definitions.json`: queues, exchanges, bindings, policies, permissions of one virtual host.
+
+Source: RabbitMQ's documentation (Definitions, Dead Letter Exchanges, Time-To-Live, Queue Length Limit, Quorum Queues,
+Access Control), release 3.10. An export is one line, so a note says the name of the thing instead. Errors:
+`ImportProblem`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from gateway.cli.imports.imported import Imported, ImportedNode, ImportProblem, joined
+
+_PERMISSIONS: Final = {
+    "write": {"publish"},
+    "read": {"subscribe", "peek", "durable"},
+}
+_SIZE_MAX: Final = 64 << 20
+
+
+def import_rabbitmq(path: Path, vhost: str) -> Imported:
+    root = _read(path)
+    if "queues" not in root or "exchanges" not in root:
+        raise ImportProblem(f"{path}: there are no queues and exchanges: export it by rabbitmqctl export_definitions")
+    definitions = _Definitions(root, vhost)
+    if not definitions.known:
+        names = joined(definitions.vhosts) or "none"
+        raise ImportProblem(f"{path}: there is no virtual host {vhost}, there are {names}; name one with --vhost")
+    found = Imported("RabbitMQ")
+    _queues(definitions, found)
+    _exchanges(definitions, found)
+    _permissions(definitions, found)
+    _others(definitions, found)
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        size = path.stat().st_size
+        found = json.loads(path.read_bytes()) if size <= _SIZE_MAX else None
+    except OSError as error:
+        raise ImportProblem(f"{path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ImportProblem(f"{path}: it is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ImportProblem(
+            f"{path}: it is no object of at most {_SIZE_MAX} octets: export it by rabbitmqctl export_definitions"
+        )
+    return found
+
+
+class _Definitions:
+    """Lists of objects, those of the virtual host."""
+
+    def __init__(self, root: dict[str, Any], vhost: str) -> None:
+        self._root, self._vhost = root, vhost
+        self.vhosts = [str(each["name"]) for each in self._all("vhosts")]
+        self.known = vhost in self.vhosts or (not self.vhosts and root.get("vhost", vhost) == vhost)
+
+    def _all(self, key: str) -> list[dict[str, Any]]:
+        return [each for each in self._root.get(key, []) if isinstance(each, dict)]
+
+    def of(self, key: str) -> list[dict[str, Any]]:
+        return [each for each in self._all(key) if each.get("vhost", self._vhost) == self._vhost]
+
+    def elsewhere(self) -> dict[str, int]:
+        """Queues of other virtual hosts, by host."""
+        found: dict[str, int] = {}
+        for each in self._all("queues"):
+            if (name := str(each.get("vhost", self._vhost))) != self._vhost:
+                found[name] = found.get(name, 0) + 1
+        return found
+
+
+def _queues(definitions: _Definitions, found: Imported) -> None:
+    policies = sorted(definitions.of("policies"), key=lambda each: -int(each.get("priority", 0)))
+    for queue in definitions.of("queues"):
+        name = str(queue["name"])
+        policy = next((each for each in policies if _holds(each, name)), None)
+        arguments = dict(queue.get("arguments") or {})
+        arguments = {str(key).removeprefix("x-"): value for key, value in arguments.items()}
+        of_policy = dict((policy or {}).get("definition") or {})
+        node = found.node(name, "queue")
+        _properties(node, _merged(of_policy, arguments), found)
+        if queue.get("durable") is False:
+            node.properties["type"] = "reliable"
+        if queue.get("auto_delete"):
+            found.note(0, f"queue {name} is auto-delete", "a node stays until realmgate node delete")
+    _dead_letter_nodes(definitions, found)
+
+
+def _holds(policy: dict[str, Any], queue: str) -> bool:
+    if policy.get("apply-to") == "exchanges":
+        return False
+    try:
+        return re.search(str(policy.get("pattern", "")), queue) is not None
+    except re.error:
+        return False
+
+
+def _merged(of_policy: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Of a number that both say, the smaller counts; else the argument of the queue."""
+    merged = of_policy | arguments
+    for key in of_policy.keys() & arguments.keys():
+        if isinstance(of_policy[key], int) and isinstance(arguments[key], int):
+            merged[key] = min(of_policy[key], arguments[key])
+    return merged
+
+
+def _properties(node: ImportedNode, words: dict[str, Any], found: Imported) -> None:
+    simple = {
+        "message-ttl": ("ttl", "ms"),
+        "max-length": ("capacity-events", ""),
+        "max-length-bytes": ("capacity-bytes", "B"),
+    }
+    for key, (word, unit) in simple.items():
+        if isinstance(words.get(key), int):
+            node.properties[word] = f"{words[key]}{unit}"
+    bounded = "max-length" in words or "max-length-bytes" in words
+    overflow = words.get("overflow", "drop-head")
+    if bounded and overflow != "drop-head":
+        node.properties["honour-capacity"] = "true"
+    if bounded and overflow == "reject-publish-dlx":
+        found.note(
+            0,
+            f"overflow reject-publish-dlx of queue {node.name}",
+            "what is refused is the publisher's, and no dead letter",
+        )
+    if bounded and overflow == "drop-head" and "dead-letter-exchange" in words:
+        found.note(
+            0, f"overflow drop-head of queue {node.name}", "what a full node gives up is gone, and no dead letter"
+        )
+    if isinstance(words.get("delivery-limit"), int):
+        node.properties["attempts"] = str(words["delivery-limit"] + 1)
+    if isinstance(words.get("max-priority"), int):
+        levels = min(int(words["max-priority"]) + 1, 10)
+        node.properties["priority-levels"] = str(levels)
+    if words.get("message-ttl") == 0:
+        del node.properties["ttl"]
+        found.note(
+            0,
+            f"message-ttl 0 of queue {node.name}: given at once, or not at all",
+            "there is no such node; let consumers be there",
+        )
+    exchange = words.get("dead-letter-exchange")
+    if exchange is not None:
+        node.properties["dead-letter"] = f"{exchange}\0{words.get('dead-letter-routing-key', '')}"
+    for key in sorted(words.keys() - _KNOWN):
+        found.note(
+            0, f"{key} of queue {node.name}", _REMEDIES.get(key, "there is no counterpart here; look at what it did")
+        )
+    if words.get("queue-type") == "stream":
+        node.kind = "channel"
+        found.note(
+            0, f"queue {node.name} is a stream", "it is made as a channel: its consumers are durable subscribers"
+        )
+
+
+_KNOWN: Final = {
+    "message-ttl",
+    "max-length",
+    "max-length-bytes",
+    "overflow",
+    "delivery-limit",
+    "max-priority",
+    "dead-letter-exchange",
+    "dead-letter-routing-key",
+    "queue-type",
+    "queue-mode",
+    "queue-version",
+}
+_REMEDIES: Final = {
+    "expires": "a node stays until realmgate node delete",
+    "single-active-consumer": "start one consumer; order within a message group is kept for several",
+    "ha-mode": "copies are Kafka's: the replication of the topics",
+    "ha-params": "copies are Kafka's: the replication of the topics",
+    "ha-sync-mode": "copies are Kafka's: the replication of the topics",
+    "ha-promote-on-shutdown": "copies are Kafka's: the replication of the topics",
+    "ha-promote-on-failure": "copies are Kafka's: the replication of the topics",
+    "queue-master-locator": "copies are Kafka's: the replication of the topics",
+    "quorum-initial-group-size": "copies are Kafka's: the replication of the topics",
+    "dead-letter-strategy": "a dead letter and the end of its original are one transaction here",
+    "federation-upstream": "let the other broker send to the gateway by its shovel",
+    "federation-upstream-set": "let the other broker send to the gateway by its shovel",
+    "alternate-exchange": "a message for a node that does not exist is refused (amqp:not-found)",
+}
+
+
+def _dead_letter_nodes(definitions: _Definitions, found: Imported) -> None:
+    """Where a dead letter goes is an exchange there, and a node here."""
+    for queue in definitions.of("queues"):
+        node = found.nodes[str(queue["name"])]
+        where = node.properties.pop("dead-letter", None)
+        if where is None:
+            continue
+        exchange, _, key = where.partition("\0")
+        targets = _routed(definitions, exchange, key or node.name)
+        if len(targets) == 1 and targets[0] != node.name:
+            node.properties["dead-letter"] = targets[0]
+        else:
+            to = joined(targets) if targets else "no queue"
+            what = f"dead letters of queue {node.name} go to exchange {exchange or '(default)'}, from there to {to}"
+            found.note(0, what, f"name one node: realmgate node set {node.name} dead-letter=NODE")
+    for node in [*found.nodes.values()]:
+        if (target := found.nodes.get(node.properties.get("dead-letter", ""))) and target.properties.pop(
+            "dead-letter", None
+        ):
+            what = f"queue {target.name} gets dead letters and gives up its own to another node"
+            found.note(0, what, "a dead letter that is given up again is discarded here")
+
+
+def _routed(definitions: _Definitions, exchange: str, key: str) -> list[str]:
+    """The queues that a message of that routing key reaches, through one exchange."""
+    queues = {str(each["name"]) for each in definitions.of("queues")}
+    if not exchange:
+        return [key] if key in queues else []
+    kind = next((str(each["type"]) for each in definitions.of("exchanges") if each["name"] == exchange), "")
+    bound = [
+        each
+        for each in definitions.of("bindings")
+        if each["source"] == exchange and each["destination_type"] == "queue"
+    ]
+    reached = [str(each["destination"]) for each in bound if _reaches(kind, str(each["routing_key"]), key)]
+    return list(dict.fromkeys(each for each in reached if each in queues))
+
+
+def _reaches(kind: str, binding: str, key: str) -> bool:
+    if kind == "direct":
+        return binding == key
+    if kind == "topic":
+        return _topic(binding.split("."), key.split("."))
+    return kind == "fanout"
+
+
+def _topic(pattern: Sequence[str], words: Sequence[str]) -> bool:
+    if not pattern:
+        return not words
+    if pattern[0] == "#":
+        return any(_topic(pattern[1:], words[skipped:]) for skipped in range(len(words) + 1))
+    return bool(words) and pattern[0] in ("*", words[0]) and _topic(pattern[1:], words[1:])
+
+
+def _exchanges(definitions: _Definitions, found: Imported) -> None:
+    """An exchange without a counterpart is routing; a fanout is what a channel does."""
+    for exchange in definitions.of("exchanges"):
+        name, kind = str(exchange["name"]), str(exchange["type"])
+        bindings = [each for each in definitions.of("bindings") if each["source"] == name]
+        to = joined(sorted({str(each["destination"]) for each in bindings})) or "nothing"
+        if kind == "fanout" and name not in found.nodes:
+            found.node(name, "channel")
+            remedy = "it is made as a channel: let each consumer be a durable subscriber of it, instead of a queue"
+            found.note(0, f"exchange {name} is a fanout to {to}", remedy)
+        else:
+            remedy = (
+                "there is no routing in a realm: let producers name the queue, or consumers select (docs/selectors.md)"
+            )
+            found.note(0, f"exchange {name} ({kind}) to {to}", remedy)
+    for binding in definitions.of("bindings"):
+        if binding["source"] == "" or _is_fanout(definitions, str(binding["source"])):
+            continue
+        key, to = str(binding["routing_key"]), binding["destination"]
+        what = f"binding of {binding['source']} to {binding['destination_type']} {to} by {key or 'no key'}"
+        found.note(0, what, f"let producers of {key or 'it'} name {to}")
+
+
+def _is_fanout(definitions: _Definitions, name: str) -> bool:
+    return any(each["name"] == name and each["type"] == "fanout" for each in definitions.of("exchanges"))
+
+
+def _permissions(definitions: _Definitions, found: Imported) -> None:
+    """A pattern of names becomes grants on the nodes of that name; `.*` one on the realm."""
+    for permission in definitions.of("permissions"):
+        user = f"user:{permission['user']}"
+        for word, operations in _PERMISSIONS.items():
+            for node in _permitted(str(permission.get(word, "")), found):
+                _allow(found, node, user, operations)
+        configure = str(permission.get("configure", ""))
+        if configure == ".*":
+            found.realm.setdefault(user, set()).update({"manage", "temporary"})
+        elif configure not in ("", "^$"):
+            what = f"user {permission['user']} may configure {configure}"
+            found.note(0, what, "who may make nodes by attaching has manage on the realm: realmgate acl grant")
+    for permission in definitions.of("topic_permissions"):
+        what = f"topic permission of {permission.get('user')} on {permission.get('exchange')}"
+        found.note(0, what, "grant per node: realmgate acl grant WHO OPERATIONS --node NODE")
+
+
+def _permitted(pattern: str, found: Imported) -> Iterator[ImportedNode | None]:
+    """None: the realm."""
+    if pattern == ".*":
+        yield None
+        return
+    try:
+        expression = re.compile(pattern)
+    except re.error:
+        return
+    for node in found.nodes.values():
+        if pattern not in ("", "^$") and expression.search(node.name):
+            yield node
+
+
+def _allow(found: Imported, node: ImportedNode | None, who: str, operations: set[str]) -> None:
+    acl = found.realm if node is None else node.acl
+    acl.setdefault(who, set()).update(operations)
+
+
+def _others(definitions: _Definitions, found: Imported) -> None:
+    for user in definitions._all("users"):
+        tags = user.get("tags") or []
+        groups = tags if isinstance(tags, list) else [each for each in str(tags).split(",") if each]
+        words = "".join(f" --group {group}" for group in groups)
+        what = f"user {user['name']}: RabbitMQ's hash of the password is of no use for SCRAM"
+        found.note(0, what, f"make an entry: realmgate user hash {user['name']}{words}")
+    for host, count in definitions.elsewhere().items():
+        found.note(
+            0,
+            f"{count} queues of the virtual host {host}",
+            f"import them, too: --vhost {host}; their names must not meet",
+        )
+    for parameter in [*definitions.of("parameters"), *definitions._all("global_parameters")]:
+        if parameter.get("component") == "shovel":
+            remedy = "let it end there, or move its queue: realmgate drain"
+            found.note(0, f"shovel {parameter['name']}", remedy)
+        elif parameter.get("name") not in ("internal_cluster_id", "cluster_name"):
+            label = f"parameter {parameter.get('component', '')} {parameter.get('name')}"
+            found.note(0, label, "there is no counterpart here; look at what it did")
+    for policy in definitions.of("policies"):
+        if policy.get("apply-to") == "exchanges":
+            found.note(0, f"policy {policy['name']} of exchanges", "there are no exchanges in a realm")

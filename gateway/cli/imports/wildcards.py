@@ -1,0 +1,33 @@
+"""Artemis' matches of addresses: words between dots, `*` is one word, `#` any number of words. The more specific match
+wins. Source: Artemis' user manual, "Wildcard Syntax" and "Address Settings"; the default delimiters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def matches(pattern: str, address: str) -> bool:
+    return _match(pattern.split("."), address.split("."))
+
+
+def _match(pattern: Sequence[str], words: Sequence[str]) -> bool:
+    if not pattern:
+        return not words
+    if pattern[0] == "#":
+        return any(_match(pattern[1:], words[skipped:]) for skipped in range(len(words) + 1))
+    return bool(words) and pattern[0] in ("*", words[0]) and _match(pattern[1:], words[1:])
+
+
+def is_exact(pattern: str) -> bool:
+    return "#" not in pattern.split(".") and "*" not in pattern.split(".")
+
+
+def specific_first(patterns: Sequence[str], address: str) -> list[str]:
+    """Those that match, the most specific one first."""
+    return sorted((each for each in patterns if matches(each, address)), key=_generality)
+
+
+def _generality(pattern: str) -> tuple[int, ...]:
+    """A word is more specific than `*`, that more than `#`, from left to right; a longer pattern than a shorter."""
+    return (*({"#": 2, "*": 1}.get(word, 0) for word in pattern.split(".")), 3)
