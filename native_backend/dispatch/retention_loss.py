@@ -1,12 +1,14 @@
 """Events that the log deleted before they had ended, because its retention is not ours to set: noticed, told, journaled
 as `lost`, counted.
 
-The note ends nothing: no consumer acknowledged these events, and reconciliation names each of them (S1).
+The note ends nothing: no consumer acknowledged these events, and reconciliation names each of them (S1). A later start
+goes by the note, and does not write it again.
 """
 
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from native_backend.dispatch.context import RealmContext
 from native_backend.journal.each_store import EachStore
@@ -25,4 +27,4 @@ def lose_below(context: RealmContext, node: Node, durable: str, state: AckState,
         context.alarms[ALARM] += lost
         _LOG.error("node %r, durable %r: %d EIDs lost by retention, below %d", node.name, durable, lost, kept)
         note = {(node.name, durable, node.store): (low, kept - 1, 0, low)}
-        EachStore(context.journal).note("lost", "retention", note)
+        EachStore(context.journal, partial(state.noted_lost, kept)).note("lost", "retention", note)

@@ -100,6 +100,7 @@ def encode_snapshot(frozen: StateCopy, name: str, record_bytes: int) -> list[tup
             "low": state.low,
             "position": state.position,
             "closed": int(frozen.closed),
+            **({"gone": state.gone} if state.gone else {}),
             "set": name,
             "part": part,
             "parts": count,
@@ -139,6 +140,7 @@ def decode_snapshot(parts: list[dict[str, Any]], keys: tuple[bytes, ...]) -> Rec
     """The state that a complete set tells."""
     head = parts[0]
     state = AckState(head["low"], head["position"])
+    state.gone = head.get("gone", 0)
     for record in parts:
         for first, last in record["acked"]:
             state.acked.add(first, last)

@@ -5,6 +5,7 @@
 `failed`: attempts that counted, for EIDs that have any.
 `covers`: for an event given and not terminal whose predecessor lies more than one below, where the gap of non-events
 before it begins; an acknowledgement takes that gap along, so gaps never hold `low` back.
+`gone`: the log has deleted what had not ended below it, and the journal holds the note.
 
 The same `apply` serves live settlement and recovery. A run is [first EID, last EID, first seq, cover] (docs/records.md
 "Journal").
@@ -24,7 +25,18 @@ Run = tuple[int, int, int, int]
 class AckState:
     """See the module's docstring."""
 
-    __slots__ = ("acked", "changes", "covers", "delayed", "failed", "low", "on_returned", "position", "returned")
+    __slots__ = (
+        "acked",
+        "changes",
+        "covers",
+        "delayed",
+        "failed",
+        "gone",
+        "low",
+        "on_returned",
+        "position",
+        "returned",
+    )
 
     def __init__(self, low: int, position: int | None = None) -> None:
         self.low = low
@@ -34,6 +46,7 @@ class AckState:
         self.delayed = DelayedEvents()
         self.failed: dict[int, int] = {}
         self.covers: dict[int, int] = {}
+        self.gone = 0
         self.changes = 0  # grows with what is terminal
         self.on_returned: Callable[[], None] | None = None  # told of events to be given again, now or later
 
@@ -43,6 +56,7 @@ class AckState:
         copied.acked = self.acked.copy()
         copied.failed = self.failed.copy()
         copied.delayed = self.delayed.copy()
+        copied.gone = self.gone
         return copied
 
     def runs(self, eids: list[int], seqs: list[int]) -> list[Run]:
@@ -72,7 +86,8 @@ class AckState:
             self.cut(runs[0][0])
             return
         if operation == "lost":
-            return  # a note: no consumer acknowledged it
+            self.noted_lost(runs[0][1] + 1)
+            return
         for first, last, _, cover in runs:
             if last >= self.position:
                 self.position = last + 1
@@ -93,6 +108,7 @@ class AckState:
         """Everything below `place` is terminal, everything from it on as if it had never been given."""
         self.changes += 1
         self.low = self.position = place
+        self.gone = min(self.gone, place)
         self.acked, self.returned, self.delayed = Intervals(), Intervals(), DelayedEvents()
         self.failed.clear()
         self.covers.clear()
@@ -100,7 +116,7 @@ class AckState:
     def cut(self, end: int) -> None:
         """The log lost what it held at or above `end`, and gives those EIDs to other events."""
         self.changes += 1
-        self.low, self.position = min(self.low, end), min(self.position, end)
+        self.low, self.position, self.gone = min(self.low, end), min(self.position, end), min(self.gone, end)
         self.acked.remove_from(end)
         self.returned.remove_from(end)
         self.delayed.cut(end)
@@ -200,9 +216,9 @@ class AckState:
             self.on_returned()
 
     def reopen(self) -> None:
-        """After recovery: whatever was given and is neither terminal nor delayed is to be given again. Its ranges may
-        hold gaps."""
-        self.returned = Intervals(self.acked.holes(self.low, self.position))
+        """After recovery: whatever was given and is neither terminal, nor delayed, nor gone is to be given again. Its
+        ranges may hold gaps."""
+        self.returned = Intervals(self.acked.holes(max(self.low, self.gone), self.position))
         for _, first, last in self.delayed:
             self.returned.discard(first, last)
 
@@ -212,6 +228,12 @@ class AckState:
         lost = self.returned.remove_below(kept) + max(0, kept - self.position)
         self.position = max(self.position, kept)
         return lost
+
+    def noted_lost(self, kept: int) -> None:
+        """The journal holds the note that the log deleted what had not ended below `kept`. No consumer acknowledged
+        it, so `low` stays; at the next start it is not missed again."""
+        self.position = max(self.position, kept)
+        self.gone = max(self.gone, kept)
 
     @property
     def unsettled(self) -> int:
