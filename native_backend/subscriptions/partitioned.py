@@ -218,6 +218,8 @@ class PartitionedSubscription(Subscription):
 
     def park(self, wake: Wake) -> bool:
         """At every store: whichever has something first wakes it, and it may be woken again by another."""
+        if self._lost is not None:
+            return True
         if self._start_until_s:
             return False
         return all(store.park(wake) for store in self._stores)

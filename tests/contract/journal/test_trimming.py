@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 from native_backend.limits import RealmLimits
+from native_backend.nodes.node import Node
+from native_backend.subscriptions.partitioned import eids_of
 from tests.contract.actions import entries
-from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess, by_store
 
 __all__ = ["realm", "start", "world"]  # fixtures
+pytestmark = SPREAD
 
 SOON = RealmLimits(retain_s=0.2, trim_interval_s=0.02)
+
+
+def begins(realm: RealmProcess, node: Node) -> dict[int, int]:
+    """Where each store begins."""
+    return {part.partition: realm.log.control.bounds(node.topic, part.partition)[0] for part in node.parts}
+
+
+def at_or_above(found: dict[int, int], wanted: dict[int, int]) -> bool:
+    return all(found[at] >= eid for at, eid in wanted.items())
 
 
 def test_ended_events_are_trimmed_and_no_others(start: Start) -> None:
     realm = start(SOON)
     node = realm.create("orders")
-    eids = realm.publish(node, bodies(30))
+    eids = by_store(realm.publish(node, bodies(30 * node.partitions)))
     consumer = realm.consumer(node)
-    consumer.receive(30)
-    consumer.acknowledge(eids[:12] + eids[20:25])
-    realm.until(lambda: realm.log.control.bounds(node.topic, 0)[0] >= eids[12], "they are trimmed")
-    assert realm.log.control.bounds(node.topic, 0)[0] == eids[12]
-    (*_, last) = entries(realm, "trimmed")
-    assert (last["node"], last["durable"], last["runs"][-1][1]) == ("orders", "", eids[12] - 1)
-    assert consumer.settle("return", eids[12:20]) == "done"
-    assert consumer.receive(8) == eids[12:20]
-    consumer.acknowledge(eids[12:20] + eids[25:])
-    realm.until(lambda: realm.log.control.bounds(node.topic, 0)[0] >= eids[-1], "the rest is trimmed")
+    consumer.receive(30 * node.partitions)
+    consumer.acknowledge([eid for some in eids.values() for eid in some[:12] + some[20:25]])
+    kept = {at: eids_of(some)[12] for at, some in eids.items()}
+    realm.until(lambda: at_or_above(begins(realm, node), kept), "they are trimmed")
+    assert begins(realm, node) == kept
+    last = {entry["store"]: entry for entry in entries(realm, "trimmed")}
+    for part in node.parts:
+        note = last[part.store]
+        assert (note["node"], note["durable"], note["runs"][-1][1]) == ("orders", "", kept[part.partition] - 1)
+    again = [eid for some in eids.values() for eid in some[12:20]]
+    assert consumer.settle("return", again) == "done"
+    assert by_store(consumer.receive(len(again))) == by_store(again)
+    consumer.acknowledge(again + [eid for some in eids.values() for eid in some[25:]])
+    ends = {at: eids_of(some)[-1] for at, some in eids.items()}
+    realm.until(lambda: at_or_above(begins(realm, node), ends), "the rest is trimmed")
     realm.kill()
     later = start(SOON)
     more = later.publish(node, bodies(2))
-    assert later.consumer(node).receive(2) == more
+    assert by_store(later.consumer(node).receive(2)) == by_store(more)
 
 
 def test_what_is_young_stays(start: Start) -> None:
@@ -40,7 +58,7 @@ def test_what_is_young_stays(start: Start) -> None:
     consumer.receive(5)
     consumer.acknowledge(eids)
     consumer.drain()
-    assert realm.log.control.bounds(node.topic, 0)[0] <= eids[0]
+    assert at_or_above({at: eids_of(some)[0] for at, some in by_store(eids).items()}, begins(realm, node))
     assert entries(realm, "trimmed") == []
 
 
@@ -52,7 +70,7 @@ def test_a_channel_keeps_what_its_durables_have_seen(start: Start) -> None:
     durable.receive(5)
     durable.acknowledge(eids)
     durable.drain()
-    assert realm.log.control.bounds(node.topic, 0)[0] <= eids[0]
+    assert at_or_above({at: eids_of(some)[0] for at, some in by_store(eids).items()}, begins(realm, node))
 
 
 def test_closing_waits_for_nothing_that_is_begun_again_and_again(start: Start) -> None:
