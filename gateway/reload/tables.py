@@ -88,6 +88,9 @@ class TableReload(WatchedFiles):
         if errors != self._errors:
             IN_FORCE.use(Errors.read(errors) if errors is not None else None)
             self._errors = errors
+            path = str(self._settings.directory / ERRORS) if errors is not None and self._settings.directory else None
+            words = f"native errors of {path} are active" if path else "the shipped native errors are active"
+            log.info("%s", words, extra=about("native errors active", path=path))
         return []
 
     async def _load_transformers(self, tables: TableSet) -> None:
