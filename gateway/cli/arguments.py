@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from gateway.cli.audit.arguments import add_behalf
 from gateway.cli.node_properties import WORDS
 from gateway.cli.typed_numbers import add_timeout, whole_number
 from native_backend.nodes.durable import QUEUE
@@ -74,6 +75,7 @@ def add_durable(durable: argparse.ArgumentParser, add_config: AddConfig) -> None
     for action in (seek, delete):
         action.add_argument("--why", default="", metavar="TEXT", help=_WHY)
         action.add_argument("--yes", action="store_true", help=_YES)
+        add_behalf(action)
     for action in actions.choices.values():
         add_config(action)
         add_timeout(action)
@@ -93,6 +95,7 @@ def add_queue(queue: argparse.ArgumentParser, add_config: AddConfig) -> None:
     peek.add_argument("--count", type=whole_number, default=10, metavar="N", help="default: 10")
     peek.add_argument("--from", dest="start", type=whole_number, default=0, metavar="EID", help="default: the lowest")
     peek.add_argument("--json", action="store_true", help="for programs")
+    peek.add_argument("--sections", action="store_true", help="in JSON, the message in words instead of its octets")
     purge.add_argument(
         "--below", type=whole_number, default=0, metavar="EID", help="only what lies below; default: all"
     )
@@ -106,10 +109,13 @@ def add_queue(queue: argparse.ArgumentParser, add_config: AddConfig) -> None:
     )
     resend.add_argument("--dry-run", action="store_true", help="count by origin, and change nothing")
     resend.add_argument("--json", action="store_true", help="for programs")
+    for action in (purge, move):
+        action.add_argument("--dry-run", action="store_true", help="count the messages, and change nothing")
     for action in (purge, move, resend):
         action.add_argument("--why", default="", metavar="TEXT", help=_WHY)
         action.add_argument("--yes", action="store_true", help=_YES)
     for action in actions.choices.values():
+        add_behalf(action)
         add_config(action)
         add_timeout(action)
 

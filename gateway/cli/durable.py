@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from gateway.cli.answering_log import open_answering
+from gateway.cli.audit.behalf import refuse_what_may_not_be
 from gateway.cli.message_numbers import numbers, shown
 from gateway.cli.output import confirmed, print_error, printable, problem_of, warn_of_broken, write_json, write_table
 from gateway.cli.owner_client import carry_out
@@ -38,6 +39,9 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """Carry out one parsed durable command."""
     if arguments.action == "list":
         return _list(settings, arguments, out)
+    if arguments.action != "show":
+        change = f"{arguments.action} {arguments.durable} of {arguments.node}"
+        refuse_what_may_not_be(settings, arguments, [("manage", arguments.node)], change)
     stores = find(settings, arguments.node, arguments.durable, getattr(arguments, "partition", None), arguments.timeout)
     if not stores:
         return unknown(arguments.node, arguments.durable)
@@ -51,7 +55,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
         held = held_of(stores)
         if not confirmed(f"Delete {name}, with at most {held} events that it has not settled?", arguments.yes, out):
             return 1
-        reply = carry_out(settings, "delete", stores[0].durable, why=arguments.why)
+        reply = carry_out(settings, "delete", stores[0].durable, why=arguments.why, behalf=arguments.behalf)
         return report(reply, "delete", name, out)
     refuse_broken(stores)
     if arguments.to.isdigit():
@@ -61,8 +65,8 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     ways = ", ".join(f"from {one.state.low} to {eid}" for one, eid in zip(stores, places, strict=True))
     if not confirmed(f"Move {name} {ways}?", arguments.yes, out):
         return 1
-    columns, why = zip(stores, places, strict=True), arguments.why
-    replies = (carry_out(settings, "seek", one.durable, eid=eid, why=why) for one, eid in columns)
+    columns, how = zip(stores, places, strict=True), {"why": arguments.why, "behalf": arguments.behalf}
+    replies = (carry_out(settings, "seek", one.durable, eid=eid, **how) for one, eid in columns)
     return report(in_turn(replies), "seek", name, out)
 
 

@@ -53,22 +53,25 @@ def carry_out(
     to: str = "",
     where: str = "",
     why: str = "",
+    behalf: str = "",
 ) -> Reply:
-    """Blocks until it is done, refused, or certain not to be."""
+    """Blocks until it is done, refused, or certain not to be. `behalf`: the user for whom it is given."""
     place = durable.node, durable.store, durable.name
-    return _carried_out(settings, Command("", what, *place, 0, eid, count, to, where, why=why))
+    return _carried_out(settings, Command("", what, *place, 0, eid, count, to, where, who_am_i(behalf), why))
 
 
 def delete_node(settings: Settings, node: Node, with_topic: bool, why: str = "") -> Reply:
     """The same, for the whole node."""
     to = "topic" if with_topic else ""
-    return _carried_out(settings, Command("", "delete-node", node.name, node.part(0).store, "", 0, to=to, why=why))
+    return _carried_out(
+        settings, Command("", "delete-node", node.name, node.part(0).store, "", 0, to=to, who=who_am_i(), why=why)
+    )
 
 
 def _carried_out(settings: Settings, wish: Command) -> Reply:
     clock = SystemClock()
     until_us = clock.epoch_us() + int(PATIENCE_S * 1e6)
-    command = replace(wish, id=uuid.uuid4().hex, until_us=until_us, who=who_am_i(), why=wish.why[:CHARACTERS_MAX])
+    command = replace(wish, id=uuid.uuid4().hex, until_us=until_us, why=wish.why[:CHARACTERS_MAX])
     run = f"{clock.epoch_us() // 1000:x}-{os.urandom(2).hex()}"
     log, prefix, limits = open_log(settings), settings.realm.prefix, settings.limits.realm
     workers = Workers.threads()

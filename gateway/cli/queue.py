@@ -11,8 +11,9 @@ import argparse
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
-from typing import TextIO
+from typing import Any, TextIO
 
+from gateway.cli.audit.behalf import Need, refuse_what_may_not_be
 from gateway.cli.dead_letters.peeked import described, table
 from gateway.cli.dead_letters.resend import resend
 from gateway.cli.dead_letters.wanted import refuse_no_selector, wanted
@@ -29,6 +30,7 @@ from native_backend.shard.state_reader import StoredState
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """Carry out one parsed queue command."""
     refuse_no_selector(arguments.where)
+    refuse_what_may_not_be(settings, arguments, _needs(arguments), _change(arguments))
     stores = find(settings, arguments.node, arguments.durable, arguments.partition, arguments.timeout)
     if not stores:
         return unknown(arguments.node, arguments.durable)
@@ -38,6 +40,8 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     if arguments.action == "resend":
         return resend(settings, stores, arguments, out)
     name = f"{stores[0].node.kind} {printable(stores[0].node.name)}"
+    if arguments.dry_run:
+        return _would(settings, stores, arguments, name, out)
     if arguments.action == "purge":
         return _purge(settings, stores, arguments, name, out)
     count = f"{arguments.count} events" if arguments.count else "all events"
@@ -54,7 +58,7 @@ def _purge(settings: Settings, stores: list[StoredState], arguments: argparse.Na
     question = f"Purge {name}{below}{_meant(arguments)}: delete at most {held} events for ever?"
     if not confirmed(question, arguments.yes, out):
         return 1
-    how = {"eid": arguments.below, "where": arguments.where, "why": arguments.why}
+    how = {"eid": arguments.below, **_how(arguments)}
     return report(in_turn(carry_out(settings, "purge", one.durable, **how) for one in stores), "purge", name, out)
 
 
@@ -62,12 +66,42 @@ def _moves(settings: Settings, stores: list[StoredState], arguments: argparse.Na
     """One store after another, until so many were moved; 0: all."""
     left = arguments.count
     for one in stores:
-        how = {"to": arguments.to, "where": arguments.where, "why": arguments.why}
-        reply = carry_out(settings, "move", one.durable, count=left, **how)
+        reply = carry_out(settings, "move", one.durable, count=left, to=arguments.to, **_how(arguments))
         yield reply
         left -= reply.count
         if arguments.count and left <= 0:
             return
+
+
+def _how(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {"where": arguments.where, "why": arguments.why, "behalf": arguments.behalf}
+
+
+def _needs(arguments: argparse.Namespace) -> list[Need]:
+    """What `--as USER` must be allowed to do."""
+    if arguments.action == "peek":
+        return [("peek", arguments.node)]
+    return [("purge", arguments.node), *([("publish", arguments.to)] if arguments.action == "move" else [])]
+
+
+def _change(arguments: argparse.Namespace) -> str:
+    """In words, where something would be changed."""
+    if arguments.action == "peek" or arguments.dry_run:
+        return ""
+    to = f" to {arguments.to}" if arguments.action == "move" else ""
+    return f"{arguments.action} {arguments.node}{to}{_meant(arguments)}"
+
+
+def _would(settings: Settings, stores: list[StoredState], arguments: argparse.Namespace, name: str, out: TextIO) -> int:
+    """How many messages a purge or a move means; what consumers have just now is counted, and would stay."""
+    below, most = getattr(arguments, "below", 0), getattr(arguments, "count", 0)
+    if below:
+        one_store(stores)
+    with closing(open_log(settings)) as log:
+        found = (one for one in wanted(log, stores, 0, arguments.where) if not below or one.event.eid < below)
+        count = sum(1 for _ in islice(found, most or None))
+    out.write(f"{name}: {arguments.action} means {count} messages\n")
+    return 0
 
 
 def _meant(arguments: argparse.Namespace) -> str:
@@ -81,7 +115,7 @@ def _peek(settings: Settings, stores: list[StoredState], arguments: argparse.Nam
         found = [*islice(wanted(log, stores, arguments.start, arguments.where), arguments.count)]
     now_ms = SystemClock().epoch_us() // 1000
     if arguments.json:
-        write_json([described(one, now_ms) for one in found], out)
+        write_json([described(one, now_ms, arguments.sections) for one in found], out)
         return 0
     write_table(*table(found, now_ms), out)
     return 0

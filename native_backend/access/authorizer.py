@@ -7,7 +7,7 @@ The log's lists are read before they count the first time, and then every few se
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from native_backend.dispatch.context import RealmContext
@@ -47,7 +47,7 @@ class Authorizer:
         return (
             node is None
             or self._access_lists is None
-            or _log_allows(self._access_lists, subject, operations, node.topic)
+            or log_allows(self._access_lists, subject, operations, node.topic)
         )
 
     @property
@@ -101,6 +101,6 @@ class Authorizer:
             listener()
 
 
-def _log_allows(access_lists: AccessLists, subject: Subject, operations: frozenset[str], topic: str) -> bool:
+def log_allows(access_lists: AccessLists, subject: Subject, operations: Collection[str], topic: str) -> bool:
     user = LOG_ANONYMOUS if subject == ANONYMOUS else subject.user
     return all(access_lists.allow(user, _OPERATIONS[each], topic) for each in operations if each in _OPERATIONS)

@@ -15,7 +15,7 @@ import orjson
 from native_backend.nodes.words import CommandAnswer
 
 What = Literal["purge", "seek", "delete", "move", "resend", "delete-node", "count"]
-NotedWhat = Literal["create", "set", "grant", "revoke", "close-connection"]
+NotedWhat = Literal["create", "set", "grant", "revoke", "close-connection", "refused"]
 _VERSION, _REPLY_VERSION = 2, 1
 _OF_VERSION_2 = ("where", "who", "why")
 

@@ -1,4 +1,4 @@
-"""The words of `realmgate audit`, as the command line takes them."""
+"""The words of `realmgate audit`, as the command line takes them, and `--as USER` of the commands that it lists."""
 
 from __future__ import annotations
 
@@ -15,3 +15,8 @@ def add_audit(parser: argparse.ArgumentParser, add_config: Callable[[argparse.Ar
     parser.add_argument("--json", action="store_true", help="every field, as a JSON array")
     add_config(parser)
     add_timeout(parser)
+
+
+def add_behalf(parser: argparse.ArgumentParser) -> None:
+    about = "for this user of the users file: refused where its grants do not allow it, and recorded as its command"
+    parser.add_argument("--as", dest="behalf", default="", metavar="USER", help=about)

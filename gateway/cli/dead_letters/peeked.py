@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from gateway.cli.dead_letters.preview import sections
 from gateway.cli.output import printable
 from gateway.links.dead_letter_message import dead_letter_fields
 from gateway.links.event_to_message import EventToMessage
@@ -42,12 +43,13 @@ class Peeked:
     event: Event
     message: bytes
     letter: dict[str, Any]
+    partition: int = 0
 
 
-def peeked(event: Event, restoring: EventToMessage) -> Peeked:
+def peeked(event: Event, restoring: EventToMessage, partition: int = 0) -> Peeked:
     message = event.value if is_message(event.key) else restoring.message(event.key, event.value)
     is_a_copy = copied_from(event.key) is not None  # a peer may write such annotations, too
-    return Peeked(event, message, dead_letter_fields(message) if is_a_copy else {})
+    return Peeked(event, message, dead_letter_fields(message) if is_a_copy else {}, partition)
 
 
 def table(found: Sequence[Peeked], now_ms: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -57,17 +59,20 @@ def table(found: Sequence[Peeked], now_ms: int) -> tuple[tuple[str, ...], list[t
     return _LETTERS, fitted(_LETTERS, [_letter(one, now_ms) for one in found])
 
 
-def described(one: Peeked, now_ms: int) -> dict[str, Any]:
-    """All of it, as JSON. `dead_letter` is null of what is none."""
+def described(one: Peeked, now_ms: int, in_words: bool = False) -> dict[str, Any]:
+    """All of it, as JSON. `dead_letter` is null of what is none. `in_words`: the sections of the message, and not its
+    octets."""
     event, letter = one.event, one.letter
+    octets = {"value": base64.b64encode(event.value).decode()}
     return {
         "eid": event.eid,
+        "partition": one.partition,
         "stored": iso(event.at_ms),
         "failed": event.attempts,
         "given": event.given,
         "key": event.key.decode("utf-8", "backslashreplace"),
         "body": _preview(one),
-        "value": base64.b64encode(event.value).decode(),
+        **({"octets": len(event.value), "sections": sections(one.message)} if in_words else octets),
         "dead_letter": {
             "cause": letter["cause"],
             "condition": letter.get("condition"),

@@ -65,7 +65,9 @@ def resend(settings: Settings, stores: Sequence[StoredState], arguments: argpars
     rows: Rows = Counter()
     reply = Reply("", "done", 0, "")
     for one in stores:
-        reply = carry_out(settings, "resend", one.durable, where=arguments.where, why=arguments.why)
+        reply = carry_out(
+            settings, "resend", one.durable, where=arguments.where, why=arguments.why, behalf=arguments.behalf
+        )
         if reply.answer != "done":
             break
         rows.update({(store, why): count for store, why, count in json.loads(reply.detail)})

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any, Final
 
+from gateway.cli.audit.arguments import add_behalf
 from gateway.cli.audit.since import since_us
 from gateway.cli.configuration.search import add_config
 from gateway.cli.typed_numbers import seconds_above_0, whole_number
@@ -27,6 +28,7 @@ def add_peers(commands: argparse._SubParsersAction[Any]) -> None:
     close = actions.add_parser("close", help="close one; its client may connect again", allow_abbrev=False)
     close.add_argument("id", metavar="ID", help="as `connections` shows it")
     close.add_argument("--reason", required=True, metavar="TEXT", help="for the peer and the log")
+    add_behalf(close)
     errors = commands.add_parser("errors", help="list the last refusals and faults", allow_abbrev=False)
     errors.add_argument("--node", metavar="NAME", help="of this node only")
     errors.add_argument("--container", metavar="ID", help="of this container only")
@@ -51,12 +53,12 @@ def add_peers(commands: argparse._SubParsersAction[Any]) -> None:
     )
     top.add_argument("--links", metavar="N", type=whole_number, default=20, help="so many of the fastest; default: 20")
     top.add_argument("--json", action="store_true", help="every field and link")
-    for parser in (connections, links, close, errors, denials, problems, top):
-        _add_gateways(parser)
+    for parser in (connections, links, errors, denials, problems, top):
+        _add_gateways(parser.add_mutually_exclusive_group())
+    _add_gateways(close)  # by both: who gives a command for a user needs the grants
 
 
-def _add_gateways(parser: argparse.ArgumentParser) -> None:
-    where = parser.add_mutually_exclusive_group()
+def _add_gateways(where: argparse._ActionsContainer) -> None:
     add_config(where)
     where.add_argument(
         "--gateway", metavar="URL", action="append", help="an admin address; may be repeated; default: admin.listen"

@@ -12,10 +12,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from gateway.cli.audit.behalf import refuse_what_may_not_be
 from gateway.cli.audit.who import who_am_i
-from gateway.cli.gateways.admin_client import Query, addresses, ask, of_each, rows, tell, unreached
+from gateway.cli.gateways.admin_client import AdminProblem, Query, addresses, ask, of_each, rows, tell, unreached
 from gateway.cli.output import print_error, printable, write_json, write_table
 from gateway.config.settings import Settings
+from native_backend.nodes.node import NodeError
 
 Row = dict[str, Any]
 _ERRORS = ("TIME", "WHAT", "COUNT", "USER", "CONTAINER", "ADDRESS", "NODE", "CONDITION", "RULE", "DELIVERY", "TEXT")
@@ -39,6 +41,8 @@ def run(arguments: argparse.Namespace, settings: Settings | None, out: TextIO) -
     """One command; its exit code."""
     urls = addresses(arguments.gateway, settings)
     if arguments.command == "connection":
+        if arguments.behalf:
+            _refuse_closing(arguments, settings)
         return _close(arguments, urls, out)
     if arguments.command == "connections":
         query: Query = {"user": arguments.user, "container": arguments.container}
@@ -100,6 +104,16 @@ def _errors_asked(arguments: argparse.Namespace) -> Query:
     }
 
 
+def _refuse_closing(arguments: argparse.Namespace, settings: Settings | None) -> None:
+    """Raises AdminProblem: the user may not, or it cannot be known."""
+    if settings is None:
+        raise AdminProblem("--as asks the grants of the realm: write --config FILE instead of --gateway")
+    try:
+        refuse_what_may_not_be(settings, arguments, [("manage", "")], f"close connection {arguments.id}")
+    except NodeError as error:
+        raise AdminProblem(str(error)) from None
+
+
 def _close(arguments: argparse.Namespace, urls: list[str], out: TextIO) -> int:
     run = arguments.id.partition(".")[0]
     problems: dict[str, str] = {}
@@ -108,7 +122,7 @@ def _close(arguments: argparse.Namespace, urls: list[str], out: TextIO) -> int:
         urls = [url for url, of in answers.items() if of == run][:1]
     for url in urls:
         query = {"id": arguments.id, "reason": arguments.reason}
-        [gateway] = ask(url, "/api/connections/close", query, "POST", who_am_i())
+        [gateway] = ask(url, "/api/connections/close", query, "POST", who_am_i(arguments.behalf))
         closed = gateway["closed"]
         names = [printable(closed[key] or "-") for key in ("user", "container", "address")]
         out.write(f"closed {closed['id']}: user {names[0]}, container {names[1]}, from {names[2]}\n")

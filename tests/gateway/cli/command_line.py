@@ -27,7 +27,7 @@ def run(config: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     def once(*words: str, configured: bool = True) -> tuple[int, str, str]:
         try:
             place = (
-                2 if words[:1] in (("node",), ("durable",), ("queue",), ("acl",)) else 1
+                2 if words[:1] in (("node",), ("durable",), ("queue",), ("acl",), ("connection",)) else 1
             )  # before a -- that a name may need
             given = ("--config", str(config)) if configured else ()
             code = cli.run([*words[:place], *given, *words[place:]])
