@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.auth.users import MECHANISMS
 from gateway.config.addresses import QUEUE_PREFIXES, SHIPPED, TOPIC_PREFIXES
+from gateway.config.console import CONSOLE_FIELDS
+from gateway.config.field import REQUIRED, Field
 from gateway.config.limits import limit_fields
 from gateway.config.shapes import Shape, boolean, choice, integer, sequence, text, wrong
 from gateway.config.tls import VERSIONS as TLS_VERSIONS
@@ -21,7 +22,6 @@ from native_backend.log.client_settings import SECRETS
 from native_backend.nodes.node import KINDS
 from transformers import TRANSFORMERS, TransformerError, event_transformer
 
-REQUIRED: Final = object()
 PORT_DEFAULT = 5672
 PORTS: Final = {"amqp": PORT_DEFAULT, "amqps": 5671, "ws": 80, "wss": 443}  # each scheme with its port
 SECURE: Final = frozenset({"amqps", "wss"})
@@ -42,25 +42,6 @@ _HOST = r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:/\[\]@]+))"
 _ADDRESS = re.compile(rf"(?P<scheme>{'|'.join(PORTS)})://{_HOST}(?::(?P<port>[0-9]+))?/?")
 _ADMIN = re.compile(rf"(?P<scheme>http)://{_HOST}:(?P<port>[0-9]+)/?")
 _BROKER = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]@]+):([0-9]+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One key. `only` is the realm kind that it belongs to; empty for all."""
-
-    key: str
-    shape: Shape
-    default: Any
-    about: str
-    only: str = ""
-
-    @property
-    def section(self) -> str:
-        return self.key.rpartition(".")[0]
-
-    @property
-    def name(self) -> str:
-        return self.key.rpartition(".")[2]
 
 
 def _transformer(key: str, node: Node, problems: list[Problem]) -> str | None:
@@ -304,6 +285,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "tls.minimum_version", choice(tuple(TLS_VERSIONS)), "1.2", "the oldest version of TLS that a client may speak"
     ),
+    *CONSOLE_FIELDS,
     *(
         Field(
             f"limits.{limit.name}",

@@ -12,7 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gateway.config.fields import FIELDS, REQUIRED, Field
+from gateway.config.field import REQUIRED, Field
+from gateway.config.fields import FIELDS
 
 _LINK: Final = re.compile(r"\[([^]]*)\]\(([^)]*)\)")
 _REALM: Final = "realm"

@@ -15,7 +15,9 @@ from typing import Any
 
 from gateway.auth.users import ASKS_WHO, BY_CERTIFICATE, IN_THE_CLEAR, NOBODY, Users, load_users
 from gateway.config.addresses import SHIPPED, Addresses
-from gateway.config.fields import FIELDS, REQUIRED, RESERVED_CLIENT_KEYS, SECURE, Field, parts
+from gateway.config.console import ConsoleSettings, read_console
+from gateway.config.field import REQUIRED, Field
+from gateway.config.fields import FIELDS, RESERVED_CLIENT_KEYS, SECURE, parts
 from gateway.config.limits import Limits
 from gateway.config.tls import TlsSettings, read_tls
 from mappings.language.yaml_lines import Node, Problem, load_document, refuse_unknown_keys
@@ -137,6 +139,7 @@ class Settings:
     admin_commands: str = "loopback"  # who may give commands there: none, loopback, all
     log_format: str = "text"  # text, json
     tls: TlsSettings | None = None
+    console: ConsoleSettings = attribute(default_factory=ConsoleSettings)
 
 
 class SettingsProblems(Exception):
@@ -262,6 +265,7 @@ def _settings(
         admin_commands=values["admin.commands"],
         log_format=values["log.format"],
         tls=tls,
+        console=read_console(values, base),
     )
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from gateway.config.fields import FIELDS, Field
+from gateway.config.field import Field
+from gateway.config.fields import FIELDS
 from gateway.config.settings import Settings, load_settings
 from mappings.language.yaml_lines import Node, load_document
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from gateway.config.fields import FIELDS, LISTEN, REQUIRED, Field
+from gateway.config.field import REQUIRED, Field
+from gateway.config.fields import FIELDS, LISTEN
 from mappings.language.yaml_lines import Node, Problem
 
 _HEAD: Final = """\

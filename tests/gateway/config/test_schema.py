@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from gateway.cli.configuration.first_file import first_file
-from gateway.config.fields import FIELDS, REQUIRED, Field
+from gateway.config.field import REQUIRED, Field
+from gateway.config.fields import FIELDS
 from gateway.config.schema import configuration_schema, schema_text
 from tests.gateway.cli.command_line import Run, config, run
 from tests.gateway.config.configuration import problems

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config.fields import FIELDS, REQUIRED, RESERVED_CLIENT_KEYS, configuration_table
+from gateway.config.field import REQUIRED
+from gateway.config.fields import FIELDS, RESERVED_CLIENT_KEYS, configuration_table
 from gateway.config.limits import Limits, limit_fields
 from gateway.config.settings import (
     EmbeddedRealm,
