@@ -29,6 +29,24 @@ KEYS: Final = 4_000
 """Counters that are followed of one gateway."""
 HAPPENINGS: Final = 200
 """Starts, reloads and so on that are remembered of one gateway."""
+READ_TIMEOUT_S: Final = 20.0
+"""For a command that reads the realm."""
+COMMANDS_WAITING: Final = 2
+"""Commands that wait while one runs; the next one is refused."""
+LETTERS_SHOWN: Final = 50
+"""Of one page of dead letters."""
+BODY: Final = 2_500
+"""Characters of the body of a message."""
+SECTION_ENTRIES: Final = 50
+"""Of one section of a message."""
+STORED_S: Final = 5.0
+"""So long what was read of the realm is not read again."""
+STORED_KEPT: Final = 32
+"""Pages of dead letters that are kept, of all users together."""
+ACT_TIMEOUT_S: Final = 600.0
+"""For a command that changes something; it is ended then, and the audit says what it did."""
+REASON: Final = 200
+"""Characters of why something is done."""
 GATEWAYS: Final = 32
 PROBLEMS_SHOWN: Final = 12
 ROWS_SHOWN: Final = 100

@@ -2,6 +2,8 @@
 
     realmgate console [--config FILE] [--gateway URL]... [--reports DIR]... [--listen URL] ...
 
+Section `console` of the configuration says what no argument does.
+
 Errors: `SettingsError`, in lines for an operator; argparse ends by `SystemExit`.
 """
 
@@ -15,12 +17,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from console.limits import GATEWAYS
+from gateway.config.console import LISTEN, ConsoleSettings
 from gateway.config.exposure import reaches_beyond_loopback
 from gateway.config.settings import Settings as GatewaySettings
 from gateway.config.settings import SettingsProblems, load_settings
 from gateway.config.tls import TlsSettings, context
 
-LISTEN: Final = "http://127.0.0.1:9465"
 _ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
@@ -31,7 +33,9 @@ class SettingsError(Exception):
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`users` None: there is no login. `groups`: whose members may log in; none: every user. `mappings` None: the
-    shipped tables."""
+    shipped tables.
+    `config`: the configuration of the realm, for commands that read it. `actions`: users may
+    have it changed, as the grants allow."""
 
     gateways: tuple[str, ...]
     reports: tuple[Path, ...]
@@ -42,6 +46,8 @@ class Settings:
     groups: tuple[str, ...]
     mappings: Path | None
     realm: str
+    config: Path | None = None
+    actions: bool = False
 
     @property
     def secure(self) -> bool:
@@ -53,11 +59,13 @@ class Settings:
 
 
 def read_settings(argv: Sequence[str]) -> Settings:
+    """Arguments count before section `console` of the configuration."""
     arguments = _parser().parse_args(argv)
     gateway = _configuration(arguments.config)
+    _fill(arguments, gateway.console if gateway is not None else ConsoleSettings())
     parts = _listen(arguments.listen)
     users = arguments.users
-    if users is None and gateway is not None and (arguments.group or reaches_beyond_loopback(parts[1])):
+    if users is None and gateway is not None and _asks_who(arguments, parts[1]):
         users = gateway.security.users_file
     settings = Settings(
         gateways=_gateways(arguments.gateway, gateway),
@@ -69,9 +77,29 @@ def read_settings(argv: Sequence[str]) -> Settings:
         groups=tuple(arguments.group),
         mappings=arguments.mappings or (gateway.mappings.directory if gateway is not None else None),
         realm=gateway.realm.prefix if gateway is not None else "",
+        config=arguments.config.absolute() if arguments.config is not None else None,
+        actions=arguments.actions,
     )
+    _check_actions(settings, gateway)
     _check_exposure(settings, arguments)
     return settings
+
+
+def _fill(arguments: argparse.Namespace, console: ConsoleSettings) -> None:
+    """What no argument says."""
+    arguments.listen = arguments.listen or console.listen
+    arguments.gateway = arguments.gateway or console.gateways
+    arguments.reports = arguments.reports or console.reports
+    arguments.users = arguments.users or console.users
+    arguments.group = arguments.group or console.groups
+    arguments.tls_certificate = arguments.tls_certificate or console.certificate
+    arguments.tls_key = arguments.tls_key or console.key
+    for name in ("actions", "without_login", "without_tls"):
+        setattr(arguments, name, getattr(arguments, name) or getattr(console, name))
+
+
+def _asks_who(arguments: argparse.Namespace, host: str) -> bool:
+    return bool(arguments.group or arguments.actions or reaches_beyond_loopback(host))
 
 
 def _check_exposure(settings: Settings, arguments: argparse.Namespace) -> None:
@@ -90,6 +118,18 @@ def _check_exposure(settings: Settings, arguments: argparse.Namespace) -> None:
             f"--listen {arguments.listen} sends passwords and pages in clear text: write https://, with"
             " --tls-certificate and --tls-key; --without-tls allows it, behind a proxy that has TLS"
         )
+
+
+def _check_actions(settings: Settings, gateway: GatewaySettings | None) -> None:
+    """Who acts is a user whom the realm's grants know."""
+    if not settings.actions:
+        return
+    if gateway is None:
+        raise SettingsError("--actions needs --config FILE: the commands go to the realm that it names")
+    if settings.users is None:
+        raise SettingsError("--actions needs a login: name groups with --group, or users with --users")
+    if settings.users.absolute() != (gateway.security.users_file or Path()).absolute():
+        raise SettingsError("--actions needs the users of the gateway: the grants are asked for them; omit --users")
 
 
 def _tls(arguments: argparse.Namespace, gateway: GatewaySettings | None) -> TlsSettings:
@@ -172,7 +212,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="what reconcile --out wrote; may be repeated",
     )
-    parser.add_argument("--listen", metavar="URL", default=LISTEN, help=f"default: {LISTEN}; https:// with TLS")
+    parser.add_argument("--listen", metavar="URL", help=f"default: {LISTEN}; https:// with TLS")
     parser.add_argument("--tls-certificate", metavar="FILE", type=Path, help="PEM; default: that of the configuration")
     parser.add_argument("--tls-key", metavar="FILE", type=Path, help="PEM, without a password; default: as above")
     parser.add_argument("--users", metavar="FILE", type=Path, help="who may log in; default: security.users")
@@ -181,6 +221,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--mappings", metavar="DIR", type=Path, help="tables; default: mappings.dir, or the shipped ones"
+    )
+    parser.add_argument(
+        "--actions", action="store_true", help="let users close connections, resend, move and purge, as grants allow"
     )
     parser.add_argument("--without-login", action="store_true", help="let in everyone who can connect")
     parser.add_argument("--without-tls", action="store_true", help="allow http:// beyond loopback")

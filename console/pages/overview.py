@@ -29,7 +29,7 @@ def overview(view: View) -> Document:
         verdict=verdict(view, flow), facts=_facts(view, flow),
         panels={
             "errors": [_error(row) for row in board.rows if row["count"]][:_TOP],
-            "transient": retries(view.gateways, shown)[:_TOP],
+            "transient": _transient(view, board)[:_TOP],
             "outcomes": flow[:_TOP],
             "links": _links(view),
             "durables": _durables(view),
@@ -86,6 +86,20 @@ def _sum(view: View, name: str) -> int | None:
 def _error(row: dict[str, Any]) -> Document:
     shown = {name: row[name] for name in ("class", "condition", "code", "rule", "count", "before", "series", "nodes")}
     return {**shown, "change": change(row["count"], row["before"]), "last": iso(row["last_us"])}
+
+
+def _transient(view: View, board: Board) -> list[Document]:
+    """By native code: calls to the log that were asked again in this run, those of them that passed in the end, and
+    what peers were answered nevertheless."""
+    found = {
+        row["code"]: {**row, "recovered": row["in_this_run"] - row["given_up"], "told": 0}
+        for row in retries(view.gateways, view.shown)
+    }
+    for row in board.rows:
+        if row["class"] in ("transient", "indeterminate") and row["code"] and row["count"]:
+            none = {"code": row["code"], "count": 0, "in_this_run": 0, "given_up": 0, "recovered": 0, "told": 0}
+            found.setdefault(row["code"], none)["told"] += row["count"]
+    return sorted(found.values(), key=lambda row: (-row["told"], -row["count"], -row["in_this_run"], row["code"]))
 
 
 def _links(view: View) -> list[Document]:

@@ -30,7 +30,9 @@ def links(view: View) -> Document:
 def connections(view: View) -> Document:
     """`?q=&from=`: the latest first."""
     rows = [
-        connection_row(gateway.name, row) for gateway in view.shown.of(view.gateways) for row in gateway.connections
+        connection_row(gateway.name, gateway.url, row)
+        for gateway in view.shown.of(view.gateways)
+        for row in gateway.connections
     ]
     wanted = sorted(_matching(rows, view), key=lambda row: -(row["since_us"] or 0))
     return frame(
@@ -104,5 +106,11 @@ def _weight(row: Mapping[str, Any]) -> float:
     return (row["oldest_unsettled_s"] or 0) + (row["without_credit_s"] or 0 if row["is_without_credit"] else 0)
 
 
-def connection_row(gateway: str, row: Mapping[str, Any]) -> Document:
-    return {**row, "gateway": gateway, "since": iso(row["since_us"]), "client": row.get("client", "")}
+def connection_row(gateway: str, url: str, row: Mapping[str, Any]) -> Document:
+    return {
+        **row,
+        "gateway": gateway,
+        "gateway_url": url,
+        "since": iso(row["since_us"]),
+        "client": row.get("client", ""),
+    }

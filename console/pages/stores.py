@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 
 from console.facts.errors import Board
+from console.facts.letters import causes
 from console.facts.realm import durables as durable_rows
 from console.facts.realm import letters, outcomes
 from console.facts.realm import nodes as node_rows
 from console.pages.errors import example
 from console.pages.peers import link_row
 from console.pages.view import Document, View, frame
+from console.pages.words import iso
 
 
 def nodes(view: View) -> Document:
@@ -63,7 +66,7 @@ def durables(view: View) -> Document:
 
 
 def dead(view: View) -> Document:
-    """What became a dead letter, by node and cause. The letters themselves lie in the realm: a command shows them."""
+    """`?node=&where=&partition=&eid=`: what became a dead letter, by node and cause, and the letters of one node."""
     rows = letters(view.gateways, view.shown)
     board = Board(view.gateways, view.shown)
     by_rule = [
@@ -73,17 +76,37 @@ def dead(view: View) -> Document:
     ]
     return frame(
         view, "dead", "Dead letters", "What was given up, where, and why?",
-        rows=rows, by_rule=by_rule, commands=_commands(rows),
+        rows=rows, by_rule=by_rule, letters=_letters(view), commands=_commands(rows, view.stored.asked.node),
         count=sum(row["count"] for row in rows), in_this_run=sum(row["in_this_run"] for row in rows),
     )  # fmt: skip
 
 
-def _commands(rows: Sequence[Document]) -> list[Document]:
+def _letters(view: View) -> Document:
+    """As they were read, with how old that is."""
+    stored, asked = view.stored, view.stored.asked
+    partitions = next((each["partitions"] for each in stored.nodes if each["node"] == asked.node), 1)
+    return {
+        "can_read": stored.can_read,
+        "at": iso(stored.at_us),
+        "age_s": view.age_s(stored.at_us),
+        "problem": stored.problem,
+        "nodes": [*stored.nodes],
+        "node": asked.node, "where": asked.where, "partition": asked.partition, "from_eid": asked.eid,
+        "partitions": partitions,
+        "causes": causes(stored.rows),
+        "rows": [*stored.rows],
+        "next_eid": stored.next,
+    }  # fmt: skip
+
+
+def _commands(rows: Sequence[Document], dead_node: str) -> list[Document]:
     """To copy: none that cannot be undone comes first."""
+    dead = quote(dead_node) if dead_node else "DEAD"
     where = f"amqp.dead_letter_node = '{rows[0]['node']}'" if rows else "amqp.dead_letter_node = 'NODE'"
+    peek, resend = f"realmgate queue peek {dead}", f"realmgate queue resend {dead} --to-origin"
     return [
-        {"about": "show the letters: cause, reason, origin, attempts, age", "command": "realmgate queue peek DEAD"},
-        {"about": "those of one node", "command": f'realmgate queue peek DEAD --where "{where}"'},
-        {"about": "what would go back", "command": "realmgate queue resend DEAD --to-origin --dry-run"},
-        {"about": "send them back, when the cause is mended", "command": "realmgate queue resend DEAD --to-origin"},
+        {"about": "show the letters: cause, reason, origin, attempts, age", "command": peek},
+        {"about": "those of one node", "command": f"{peek} --where {quote(where)}"},
+        {"about": "what would go back", "command": f"{resend} --dry-run"},
+        {"about": "send them back, when the cause is mended", "command": resend},
     ]

@@ -11,6 +11,7 @@ from typing import Any, Final
 from console.facts.errors import Shown
 from console.facts.gateway import Gateway
 from console.facts.history import MINUTE_US
+from console.facts.letters import NOT_READ, Stored
 from console.facts.realm import known_from_us
 from console.facts.rules import Tables
 from console.limits import LOOKED_S, PROBLEMS_SHOWN
@@ -28,7 +29,8 @@ STALE_S: Final = 60.0
 
 @dataclass(slots=True)
 class View:
-    """`query`: the parameters of the request; `tables` None: not loaded yet; `user`: who has logged in."""
+    """`query`: the parameters of the request; `tables` None: not loaded yet; `user`: who has logged in; `stored`:
+    what was read of the realm itself; `acts`: the console takes actions."""
 
     gateways: Sequence[Gateway]
     reports: Sequence[Report]
@@ -38,6 +40,8 @@ class View:
     realm: str = ""
     has_reports: bool = False
     user: str = ""
+    stored: Stored = NOT_READ
+    acts: bool = False
     problems: list[Problem] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,6 +71,7 @@ def frame(view: View, name: str, title: str, question: str, **content: Any) -> D
         "at_us": view.now_us,
         "realm": _realm(view),
         "user": view.user,
+        "acts": view.acts,
         "window_minutes": shown.minutes,
         "from": iso(begin_us),
         "counted_from": iso(max(known_us, begin_us)),

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import orjson
 from starlette.applications import Starlette
@@ -20,11 +20,16 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from console.facts.gateway import Gateway
+from console.facts.letters import NOT_READ
 from console.limits import RENDERED, REPORT_BYTES, STREAMS
 from console.pages.all import PAGES
-from console.pages.view import Document, View
+from console.pages.csv_tables import as_csv, first_of, tables
+from console.pages.view import Document, View, frame
+from console.poll.commands import Commands
 from console.poll.poller import Watch
+from console.poll.realm_reader import RealmReader
 from console.settings import Settings, SettingsError
+from console.web.actions import Actions
 from console.web.login import Login
 from console.web.render import STATIC, Pages
 from console.web.security import LOCAL, REPORT_POLICY, Guard
@@ -34,6 +39,8 @@ from console.web.tables import TablesOnDisk
 from gateway.verdict.reports import PAGE, Reports
 from native_backend.clock import Clock
 
+_READS_REALM: Final = ("/dead",)
+"""Pages that need what lies in the realm."""
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -46,6 +53,7 @@ class Console:
         self._tables = TablesOnDisk(settings.mappings)
         self._pages = Pages()
         self._reports = Reports(settings.reports)
+        self._realm = RealmReader(Commands(settings.config) if settings.config is not None else None, clock)
         self._rendered: OrderedDict[tuple[Any, ...], tuple[Document, str]] = OrderedDict()
         sessions = None if settings.users is None else Sessions(settings.users, settings.groups, clock)
         if sessions is not None and sessions.problem:
@@ -59,9 +67,15 @@ class Console:
             Route("/reconciliation/report/{name}", self._report),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
+        if settings.actions and settings.config is not None:
+            commands = Commands(settings.config)
+            actions = Actions(commands, self._login, settings.gateways, self._acting)
+            routes.append(Route("/act", actions.page, methods=["GET", "POST"]))
         for path in PAGES:
             routes.append(Route(path, self._html(path)))
-            routes.append(Route("/overview.json" if path == "/" else f"{path}.json", self._json(path)))
+            name = "/overview" if path == "/" else path
+            routes.append(Route(f"{name}.json", self._json(path)))
+            routes.append(Route(f"{name}.csv", self._csv(path)))
         hosts = LOCAL if settings.is_local and sessions is None else ()
         self.app = Starlette(routes=routes, lifespan=self._running, middleware=[Middleware(Guard, hosts=hosts)])
 
@@ -95,27 +109,57 @@ class Console:
 
         return show
 
+    def _csv(self, path: str) -> Answer:
+        """`?table=NAME`; without it the page's first one."""
+
+        async def show(request: Request) -> Response:
+            if not self._login.is_in(request):
+                return PlainTextResponse("log in first: /login\n", 401)
+            query = _query(request)
+            wanted = query.pop("table", "") if path != "/rules" else query.get("table", "")
+            document, _ = await self._document(path, query, request)
+            found = tables(document)
+            name = wanted or first_of(found)
+            if name not in found:
+                return PlainTextResponse(f"there is no table {name!a}; there are: {', '.join(found)}\n", 404)
+            saved = f'attachment; filename="{document["page"]}-{quote(name, safe="")}.csv"'
+            return Response(as_csv(found[name]), media_type="text/csv", headers={"Content-Disposition": saved})
+
+        return show
+
     async def _document(self, path: str, query: Mapping[str, str], request: Request) -> tuple[Document, str]:
         """And its content as HTML."""
         await self._watch.look(PAGES[path].links)
         self._tables.want(self._watch.gateways)
+        if path in _READS_REALM:
+            await self._realm.read(query, self._login.user(request))
         if path in ("/rules", "/errors/one"):
             await self._tables.wait()
         return self._again(path, query, self._login.user(request))
 
     def _make(self, path: str, query: Mapping[str, str], user: str) -> Document:
-        return PAGES[path].make(
-            View(
-                gateways=self._watch.gateways,
-                reports=self._reports.read(),
-                tables=self._tables.current,
-                now_us=self._clock.epoch_us(),
-                query=query,
-                realm=self._settings.realm,
-                has_reports=bool(self._settings.reports),
-                user=user,
-            )
+        return PAGES[path].make(self._view(path, query, user))
+
+    def _view(self, path: str, query: Mapping[str, str], user: str) -> View:
+        return View(
+            gateways=self._watch.gateways,
+            reports=self._reports.read(),
+            tables=self._tables.current,
+            now_us=self._clock.epoch_us(),
+            query=query,
+            realm=self._settings.realm,
+            has_reports=bool(self._settings.reports),
+            user=user,
+            stored=self._realm.known(query, user) if path in _READS_REALM else NOT_READ,
+            acts=self._settings.actions,
         )
+
+    def _acting(self, document: Mapping[str, Any], user: str) -> str:
+        """The page of an action, within the frame of every page."""
+        view = self._view("/", {}, user)
+        whole = frame(view, "act", document["action_title"], "What will happen, by whose right, and why?", **document)
+        main = self._pages.content("act.html", whole, "/act")
+        return self._pages.whole(whole, main, "/act", {}, live=False, login=self._login.is_needed, stream="")
 
     async def _stream(self, request: Request) -> Response:
         if not self._login.is_in(request):

@@ -31,6 +31,10 @@ class Login:
         """Empty: there is no login, or no user is logged in."""
         return (self._sessions.user(self._token(request)) or "") if self._sessions is not None else ""
 
+    def session(self, request: Request) -> str:
+        """The word that the session is known by."""
+        return self._token(request)
+
     def is_in(self, request: Request) -> bool:
         return self._sessions is None or self._sessions.user(self._token(request)) is not None
 
@@ -46,7 +50,7 @@ class Login:
             return RedirectResponse("/", 303)
         if request.method != "POST":
             return self._form(_next(request.query_params.get("next", "")), "", 200)
-        body = await _body(request)
+        body = await body_of(request)
         if body is None:
             return PlainTextResponse(f"more than {BODY_BYTES} octets\n", 413)
         given = dict(parse_qsl(body.decode("utf-8", "replace")))
@@ -88,7 +92,7 @@ def _next(written: str) -> str:
     return written if is_ours and written.isprintable() and "\\" not in written else "/"
 
 
-async def _body(request: Request) -> bytes | None:
+async def body_of(request: Request) -> bytes | None:
     """None: it is too long."""
     body = bytearray()
     async for part in request.stream():

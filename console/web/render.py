@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from console.pages import words
 from console.pages.all import PAGES
+from console.pages.csv_tables import tables
 from console.web import charts
 from gateway.verdict.kinds import Kind
 
@@ -65,10 +66,24 @@ class Pages:
     def __init__(self) -> None:
         self._environment = environment()
 
-    def main(self, document: Mapping[str, Any], path: str, query: Mapping[str, str]) -> str:
-        json = address("/overview.json" if path == "/" else f"{path}.json", query)
+    def content(self, template: str, document: Mapping[str, Any], path: str) -> str:
+        """Of a page that has neither a stream nor parameters."""
         return self._environment.get_template("main.html").render(
-            d=document, now=document["at_us"], path=path, query=query, content=f"{PAGES[path].template}.html", json=json
+            d=document, now=document["at_us"], path=path, query={}, content=template, json="", csv=()
+        )
+
+    def main(self, document: Mapping[str, Any], path: str, query: Mapping[str, str]) -> str:
+        name = "/overview" if path == "/" else path
+        json = address(f"{name}.json", query)
+        csv = [(each, address(f"{name}.csv", query, table=each)) for each, rows in tables(document).items() if rows]
+        return self._environment.get_template("main.html").render(
+            d=document,
+            now=document["at_us"],
+            path=path,
+            query=query,
+            content=f"{PAGES[path].template}.html",
+            json=json,
+            csv=csv,
         )
 
     def whole(self, document: Mapping[str, Any], main: str, path: str, query: Mapping[str, str], **more: Any) -> str:

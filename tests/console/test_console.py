@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +15,15 @@ import proton
 import pytest
 
 from console.limits import STREAMS
+from tests.console.incidents import PANELS, incidents, start_troubled, write_report
 from tests.console.scripted_admin import scripted_admin
 from tests.kit.patience import until
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.console import ConsoleProcess, start_console
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway, told
 from tests.kit.wire import frames
-from tests.kit.wire.logins import PASSWORD, connect, write_users
+from tests.kit.wire.consumer_errors import BAD, given_back
+from tests.kit.wire.logins import PASSWORD, connect
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
 
@@ -27,28 +32,16 @@ ADMIN = {"listen": "http://127.0.0.1:0"}
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    directory = tmp_path_factory.mktemp("console-gateway")
-    write_users(directory / "users.yaml", ann=[])
-    security = {"sasl": ["ANONYMOUS", "PLAIN"], "users": "users.yaml", "plain_without_tls": True}
-    gateway = start_gateway(directory, embedded_realm(directory), security=security, admin=ADMIN, nodes={})
-    gateway.command("node", "create", "orders")
-    gateway.command("node", "create", "small", "--capacity-events", "2", "--honour-capacity", "true")
+    gateway = start_troubled(tmp_path_factory.mktemp("console-gateway"))
     yield gateway
     assert gateway.stop() == 0, gateway.log()
 
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("reports") / "monday"
-    directory.mkdir()
-    manifest = {
-        "verdict": "not clean", "sentence": "4 \u00d7 lost write (P1).", "complete": True, "clean": False,
-        "window": {"name": "all"}, "runs": [{}], "balance": {"difference": 4},
-        "classes": [{"class": "P1", "severity": "critical", "count": 4, "nodes": ["orders"]}],
-    }  # fmt: skip
-    (directory / "manifest.json").write_text(json.dumps(manifest))
-    (directory / "index.html").write_text("<style>b{}</style><script>alert(1)</script>the report itself")
-    return directory.parent
+    directory = tmp_path_factory.mktemp("reports")
+    write_report(directory / "monday")
+    return directory
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +49,35 @@ def console(
     gateway: GatewayProcess, reports: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ConsoleProcess]:
     url = Watch.of(gateway).url
-    console = start_console(tmp_path_factory.mktemp("console"), "--gateway", url, "--reports", str(reports))
+    config = ("--config", str(gateway.config_path))
+    console = start_console(tmp_path_factory.mktemp("console"), "--gateway", url, "--reports", str(reports), *config)
     yield console
     assert console.stop() == 0, console.log()
     assert "Traceback" not in console.log(), console.log()
+
+
+def panel(console: ConsoleProcess, name: str) -> str:
+    """What it says, without its tags."""
+    found = re.search(rf'<section class="panel" data-key="panel {name}">(.*?)</section>', console.get("/")[2], re.S)
+    assert found is not None, name
+    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", found[1])))
+
+
+def shows(console: ConsoleProcess, name: str, wanted: tuple[str, ...]) -> bool:
+    said = panel(console, name)
+    return all(each in said for each in wanted)
+
+
+def test_each_panel_shows_its_incident(gateway: GatewayProcess, console: ConsoleProcess) -> None:
+    assert not [name for name in PANELS if name != "Reconciliation" and shows(console, name, PANELS[name])]
+    with incidents(gateway):
+        for name, wanted in PANELS.items():
+            until(partial(shows, console, name, wanted), f"{wanted} in panel {name}")
+        verdict = console.json("/overview.json")["verdict"]
+        assert verdict["class"] == "fatal" and "problems are open" in verdict["sentence"]
+        matrix = {row["condition"]: row["cells"] for row in console.json("/errors.json")["matrix"]["rows"]}
+        cells = {cell["code"]: cell for cell in matrix["amqp:resource-limit-exceeded"]}
+        assert (cells["capacity-reached"]["count"], cells["capacity-reached"]["class"]) == (3, "transient")
 
 
 def test_a_misspelt_queue_is_found(gateway: GatewayProcess, console: ConsoleProcess) -> None:
@@ -76,6 +94,9 @@ def test_a_misspelt_queue_is_found(gateway: GatewayProcess, console: ConsoleProc
     assert problem["rule"] == "attach.refuse-an-unknown-node"
     shown = told("problems", "--gateway", Watch.of(gateway).url)[1]
     assert all(problem[name] in shown for name in ("words", "more", "who", "rule", "remedy")), shown
+    status, headers, body = console.get("/errors.csv?table=fatal&q=ordres")
+    assert (status, headers["content-type"]) == (200, "text/csv; charset=utf-8") and "ordres" in body
+    assert console.get("/errors.csv?table=none")[2].startswith("there is no table 'none'; there are: ")
     rows = console.json("/errors.json?q=ordres")["groups"][0]["rows"]
     assert [row["nodes"][0]["node"] for row in rows] == ["ordres"]
     assert "The ATTACH" in console.words(problem["link"]) or "attach.yaml" in console.words(problem["link"])
@@ -89,13 +110,13 @@ def test_a_full_node_is_found_with_the_way_to_its_messages(gateway: GatewayProce
         assert "published.capacity-reached-rejected" in page.replace("published. ", "published.")
         transient = console.json("/errors.json")["groups"][1]["rows"]
         [row] = [row for row in transient if row["code"] == "capacity-reached"]
-        assert row["count"] == 3 and row["examples"][0]["trace"].startswith("realmgate trace ")
+        assert row["count"] >= 3 and row["examples"][0]["trace"].startswith("realmgate trace ")
         [node] = console.json("/nodes.json?node=small")["rows"]
         assert (node["events"], node["events_limit"], node["used"]) == (2, 2, 1.0)
         console.until("/", "small is full.")
         console.until("/links", "erp-export-1", "small")
         console.until("/connections", "erp-export-1")
-        console.until("/rules?q=capacity-reached-rejected&open=published", "capacity-reached-rejected", "3")
+        console.until("/rules?q=capacity-reached-rejected&open=published", "capacity-reached-rejected")
     trace = row["examples"][0]["trace"].split(" ")[1:]
     assert "capacity-reached-rejected" in gateway.command(*trace)
 
@@ -106,6 +127,36 @@ def test_a_wrong_password_is_found_without_the_password(gateway: GatewayProcess,
     page = console.until("/", "User ann cannot log in")
     assert PASSWORD not in page and PASSWORD not in json.dumps(console.json("/refusals.json"))
     console.until("/refusals?kind=login", "failed-login", "ann")
+
+
+def test_a_dead_letter_is_found_with_who_gave_it_up_and_why(gateway: GatewayProcess, console: ConsoleProcess) -> None:
+    given_back(gateway, "bills", BAD, frames.state("rejected"))
+    page = console.until("/dead", "app:bad", "cannot parse order 4711")
+    assert "Read " in page and " letters, from EID " in page and "realmgate queue peek dead" in page
+    console.until("/", "Dead letters", "bills", "rejected")
+    first, second = console.json("/dead.json?node=dead")["letters"]["rows"][-2:]
+    assert (first["cause"], first["node"], first["attempts"], first["sections"]["body"]) == (
+        "rejected",
+        "bills",
+        1,
+        "0",
+    )
+    assert second["condition"] == ""
+    only = console.json("/dead.json?node=dead&where=amqp.dead_letter_condition+IS+NULL")["letters"]
+    assert second["eid"] in [row["eid"] for row in only["rows"]] and first["eid"] not in [
+        r["eid"] for r in only["rows"]
+    ]
+    assert "--where: " in console.json("/dead.json?node=dead&where=a+b+c")["letters"]["problem"]
+    assert "no durable queue of node -x" in console.json("/dead.json?node=-x")["letters"]["problem"]
+    gateway.command("acl", "grant", "user:ann", "peek", "--node", "dead")
+    until(lambda: "may not peek" in console.words("/dead?node=dead&eid=1"), "the grant to count")
+    gateway.command("acl", "revoke", "user:ann", "peek", "--node", "dead", "--open")
+
+
+def test_there_are_no_actions_unless_they_are_switched_on(console: ConsoleProcess) -> None:
+    assert console.get("/act?do=purge&node=dead")[0] == 404
+    assert console.get("/act", {"Origin": console.url}, b"do=purge&node=dead&name=dead&why=x&token=y")[0] == 404
+    assert "/act" not in console.get("/dead")[2] and "/act" not in console.get("/connections")[2]
 
 
 def test_every_page_names_its_gateway_and_age(gateway: GatewayProcess, console: ConsoleProcess) -> None:

@@ -50,7 +50,7 @@ def test_nothing_is_shown_without_a_login(console: ConsoleProcess) -> None:
     for path in ("/errors?window=5", "/reconciliation/report/x"):
         status, headers, _ = console.get(path)
         assert status == 303 and headers["location"].startswith("/login?next=%2F")
-    for path in ("/errors.json", "/overview.json", "/stream?page=%2F"):
+    for path in ("/errors.json", "/errors.csv", "/overview.json", "/stream?page=%2F"):
         assert console.get(path)[0] == 401
     assert console.get("/healthz")[0] == 200 and "Log in" in console.words("/login")
 

@@ -37,6 +37,46 @@ def test_the_configuration_says_where_to_ask(config: Path) -> None:
     assert (settings.host, settings.port, settings.users, settings.realm) == ("127.0.0.1", 9465, None, "um")
 
 
+def test_the_configuration_says_all_of_it(config: Path) -> None:
+    with config.open("a") as file:
+        file.write(
+            'console: {listen: "http://0.0.0.0:9466", gateways: ["http://gw-a:1", "http://gw-b:2"], reports: [report],'
+            " groups: [operators], actions: true, without_tls: true}\n"
+        )
+    settings = read_settings(["--config", str(config)])
+    assert (settings.host, settings.port, settings.gateways) == ("0.0.0.0", 9466, ("http://gw-a:1", "http://gw-b:2"))
+    assert (settings.reports, settings.users) == ((config.parent / "report",), config.parent / "users.yaml")
+    assert (settings.groups, settings.actions, settings.tls) == (("operators",), True, None)
+    more = ["--listen", "http://127.0.0.1:1", "--gateway", "http://gw-c:3", "--group", "others", "--reports", "x"]
+    other = read_settings(["--config", str(config), *more])
+    assert (other.port, other.gateways, other.groups, other.reports) == (
+        1,
+        ("http://gw-c:3",),
+        ("others",),
+        (Path("x"),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ('{listen: "127.0.0.1:9465"}', "is no http://HOST:PORT or https://HOST:PORT"),
+        ('{listen: "http://h:99999"}', "is no http://HOST:PORT or https://HOST:PORT"),
+        ('{gateways: ["https://h:1"]}', "is no http://HOST:PORT"),
+        ('{gateways: ["http://h:0"]}', "is no http://HOST:PORT"),
+        ("{actions: perhaps}", "true or false"),
+        ("{colour: red}", "colour"),
+        ("{reports: report}", "a list of paths"),
+        ('{listen: "http://0.0.0.0:1", without_login: true}', "in clear text"),
+    ],
+)
+def test_a_section_that_is_wrong_is_refused(config: Path, written: str, words: str) -> None:
+    with config.open("a") as file:
+        file.write(f"console: {written}\n")
+    with pytest.raises(SettingsError, match=words):
+        read_settings(["--config", str(config)])
+
+
 def test_gateways_are_named_once(config: Path) -> None:
     settings = read_settings([*GATEWAY, "--gateway", "http://127.0.0.1:9464/", "--gateway", "http://[::1]:9"])
     assert settings.gateways == ("http://127.0.0.1:9464", "http://[::1]:9")
@@ -49,6 +89,17 @@ def test_beyond_loopback_there_is_a_login(config: Path) -> None:
     assert (grouped.users, grouped.groups) == (config.parent / "users.yaml", ("operators",))
     open_ = read_settings([*GATEWAY, "--listen", "http://0.0.0.0:1", "--without-tls", "--without-login"])
     assert open_.users is None
+
+
+def test_actions_need_the_users_of_the_gateway(config: Path) -> None:
+    settings = read_settings(["--config", str(config), "--actions"])
+    assert settings.actions and settings.users == config.parent / "users.yaml" and settings.config == config
+    for more, words in (
+        (["--without-login"], "needs a login"),
+        (["--users", str(config.parent / "others.yaml")], "the users of the gateway"),
+    ):
+        with pytest.raises(SettingsError, match=words):
+            read_settings(["--config", str(config), "--actions", *more])
 
 
 @pytest.mark.parametrize(
@@ -65,6 +116,7 @@ def test_beyond_loopback_there_is_a_login(config: Path) -> None:
         ((*GATEWAY, "--listen", "https://0.0.0.0:9465"), "--tls-certificate and --tls-key"),
         ((*GATEWAY, "--group", "operators"), "--group needs users"),
         ((*GATEWAY, "--config", "no-such.yaml"), "no-such.yaml"),
+        ((*GATEWAY, "--actions"), "--actions needs --config FILE"),
         ([f"--gateway=http://h:{at}" for at in range(1, 40)], "32 at most"),
     ],
 )

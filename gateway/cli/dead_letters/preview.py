@@ -12,8 +12,10 @@ from gateway.evidence.kept_detail import plain
 from transformers.codec import DecodeError, Described, decode
 from transformers.message.sections import APPLICATION_PROPERTIES, BODY, HEADER, PROPERTIES, section_offsets
 
-TEXT_MAX: Final = 2_000
-"""Characters of one text."""
+BODY_MAX: Final = 2_000
+"""Characters of a body."""
+TEXT_MAX: Final = 500
+"""Characters of another text."""
 ENTRIES_MAX: Final = 50
 """Of a map or a list."""
 _NAMES: Final = {
@@ -46,13 +48,13 @@ def body(message: bytes, at: int) -> str:
     with suppress(DecodeError):
         content = decode(message, at)[0] if at < len(message) else ""
     content = content.value if isinstance(content, Described) else content
-    return readable(content if isinstance(content, bytes | str) else str(plain(content)))
+    return readable(content if isinstance(content, bytes | str) else str(plain(content)), BODY_MAX)
 
 
-def readable(value: bytes | str) -> str:
-    """Cut at TEXT_MAX; what cannot be shown is escaped."""
-    text = value[: 4 * TEXT_MAX].decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
-    short = text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]}..."
+def readable(value: bytes | str, most: int = TEXT_MAX) -> str:
+    """Cut at so many characters; what cannot be shown is escaped."""
+    text = value[: 4 * most].decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+    short = text if len(text) <= most else f"{text[:most]}..."
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in short)
 
 

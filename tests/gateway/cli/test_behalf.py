@@ -111,7 +111,7 @@ def test_a_letter_in_words(new_gateway: StartGateway) -> None:
     assert shown["header"] == {"durable": True}
     assert shown["properties"] == {"message-id": "order-1", "subject": "\\x1b[31mred"}
     assert shown["application_properties"]["at"] == 7
-    assert len(shown["application_properties"]["colour"]) == 2_003
+    assert len(shown["application_properties"]["colour"]) == 503
     assert shown["body"].startswith("{\\x00}{") and len(json.dumps(shown)) < 20_000
     assert second["octets"] > 6_000 and second["partition"] == 0
     for words in (("purge",), ("move", "--to", "side")):

@@ -1,0 +1,78 @@
+"""Commands of `realmgate` as processes of their own: what the console reads of a realm, and what it has changed there.
+
+The console itself opens no realm. One command runs at a time, `COMMANDS_WAITING` wait; each has a bound on its time and
+on what it prints. Errors: `NoAnswer`, in the command's own words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from console.facts.answers import text
+from console.limits import ANSWER_BYTES, COMMANDS_WAITING, READ_TIMEOUT_S
+from console.poll.fetch import NoAnswer
+
+_WORDS: Final = 4_096  # octets of what it complains of
+_DONE: Final = 0
+
+
+class Commands:
+    """Those of one configuration."""
+
+    def __init__(self, config: Path) -> None:
+        self._config = config
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def run(self, *options: str, operands: Sequence[str] = (), timeout_s: float = READ_TIMEOUT_S) -> bytes:
+        """What it prints. `operands` may begin with anything. Raises NoAnswer: refused, too long, too many."""
+        if self._waiting > COMMANDS_WAITING:
+            raise NoAnswer("other commands are under way: ask again in a few seconds")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                return await self._run([*options, f"--config={self._config}", "--", *operands], timeout_s)
+        finally:
+            self._waiting -= 1
+
+    async def _run(self, words: Sequence[str], timeout_s: float) -> bytes:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "gateway.cli.main", *words,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            async with asyncio.timeout(timeout_s):
+                printed, complaint = await asyncio.gather(
+                    _all(process.stdout, ANSWER_BYTES), _all(process.stderr, _WORDS, cut=True)
+                )
+                code = await process.wait()
+        except TimeoutError:
+            raise NoAnswer(f"realmgate {words[0]} took longer than {timeout_s:.0f} s: choose less") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if code != _DONE:
+            raise NoAnswer(_complaint(complaint))
+        return printed
+
+
+async def _all(stream: asyncio.StreamReader, most: int, *, cut: bool = False) -> bytes:
+    """To its end. Raises NoAnswer for more than `most`, unless it is cut there."""
+    found = bytearray()
+    while part := await stream.read(65_536):
+        if len(found) + len(part) > most and not cut:
+            raise NoAnswer(f"the answer is larger than {most:,} octets: choose less")
+        found += part[: max(0, most - len(found))]
+    return bytes(found)
+
+
+def _complaint(words: bytes) -> str:
+    said = words.decode("utf-8", "replace").strip()
+    lines = [line.removeprefix("realmgate: ") for line in said.splitlines()]
+    return text(" ".join(lines)) or "the command failed without a word"

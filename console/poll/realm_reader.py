@@ -1,0 +1,78 @@
+"""Dead letters of the realm, read by commands while a page asks for them, and kept for a moment.
+
+Every user has answers of its own: the grants decide who may look (`--as`). Nothing here raises for what a command
+answers: it is written into `Stored.problem`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from console.facts.answers import Row
+from console.facts.letters import Asked, Stored, asked_of, read_dead_nodes, read_letters
+from console.facts.samples import WrongAnswer
+from console.limits import LETTERS_SHOWN, STORED_KEPT, STORED_S
+from console.poll.commands import Commands
+from console.poll.fetch import NoAnswer
+from native_backend.clock import Clock
+
+ANONYMOUS: Final = "anonymous"
+"""Who looks where there is no login."""
+
+
+class RealmReader:
+    """`commands` None: the console knows no configuration, and can read nothing."""
+
+    def __init__(self, commands: Commands | None, clock: Clock) -> None:
+        self._commands, self._clock = commands, clock
+        self._nodes: list[Row] = []
+        self._nodes_s = float("-inf")
+        self._stored: OrderedDict[tuple[str, Asked], tuple[float, Stored]] = OrderedDict()
+
+    def known(self, query: Mapping[str, str], user: str) -> Stored:
+        """What was read last for that user."""
+        kept = self._stored.get((user, asked_of(query)))
+        return kept[1] if kept is not None else Stored(can_read=self._commands is not None)
+
+    async def read(self, query: Mapping[str, str], user: str) -> None:
+        """Unless it was read a moment ago."""
+        asked, now_s = asked_of(query), self._clock.monotonic_s()
+        kept = self._stored.get((user, asked))
+        if self._commands is None or (kept is not None and now_s - kept[0] < STORED_S):
+            return
+        stored = Stored(can_read=True, at_us=self._clock.epoch_us(), asked=asked)
+        try:
+            stored = replace(stored, nodes=await self._dead_nodes(self._commands))
+            stored = await self._letters(self._commands, stored, user)
+        except (NoAnswer, WrongAnswer) as error:
+            stored = replace(stored, problem=str(error))
+        self._stored[user, asked] = self._clock.monotonic_s(), stored
+        self._stored.move_to_end((user, asked))
+        while len(self._stored) > STORED_KEPT:
+            self._stored.popitem(last=False)
+
+    async def _dead_nodes(self, commands: Commands) -> list[Row]:
+        if self._clock.monotonic_s() - self._nodes_s > STORED_S:
+            self._nodes = read_dead_nodes(await commands.run("node", "list", "--json"))
+            self._nodes_s = self._clock.monotonic_s()
+        return self._nodes
+
+    async def _letters(self, commands: Commands, stored: Stored, user: str) -> Stored:
+        asked = stored.asked
+        node = asked.node or next((str(each["node"]) for each in stored.nodes), "")
+        if not node:
+            return stored
+        stored = replace(stored, asked=replace(asked, node=node))
+        words = ["queue", "peek", "--json", "--sections", f"--count={LETTERS_SHOWN + 1}", f"--as={user or ANONYMOUS}"]
+        words += [f"--where={asked.where}"] if asked.where else []
+        has_parts = any(each["node"] == node and each["partitions"] > 1 for each in stored.nodes)
+        words += [f"--partition={asked.partition}"] if has_parts else []
+        words += [f"--from={asked.eid}"] if asked.eid else []
+        try:
+            rows, more = read_letters(await commands.run(*words, operands=[node]))
+        except (NoAnswer, WrongAnswer) as error:
+            return replace(stored, problem=str(error))
+        return replace(stored, rows=rows, more=more)
