@@ -5,49 +5,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import proton
 import pytest
 
 from console.pages.all import PAGES
 from tests.console.chromium import SHOTS, beside, drive, report_of
+from tests.console.incidents import incidents, misspell, start_troubled, write_report
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.console import ConsoleProcess, start_console
-from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
-from tests.kit.wire import frames
-from tests.kit.wire.logins import PASSWORD, connect, write_users
-from tests.kit.wire.peer import Peer
-from tests.kit.wire.reloading import MESSAGE
+from tests.kit.processes.gateway import GatewayProcess
 
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    directory = tmp_path_factory.mktemp("browser-gateway")
-    write_users(directory / "users.yaml", ann=[])
-    security = {"sasl": ["ANONYMOUS", "PLAIN"], "users": "users.yaml", "plain_without_tls": True}
-    admin = {"listen": "http://127.0.0.1:0"}
-    gateway = start_gateway(directory, embedded_realm(directory), security=security, admin=admin, nodes={})
-    gateway.command("node", "create", "orders")
-    gateway.command("node", "create", "small", "--capacity-events", "2", "--honour-capacity", "true")
-    misspell(gateway, "ordres")
-    with Peer(gateway.port, container="erp-export-1") as peer:
-        peer.publisher("small")
-        peer.outcomes(len(peer.publish(*[MESSAGE] * 5)))
-        with pytest.raises(proton.ConnectionException):
-            connect(gateway, f"{PASSWORD}?", "PLAIN", user="ann")
+    gateway = start_troubled(tmp_path_factory.mktemp("browser-gateway"))
+    with incidents(gateway):
         yield gateway
     assert gateway.stop() == 0, gateway.log()
-
-
-def misspell(gateway: GatewayProcess, node: str) -> None:
-    with Peer(gateway.port, container="shop-batch-1") as peer:
-        peer.send(frames.attach_sender(node, 7, f"to-{node}"))
-        assert peer.refused() == "amqp:not-found"
 
 
 @pytest.fixture(scope="module")
 def console(gateway: GatewayProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleProcess]:
     silent = "http://127.0.0.1:9"  # nothing listens there
-    console = start_console(tmp_path_factory.mktemp("browser"), "--gateway", Watch.of(gateway).url, "--gateway", silent)
+    directory = tmp_path_factory.mktemp("browser")
+    write_report(directory / "reports" / "monday")
+    console = start_console(
+        directory, "--gateway", Watch.of(gateway).url, "--gateway", silent, "--config", str(gateway.config_path),
+        "--reports", str(directory / "reports"),
+    )  # fmt: skip
     console.until("/", "ordres does not exist", "small is full", "ann cannot log in", "does not answer")
     yield console
     assert console.stop() == 0, console.log()
@@ -72,6 +56,33 @@ def test_an_incident_is_found_with_the_keyboard_alone(
     assert "/errors/one?" in found["url"], found
     text = found["text"].replace("\n", " ")
     assert all(each in text for each in wanted), found["text"]
+    assert not found["errors"]
+
+
+@pytest.mark.parametrize(
+    ("panel", "keys", "wanted"),
+    [
+        ("verdict", ("Tab",), ("problems are open", "small is full")),
+        ("errors", ("g", "e"), ("Condition by native code", "amqp:not-found", "capacity-reached")),
+        ("transient", ("g", "e", "f", "type:capacity-reached"), ("1 row", "erp-export-1")),
+        ("outcomes", ("g", "n", "f", "type:small", "Escape", "j", "Enter"), ("in rejected 3",)),
+        ("links", ("g", "l", "f", "type:pricing-cache-1"), ("1 row", "prices")),
+        ("acknowledgement", ("g", "d", "f", "type:prices"), ("has a hole", "1 row")),
+        ("transactions", ("Tab",), ("Transactions", "open 1")),
+        ("capacity", ("g", "n", "f", "type:small"), ("100 %", "full")),
+        ("rules", ("g", "u", "f", "type:capacity-reached-rejected", "Enter"), ("capacity-reached-rejected",)),
+        ("reconciliation", ("g", "c"), ("Not clean.", "lost write (P1)")),
+        ("dead letters", ("g", "x"), ("app:bad", "cannot parse order 4711", "bills")),
+        ("denials", ("g", "r", "f", "type:secret"), ("anonymous", "amqp:unauthorized-access")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_panels_incident_is_found_with_the_keyboard_alone(
+    console: ConsoleProcess, panel: str, keys: tuple[str, ...], wanted: tuple[str, ...]
+) -> None:
+    found = drive("keys", console.url, *keys)
+    text = " ".join(found["text"].split()).lower()
+    assert all(each.lower() in text for each in wanted), (panel, found["text"])
     assert not found["errors"]
 
 
