@@ -1,0 +1,160 @@
+"""What a console beside a gateway costs the peers: the 99th percentile of accept, with no console, one that is killed,
+one that hangs (SIGSTOP), and one that is asked 50 pages a second.
+
+    python -m bench.console_beside [--repeat 9] [--seconds 4] [--rate 2000] [--record]
+
+One gateway on an embedded realm; the C load client sends at a steady rate and measures from when each message was due.
+The four take turns, repeat after repeat, in an order that changes; what counts are medians. `--record` writes
+results/DATE-COMMIT-console.json. Errors: `RuntimeError`. Required: at most 5 % more than with no console.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.report import commit
+from tests.kit.patience import HANG_S
+from tests.kit.processes.admin_pages import Watch
+from tests.kit.processes.console import ConsoleProcess, start_console
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
+from tests.kit.processes.load_client import load_client
+
+RESULTS = Path(__file__).parent / "results"
+PAGES = ("/", "/errors", "/links", "/nodes", "/connections", "/durables", "/refusals", "/rules", "/gateways", "/dead")
+PAGES_A_SECOND = 50
+ASKERS = 10
+ALLOWED = 1.05
+WARM_S = 3.0
+CASES = ("none", "killed", "hung", "asked")
+
+
+class Asking:
+    """`ASKERS` threads that ask for pages; `count` of answers so far."""
+
+    def __init__(self, console: ConsoleProcess) -> None:
+        self._console = console
+        self._end = threading.Event()
+        self.count = 0
+        self._threads = [threading.Thread(target=self._ask, args=(at,), daemon=True) for at in range(ASKERS)]
+
+    def __enter__(self) -> Asking:
+        for each in self._threads:
+            each.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        for each in self._threads:
+            each.join()
+
+    def _ask(self, at: int) -> None:
+        due = time.monotonic()
+        while not self._end.is_set():
+            path = PAGES[at % len(PAGES)]
+            at += 1
+            with suppress(OSError), urllib.request.urlopen(f"{self._console.url}{path}", timeout=HANG_S) as answer:
+                answer.read()
+                self.count += 1
+            due = max(due + ASKERS / PAGES_A_SECOND, time.monotonic() - 1)
+            self._end.wait(max(0.0, due - time.monotonic()))
+
+
+@contextmanager
+def beside(case: str, url: str, directory: Path, report: dict[str, Any]) -> Iterator[None]:
+    """A console in that state. One that is killed or hangs was looked at until then."""
+    if case == "none":
+        yield
+        return
+    console = start_console(directory, "--gateway", url)
+    try:
+        console.until("/", "ready")
+        if case == "asked":
+            with Asking(console) as asking:
+                began = time.monotonic()
+                yield
+            report["pages_a_second"] = round(asking.count / (time.monotonic() - began), 1)
+            return
+        console.process.send_signal(signal.SIGKILL if case == "killed" else signal.SIGSTOP)
+        yield
+    finally:
+        if case != "killed":
+            console.process.send_signal(signal.SIGCONT)
+        console.process.kill()
+        console.process.wait()
+
+
+def load(gateway: GatewayProcess, queue: str, rate: int, seconds: float) -> dict[str, Any]:
+    words = ["send", "--address", gateway.address, "--node", queue, "--count", str(int(rate * seconds))]
+    command = [str(load_client()), *words, "--rate", str(rate), "--size", "100", "--capability", "queue"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + HANG_S, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"exit {done.returncode}: {done.stdout.strip()} {done.stderr.strip()}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def measure(repeat: int, rate: int, seconds: float) -> list[dict[str, Any]]:
+    samples = []
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        gateway = start_gateway(directory, embedded_realm(directory), admin={"listen": "http://127.0.0.1:0"})
+        try:
+            url = Watch.of(gateway).url
+            load(gateway, "warm", rate, WARM_S)
+            for at in range(repeat):
+                for case in CASES[at % len(CASES) :] + CASES[: at % len(CASES)]:
+                    sample: dict[str, Any] = {"case": case}
+                    with beside(case, url, directory, sample):
+                        latency = load(gateway, f"q-{at}-{case}", rate, seconds)["latency_us"]
+                    samples.append({**sample, "p50_us": latency["p50"], "p99_us": latency["p99"]})
+        finally:
+            gateway.stop()
+    return samples
+
+
+def told(samples: list[dict[str, Any]]) -> list[str]:
+    """A line a case."""
+    none = median(each["p99_us"] for each in samples if each["case"] == "none")
+    lines = []
+    for case in CASES:
+        mine = [each for each in samples if each["case"] == case]
+        p50, p99 = (median(each[key] for each in mine) for key in ("p50_us", "p99_us"))
+        asked = f", {median(each['pages_a_second'] for each in mine):.0f} pages a second" if case == "asked" else ""
+        met = "" if case == "none" else f", {p99 / none - 1:+.1%}: {'met' if p99 <= none * ALLOWED else 'NOT met'}"
+        lines.append(f"console {case:7} p50 {p50 / 1000:6.2f} ms, p99 {p99 / 1000:7.2f} ms{met}{asked}")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--rate", type=int, default=2_000)
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args()
+    started = time.strftime("%Y-%m-%dT%H%M")
+    samples = measure(arguments.repeat, arguments.rate, arguments.seconds)
+    lines = told(samples)
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    if arguments.record:
+        path = RESULTS / f"{started}-{commit()}-console.json"
+        result = {"started": started, "command": " ".join(sys.argv[1:]), "lines": lines, "samples": samples}
+        path.write_text(json.dumps(result, indent=1) + "\n")
+        sys.stdout.write(f"{path}\n")
+
+
+if __name__ == "__main__":
+    main()
