@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import orjson
 
-from console.facts.answers import Row, number, text
-from console.facts.samples import WrongAnswer
+from gateway.verdict.answers import Row, number, text
+from gateway.verdict.samples import WrongAnswer
 from console.limits import BODY, LETTERS_SHOWN, SECTION_ENTRIES, TEXT
 
 _LETTER: Final = ("cause", "condition", "reason", "node", "durable", "time")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from console.facts.answers import text
+from gateway.verdict.answers import text
 from console.limits import ANSWER_BYTES, COMMANDS_WAITING, READ_TIMEOUT_S
 from console.poll.fetch import NoAnswer
 

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from console.facts.actions import Target, command_of, reason_of, shown, target_of
-from console.facts.answers import text
+from gateway.verdict.answers import text
 from console.limits import ACT_TIMEOUT_S, REASON
 from console.poll.commands import Commands
 from console.poll.fetch import NoAnswer

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from console.facts.letters import Stored, asked_of, causes, folded, read_dead_nodes, read_letters
-from console.facts.samples import WrongAnswer
+from gateway.verdict.samples import WrongAnswer
 from console.limits import LETTERS_SHOWN
 from console.pages.all import PAGES
 from console.poll.commands import Commands
