@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import orjson
 
+from console.limits import BODY, LETTERS_SHOWN, SECTION_ENTRIES
 from gateway.verdict.answers import Row, number, text
+from gateway.verdict.limits import TEXT
 from gateway.verdict.samples import WrongAnswer
-from console.limits import BODY, LETTERS_SHOWN, SECTION_ENTRIES, TEXT
 
 _LETTER: Final = ("cause", "condition", "reason", "node", "durable", "time")
 _NUMBERS: Final = ("eid", "attempts", "age_s")

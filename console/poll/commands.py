@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from gateway.verdict.answers import text
 from console.limits import ANSWER_BYTES, COMMANDS_WAITING, READ_TIMEOUT_S
 from console.poll.fetch import NoAnswer
+from gateway.verdict.answers import text
 
 _WORDS: Final = 4_096  # octets of what it complains of
 _DONE: Final = 0

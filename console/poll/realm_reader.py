@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from gateway.verdict.answers import Row
 from console.facts.letters import Asked, Stored, asked_of, read_dead_nodes, read_letters
-from gateway.verdict.samples import WrongAnswer
 from console.limits import LETTERS_SHOWN, STORED_KEPT, STORED_S
 from console.poll.commands import Commands
 from console.poll.fetch import NoAnswer
+from gateway.verdict.answers import Row
+from gateway.verdict.samples import WrongAnswer
 from native_backend.clock import Clock
 
 ANONYMOUS: Final = "anonymous"

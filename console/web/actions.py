@@ -22,11 +22,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from console.facts.actions import Target, command_of, reason_of, shown, target_of
-from gateway.verdict.answers import text
 from console.limits import ACT_TIMEOUT_S, REASON
 from console.poll.commands import Commands
 from console.poll.fetch import NoAnswer
 from console.web.login import Login, body_of
+from gateway.verdict.answers import text
 
 log = logging.getLogger("realmgate.console")
 Show = Callable[[Mapping[str, Any], str], str]

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from console.facts.letters import Stored, asked_of, causes, folded, read_dead_nodes, read_letters
-from gateway.verdict.samples import WrongAnswer
 from console.limits import LETTERS_SHOWN
 from console.pages.all import PAGES
 from console.poll.commands import Commands
 from console.poll.fetch import NoAnswer
 from console.web.render import Pages
+from gateway.verdict.samples import WrongAnswer
 from tests.console.fixed import NOW_US, gateway, view
 
 MARKUP = "<script>alert(1)</script>"
