@@ -44,6 +44,7 @@ SPLIT = ("gateway", "wire")  # too long for one lane: their folders are rooms
 FIRST = (
     *("contract", "reconciliation", "gateway/cli", "wire/um", "gateway/admin", "wire/deliveries", "native_backend"),
     *("wire/attach", "gateway/serve", "console", "wire/amqp", "wire/connections", "gateway/test_broken_node.py"),
+    *("wire/test_every_rule.py", "test_lanes.py", "gateway/reload"),
 )  # the long ones: what begins late must be short
 BUILT = "interop"  # its clients are built beside the first rooms
 TIERS = {"gate": ("-m", "not long"), "long": ("-m", "long"), "all": ()}
