@@ -27,7 +27,8 @@ from tests.kit.processes.gateway import (
     make_gateway,
 )
 from tests.kit.rewriting import rewrite
-from transformers.codec import Described, Symbol, UByte, encode
+from tests.kit.wire.frames import sasl_frame
+from transformers.codec import Symbol, UByte
 
 WAIT = ("--timeout", "60")
 NO_LOGIN: dict[str, str] = {}
@@ -158,11 +159,6 @@ def answered(capsys: pytest.CaptureFixture[str], octets: bytes, scheme: str = "a
     err = capsys.readouterr().err
     assert "secret" not in err and "Traceback" not in err
     return code, err
-
-
-def sasl_frame(code: int, *fields: object) -> bytes:
-    body = encode(Described(code, [*fields]))
-    return (8 + len(body)).to_bytes(4, "big") + b"\x02\x01\x00\x00" + body
 
 
 SASL = b"AMQP\x03\x01\x00\x00"

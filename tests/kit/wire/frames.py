@@ -82,6 +82,11 @@ def _without_words(value: Any) -> Any:
     return value
 
 
+def sasl_frame(code: int, *fields: object) -> bytes:
+    body = encode(Described(code, [*fields]))
+    return (8 + len(body)).to_bytes(4, "big") + b"\x02\x01\x00\x00" + body
+
+
 def frame(code: int, fields: list[Any], payload: bytes = b"", channel: int = 0) -> bytes:
     body = encode(Described(ULong(code), fields)) + payload
     return struct.pack(">IBBH", len(body) + 8, 2, 0, channel) + body
