@@ -39,7 +39,8 @@ def _problem(rows: Sequence[Row], names: set[str]) -> Problem:
         "refusals" if what in _REFUSALS else "errors", link,
         more=f"The nearest name is {nearest}." if nearest else "" if what != "refused" else last["text"] or "",
         node=last["node"] or "", user=people[0]["user"], container=people[0]["container"], who=named_all(people),
-        rule=last["rule"] or "", since_us=min(int(row["first_us"] or 0) for row in rows),
+        rule=last["rule"] or ("login" if what == "login-failed" else kind.rule),
+        since_us=min(int(row["first_us"] or 0) for row in rows),
         last_us=int(last["at_us"] or 0), count=sum(int(row["count"] or 0) for row in rows),
         remedy=last["remedy"] or "", gateways=sorted({row["gateway"] for row in rows}),
     )  # fmt: skip

@@ -375,8 +375,8 @@ class Capacities:
             counted_store.group = group
 
     def full(self, node: Node) -> bool:
-        """Every store of it, as far as that is known."""
-        found = [self._counted_stores.get(part.store) for part in node.parts] if self._counted_stores else [None]
+        """Every store of it, as far as that is known, by the properties that it has now."""
+        found = [self.of(part) if part.store in self._counted_stores else None for part in node.parts]
         return all(counted_store is not None and counted_store.is_full for counted_store in found)
 
     def advance(self) -> None:

@@ -19,10 +19,6 @@ def _match(pattern: Sequence[str], words: Sequence[str]) -> bool:
     return bool(words) and pattern[0] in ("*", words[0]) and _match(pattern[1:], words[1:])
 
 
-def is_exact(pattern: str) -> bool:
-    return "#" not in pattern.split(".") and "*" not in pattern.split(".")
-
-
 def specific_first(patterns: Sequence[str], address: str) -> list[str]:
     """Those that match, the most specific one first."""
     return sorted((each for each in patterns if matches(each, address)), key=_generality)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
+
+from native_backend.limits import RealmLimits
 from native_backend.nodes.grants import ANONYMOUS
+from native_backend.nodes.metadata_writer import set_properties
 from native_backend.nodes.properties import Properties
 from tests.contract.actions import FULL, commit, committed, create, entries, offer, posting, retire
 from tests.kit.realm.fixtures import Start, bodies, realm, start, world
@@ -52,6 +57,19 @@ def test_a_node_that_only_transactions_publish_to_is_counted(start: Start) -> No
     later = start()
     assert committed(later, commit(later, [], [posting(later, "orders", bodies(4))])).answer == "capacity-reached"
     assert committed(later, commit(later, [], [posting(later, "orders", bodies(3))])).answer == "done"
+
+
+def test_a_full_node_that_got_room_by_its_properties_takes_transactions(start: Start) -> None:
+    """A transaction asks before it brings something: nothing else looks at the properties then."""
+    realm = start(RealmLimits(metadata_interval_s=0.01))
+    orders = create(realm, "orders", FULL)
+    assert committed(realm, commit(realm, [], [posting(realm, "orders", bodies(10))])).answer == "done"
+    realm.until(lambda: realm.realm.may_publish(orders, ANONYMOUS) == "capacity-reached", "the node being full")
+    for wanted in (replace(FULL, capacity_events=12), Properties()):
+        with closing(realm.world.open()) as log:
+            set_properties(log, realm.prefix, "orders", lambda _, to=wanted: to, realm.clock)  # type: ignore[misc]
+        realm.until(lambda: realm.realm.may_publish(orders, ANONYMOUS) == "ready", "the room by the new properties")
+        assert committed(realm, commit(realm, [], [posting(realm, "orders", bodies(2))])).answer == "done"
 
 
 def test_what_transactions_bring_makes_a_node_give_up_its_oldest(realm: RealmProcess) -> None:
