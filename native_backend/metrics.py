@@ -13,7 +13,7 @@ from itertools import islice
 from native_backend.dispatch.context import RealmContext
 from native_backend.events.message_counts import MessageCounts
 from native_backend.log.retry import Retries
-from native_backend.nodes.durable import Durable
+from native_backend.nodes.durable import QUEUE, Durable
 from native_backend.nodes.node import Node
 from native_backend.publish.capacity import CountedStore
 from native_backend.publish.publisher import Publisher
@@ -36,6 +36,8 @@ class DurableMetrics:
     hole: int  # not settled, at the bottom, with settled ones above
     ranges: int  # of settled ones above the mark: what the state costs
     oldest_s: float | None = None  # the age of its oldest message; 0: there is none; None: its store is being counted
+    position: int = 0  # below it every event was given at least once
+    opened: bool = False  # something was consumed from it in this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,17 @@ class NodeFigures:
     oldest_s: float | None = None  # as of a durable
 
 
+@dataclass(frozen=True, slots=True)
+class LeaseFigures:
+    """`looked_s`: since the last look that found this process to be the owner; with more than `lapses_s` it gives out
+    no events."""
+
+    held: bool
+    term: int
+    looked_s: float
+    lapses_s: float
+
+
 class RealmMetrics:
     """Of one realm in one process."""
 
@@ -63,6 +76,11 @@ class RealmMetrics:
     @property
     def lease_held(self) -> bool:
         return self._context.lease.held
+
+    @property
+    def lease(self) -> LeaseFigures:
+        lease, limits = self._context.lease, self._context.limits
+        return LeaseFigures(lease.held, lease.term, lease.unanswered_s, limits.lease_s)
 
     @property
     def journal_seconds(self) -> Durations:
@@ -131,9 +149,10 @@ class RealmMetrics:
             return node.temporary, self._shard.opened(node, durable.name) is None
 
         for node, durable in sorted(self.depths.durables(), key=rank):
-            yield from self._durable(node, durable)
+            yield from self.durable(node, durable)
 
-    def _durable(self, node: Node, durable: Durable) -> Iterator[DurableMetrics | None]:
+    def durable(self, node: Node, durable: Durable) -> Iterator[DurableMetrics | None]:
+        """In one of the node's stores, `node`. None: a step on the way."""
         counts = None
         for step in self.depths.steps(node, durable):
             counts = step.counts if step is not None else None
@@ -155,7 +174,23 @@ class RealmMetrics:
             hole=above[0] - state.low if above is not None else 0,
             ranges=len(state.acked),
             oldest_s=self._age_s(oldest_ms),
+            position=state.position,
+            opened=dispatch is not None,
         )
+
+    def queue(self, node: Node) -> Durable | None:
+        """A queue's own state, in the store `node`."""
+        found = self._context.metadata.durable(node.part(0), QUEUE) if node.kind == "queue" else None
+        return found.of(node) if found is not None else None
+
+    def links(self, node: Node, durable: Durable) -> int:
+        """On a durable, in the store `node`."""
+        dispatch = self._shard.opened(node, durable.name)
+        return len(dispatch.links) if dispatch is not None else 0
+
+    def known_nodes(self) -> list[Node]:
+        """As they are now, in no order."""
+        return [*self._context.metadata.nodes.values()]
 
     def node_names(self, count_max: int) -> list[str]:
         """Those of so many nodes; none that peers have made for themselves."""
@@ -167,26 +202,30 @@ class RealmMetrics:
         next."""
         stores = [*self._context.metadata.stores.values()]
         for node in sorted(stores, key=lambda node: (node.temporary, not _has_capacity(node))):
-            stored = None
-            for stored in self.depths.stored(node):
-                if stored is None:
-                    yield None
-            oldest_ms = None
-            for oldest_ms in self.depths.oldest(node):
-                if oldest_ms is None:
-                    yield None
-            counted_store = self._context.counted.get(node.store)
-            occupancy = counted_store.occupancy if isinstance(counted_store, CountedStore) else None
-            yield NodeFigures(
-                node=node.name,
-                partition=node.partition,
-                stored=stored,
-                size_bytes=occupancy.size_bytes if occupancy is not None else None,
-                events_max=node.properties.capacity_events or 0,
-                bytes_max=node.properties.capacity_bytes or 0,
-                temporary=node.temporary,
-                oldest_s=self._age_s(oldest_ms),
-            )
+            yield from self.store(node)
+
+    def store(self, node: Node) -> Iterator[NodeFigures | None]:
+        """One store of a node. None: a step on the way."""
+        stored = None
+        for stored in self.depths.stored(node):
+            if stored is None:
+                yield None
+        oldest_ms = None
+        for oldest_ms in self.depths.oldest(node):
+            if oldest_ms is None:
+                yield None
+        counted_store = self._context.counted.get(node.store)
+        occupancy = counted_store.occupancy if isinstance(counted_store, CountedStore) else None
+        yield NodeFigures(
+            node=node.name,
+            partition=node.partition,
+            stored=stored,
+            size_bytes=occupancy.size_bytes if occupancy is not None else None,
+            events_max=node.properties.capacity_events or 0,
+            bytes_max=node.properties.capacity_bytes or 0,
+            temporary=node.temporary,
+            oldest_s=self._age_s(oldest_ms),
+        )
 
     def _age_s(self, stored_ms: int | None) -> float | None:
         return max(0.0, self._context.clock.epoch_us() / 1e6 - stored_ms / 1e3) if stored_ms else stored_ms

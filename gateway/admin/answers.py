@@ -9,10 +9,13 @@ the last row's, where there are more. Microseconds since 1970.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from bisect import insort
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from operator import itemgetter
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -20,6 +23,9 @@ from gateway.admin.http import JSON, Response
 from gateway.config.limits import ADMIN_ROWS
 
 _LIMIT: Final = 100
+_STEP: Final = 500  # rows looked at without a pause: some 200 us
+K = TypeVar("K", bound=Any)  # is ordered
+V = TypeVar("V")
 
 
 class WrongParameter(Exception):
@@ -40,6 +46,28 @@ class Answering:
 
     def refusal(self, status: HTTPStatus, words: str) -> Response:
         return self.answer(status, problem=words)
+
+
+async def following(rows: Iterable[tuple[K, V]], after: K | None, count: int) -> list[tuple[K, V]]:
+    """The first `count` of them behind `after`, in the order of their keys; looked for in steps."""
+    found: list[tuple[K, V]] = []
+    for at, row in enumerate(rows, 1):
+        if (after is None or row[0] > after) and (len(found) < count or row[0] < found[-1][0]):
+            insort(found, row, key=itemgetter(0))
+            del found[count:]
+        if at % _STEP == 0:
+            await asyncio.sleep(0)
+    return found
+
+
+async def last_of(steps: Iterable[V | None]) -> V:
+    """What an iterator of steps comes to."""
+    found = None
+    for found in steps:
+        if found is None:
+            await asyncio.sleep(0)
+    assert found is not None
+    return found
 
 
 def limit_of(query: Mapping[str, str]) -> int:

@@ -27,12 +27,25 @@ from gateway.admin.peers import connections, links
 from gateway.admin.probes import live, ready, waiting_live, waiting_ready
 from gateway.admin.problems import problems
 from gateway.admin.progress import Progress
+from gateway.admin.rules import rules
+from gateway.admin.standing import process_facts, standing
+from gateway.admin.stores import durables, nodes
+from gateway.admin.transactions import transactions
 from gateway.admin.watched import Watched
 from gateway.session.gateway import Gateway
 from native_backend.clock import SystemClock
 
 log = logging.getLogger("realmgate.admin")
-_NONE: dict[str, Any] = {"connections": [], "links": [], "errors": [], "left_out": 0, "next": None}
+_OF_GATEWAY = {
+    "connections": connections,
+    "links": links,
+    "errors": errors,
+    "nodes": nodes,
+    "durables": durables,
+    "rules": rules,
+    "transactions": transactions,
+}
+_NONE: dict[str, Any] = {**{name: [] for name in _OF_GATEWAY}, "left_out": 0, "gateway": None, "next": None}
 
 
 def pages(watched: Watched) -> dict[str, Page]:
@@ -50,14 +63,18 @@ def pages(watched: Watched) -> dict[str, Page]:
     async def show_ready(_: Request) -> Response:
         return ready(watched)
 
+    process = process_facts()
+
+    async def show_gateway(_: Gateway, answering: Answering, __: Request) -> Response:
+        return answering.answer(gateway=standing(watched, process))
+
     return {
         "/health": show_health,
         "/metrics": show_metrics,
         "/livez": show_live,
         "/readyz": show_ready,
-        "/api/connections": _of_gateway(watched, connections),
-        "/api/links": _of_gateway(watched, links),
-        "/api/errors": _of_gateway(watched, errors),
+        **{f"/api/{name}": _of_gateway(watched, of) for name, of in _OF_GATEWAY.items()},
+        "/api/gateway": _of_gateway(watched, show_gateway),
     }
 
 
@@ -91,7 +108,7 @@ def waiting_pages(progress: Progress, run: str) -> dict[str, Page]:
     async def show_ready(_: Request) -> Response:
         return waiting_ready(progress.state, progress.words, run)
 
-    async def show_no_peers(_: Request) -> Response:
+    async def show_nothing(_: Request) -> Response:
         return Answering(run, SystemClock().epoch_us(), progress.state).answer(**_NONE)
 
     async def show_metrics(_: Request) -> Response:
@@ -105,9 +122,7 @@ def waiting_pages(progress: Progress, run: str) -> dict[str, Page]:
         "/metrics": show_metrics,
         "/livez": show_live,
         "/readyz": show_ready,
-        "/api/connections": show_no_peers,
-        "/api/links": show_no_peers,
-        "/api/errors": show_no_peers,
+        **{f"/api/{name}": show_nothing for name in (*_OF_GATEWAY, "gateway")},
     }
 
 

@@ -22,3 +22,5 @@ class Watched:
     reload: TableReload
     certificates: Certificates | None = None
     files: Sequence[WatchedFiles] = ()
+    listen: Sequence[str] = ()
+    """Where it listens."""

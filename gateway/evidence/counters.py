@@ -23,6 +23,8 @@ OTHER: Final = "other"
 FATAL: Final = "fatal"
 NO_CLASS: Final = "none"
 CLASSES: Final = (*(str(value) for value in CLASS.values if value is not None), NO_CLASS)
+COUNTED: Final = ("publish", "published", "settle", "settled")
+"""Tables of which every decision is about deliveries."""
 TEMPORARY: Final = "temporary"
 """All nodes that peers have made for themselves: each has a name of its own, and few live long."""
 _DIRECTIONS = {"publish": "in", "subscribe": "out"}
@@ -77,6 +79,22 @@ class OutcomeCounters:
     def turned_away(self, what: str, fault: str) -> None:
         """A peer that has no connection yet, of which no table decides: a failed login, TLS that failed."""
         self._count(Error("", fault, FATAL, what, ""), 1)
+
+    def of_node(self, name: str) -> dict[str, dict[str, int]] | None:
+        """Its deliveries by direction and outcome; None: they are counted with those of other nodes."""
+        if name.startswith(GENERATED) or (name not in self._nodes and len(self._nodes) >= METRIC_NODES):
+            return None
+        found: dict[str, dict[str, int]] = {direction: {} for direction in _DIRECTIONS.values()}
+        for (direction, node, outcome), count in self.deliveries.items():
+            if node == name:
+                found[direction][outcome] = count
+        return found
+
+    def hits(self, table: str, rule: str) -> int | None:
+        """Deliveries that it decided about. None: its table decides about something else, or it is counted with other
+        rules."""
+        is_counted = table in COUNTED and (OTHER, OTHER) not in self.rules
+        return self.rules.get((table, rule), 0 if is_counted else None)
 
     def _decided(self, rule: Decision, count: int) -> None:
         names = rule.table, rule.rule

@@ -41,6 +41,7 @@ class Shared:
         self.realm = realm
         self.tables = tables
         self.clock = clock
+        self.since_us = self.tables_since_us = clock.epoch_us()  # when the run began, when its tables became active
         self.container = f"realmgate-{realm.run}"
         self.credit = CreditPool(self.limits.in_flight, self.limits.credit_per_link, self.limits.links)
         self.outcomes = Outcomes(

@@ -125,7 +125,9 @@ class Server:
         from gateway.admin.pages import commands, pages  # prometheus-client takes memory: only where it is asked for
         from gateway.admin.watched import Watched
 
-        watched = Watched(self.gateway, self.reload, self.listening.certificates, self.watched)
+        watched = Watched(
+            self.gateway, self.reload, self.listening.certificates, self.watched, self.listening.addresses()
+        )
         server = HttpServer(pages(watched), commands(watched))
         await server.open(self._admin)
         return server

@@ -65,7 +65,7 @@ class Gateway(Shared):
     def use(self, tables: TableSet) -> Iterator[None]:
         """Decide by other tables from the next fact on; what is in flight is decided by those under which it came.
         Between two turns; with more than `RELOAD_STEP_LINKS` links, the rest of them between the next ones."""
-        self.tables = tables
+        self.tables, self.tables_since_us = tables, self.clock.epoch_us()
         self.outcomes.origin = tables.origin
         self.store_tables()
         links = [link for connection in self.connections for link in connection.engine.links()]

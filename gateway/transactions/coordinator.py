@@ -58,6 +58,11 @@ class CoordinatorLink(LinkOwner):
         self._coordinate = tables["coordinate"].slice(rejected=self._rejected).decisions
         self._committed = tables["committed"].slice(rejected=self._rejected).decisions
 
+    @property
+    def committing(self) -> list[Transaction]:
+        """Discharged, and not answered yet."""
+        return [discharge.transaction for discharge in self._commits]
+
     # -- requests
 
     def on_transfers(self, transfers: TransferRun) -> None:

@@ -32,6 +32,10 @@ class OpenTransactions:
     def find(self, session: int, identity: bytes | None) -> Transaction | None:
         return None if identity is None else self._open.get((session, identity))
 
+    def all(self) -> list[Transaction]:
+        """In the order in which they were declared."""
+        return [*self._open.values()]
+
     def any_of(self, session: int) -> bool:
         """Whether that session has one."""
         return any(its == session for its, _ in self._open)

@@ -127,6 +127,7 @@ def _carry_out(link: PublishingLink, transaction: Transaction | None, run: _Run)
         _refuse(link, transaction, run, seqs, posted, answer)
         return
     parts = link.partitioner.parts(seqs, run.keys, run.values)
+    transaction.touches(link.node.name)
     transaction.postings += [Posted(link, part, run.presettled, run.decision, link.tables) for part in parts]
     then = posted.then
     detail = describe_error(link.node.name, posted, answer) if then["condition"] else ""

@@ -117,6 +117,8 @@ def retire(transactions: OpenTransactions, link: ConsumingLink, dispositions: Di
             link, rule, state, cause, dispositions.peer_settled, seqs, eids, dispositions.detail
         )
         transaction.retirements.append(retirements)
+        transaction.settlements += len(seqs)
+    transaction.touches(link.node_name)
 
 
 def _word(transaction: Transaction | None, count: int) -> str:

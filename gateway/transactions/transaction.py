@@ -16,6 +16,8 @@ from native_backend.nodes.answers import Committed
 from native_backend.nodes.words import CommitAnswer
 from native_backend.realm import Posting, Settlement
 
+NODES_SHOWN = 20  # to operators
+
 
 class Publisher(Protocol):
     """A link whose messages a transaction may hold."""
@@ -74,6 +76,8 @@ class Transaction:
         self.postings: list[Held] = []
         self.refused: list[Refusal] = []
         self.retirements: list[Retirement] = []
+        self.nodes: dict[str, None] = {}  # where its messages go and its deliveries come from; the first NODES_SHOWN
+        self.settlements = 0  # deliveries whose outcomes it holds
         self._gateway = gateway
         self._bytes = 0
         self._deliveries = 0
@@ -99,6 +103,19 @@ class Transaction:
         self._deliveries += count
         gateway.transaction_bytes += size_bytes
         return True
+
+    @property
+    def messages(self) -> int:
+        """Messages that were given room in it."""
+        return self._deliveries - self.settlements
+
+    @property
+    def size_bytes(self) -> int:
+        return self._bytes
+
+    def touches(self, node: str) -> None:
+        if len(self.nodes) < NODES_SHOWN:
+            self.nodes[node] = None
 
     def mark_rollback_only(self, state: str = "doomed") -> None:
         """It can only be rolled back: what it holds of messages is not needed any more."""

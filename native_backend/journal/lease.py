@@ -129,6 +129,11 @@ class Lease:
         may find a peer's credit waiting for it, before its first turn."""
         return not self.lost and self._clock.monotonic_s() < self._began_s + self._limits.lease_s
 
+    @property
+    def term(self) -> int:
+        """How many owners the shard has had, this one among them."""
+        return self._records.term
+
     def advance(self) -> None:
         """Look, when it is time to; and say so when the lease was lost or got back."""
         now_s = self._clock.monotonic_s()

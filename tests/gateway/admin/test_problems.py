@@ -4,6 +4,7 @@ Each thing is really broken here, on the embedded realm, and mended."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,8 @@ def test_a_node_without_its_topic(tmp_path: Path) -> None:
         assert (shown["status"], shown["state"]) == (200, "degraded"), "the other node is served"
         assert [each["about"] for each in shown["problems"]] == ["orders"]
         assert "realmgate node delete" in shown["problems"][0]["remedy"]
+        [answer] = json.loads(watch.ask("/api/nodes")[2])["gateways"]
+        assert {row["node"]: row["problem"] for row in answer["nodes"]} == {"orders": "topic-missing", "prices": None}
         with Peer(gateway.port) as peer:
             peer.stored("prices", MESSAGE)
         gateway.command("node", "delete", "orders", "--yes")
