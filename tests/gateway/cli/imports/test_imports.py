@@ -73,8 +73,8 @@ def test_artemis(capsys: pytest.CaptureFixture[str], run: Run, tmp_path: Path) -
     ]
     assert "create queue orders.us" in applies(run, text, tmp_path)
     for note in (
-        f"{file}:7: acceptor amqp is no matter of the realm; "
-        'write into the configuration: listen: ["amqp://0.0.0.0:5672"]',
+        f"{file}:7: acceptor amqp is no matter of the realm; write into the configuration: listen: "
+        '["amqp://0.0.0.0:5672"]',
         f"{file}:9: acceptor artemis speaks CORE, OPENWIRE;",
         f"{file}:19: permission view of #;",
         f"{file}:29: expiry-address ExpiryQueue beside dead-letter-address DLQ; expired messages go to DLQ, too",
