@@ -228,7 +228,8 @@ def test_it_says_what_it_did(old: GatewayProcess, new: GatewayProcess, capsys: p
 
 
 def test_no_login_names_the_variables_of_the_source(drain: Any) -> None:
-    offers = b"AMQP\x03\x01\x00\x00" + sasl_frame(0x40, Symbol("PLAIN"))
+    mechanisms = encode(Described(0x40, [Symbol("PLAIN")]))
+    offers = b"AMQP\x03\x01\x00\x00" + (8 + len(mechanisms)).to_bytes(4, "big") + b"\x02\x01\x00\x00" + mechanisms
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
 
         def peer() -> None:
