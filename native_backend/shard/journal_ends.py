@@ -1,8 +1,9 @@
 """A journal that ends before what snapshots and durables name of it, or begins behind what recovery needs of it.
 
 What is journaled from then on has offsets that recovery would take for known. So all that names an offset of the
-journal is written anew, before anything is settled: the records of durables, then a snapshot of each state. What was
-acknowledged in the part that is lost, and stands in no snapshot, is given again.
+journal is written anew, before anything is settled: the records of durables, then a snapshot of each state. Where the
+beginning is lost, a snapshot of each state. What was acknowledged in the part that is lost, and stands in no snapshot,
+is given again.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class JournalEnds:
             self._tell(named - end)
             for durable in self._renew(end):
                 self._metadata.remember(durable)
+        if named > end or recovery.missing:  # else the next start would miss the same again
             self._snapshots.rewrite(every)
 
     def noticed(self, missing: int, every: Iterable[Key]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Failure, Log, LogError
 from native_backend.shard import evidence_trimmer as bygones
+from native_backend.shard.journal_ends import TRIMMED
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 
@@ -102,6 +103,30 @@ def test_what_a_durable_needs_of_the_journal_stays(start: Start) -> None:
     realm.kill()
     later = start(SOON)
     assert by_store(later.consumer(news, "durable", "a:slow").receive(10)) == by_store(eids[10:])
+
+
+@SPREAD
+def test_a_journal_without_what_recovery_needs_is_noted_once(start: Start) -> None:
+    """Another program has trimmed it. What was acknowledged there is given again; the next start misses nothing."""
+    first = start()
+    node = first.create("orders")
+    eids = first.publish(node, bodies(10))
+    consumer = first.consumer(node)
+    consumer.receive(10)
+    acknowledge_singly(consumer, eids[:4])
+    first.journal()
+    topic = f"{first.prefix}.journal"
+    first.log.control.trim(topic, 0, first.log.control.bounds(topic, 0)[1])
+    first.kill()
+    second = start()
+    assert second.realm._context.alarms[TRIMMED] > 0
+    again = second.consumer(node)
+    assert by_store(again.receive(10)) == by_store(eids)
+    acknowledge_singly(again, eids[:4])
+    second.kill()
+    third = start()
+    assert third.realm._context.alarms[TRIMMED] == 0
+    assert by_store(third.consumer(node).receive(6)) == by_store(eids[4:])
 
 
 def test_old_outcome_records_are_trimmed_as_long_as_there_are_younger_ones(start: Start) -> None:
