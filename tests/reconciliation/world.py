@@ -214,11 +214,13 @@ class GatewayRun:
     def settle(
         self, node: Node, sent: Sequence[Sent], state: str, durable: str | None = None, *, tell: bool = True,
         answer: str = "done", journal: bool = True, cause: str = "disposition", to: Node | None = None,
+        subscription: str = "",
     ) -> list[int]:  # fmt: skip
-        """Dispatch these events, and settle them: journal first, then the outcome. Returns the seqs."""
+        """Dispatch these events, and settle them: journal first, then the outcome. Returns the seqs. `subscription`:
+        `plain` for one without a durable."""
         seqs, eids = self.number(len(sent)), [one.eid for one in sent]
         rule = TABLES["settle"].decide(
-            state=state, already_settled="no", subscription="durable" if durable else "queue",
+            state=state, already_settled="no", subscription=subscription or ("durable" if durable else "queue"),
             source_durability="unsettled-state" if durable else "none", receiver_settle_mode="first",
             attempts="below",
         )  # fmt: skip
@@ -278,13 +280,15 @@ class GatewayRun:
     def low(self) -> int:
         return next(seq for seq in range(1, self.next_seq + 1) if seq not in self.told)
 
-    def turn(self, *, closed: bool = False) -> None:
+    def turn(self, *, closed: bool = False, decisions: Sequence[dict[str, Any]] = ()) -> None:
         self.records += 1
         record = {
             "v": 1, "run": self.name, "n": self.records, "at": self.world.clock.epoch_us(), "low": self.low,
             "next": self.next_seq,
             "digest": TABLES.digest, "profile": "extended", "closed": int(closed), "groups": self.groups,
         }  # fmt: skip
+        if decisions:
+            record["decisions"] = [*decisions]
         self.groups = []
         self.world.append(f"{self.world.prefix}.outcomes", [self.name.encode()], [json.dumps(record).encode()])
 

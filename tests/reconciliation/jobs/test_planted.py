@@ -16,8 +16,9 @@ from tests.reconciliation import planting
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.world import TABLES, GatewayRun, Sent, World
 
-NAMES = ["p1", "p2", "p3", "p3-foreign", "p3-over", "p4", "p5", "a1", "a1-discard", "a2", "a3", "a5", "a5-foreign",
-         "a12", "s1", "q1-cell", "untouched"]  # fmt: skip
+NAMES = ["p1", "p2", "p2-home", "p2-abroad", "p3", "p3-foreign", "p3-over", "p4", "p5", "a1", "a1-discard", "a1-home",
+         "a2", "a2-abroad", "a3", "a5", "a5-foreign", "a12", "s1", "q1-cell", "untouched"]  # fmt: skip
+PLAIN = "plain-again"  # a channel: its subscriber has no durable
 
 LOST = TABLES["attached"].decide(direction="subscribe", answer="not-found", moment="later")
 """What was in flight when its subscription ended."""
@@ -55,10 +56,31 @@ class Planted:
         lost = run.number(2)
         run.tell_publish(self.nodes["a12"], lost, [-1, -1], "capacity-reached", presettled=True)
         self.seqs["a12"] = lost
+        self._across_stores()
+        self._no_anomalies()
         for name in ("a5", "a5-foreign"):
             world.project(self.nodes[name], None, self.sent[name][2].eid)
         run.close()
         self._holes(self.holed)
+
+    def _across_stores(self) -> None:
+        """An event of `a1-home` was acknowledged; under that seq the journal has one of `a2-abroad`."""
+        home, abroad = self.nodes["a1-home"], self.nodes["a2-abroad"]
+        [seq] = self.run.settle(home, self.sent["a1-home"][2:3], "accepted", journal=False)
+        self.run.journal(abroad, "queue", "acknowledge", [self.sent["a2-abroad"][2].eid], [seq], False, "disposition")
+
+    def _no_anomalies(self) -> None:
+        """What a plain subscriber gives back is in no journal; what is no delivery has records without groups; a
+        consumer's error stands beside its deliveries."""
+        run = self.run
+        node = self.nodes[PLAIN] = self.world.channel(PLAIN)
+        sent = self.sent[PLAIN] = run.publish(node, 4)
+        run.settle(node, sent, "released", journal=False, subscription="plain")
+        run.settle(node, sent, "modified", journal=False, subscription="plain")
+        run.turn(decisions=[{"what": "attach", "container": "app-1", "outcome": "refused", "node": "nowhere",
+                             "condition": "amqp:not-found", "count": 3}, {"what": "fault", "left_out": 2}])  # fmt: skip
+        rejected = run.settle(self.nodes["untouched"], self.sent["untouched"][2:3], "rejected")
+        run.groups[-1]["errors"] = [{"condition": "app:bad", "description": "no", "info": None, "seq": rejected}]
 
     def _holes(self, run: GatewayRun) -> None:
         node = self.nodes["untouched"]
@@ -85,6 +107,8 @@ class Planted:
         planting.delete(realm, topic["p1"], self.sent["p1"][3].eid)
         doubled = f"1;basic;{run};{self.sent['p2'][3].seq};1;4;;0;;0".encode()
         self.sent["p2"].append(Sent(0, planting.add(realm, topic["p2"], doubled, b"x")))
+        abroad = f"1;basic;{run};{self.sent['p2-home'][3].seq};1;4;;0;;0".encode()
+        self.sent["p2-abroad"].append(Sent(0, planting.add(realm, topic["p2-abroad"], abroad, b"x")))
         later = f"1;basic;{self.last.name};7;1;4;;0;;0".encode()  # the last run closed at low 1: nobody published 7
         self.sent["p3"].append(Sent(7, planting.add(realm, topic["p3"], later, b"x")))
         self.sent["p3-foreign"].append(Sent(0, planting.add(realm, topic["p3-foreign"], b"not ours", b"x")))
@@ -148,13 +172,16 @@ CASES = [
     # node, class, which event (index into sent; None: the finding names no event), and what the detail says
     ("p1", "P1", 3, "no such event"),
     ("p2", "P2", 3, "stored at EIDs"),
+    ("p2-abroad", "P2", 4, "stored under the tags"),
     ("p3", "P3", 4, "no publish outcome"),
     ("p3-foreign", "P3", 4, "written by no gateway"),
     ("p3-over", "P3", 3, "written by no gateway"),
     ("p4", "P4", 4, "refused to the publisher"),
     ("a1", "A1", 1, "acknowledge was answered done"),
     ("a1-discard", "A1", 1, "dead-letter was answered done"),
+    ("a1-home", "A1", 2, "acknowledge was answered done"),
     ("a2", "A2", 1, "ended in the journal"),
+    ("a2-abroad", "A2", 2, "ended in the journal"),
     ("a3", "A3", 0, "outcome released where the table says accepted"),
     ("a5", "A5", 1, "never ended"),
     ("a5-foreign", "A5", 2, "never ended"),
@@ -175,7 +202,7 @@ def test_it_is_named_with_its_tag(
     assert words in found[0]["detail"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, PLAIN])
 def test_nothing_else_is_named_there(result: Result, name: str) -> None:
     expected = {code for node, code, _, _ in CASES if node == name} | ({"P5"} if name == "p5" else set())
     named = {one["class"] for one in result.manifest["classes"] if name in one["nodes"]}
@@ -202,7 +229,7 @@ def test_holes_in_the_evidence_are_named(planted: Planted, result: Result) -> No
 
 def test_the_counts_are_exact(result: Result) -> None:
     assert result.classes() == {
-        "P1": 1, "P2": 1, "P3": 3, "P4": 1, "P5": 4, "A1": 2, "A2": 1, "A3": 2, "A5": 3, "A12": 2, "Q1": 10,
+        "P1": 1, "P2": 2, "P3": 3, "P4": 1, "P5": 4, "A1": 3, "A2": 2, "A3": 2, "A5": 3, "A12": 2, "Q1": 10,
         "S1": 1,
     }  # fmt: skip
     assert result.code == 1
@@ -210,5 +237,7 @@ def test_the_counts_are_exact(result: Result) -> None:
 
 def test_the_books_close_all_the_same(result: Result) -> None:
     """Every planted fault is accounted for: what is lost, doubled or foreign stands in the sheet."""
-    assert next(one for one in result.manifest["balance"]["nodes"] if one["node"] == "p1")["anomalies"] == -1
+    nodes = {one["node"]: one for one in result.manifest["balance"]["nodes"]}
+    found = {name: nodes[name]["anomalies"] for name in ("p1", "p2-home", "p2-abroad", "untouched", PLAIN)}
+    assert found == {"p1": -1, "p2-home": 0, "p2-abroad": 1, "untouched": 0, PLAIN: 0}
     assert result.manifest["balance"]["difference"] == 0
