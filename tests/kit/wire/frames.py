@@ -33,6 +33,19 @@ STATES = {
 }
 
 
+_CONDITIONS = {
+    "amqp:": "internal-error not-found unauthorized-access decode-error resource-limit-exceeded not-allowed "
+    "invalid-field not-implemented resource-locked precondition-failed resource-deleted illegal-state "
+    "frame-size-too-small",
+    "amqp:connection:": "forced framing-error redirect",
+    "amqp:session:": "window-violation errant-link handle-in-use unattached-handle",
+    "amqp:link:": "detach-forced transfer-limit-exceeded message-size-exceeded redirect stolen",
+    "amqp:transaction:": "unknown-id rollback timeout",
+}
+CONDITIONS = frozenset(start + name for start, names in _CONDITIONS.items() for name in names.split())
+"""All that AMQP 1.0 defines: 2.8.15 to 2.8.18 and 4.5.8."""
+
+
 @dataclass(frozen=True)
 class Seen:
     """A frame that the gateway sent."""
@@ -65,6 +78,17 @@ class Seen:
             return f"{name}:{error.value[0]}" if isinstance(error, Described) else name
         error = state.value[0] if name == "rejected" and state.value else None
         return f"{name}:{error.value[0]}" if isinstance(error, Described) else name
+
+    def undefined_condition(self) -> str | None:
+        """One that AMQP does not define, where it is the gateway's own: in an end of something, or in its answer to a
+        publisher. (A consumer is told its own condition back.)"""
+        if self.name in ("detach", "end", "close"):
+            said = self.condition
+        elif self.name == "disposition" and self.field(0) is True:
+            said = (self.state or "").partition(":")[2] or None
+        else:
+            return None
+        return None if said in CONDITIONS else said
 
     def comparable(self) -> tuple[Any, ...]:
         """Everything a peer can act on; descriptions are words for people."""

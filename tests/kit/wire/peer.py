@@ -1,4 +1,5 @@
-"""A peer on a real socket that speaks in hand-made frames and reads what comes back."""
+"""A peer on a real socket that speaks in hand-made frames and reads what comes back. A condition that AMQP does not
+define fails the test, whatever it is about."""
 
 from __future__ import annotations
 
@@ -255,6 +256,8 @@ class Peer:
             return False
         self.raw += data
         found, self._data = frames.read(self._data + data)
+        undefined = [seen for seen in found if seen.undefined_condition()]
+        assert not undefined, f"AMQP defines no such condition: {undefined}"
         self.seen += found
         return True
 

@@ -10,7 +10,7 @@ import pytest
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
-from transformers.codec import AmqpMap, UInt
+from transformers.codec import AmqpMap, Described, Symbol, UInt, ULong
 
 MESSAGE = frames.message()
 FRAMING, DECODE = "amqp:connection:framing-error", "amqp:decode-error"
@@ -190,3 +190,20 @@ def test_every_single_octet_of_a_conversation_may_be_wrong(
             changed = bytearray(attach)
             changed[at] = (changed[at] + step) % 256
             peer.send(bytes(changed))
+
+
+@pytest.mark.parametrize("name", ["amqp:not allowed", "amqp:session:invalid-field", "no-such"])
+def test_a_condition_that_amqp_does_not_define_is_seen(name: str) -> None:
+    """By every peer of these tests, in all that it reads."""
+    error = Described(ULong(0x1D), [Symbol(name), "words"])
+    rejected = frames.state("rejected", error)
+    for fields, code in (
+        ([UInt(0), True, error], frames.DETACH),
+        ([error], frames.END),
+        ([error], frames.CLOSE),
+        ([True, UInt(0), None, True, rejected], frames.DISPOSITION),
+    ):
+        [seen], _ = frames.read(frames.frame(code, fields))
+        assert seen.undefined_condition() == name
+    [seen], _ = frames.read(frames.frame(frames.DISPOSITION, [False, UInt(0), None, True, rejected]))
+    assert seen.undefined_condition() is None, "a consumer's own is told back"
