@@ -3,7 +3,7 @@
 #   deploy/prerequisites.sh run|test|long|bench             exit 1 when something is missing
 #   deploy/prerequisites.sh --packages run|test|long|bench  prints the Debian packages that are missing, or nothing
 # `run` is what the product needs, `test` adds the foreign clients, `long` what looks at the product from outside
-# (a browser, Prometheus), `bench` the peer's journal.
+# (a browser, Prometheus, SQLite's command), `bench` the peer's journal.
 # PYTHON: the interpreter.
 set -euo pipefail
 list=no
@@ -50,6 +50,7 @@ if [ "$level" = long ]; then
   need "Chromium (the console in a browser)" "chromium" command -v chromium
   need "Prometheus (alerts and the dashboard)" "prometheus" command -v prometheus
   need "promtool (tests of the alerts)" "prometheus" command -v promtool
+  need "SQLite's command (a backup of an embedded realm)" "sqlite3" command -v sqlite3
 fi
 if [ "$level" = bench ]; then
   need "libaio (the peer's journal)" "libaio1" sh -c '/sbin/ldconfig -p | grep -q libaio.so.1'
