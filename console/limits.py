@@ -43,6 +43,8 @@ STORED_S: Final = 5.0
 """So long what was read of the realm is not read again."""
 STORED_KEPT: Final = 32
 """Pages of dead letters that are kept, of all users together."""
+COMMANDS_SHOWN: Final = 100
+"""Of the commands of the last week."""
 ACT_TIMEOUT_S: Final = 600.0
 """For a command that changes something; it is ended then, and the audit says what it did."""
 REASON: Final = 200

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
-from console.limits import BODY, LETTERS_SHOWN, SECTION_ENTRIES
+from console.limits import BODY, COMMANDS_SHOWN, LETTERS_SHOWN, SECTION_ENTRIES
 from gateway.verdict.answers import Row, number, text
 from gateway.verdict.limits import TEXT
 from gateway.verdict.samples import WrongAnswer
@@ -44,7 +44,9 @@ class Stored:
     asked: Asked = Asked()
     nodes: Sequence[Row] = ()
     rows: Sequence[Row] = ()
-    more: bool = field(default=False)
+    more: bool = False
+    commands: Sequence[Row] = ()
+    """Who changed what, the latest first."""
 
     @property
     def next(self) -> int | None:
@@ -91,6 +93,17 @@ def read_letters(body: bytes) -> tuple[list[Row], bool]:
     """One row a message; what is no dead letter has no cause. True: there are more. Raises WrongAnswer."""
     found = [_row(each) for each in _list(body) if isinstance(each, dict)]
     return found[:LETTERS_SHOWN], len(found) > LETTERS_SHOWN
+
+
+def read_audit(body: bytes) -> list[Row]:
+    """As `realmgate audit --json` prints it, the latest first. Raises WrongAnswer."""
+    names = ("at", "who", "why", "what", "change", "node", "durable", "where", "to", "answer", "detail")
+    rows = [
+        {name: text(each.get(name)) or "" for name in names} | {"count": number(each.get("count"))}
+        for each in _list(body)
+        if isinstance(each, dict)
+    ]
+    return rows[: -COMMANDS_SHOWN - 1 : -1]
 
 
 def _list(body: bytes) -> list[Any]:

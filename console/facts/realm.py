@@ -31,6 +31,7 @@ def nodes(gateways: Sequence[Gateway], shown: Shown) -> list[Row]:
     found: list[Row] = []
     for gateway in shown.of(gateways):
         sums = {column: _sums(gateway, name, "node") for column, name in _NODE.items()}
+        oldest = _most(gateway, "realmgate_node_oldest_message_age_seconds", "node")
         moved = outcomes_of(gateway, shown)
         queues = {row["node"]: row for row in durables([gateway], shown) if row["durable"] == "queue"}
         letters = _letters(gateway, shown)
@@ -38,6 +39,7 @@ def nodes(gateways: Sequence[Gateway], shown: Shown) -> list[Row]:
             row: Row = {"node": name, "gateway": gateway.name, "together": name in _MANY}
             row |= {column: of.get(name) for column, of in sums.items()}
             row["used"] = _used(row)
+            row["oldest_s"] = oldest.get(name)
             counted, queue = moved.get(name, {}), queues.get(name, {})
             row["waiting"], row["unsettled"] = queue.get("waiting_events"), queue.get("unsettled_events")
             row["consumers"] = _consumers(gateway, name)
@@ -59,6 +61,16 @@ def _sums(gateway: Gateway, name: str, label: str) -> dict[str, int]:
     for labels, number in gateway.samples.all(name):
         found[labels.get(label, "")] += int(number)
     return dict(found)
+
+
+def _most(gateway: Gateway, name: str, *labels: str) -> dict[str, float]:
+    """Of the partitions the largest; 0 is nothing, and left out. Of a gateway that has no such metric: none."""
+    found: dict[str, float] = {}
+    for of, number in gateway.samples.all(name):
+        key = "\0".join(of.get(label, "") for label in labels)
+        if number:
+            found[key] = max(found.get(key, 0.0), number)
+    return found
 
 
 def _consumers(gateway: Gateway, node: str) -> int:
@@ -108,10 +120,12 @@ def durables(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
     holds a mark back, then what holds most."""
     found: dict[tuple[str, str, str], Row] = {}
     for gateway in shown.of(gateways):
+        oldest = _most(gateway, "realmgate_durable_oldest_message_age_seconds", "node", "durable")
         for column in _DURABLE:
             for labels, number in gateway.samples.all(f"realmgate_durable_{column}"):
                 names = gateway.name, labels.get("node", ""), labels.get("durable", "")
                 row = found.setdefault(names, _durable(*names))
+                row["oldest_s"] = oldest.get("\0".join(names[1:]))
                 if column == "low_eid":
                     row["partitions"] += 1
                     row[column] = int(number)
@@ -126,7 +140,14 @@ def durables(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
 
 
 def _durable(gateway: str, node: str, durable: str) -> Row:
-    return {"node": node, "durable": durable, "gateway": gateway, "partitions": 0, **dict.fromkeys(_DURABLE)}
+    return {
+        "node": node,
+        "durable": durable,
+        "gateway": gateway,
+        "partitions": 0,
+        "oldest_s": None,
+        **dict.fromkeys(_DURABLE),
+    }
 
 
 def letters(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:

@@ -18,6 +18,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\u
 _NAMES: Final[Mapping[tuple[str, ...], str]] = {
     ("open", "first"): "problems",
     ("letters", "rows"): "letters",
+    ("commands", "rows"): "commands",
     ("matrix", "rows"): "matrix",
 }
 _FRAME: Final = ("gateways", "silent", "digests", "profiles", "problems")

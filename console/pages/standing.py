@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from console.facts.gateway import Gateway
+from gateway.verdict.samples import quantile_s
 from console.pages.view import Document, View, frame, gateway_row
 from console.pages.words import iso
 from gateway.verdict.reports import Report
@@ -49,8 +51,25 @@ def gateways(view: View) -> Document:
         view, "gateways", "Gateways", "Who serves, do they agree, what is wrong?",
         columns=rows, differing=_differing(rows), happened=happened[:50],
         troubles=[{**each, "gateway": row["name"]} for row in rows for each in row["troubles"]],
+        commands=_commands(view),
         warnings=[{"gateway": row["name"], "words": words} for row in rows for words in row["warnings"]],
     )  # fmt: skip
+
+
+def _commands(view: View) -> Document:
+    """What operators had changed, as the audit has it."""
+    stored = view.stored
+    rows = [{**each, "words": _words(each)} for each in stored.commands]
+    return {"can_read": stored.can_read, "age_s": view.age_s(stored.at_us), "problem": stored.problem, "rows": rows}
+
+
+def _words(one: Mapping[str, Any]) -> str:
+    """The command in words."""
+    if one["change"]:
+        return " ".join(filter(None, (one["what"], one["node"]))) + f": {one['change']}"
+    durable = f"durable {one['durable']}" if one["durable"] not in ("", "queue") else ""
+    to, where = (f"{word} {one[word]}" if one[word] else "" for word in ("to", "where"))
+    return " ".join(filter(None, (one["what"], one["node"], durable, to, where)))
 
 
 def _gateway(view: View, gateway: Gateway) -> Document:
@@ -87,6 +106,11 @@ def _gateway(view: View, gateway: Gateway) -> Document:
         "files": samples.one("process_open_fds"), "files_limit": samples.one("process_max_fds"),
         "journal_ms": _mean_ms(gateway, "realmgate_journal_transaction_seconds"),
         "append_ms": _mean_ms(gateway, "realmgate_publish_append_seconds"),
+        **{
+            f"{word}_{name}_ms": _ms(gateway, f"realmgate_{word}_seconds", part)
+            for word in ("accept", "settle")
+            for name, part in (("p50", 0.5), ("p99", 0.99))
+        },
     }  # fmt: skip
 
 
@@ -98,6 +122,11 @@ def _is_trouble(words: str, health: dict[str, Any]) -> bool:
 def _mean_ms(gateway: Gateway, name: str) -> float | None:
     count, total = gateway.samples.one(f"{name}_count"), gateway.samples.one(f"{name}_sum")
     return round(total / count * 1000, 1) if count and total is not None else None
+
+
+def _ms(gateway: Gateway, name: str, part: float) -> float | None:
+    found = quantile_s(gateway.samples, name, part)
+    return None if found is None else round(found * 1000, 2)
 
 
 def _differing(rows: list[Document]) -> list[str]:

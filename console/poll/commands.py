@@ -32,10 +32,11 @@ class Commands:
         """What it prints. `operands` may begin with anything. Raises NoAnswer: refused, too long, too many."""
         if self._waiting > COMMANDS_WAITING:
             raise NoAnswer("other commands are under way: ask again in a few seconds")
+        marked = ["--", *operands] if operands else []
         self._waiting += 1
         try:
             async with self._turn:
-                return await self._run([*options, f"--config={self._config}", "--", *operands], timeout_s)
+                return await self._run([*options, f"--config={self._config}", *marked], timeout_s)
         finally:
             self._waiting -= 1
 

@@ -1,4 +1,4 @@
-"""Dead letters of the realm, read by commands while a page asks for them, and kept for a moment.
+"""Dead letters and commands of the realm, read by commands while a page asks for them, and kept for a moment.
 
 Every user has answers of its own: the grants decide who may look (`--as`). Nothing here raises for what a command
 answers: it is written into `Stored.problem`.
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from console.facts.letters import Asked, Stored, asked_of, read_dead_nodes, read_letters
+from console.facts.letters import Asked, Stored, asked_of, read_audit, read_dead_nodes, read_letters
 from console.limits import LETTERS_SHOWN, STORED_KEPT, STORED_S
 from console.poll.commands import Commands
 from console.poll.fetch import NoAnswer
@@ -21,6 +21,14 @@ from native_backend.clock import Clock
 
 ANONYMOUS: Final = "anonymous"
 """Who looks where there is no login."""
+DEAD: Final = "/dead"
+READS_REALM: Final = (DEAD, "/gateways")
+"""Pages that need what lies in the realm: the others get the commands of the last week."""
+_SINCE: Final = "--since=7d"
+
+
+def _asked(path: str, query: Mapping[str, str]) -> Asked:
+    return asked_of(query) if path == DEAD else Asked()
 
 
 class RealmReader:
@@ -30,27 +38,30 @@ class RealmReader:
         self._commands, self._clock = commands, clock
         self._nodes: list[Row] = []
         self._nodes_s = float("-inf")
-        self._stored: OrderedDict[tuple[str, Asked], tuple[float, Stored]] = OrderedDict()
+        self._stored: OrderedDict[tuple[str, str, Asked], tuple[float, Stored]] = OrderedDict()
 
-    def known(self, query: Mapping[str, str], user: str) -> Stored:
-        """What was read last for that user."""
-        kept = self._stored.get((user, asked_of(query)))
+    def known(self, path: str, query: Mapping[str, str], user: str) -> Stored:
+        """What was read last for that page and user."""
+        kept = self._stored.get((path, user, _asked(path, query)))
         return kept[1] if kept is not None else Stored(can_read=self._commands is not None)
 
-    async def read(self, query: Mapping[str, str], user: str) -> None:
+    async def read(self, path: str, query: Mapping[str, str], user: str) -> None:
         """Unless it was read a moment ago."""
-        asked, now_s = asked_of(query), self._clock.monotonic_s()
-        kept = self._stored.get((user, asked))
+        asked, now_s = _asked(path, query), self._clock.monotonic_s()
+        kept = self._stored.get((path, user, asked))
         if self._commands is None or (kept is not None and now_s - kept[0] < STORED_S):
             return
         stored = Stored(can_read=True, at_us=self._clock.epoch_us(), asked=asked)
         try:
-            stored = replace(stored, nodes=await self._dead_nodes(self._commands))
-            stored = await self._letters(self._commands, stored, user)
+            if path == DEAD:
+                stored = replace(stored, nodes=await self._dead_nodes(self._commands))
+                stored = await self._letters(self._commands, stored, user)
+            else:
+                stored = replace(stored, commands=read_audit(await self._commands.run("audit", "--json", _SINCE)))
         except (NoAnswer, WrongAnswer) as error:
             stored = replace(stored, problem=str(error))
-        self._stored[user, asked] = self._clock.monotonic_s(), stored
-        self._stored.move_to_end((user, asked))
+        self._stored[path, user, asked] = self._clock.monotonic_s(), stored
+        self._stored.move_to_end((path, user, asked))
         while len(self._stored) > STORED_KEPT:
             self._stored.popitem(last=False)
 

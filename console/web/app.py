@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import orjson
@@ -27,7 +27,7 @@ from console.pages.csv_tables import as_csv, first_of, tables
 from console.pages.view import Document, View, frame
 from console.poll.commands import Commands
 from console.poll.poller import Watch
-from console.poll.realm_reader import RealmReader
+from console.poll.realm_reader import READS_REALM, RealmReader
 from console.settings import Settings, SettingsError
 from console.web.actions import Actions
 from console.web.login import Login
@@ -39,8 +39,6 @@ from console.web.tables import TablesOnDisk
 from gateway.verdict.reports import PAGE, Reports
 from native_backend.clock import Clock
 
-_READS_REALM: Final = ("/dead",)
-"""Pages that need what lies in the realm."""
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -131,8 +129,8 @@ class Console:
         """And its content as HTML."""
         await self._watch.look(PAGES[path].links)
         self._tables.want(self._watch.gateways)
-        if path in _READS_REALM:
-            await self._realm.read(query, self._login.user(request))
+        if path in READS_REALM:
+            await self._realm.read(path, query, self._login.user(request))
         if path in ("/rules", "/errors/one"):
             await self._tables.wait()
         return self._again(path, query, self._login.user(request))
@@ -150,7 +148,7 @@ class Console:
             realm=self._settings.realm,
             has_reports=bool(self._settings.reports),
             user=user,
-            stored=self._realm.known(query, user) if path in _READS_REALM else NOT_READ,
+            stored=self._realm.known(path, query, user) if path in READS_REALM else NOT_READ,
             acts=self._settings.actions,
         )
 

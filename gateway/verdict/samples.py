@@ -45,6 +45,18 @@ class Samples:
         return found[0][0].get(label, "") if found else ""
 
 
+def quantile_s(samples: Samples, name: str, part: float) -> float | None:
+    """Of a histogram: the bound below which that part of it lies, as far as its buckets say. None: there is none, or
+    nothing was counted. What lies above the last bound is that bound."""
+    buckets = [(float(labels.get("le", "nan")), count) for labels, count in samples.all(f"{name}_bucket")]
+    known = sorted((bound, count) for bound, count in buckets if bound == bound)  # no NaN
+    total = known[-1][1] if known else 0.0
+    if not total:
+        return None
+    finite = [(bound, count) for bound, count in known if isfinite(bound)]
+    return next((bound for bound, count in finite if count >= part * total), finite[-1][0] if finite else None)
+
+
 def read_samples(text: str) -> Samples:
     """Of a whole page. Raises WrongAnswer."""
     found: dict[str, list[tuple[Labels, float]]] = {}

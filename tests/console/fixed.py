@@ -47,6 +47,14 @@ realmgate_node_events{{node="orders",partition="0"}} 40.0
 realmgate_node_events{{node="orders",partition="1"}} 2.0
 realmgate_node_events_limit{{node="orders",partition="0"}} 0.0
 realmgate_node_events_limit{{node="orders",partition="1"}} 0.0
+realmgate_node_oldest_message_age_seconds{{node="orders",partition="0"}} 90.0
+realmgate_node_oldest_message_age_seconds{{node="orders",partition="1"}} 7200.0
+realmgate_node_oldest_message_age_seconds{{node="small",partition="0"}} 0.0
+realmgate_durable_oldest_message_age_seconds{{durable="queue",node="small",partition="0"}} 61.0
+realmgate_accept_seconds_bucket{{le="0.001"}} 50.0
+realmgate_accept_seconds_bucket{{le="0.01"}} 98.0
+realmgate_accept_seconds_bucket{{le="0.1"}} 100.0
+realmgate_accept_seconds_bucket{{le="+Inf"}} 100.0
 process_start_time_seconds {NOW_US / 1e6 - 600}
 process_resident_memory_bytes 5.578752e+07
 """

@@ -12,6 +12,7 @@ import pytest
 
 from console.facts.errors import Board, Shown
 from console.facts.rules import Tables
+from gateway.verdict.samples import quantile_s, read_samples
 from console.pages.all import PAGES
 from console.pages.view import View
 from console.pages.words import change, clock, duration, octets, some
@@ -208,6 +209,18 @@ def test_find_has_problems_first() -> None:
     rows = PAGES["/find"].make(view(gateway(), q="oders"))["rows"]
     assert rows[0]["kind"] == "problem" and rows[0]["text"] == "oders does not exist."
     assert PAGES["/find"].make(view(gateway(), q=f"{RUN}:3"))["trace"] == f"realmgate trace {RUN}:3"
+
+
+def test_latency_and_the_oldest_message_are_shown_where_gateways_say_them(pages: Pages) -> None:
+    document, html = rendered(pages, view(gateway()), "/gateways")
+    [column] = document["columns"]
+    assert (column["accept_p50_ms"], column["accept_p99_ms"], column["settle_p99_ms"]) == (1.0, 100.0, None)
+    assert "1 ms, 100 ms" in words(html)
+    found = {row["node"]: row["oldest_s"] for row in PAGES["/nodes"].make(view(gateway()))["rows"]}
+    assert found == {"orders": 7200.0, "small": None}
+    assert [row["oldest_s"] for row in PAGES["/durables"].make(view(gateway()))["rows"]] == [61.0]
+    assert quantile_s(read_samples('x_bucket{le="+Inf"} 3\n'), "x", 0.5) is None
+    assert quantile_s(read_samples('x_bucket{le="1"} 1\nx_bucket{le="+Inf"} 3\n'), "x", 0.9) == 1.0
 
 
 def test_words() -> None:

@@ -17,6 +17,7 @@ from console.poll.fetch import NoAnswer
 from console.web.render import Pages
 from gateway.verdict.samples import WrongAnswer
 from tests.console.fixed import NOW_US, gateway, view
+from tests.kit.patience import HANG_S
 
 MARKUP = "<script>alert(1)</script>"
 
@@ -116,7 +117,7 @@ def test_an_empty_page_says_why(of: Stored, words: str) -> None:
     assert words in html_of(of)
 
 
-async def _refused(commands: Commands, *words: str, timeout_s: float = 60.0) -> str:
+async def _refused(commands: Commands, *words: str, timeout_s: float = HANG_S) -> str:
     with pytest.raises(NoAnswer) as raised:
         await commands.run(*words, timeout_s=timeout_s)
     return str(raised.value)
@@ -128,7 +129,8 @@ def test_a_command_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     commands = Commands(config)
 
     async def tried() -> None:
-        assert json.loads(await commands.run("node", "list", "--json")) == []
+        assert json.loads(await commands.run("node", "list", "--json", timeout_s=HANG_S)) == []
+        assert json.loads(await commands.run("audit", "--json", "--since=7d", timeout_s=HANG_S)) == []
         assert "took longer than 0 s" in await _refused(commands, "node", "list", timeout_s=0.001)
         monkeypatch.setattr("console.poll.commands.ANSWER_BYTES", 1)
         assert "larger than 1 octets" in await _refused(commands, "node", "list", "--json")
