@@ -13,7 +13,7 @@ from console.facts.gateway import Gateway
 from console.facts.history import MINUTE_US, Key
 from console.limits import MINUTES
 from gateway.verdict.answers import Row
-from gateway.verdict.kinds import ELSEWHERE, WHO_MAX, Kind, board_class, kind_of_entry, who_of
+from gateway.verdict.kinds import ELSEWHERE, GIVEN_UP, WHO_MAX, Kind, board_class, kind_of_entry, who_of
 from gateway.verdict.limits import ERRORS
 
 CLASSES: Final = ("fatal", "transient", "indeterminate", "other")
@@ -149,6 +149,8 @@ def _entries(gateways: Iterable[Gateway]) -> dict[Kind, list[Row]]:
     found: dict[Kind, list[Row]] = defaultdict(list)
     rows = [{**row, "gateway": gateway.name} for gateway in gateways for row in gateway.errors]
     for row in sorted(rows, key=lambda row: row["at_us"] or 0):
+        if row["what"] == GIVEN_UP:
+            continue
         found[kind_of_entry(row)].append(row)
     return found
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from console.facts.history import MINUTE_US, History, Key, counters_of
 from console.limits import HAPPENINGS
 from gateway.verdict.answers import Row
-from gateway.verdict.kinds import class_of, code_of
+from gateway.verdict.kinds import ELSEWHERE, GIVEN_UP, class_of, code_of
 from gateway.verdict.limits import ERRORS
 from gateway.verdict.samples import Samples
 from gateway.verdict.standing import Standing
@@ -92,6 +92,8 @@ class Gateway(Standing):
     def _seeds(self) -> Iterator[tuple[int, Key, int]]:
         """What the kept refusals say of the time before the first reading."""
         for row in self.errors:
+            if row["what"] == GIVEN_UP:
+                continue
             first_us, last_us, count = (int(row[name] or 0) for name in ("first_us", "at_us", "count"))
             border_us = last_us - last_us % MINUTE_US
             earlier = 0  # an entry stands for a minute at most: it lies in two of the clock's
@@ -103,6 +105,6 @@ class Gateway(Standing):
 
 def key_of(error: Row) -> Key:
     """The counter that an entry of /api/errors was counted under, as far as the entry says it."""
-    if error["fault"]:
+    if error["fault"] and error["fault"] not in ELSEWHERE:
         return "faults", error["fault"]
     return "errors", error["condition"] or "", code_of(error), class_of(error), error["rule"] or "", error["node"] or ""

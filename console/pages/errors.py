@@ -10,7 +10,7 @@ from console.facts.errors import CLASSES, Board, changes
 from console.limits import EXAMPLES_SHOWN, ROWS_SHOWN
 from console.pages.view import Document, View, frame
 from console.pages.words import change, iso
-from gateway.verdict.kinds import Kind, who_of
+from gateway.verdict.kinds import GIVEN_UP, Kind, who_of
 
 _ABOUT: Final = {
     "fatal": "A link, session or connection was closed, or an attach or a login refused. Trying again does not help.",
@@ -175,6 +175,7 @@ def refusals(view: View) -> Document:
         {**row, "gateway": gateway.name, "kind": kind_of_refusal(row)}
         for gateway in view.shown.of(view.gateways)
         for row in gateway.errors
+        if row["what"] != GIVEN_UP
     ]
     rows.sort(key=lambda row: -(row["at_us"] or 0))
     kind, words = view.query.get("kind", ""), view.query.get("q", "").lower().split()

@@ -10,10 +10,12 @@ from console.facts.letters import causes
 from console.facts.realm import durables as durable_rows
 from console.facts.realm import letters, outcomes
 from console.facts.realm import nodes as node_rows
+from console.limits import EXAMPLES_SHOWN
 from console.pages.errors import example
 from console.pages.peers import link_row
 from console.pages.view import Document, View, frame
 from console.pages.words import iso
+from gateway.verdict.kinds import GIVEN_UP
 
 
 def nodes(view: View) -> Document:
@@ -66,7 +68,8 @@ def durables(view: View) -> Document:
 
 
 def dead(view: View) -> Document:
-    """`?node=&where=&partition=&eid=`: what became a dead letter, by node and cause, and the letters of one node."""
+    """`?node=&where=&partition=&eid=`: what became a dead letter, by node and cause, and the letters of one node; what
+    consumers gave up last, with their reasons."""
     rows = letters(view.gateways, view.shown)
     board = Board(view.gateways, view.shown)
     by_rule = [
@@ -74,9 +77,15 @@ def dead(view: View) -> Document:
         for row in board.rows
         if "dead-letter" in row["decided_by"]
     ]
+    given_up = [
+        {**row, "gateway": gateway.name} for gateway in view.shown.of(view.gateways) for row in gateway.errors
+        if row["what"] == GIVEN_UP
+    ]  # fmt: skip
+    given_up.sort(key=lambda row: -(row["at_us"] or 0))
     return frame(
         view, "dead", "Dead letters", "What was given up, where, and why?",
         rows=rows, by_rule=by_rule, letters=_letters(view), commands=_commands(rows, view.stored.asked.node),
+        given_up=[example(row) for row in given_up[:EXAMPLES_SHOWN]],
         count=sum(row["count"] for row in rows), in_this_run=sum(row["in_this_run"] for row in rows),
     )  # fmt: skip
 

@@ -32,12 +32,18 @@ async def errors(gateway: Gateway, answering: Answering, request: Request) -> Re
             if len(rows) == limit:
                 following = rows[-1]["id"]
                 break
-            rows.append(_row(answering.run, each, names))
+            rows.append(_row(answering.run, each, names, _dead_letters_of(gateway, each)))
             if each.facts.get("condition") == "amqp:not-found":
                 await asyncio.sleep(0)  # the nearest name was looked for
         if at % _STEP == 0:
             await asyncio.sleep(0)
     return answering.answer(errors=rows, left_out=recent.left_out, next=following)
+
+
+def _dead_letters_of(gateway: Gateway, error: RecentError) -> str:
+    """The node that has the dead letters of its node; empty: there is none."""
+    node = gateway.realm.node(error.facts.get("node") or "")
+    return node.properties.dead_letter if node is not None else ""
 
 
 def _is(error: RecentError, name: str, value: str) -> bool:
@@ -47,7 +53,7 @@ def _is(error: RecentError, name: str, value: str) -> bool:
     return name == "container" and any(each["container"] == value for each in error.examples)
 
 
-def _row(run: str, error: RecentError, node_names: Sequence[str]) -> dict[str, Any]:
+def _row(run: str, error: RecentError, node_names: Sequence[str], dead: str) -> dict[str, Any]:
     return {
         "id": f"{run}.{error.number}",
         "first_us": error.first_us,
@@ -57,6 +63,6 @@ def _row(run: str, error: RecentError, node_names: Sequence[str]) -> dict[str, A
         **{name: error.facts.get(name) for name in FIELDS},
         "examples": [*error.examples],
         "text": error.text,
-        "remedy": remedy_for(error.facts, node_names),
+        "remedy": remedy_for(error.facts, node_names, dead),
         "delivery": error.delivery,
     }

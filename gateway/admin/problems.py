@@ -73,6 +73,8 @@ def problems(watched: Watched) -> list[Problem]:
 
 def _of_realm(gateway: Gateway, trouble: Trouble) -> Problem:
     remedy = _REMEDIES.get(trouble.kind) or _of_log(gateway, trouble.kind)
+    if trouble.about:
+        remedy = remedy.replace("NODE", trouble.about)
     return Problem(trouble.kind, trouble.about, trouble.detail, remedy, trouble.since_us)
 
 

@@ -17,6 +17,11 @@ _MISSPELT: Final = (
     "there is no node {node}; did you mean {near}? Correct the address in the application, or create it:"
     " realmgate node create {node}"
 )
+_NO_TOPIC: Final = (
+    "node {node} is there again, or its topic is gone: realmgate problems says which; then let the application attach"
+    " again"
+)
+_NO_ROOM: Final = "the log has no room for it, {node} itself is not full: make room on the disk of the realm"
 _NEAR: Final = 0.75  # difflib's ratio: one letter of four may differ
 _GRANT: Final = "if {user} may do this: realmgate acl grant user:{user} {right} --node {node}"
 _SMALLER: Final = (
@@ -79,15 +84,33 @@ _ASK_THE_RULE: Final = "the rule's reason says why: realmgate mappings explain"
 _RIGHTS: Final = {"publish": "publish", "subscribe": "subscribe"}
 
 
-def remedy_for(facts: Mapping[str, str | None], node_names: Sequence[str] = ()) -> str:
+GIVEN_UP: Final = (
+    "see why {container} gives messages up, and mend that; they lie in {dead}: realmgate queue peek {dead}; afterwards:"
+    " realmgate queue resend {dead} --to-origin"
+)
+GIVEN_UP_FOR_GOOD: Final = (
+    "see why {container} gives messages up, and mend that; nothing is kept of them: to keep what comes, name a node:"
+    " realmgate node set {node} dead-letter=DEAD"
+)
+
+
+def remedy_for(facts: Mapping[str, str | None], node_names: Sequence[str] = (), dead: str = "") -> str:
     """One sentence, with the names of the node and the user, and the nearest of `node_names` for one that is not there.
-    `facts`: of an entry (`RecentError.facts`)."""
+    `facts`: of an entry (`RecentError.facts`). `dead`: the node of its dead letters; empty: it has none."""
+    if facts.get("what") == "given-up":
+        text = GIVEN_UP if dead and facts.get("answer") == "dead-letter" else GIVEN_UP_FOR_GOOD
+        who = facts.get("container") or facts.get("address") or "the consumer"
+        return text.format(container=who, dead=dead, node=facts.get("node") or "NODE")
     fault, answer, condition = facts.get("fault"), facts.get("answer"), facts.get("condition")
     if fault:
         text = OF_FAULTS.get(fault, _CLIENT)
     else:
         text = OF_ANSWERS.get(answer or "") or OF_CONDITIONS.get(condition or "") or _ASK_THE_RULE
     right = _RIGHTS.get(facts.get("direction") or "", "RIGHT")
-    if text is _NO_NODE and (near := get_close_matches(facts.get("node") or "", node_names, 1, _NEAR)):
+    if text is _FULL and facts.get("native") not in (None, answer):
+        text = _NO_ROOM
+    elif text is _NO_NODE and facts.get("node") in node_names:
+        text = _NO_TOPIC
+    elif text is _NO_NODE and (near := get_close_matches(facts.get("node") or "", node_names, 1, _NEAR)):
         text = _MISSPELT.replace("{near}", near[0].replace("{", "{{").replace("}", "}}"))
     return text.format(node=facts.get("node") or "NODE", user=facts.get("user") or "NAME", right=right)

@@ -64,8 +64,8 @@ class OutcomeCounters:
             self._decided(key.answer_rule, count)
         is_error = differs(key)
         if is_error:
-            rule = key.answer_rule or key.rule
-            code = _code(key.native or "", key.answer or "")
+            rule = key.deciding
+            code = key.fault or _code(key.native or "", key.answer or "")
             self._count(Error(key.condition or "", code, key.klass or "", _rule(rule), node), count)
             if key.answer == "access-denied":
                 self.denied(key, count)
@@ -120,8 +120,9 @@ class OutcomeCounters:
 
 def differs(key: OutcomeKey) -> bool:
     """Does the outcome differ from what the peer asked for? A publisher asks for `accepted`, a consumer for the state
-    that it sends; without a state it asks for nothing. A failure differs even if the peer gets no frame."""
-    if key.klass or key.answer not in _AS_ASKED:
+    that it sends; without a state it asks for nothing. A failure differs even if the peer gets no frame, and so does a
+    message that is larger than its consumer takes, for it is not given."""
+    if key.fault or key.klass or key.answer not in _AS_ASKED:
         return True
     answered = key.outcome
     if key.link.direction == "publish":

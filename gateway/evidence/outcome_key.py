@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from mappings import Decision
+
+TOO_LARGE: Final = "too-large"
+"""The cause of what is not given to a consumer, which takes no messages of that size."""
+TOO_LARGE_FAULT: Final = "too-large-for-the-consumer"
+_GIVES_UP: Final = ("dead-letter", "discard")
 
 
 def class_of(rule: Decision) -> str | None:
@@ -62,6 +67,21 @@ class OutcomeKey:
     klass: str | None
     presettled: bool
     stated: str = ""  # by a consumer
+
+    @property
+    def fault(self) -> str:
+        """What counters and lists call it, where nothing failed at the realm; else empty."""
+        return TOO_LARGE_FAULT if self.cause == TOO_LARGE else ""
+
+    @property
+    def deciding(self) -> Decision:
+        """The rule that a reader should look up: of a fault, the one that knows it; else the last one that spoke."""
+        return self.rule if self.fault or self.answer_rule is None else self.answer_rule
+
+    @property
+    def is_given_up(self) -> bool:
+        """The consumer wants no attempt more: a dead letter, or nothing is kept."""
+        return self.operation in _GIVES_UP
 
     def columns(self) -> dict[str, Any]:
         link, answer = self.link, self.answer_rule

@@ -145,6 +145,8 @@ class Outcomes:
             group.key.link.last.at_us = now_us
             if self.counters.add(group.key, len(group.seqs)):
                 self.recent.delivery(group.key, group.seqs[0], len(group.seqs), now_us)
+            elif group.key.is_given_up:
+                self.recent.given_up(group.key, group.seqs, group.errors or {}, now_us)
         self._groups, self._count, self._errors = {}, 0, 0
         for origin, entries in self.decisions.take(self.origin):
             self._write(origin, self._written_low, False, [], entries)

@@ -1,5 +1,6 @@
 """The last refusals and faults, for operators: attaches that were refused, faults, failed logins, deliveries that got
-another outcome than their peer asked for, links and subscriptions that were ended, requests that were refused.
+another outcome than their peer asked for, what consumers gave up, links and subscriptions that were ended, requests
+that were refused.
 
 At most `KEPT` entries. What is the same within `SAME_S` is one entry, which says how many it stands for; containers and
 links, of which a client may make new ones each time, are examples in it. A peer (user and address; before its login the
@@ -13,13 +14,15 @@ One entry for a group of deliveries, never one for a message. Microseconds since
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gateway.amqp.error_description import MOMENTS, describe_error
+from gateway.evidence.kept_detail import kept_detail
 from gateway.evidence.outcome_key import OutcomeKey
 from mappings.compiler.errors import IN_FORCE
+from native_backend.state.outcome_detail import OutcomeDetail
 
 KEPT: Final = 2_000
 SAME_S: Final = 60.0
@@ -27,6 +30,9 @@ RULE_ENTRIES, RULE_ENTRY_S = 20.0, 30.0
 PEER_ENTRIES, PEER_ENTRY_S = 60.0, 10.0
 ENTRIES, ENTRIES_PER_S = 400.0, 5.0
 EXAMPLES: Final = 3
+GIVEN_UP: Final = "given-up"
+REASONS: Final = 3
+"""Different errors of consumers that get an entry each, of one group of an outcome record."""
 PEERS: Final = 1_000
 """Remembered; the one that was heard of least recently is forgotten."""
 FIELDS: Final = (
@@ -113,16 +119,34 @@ class RecentErrors:
 
     def delivery(self, key: OutcomeKey, seq: int, count: int, now_us: int) -> None:
         """So many deliveries got an outcome that differs from what was asked for; the first has that seq."""
-        rule, link = key.answer_rule or key.rule, key.link
-        words = (key.answer, key.native) if key.answer else ()
+        rule, link = key.deciding, key.link
+        words = (key.answer, key.native) if key.answer and not key.fault else ()
         text = describe_error(link.node or "", rule, *words) if rule.then.get("condition") or words else rule.rule
         facts = {
             "what": "delivery", "user": link.user, "container": link.container, "address": link.address,
             "node": link.node, "link": link.name, "direction": link.direction, "durable": link.durable,
             "condition": key.condition, "class": key.klass, "rule": f"{rule.table}.{rule.rule}",
-            "outcome": key.outcome, "answer": key.answer, "native": key.native,
+            "outcome": key.outcome, "answer": key.answer, "native": key.native, "fault": key.fault,
         }  # fmt: skip
         self.add(facts, text, count, f"{self._run}:{seq}", now_us)
+
+    def given_up(
+        self, key: OutcomeKey, seqs: Sequence[int], errors: Mapping[OutcomeDetail, Sequence[int]], now_us: int
+    ) -> None:
+        """A consumer gave deliveries up, with the errors that it stated."""
+        link, rest = key.link, len(seqs)
+        facts = {
+            "what": GIVEN_UP, "user": link.user, "container": link.container, "address": link.address,
+            "node": link.node, "link": link.name, "direction": link.direction, "durable": link.durable,
+            "rule": f"{key.rule.table}.{key.rule.rule}", "outcome": key.outcome, "answer": key.operation,
+        }  # fmt: skip
+        for detail, some in [*errors.items()][:REASONS]:
+            kept = kept_detail(detail)
+            text = f"{kept.condition}: {kept.description}" if kept.description else kept.condition
+            self.add({**facts, "condition": kept.condition}, text, len(some), f"{self._run}:{some[0]}", now_us)
+            rest -= len(some)
+        if rest > 0:
+            self.add(facts, "the consumer said no reason", rest, f"{self._run}:{seqs[0]}", now_us)
 
     def decided(self, entry: Mapping[str, Any]) -> None:
         """What a table decided about something else than a delivery, as the outcome records have it."""

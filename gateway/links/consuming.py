@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from gateway.amqp.error_description import describe_error
 from gateway.amqp.link_ends import Outgoing
 from gateway.amqp.link_owner import DispositionRun, LinkOwner
-from gateway.evidence.outcome_key import LinkIdentity
+from gateway.evidence.notices import key_of, peer_of
+from gateway.evidence.outcome_key import TOO_LARGE, TOO_LARGE_FAULT, LinkIdentity
 from gateway.links.peer import Peer
 from gateway.links.store_outcomes import of_each_store
 from gateway.links.without_credit import WithoutCredit
@@ -151,11 +152,17 @@ class ConsumingLink(LinkOwner):
         large = [eid for eid, value in zip(eids, values, strict=True) if len(value) > size_max]
         first_seq = self._gateway.outcomes.number(len(large))
         seqs = list(range(first_seq, first_seq + len(large)))
-        self._carry_out("too-large", "too-large", True, seqs, packed_eids(delivered.partition, large))
-        words = f"{self.facts.node!a}: {self.link.name[:200]!a} takes {size_max} octets"
-        self._gateway.count_fault("too-large-for-the-consumer", words)
+        self._carry_out("too-large", TOO_LARGE, True, seqs, packed_eids(delivered.partition, large))
+        words = f"{self.facts.node!a}: {self.link.name[:200]!a} takes {size_max} octets; {peer_of(self.connection)}"
+        self._gateway.count_fault(TOO_LARGE_FAULT, words, key_of(self.connection), **self._named())
         fitting = [(eid, value) for eid, value in zip(eids, values, strict=True) if len(value) <= size_max]
         return [eid for eid, _ in fitting], [value for _, value in fitting]
+
+    def _named(self) -> dict[str, str]:
+        """For programs that read the log."""
+        facts = self.facts
+        who = {"user": facts.user, "container": facts.container[:200], "address": facts.address}
+        return {**who, "node": self.node_name, "link": facts.name[:200]}
 
     # -- dispositions
 

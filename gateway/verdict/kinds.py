@@ -10,7 +10,9 @@ from typing import Any, Final, NamedTuple
 from gateway.verdict.answers import Row
 from mappings.compiler.errors import errors_of, is_code
 
-ELSEWHERE: Final = ("access-denied",)  # a fault that is counted as an error as well
+ELSEWHERE: Final = ("access-denied", "too-large-for-the-consumer")  # faults that are counted as errors as well
+GIVEN_UP: Final = "given-up"
+"""What a consumer gave up is no error that a peer got."""
 WHO_MAX: Final = 20
 
 
@@ -53,9 +55,10 @@ def is_indeterminate(code: str) -> bool:
 
 
 def code_of(error: Row) -> str:
-    """The log's own code where it is one word, else the realm's answer. Source: gateway/evidence/counters.py."""
+    """The fault, or the log's own code where it is one word, else the realm's answer.
+    Source: gateway/evidence/counters.py."""
     native = error["native"] or ""
-    return native if is_code(native) else error["answer"] or ""
+    return error["fault"] or (native if is_code(native) else error["answer"] or "")
 
 
 def class_of(error: Row) -> str:

@@ -8,12 +8,13 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from gateway.verdict.answers import Row
-from gateway.verdict.kinds import kind_of_entry, who_of
+from gateway.verdict.kinds import GIVEN_UP, kind_of_entry, who_of
 from gateway.verdict.nearest_name import nearest_name
 from gateway.verdict.problem import Problem, named_all
 from gateway.verdict.standing import Standing
 
 RECENT_US: Final = 600_000_000
+_HAVE_TEXT: Final = (GIVEN_UP, "refused")
 _REFUSALS: Final = ("denied", "login-failed", "node-unknown")
 
 
@@ -32,12 +33,13 @@ def _problem(rows: Sequence[Row], names: set[str]) -> Problem:
     """`rows`: alike, the oldest first."""
     last, kind, people = rows[-1], kind_of_entry(rows[-1]), who_of(rows)
     words, what = sentence(last)
+    is_given_up = what == GIVEN_UP
     nearest = nearest_name(last["node"] or "", names) if what == "node-unknown" else ""
     link = f"/errors/one?{urlencode({name: value for name, value in kind.address.items() if value})}"
     return Problem(
-        what, "slow" if kind.klass == "other" else kind.klass, words,
-        "refusals" if what in _REFUSALS else "errors", link,
-        more=f"The nearest name is {nearest}." if nearest else "" if what != "refused" else last["text"] or "",
+        what, "slow" if is_given_up or kind.klass == "other" else kind.klass, words,
+        "dead" if is_given_up else "refusals" if what in _REFUSALS else "errors", "/dead" if is_given_up else link,
+        more=f"The nearest name is {nearest}." if nearest else last["text"] or "" if what in _HAVE_TEXT else "",
         node=last["node"] or "", user=people[0]["user"], container=people[0]["container"], who=named_all(people),
         rule=last["rule"] or ("login" if what == "login-failed" else kind.rule),
         since_us=min(int(row["first_us"] or 0) for row in rows),
@@ -51,6 +53,10 @@ def sentence(row: Row) -> tuple[str, str]:
     user, node = row["user"] or "a peer", row["node"] or "(no node)"
     container = row["container"] or row["address"] or "a peer"
     fault, answer, condition = row["fault"] or "", row["answer"] or "", row["condition"] or ""
+    if row["what"] == GIVEN_UP:
+        return f"{container} gives up messages of {node}.", GIVEN_UP
+    if fault == "too-large-for-the-consumer":
+        return f"{node} has messages that are larger than {container} takes.", fault
     if fault in ("failed-login", "login-unheard"):
         return f"User {user} cannot log in: wrong password, certificate or name.", "login-failed"
     if answer == "access-denied" or fault == "access-denied":
@@ -58,6 +64,8 @@ def sentence(row: Row) -> tuple[str, str]:
         return f"{user} may not {verb} {node}.", "denied"
     if condition == "amqp:not-found" and row["what"] == "attach":
         return f"{node} does not exist.", "node-unknown"
+    if is_without_room(row):
+        return f"The log has no room for messages of {container} to {node}.", "log-full"
     if answer == "capacity-reached":
         return f"{node} is full.", "node-full"
     if answer == "too-large" or fault == "message-too-large":
@@ -69,6 +77,11 @@ def sentence(row: Row) -> tuple[str, str]:
     if row["outcome"]:
         return f"{node}: deliveries of {container} got {row['outcome']}.", "refused"
     return f"{node}: {row['what']} of {container} was refused.", "refused"
+
+
+def is_without_room(row: Row) -> bool:
+    """The log's own words: it is not the node's capacity that was reached."""
+    return row["answer"] == "capacity-reached" and row["native"] not in (None, "capacity-reached")
 
 
 def _node_names(gateways: Iterable[Standing]) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from gateway.verdict.answers import Row
-from gateway.verdict.peers_refused import peers_refused
+from gateway.verdict.peers_refused import is_without_room, peers_refused
 from gateway.verdict.problem import Problem, named_all
 from gateway.verdict.reports import Report
 from gateway.verdict.slow_peers import slow_peers
@@ -22,6 +22,9 @@ _LOSES: Final = ("topic-missing", "topic-made-again", "evidence-refused", "turn-
 _RANK: Final = {"fatal": 1, "indeterminate": 2, "transient": 3, "slow": 4}
 _OF_NODES: Final = "topic-"
 _OF_THE_LOG: Final = ("cannot-write", "lease-lapsed", "log-unreachable", "metadata-unread")
+_NOT_STORED: Final = ("unavailable", "indeterminate")
+_BEFORE_US: Final = 2_000_000
+"""A refusal may be noted a moment before the problem is."""
 _UNANSWERED_S: Final = 1.0
 
 
@@ -81,14 +84,17 @@ def _own(gateways: Iterable[Standing]) -> Iterator[Problem]:
 
 
 def _concerned(gateway: Standing, problem: Row) -> dict[str, Any]:
-    """The node and the peers: of a node that is broken, those with a link to it; of a log that does not answer, those
-    that wait for its answer."""
+    """The node and the peers: of a node that is broken, those with a link to it and those
+    that had one; of a log that does not answer, those
+    that wait for its answer, or got another one than they asked for."""
     kind = problem["kind"]
     if kind.startswith(_OF_NODES):
-        links = [row for row in gateway.links if row["node"] == problem["about"]]
+        links = [row for row in (*gateway.links, *gateway.errors) if row["node"] == problem["about"]]
         nodes = [problem["about"]]
     elif kind in _OF_THE_LOG:
         links = [row for row in gateway.links if row["node"] and _is_unanswered(row)]
+        since_us = int(problem["since_us"]) - _BEFORE_US
+        links += [row for row in gateway.errors if _is_unstored(row) and int(row["at_us"] or 0) >= since_us]
         nodes = sorted({str(row["node"]) for row in links})
     else:
         return {}
@@ -99,6 +105,11 @@ def _concerned(gateway: Standing, problem: Row) -> dict[str, Any]:
         "container": first.get("container") or "",
         "who": named_all(links),
     }
+
+
+def _is_unstored(row: Row) -> bool:
+    """A delivery that the log did not take."""
+    return row["what"] == "delivery" and bool(row["node"]) and (row["answer"] in _NOT_STORED or is_without_room(row))
 
 
 def _is_unanswered(row: Row) -> bool:

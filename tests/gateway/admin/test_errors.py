@@ -15,9 +15,11 @@ import pytest
 
 from gateway.evidence.recent_errors import ENTRIES, KEPT, PEER_ENTRIES, RULE_ENTRIES, SAME_S, RecentErrors
 from tests.gateway.logins import PASSWORD, connect, write_users
+from tests.kit.patience import until
 from tests.kit.processes.admin_pages import DEADLINE_S, Watch
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway, embedded_realm, start_gateway
 from tests.kit.wire import frames
+from tests.kit.wire.consumer_errors import error
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
 
@@ -175,6 +177,54 @@ def test_a_message_that_is_too_large_is_found_with_its_node(gateway: GatewayProc
     counted = watch.metrics()
     labels = ("fatal", "message-too-large", condition, "letters", "fault.message-too-large")
     assert counted["realmgate_errors_total", labels] == 1
+
+
+def test_a_message_that_is_too_large_for_its_consumer_is_counted_and_found(gateway: GatewayProcess) -> None:
+    watch = Watch.of(gateway)
+    gateway.command("node", "create", "parcels")
+    with Peer(gateway.port, container="narrow") as peer:
+        peer.stored("parcels", frames.message(bytes(5_000)), MESSAGE)
+        peer.send(frames.attach_receiver("parcels", 5, "sub", size_max=1_000))
+        peer._theirs[5], peer._sent[5] = peer.expect("attach").field(1), 0
+        peer.credit(10, 5)
+        assert len(peer.receive(1, 5)) == 1, "the other one"
+    [row] = found(watch, container="narrow", what="delivery")
+    expect(row, node="parcels", fault="too-large-for-the-consumer", rule="settle.too-large-returns-elsewhere", count=1)
+    expect(row, user="anonymous", link="sub", direction="subscribe", answer="done")
+    assert row["remedy"].startswith("let the consumer take larger messages (its max-message-size)")
+    labels = ("", "too-large-for-the-consumer", "", "parcels", row["rule"])
+    counted = watch.metrics()
+    assert {key[1]: counted[key] for key in counted if key[0] == "realmgate_errors_total" and "parcels" in key[1]} == {
+        labels: 1
+    }
+    assert counted["realmgate_told_errors_total", ("none",)] >= 1
+    said = gateway.log_path.read_text().splitlines()
+    [line] = [each for each in said if "peer fault too-large-for-the-consumer" in each]
+    assert "container 'narrow'" in line and "takes 1000 octets" in line
+
+
+def test_what_a_consumer_gives_up_is_found_with_its_reason(gateway: GatewayProcess) -> None:
+    watch = Watch.of(gateway)
+    gateway.command("node", "create", "unkept")
+    with Peer(gateway.port, container="rejecter") as peer:
+        peer.stored("unkept", *[MESSAGE] * 3)
+        peer.consumer("unkept", credit=3)
+        first, *others = [seen.field(1) for seen in peer.receive(3)]
+        peer.settle([first], frames.state("rejected", error("app:bad", "cannot parse order 4711")))
+        peer.settle(others, frames.state("rejected"))
+    rows: list[Row] = []
+
+    def are_found() -> bool:
+        rows[:] = errors(watch, what="given-up", container="rejecter")
+        return bool(sum(row["count"] for row in rows) == 3)
+
+    until(are_found, "the three")
+    by_condition = {row["condition"]: row for row in rows}
+    expect(by_condition["app:bad"], node="unkept", rule="settle.rejected-dead-letters", answer="dead-letter", count=1)
+    assert by_condition["app:bad"]["text"] == "app:bad: cannot parse order 4711"
+    assert (by_condition[None]["count"], by_condition[None]["text"]) == (2, "the consumer said no reason")
+    assert "nothing is kept of them" in by_condition[None]["remedy"]
+    assert not [key for key in watch.metrics() if key[0] == "realmgate_errors_total" and "unkept" in key[1]], "no error"
 
 
 def test_a_flood_of_one_peer_pushes_out_nothing_of_another(gateway: GatewayProcess) -> None:

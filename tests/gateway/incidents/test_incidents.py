@@ -1,0 +1,37 @@
+"""The incidents that an embedded realm can have, all at once: `realmgate problems` and the console's overview name each
+with node, peer, rule and remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.gateway.incidents.causes import ON_ANY_REALM
+from tests.gateway.incidents.stage import Named, staged
+from tests.kit.patience import until
+from tests.kit.processes.gateway import embedded_realm, told
+
+
+def until_all_are_named(look: Callable[[], list[str]], wanted: Mapping[str, Named]) -> None:
+    missing = [*wanted]
+
+    def are_named() -> bool:
+        said = look()
+        missing[:] = [name for name in missing if not any(wanted[name].is_in(each) for each in said)]
+        return not missing
+
+    try:
+        until(are_named, "all of them")
+    except AssertionError:
+        raise AssertionError(f"not named: {missing}", look()) from None
+
+
+def test_one_command_and_one_page_name_each_incident(tmp_path: Path) -> None:
+    with staged(tmp_path, embedded_realm(tmp_path)) as stage, ExitStack() as causes:
+        wanted = {name: causes.enter_context(cause(stage)) for name, cause in ON_ANY_REALM.items()}
+        until_all_are_named(stage.command, wanted)
+        until_all_are_named(stage.page, wanted)
+        assert "app:bad: cannot parse order 4711" in told("problems", "--gateway", stage.url)[1]
+        page = stage.console.words("/dead")
+        assert all(each in page for each in ("app:bad: cannot parse order 4711", "rejecter", "queue resend dead"))
