@@ -43,6 +43,7 @@ LONG: dict[str, Sequence[str]] = {
     "Artemis": (str(ROOT / "tests" / "kit" / "artemis" / "libs.sh"),),
     "Spark's connector": GATE["Spark's connector"],
     "fe2o3-amqp": (*_CLIENT, "rust"),
+    "helm": (sys.executable, "-m", "tests.deploy.helm.tools"),
     "the browser's driver": (sys.executable, "-m", "tests.console.chromium"),
 }
 STEPS = {"gate": GATE, "long": LONG, "all": LONG}

@@ -24,6 +24,7 @@ LONG: dict[str, str] = {
     # -- deploy
     r"deploy/test_(demo|readme|readme_kafka)\.py": "tests/reconciliation/jobs/test_clean.py",
     r"deploy/test_(compose|image|systemd|wheels)\.py": "test_setup.py",
+    r"deploy/helm/test_chart\.py": "tests/deploy/helm/test_values_schema.py; tests/gateway/admin/test_probes.py",
     r"deploy/test_rules\.py::(?!test_an_alert_is_expected)": "tests/gateway/admin/test_alerts.py",
     r"deploy/test_secured_kafka\.py": "tests/native_backend/log/kafka/test_login_errors.py",
     r"deploy/test_kafka\.py::test_a_jvm_without_shenandoah": "test_the_node_does_not_stop_to_collect",

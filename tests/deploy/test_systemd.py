@@ -21,7 +21,7 @@ from tests.kit.processes.broker import free_port
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, embedded_realm, make_gateway
 
 UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
-SERVICES = ("realmgate.service", "realmgate-reconcile.service")
+SERVICES = ("realmgate.service", "realmgate-reconcile.service", "realmgate-console.service")
 INSTALLED = "/opt/realmgate/bin/realmgate"
 EXPOSURE_MAX = 3.0
 WAIT_S = 90.0
@@ -125,10 +125,8 @@ def test_what_a_service_starts_is_a_command_line_that_realmgate_takes(service: s
 
 
 def test_a_mistake_in_the_configuration_does_not_start_it_again_and_being_taken_over_does() -> None:
-    assert (of("realmgate.service", "Restart"), of("realmgate.service", "RestartPreventExitStatus")) == (
-        ["always"],
-        ["2"],
-    )
+    for service in ("realmgate.service", "realmgate-console.service"):
+        assert (of(service, "Restart"), of(service, "RestartPreventExitStatus")) == (["always"], ["2"]), service
 
 
 def test_the_timer_starts_the_reconciliation_every_night() -> None:
