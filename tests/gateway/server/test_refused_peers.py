@@ -111,6 +111,7 @@ def test_publishers_that_lose_their_right_are_named(gateway: GatewayProcess) -> 
         until(partial(said, gateway, "access denied: ", f"user '{name}'"), "its line")
         [line] = said(gateway, "access denied: ", f"user '{name}'")
         assert "node 'orders'" in line and "from 127.0.0.1" in line
+        assert "more of this kind" not in line, "at once, and not in the sum of the next minute"
     found = Watch.of(gateway).metrics()
     assert errors(found, "orders", "published.access-denied-rejected") == [2]
     for connection in connections:

@@ -3,6 +3,7 @@ has stored is there for its own."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -103,6 +104,22 @@ def test_each_subscriber_has_a_durable_of_its_own(
     assert mine.unsubscribe(one[1], all_containers="global" in one[2]) is None
     mine.peer.stored(node, FIRST, kind="channel")
     assert theirs.got(node, other[1], 1, other[2]) == [FIRST], "it is there as before"
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [("plain", "app:plain"), ("of|eu", "app:of%7Ceu|escaped"), ("a:b", "app:a%3Ab|escaped")],
+)
+def test_operators_find_a_durable_by_its_container_and_link(
+    gateway: GatewayProcess, node: str, peers: ExitStack, name: str, called: str
+) -> None:
+    """Nothing is escaped that need not be: scripts, group offsets and metrics have the name."""
+    app = Container(peers, gateway, "app")
+    gateway.command("node", "create", node, "--kind", "channel")
+    app.leave(app.subscribe(node, name))
+    [durable] = json.loads(gateway.command("durable", "list", node, "--json"))
+    assert durable["durable"] == called
+    assert app.unsubscribe(name) is None
 
 
 def test_a_link_takes_over_from_a_cut_one_whose_durable_is_escaped(
