@@ -13,7 +13,16 @@ from console.facts.gateway import Gateway
 from console.facts.history import MINUTE_US, Key
 from console.limits import MINUTES
 from gateway.verdict.answers import Row
-from gateway.verdict.kinds import ELSEWHERE, GIVEN_UP, WHO_MAX, Kind, board_class, kind_of_entry, who_of
+from gateway.verdict.kinds import (
+    ELSEWHERE,
+    GIVEN_UP,
+    TURNED_AWAY,
+    WHO_MAX,
+    Kind,
+    board_class,
+    kind_of_entry,
+    who_of,
+)
 from gateway.verdict.limits import ERRORS
 
 CLASSES: Final = ("fatal", "transient", "indeterminate", "other")
@@ -37,6 +46,8 @@ def kind_of(key: Key) -> Kind | None:
     if key[0] != "errors":
         return None
     _, condition, code, klass, rule, _node = key
+    if rule in TURNED_AWAY:
+        return None  # a fault has counted it
     return Kind(board_class(klass, code), condition, code, rule)
 
 

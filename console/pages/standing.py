@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from console.facts.gateway import Gateway
-from gateway.verdict.samples import quantile_s
 from console.pages.view import Document, View, frame, gateway_row
 from console.pages.words import iso
 from gateway.verdict.reports import Report
+from gateway.verdict.samples import quantile_s
 
 
 def reconciliation(view: View) -> Document:

@@ -160,9 +160,8 @@ class ConsumingLink(LinkOwner):
 
     def _named(self) -> dict[str, str]:
         """For programs that read the log."""
-        facts = self.facts
-        who = {"user": facts.user, "container": facts.container[:200], "address": facts.address}
-        return {**who, "node": self.node_name, "link": facts.name[:200]}
+        who = {"user": self.facts.user, "container": self.facts.container[:200], "address": self.facts.address}
+        return {**who, "node": self.node_name, "link": self.facts.name[:200]}
 
     # -- dispositions
 

@@ -11,6 +11,8 @@ from gateway.verdict.answers import Row
 from mappings.compiler.errors import errors_of, is_code
 
 ELSEWHERE: Final = ("access-denied", "too-large-for-the-consumer")  # faults that are counted as errors as well
+TURNED_AWAY: Final = ("login", "fault")
+"""Rules of peers that had no connection yet: what turned them away is counted as a fault as well."""
 GIVEN_UP: Final = "given-up"
 """What a consumer gave up is no error that a peer got."""
 WHO_MAX: Final = 20

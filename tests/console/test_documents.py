@@ -12,12 +12,12 @@ import pytest
 
 from console.facts.errors import Board, Shown
 from console.facts.rules import Tables
-from gateway.verdict.samples import quantile_s, read_samples
 from console.pages.all import PAGES
 from console.pages.view import View
 from console.pages.words import change, clock, duration, octets, some
 from console.web.render import Pages
 from gateway.verdict.reports import Report
+from gateway.verdict.samples import quantile_s, read_samples
 from tests.console.fixed import MISSPELT, NOW_US, REFUSED, RUN, SECOND_US, error, gateway, view
 
 MARKUP = "<script>alert(1)</script>"

@@ -31,7 +31,6 @@ from tests.kit.messages.queues import body_of, fill, numbered, taken
 from tests.kit.patience import HANG_S, until
 from tests.kit.processes.certificates import Authority
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, make_gateway, start_gateway
-from tests.kit.wire.frames import sasl_frame
 from transformers.codec import Described, Symbol, UByte, UInt, encode
 from transformers.message.sections import PROPERTIES, section_offsets
 
