@@ -37,7 +37,7 @@ LONG: dict[str, str] = {
     r"gateway/cli/(?!test_message_numbers\.py::.*\[kafka-3).*[\[-]kafka": "the same on the embedded realm",
     r"gateway/admin/test_alerts\.py::test_errors_of_a_kafka": "test_kafka_stopped_fires_and_is_over_when_it_goes_on",
     r"gateway/admin/test_turn_fails\.py::test_a_step_that_fails.*\[(?!journal)": "the step `journal`",
-    r"gateway/test_backup\.py": "test_copied_realm.py",
+    r"gateway/serve/test_backup\.py": "test_copied_realm.py",
     r"gateway/test_broken_node\.py::.*[\[-]kafka": "the same on the embedded realm",
     r"gateway/cli/drain/.*(\[posted|\[settled|without_an_id)": "test_a_kill_loses_nothing[stored]",
     r"gateway/cli/test_resend\.py::test_(a_killed_|messages_go_back).*on-[12]": "on three partitions",

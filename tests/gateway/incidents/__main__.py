@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.gateway.incidents.causes import ON_ANY_REALM, Cause, frozen_kafka, full_disk
-from tests.gateway.incidents.stage import Named, Stage, staged
+from tests.gateway.incidents.site import Named, Site, opened_site
 from tests.kit.processes.broker import start_broker
 from tests.kit.processes.gateway import embedded_realm, kafka_realm
 from tests.kit.processes.small_disk import small_disk
@@ -37,9 +37,11 @@ def main() -> int:
         if only in FULL:
             with (
                 small_disk(Path(directory) / "disk") as disk,
-                staged(Path(directory) / "full", embedded_realm(Path(directory) / "disk"), disk.environment) as stage,
+                opened_site(
+                    Path(directory) / "full", embedded_realm(Path(directory) / "disk"), disk.environment
+                ) as site,
             ):
-                late += _one(FULL, full_disk(disk), stage)
+                late += _one(FULL, full_disk(disk), site)
     return int(late > 0)
 
 
@@ -48,17 +50,17 @@ def _on_kafka(directory: Path, only: str) -> int:
     try:
         realm = kafka_realm(broker.bootstrap, "incidents")
         causes = {**ON_ANY_REALM, FROZEN: frozen_kafka(broker)}
-        with staged(directory / "gateway", realm) as stage:
-            return sum(_one(name, cause, stage) for name, cause in causes.items() if only in name)
+        with opened_site(directory / "gateway", realm) as site:
+            return sum(_one(name, cause, site) for name, cause in causes.items() if only in name)
     finally:
         broker.stop()
 
 
-def _one(name: str, cause: Cause, stage: Stage) -> bool:
+def _one(name: str, cause: Cause, site: Site) -> bool:
     """True: it was named too late."""
-    with cause(stage) as named:
+    with cause(site) as named:
         began_s = time.monotonic()
-        took = [_until_named(look, named, began_s) for look in (stage.command, stage.page)]
+        took = [_until_named(look, named, began_s) for look in (site.command, site.page)]
     words = [f"{each:.1f} s" if each < GIVE_UP_S else "never" for each in took]
     sys.stdout.write(f"{name:<42} command {words[0]:>7}   page {words[1]:>7}\n")
     sys.stdout.flush()

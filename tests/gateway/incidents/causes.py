@@ -13,7 +13,7 @@ import pytest
 from gateway.config.settings import load_settings
 from gateway.serve.open_log import open_log
 from native_backend.nodes.metadata_writer import realm_metadata
-from tests.gateway.incidents.stage import Named, Stage
+from tests.gateway.incidents.site import Named, Site
 from tests.kit.processes.broker import Broker
 from tests.kit.processes.small_disk import SmallDisk
 from tests.kit.wire import frames
@@ -22,22 +22,22 @@ from tests.kit.wire.logins import PASSWORD, connect
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
 
-Cause = Callable[[Stage], AbstractContextManager[Named]]
+Cause = Callable[[Site], AbstractContextManager[Named]]
 
 
 @contextmanager
-def misspelt_queue(stage: Stage) -> Iterator[Named]:
-    stage.gateway.command("node", "create", "orders")
-    with Peer(stage.port, container="shop") as peer:
+def misspelt_queue(site: Site) -> Iterator[Named]:
+    site.gateway.command("node", "create", "orders")
+    with Peer(site.port, container="shop") as peer:
         peer.send(frames.attach_sender("oders", 7, "to-oders"))
         assert peer.refused() == "amqp:not-found"
         yield Named("oders", "shop", "attach.refuse-an-unknown-node", "did you mean orders?")
 
 
 @contextmanager
-def large_message(stage: Stage) -> Iterator[Named]:
-    stage.gateway.command("node", "create", "letters")
-    with Peer(stage.port, container="large") as peer:
+def large_message(site: Site) -> Iterator[Named]:
+    site.gateway.command("node", "create", "letters")
+    with Peer(site.port, container="large") as peer:
         peer.publisher("letters")
         half = frames.message(bytes(15_000))
         peer.send(frames.transfer(0, half, 0, more=True), frames.transfer(0, half, 0))
@@ -46,12 +46,12 @@ def large_message(stage: Stage) -> Iterator[Named]:
 
 
 @contextmanager
-def second_denial(stage: Stage) -> Iterator[Named]:
+def second_denial(site: Site) -> Iterator[Named]:
     """The first one of a process has a line in the log; the second one is counted there."""
-    stage.gateway.command("node", "create", "guarded")
-    stage.gateway.command("acl", "grant", "user:ben", "publish", "--node", "guarded")
+    site.gateway.command("node", "create", "guarded")
+    site.gateway.command("acl", "grant", "user:ben", "publish", "--node", "guarded")
     for _ in range(2):
-        connection = connect(stage.gateway, PASSWORD, "PLAIN", user="ann")
+        connection = connect(site.gateway, PASSWORD, "PLAIN", user="ann")
         with pytest.raises(proton.utils.LinkDetached, match="unauthorized-access"):
             connection.create_sender("guarded")
         connection.close()
@@ -60,17 +60,17 @@ def second_denial(stage: Stage) -> Iterator[Named]:
 
 
 @contextmanager
-def wrong_password(stage: Stage) -> Iterator[Named]:
+def wrong_password(site: Site) -> Iterator[Named]:
     """A login has no node."""
     with pytest.raises(proton.ConnectionException):
-        connect(stage.gateway, f"{PASSWORD}?", "PLAIN", user="ben")
+        connect(site.gateway, f"{PASSWORD}?", "PLAIN", user="ben")
     yield Named("", "user ben, 127.0.0.1", "login", "correct the password in the application")
 
 
 @contextmanager
-def full_node(stage: Stage) -> Iterator[Named]:
-    stage.gateway.command("node", "create", "small", "--capacity-events", "2", "--honour-capacity", "true")
-    with Peer(stage.port, container="filler") as peer:
+def full_node(site: Site) -> Iterator[Named]:
+    site.gateway.command("node", "create", "small", "--capacity-events", "2", "--honour-capacity", "true")
+    with Peer(site.port, container="filler") as peer:
         peer.publisher("small")
         assert len(peer.outcomes(len(peer.publish(*[MESSAGE] * 5)))) == 5
         remedy = "realmgate node set small capacity-events=N"
@@ -78,9 +78,9 @@ def full_node(stage: Stage) -> Iterator[Named]:
 
 
 @contextmanager
-def held_messages(stage: Stage) -> Iterator[Named]:
-    stage.gateway.command("node", "create", "held")
-    with Peer(stage.port, container="holder") as peer:
+def held_messages(site: Site) -> Iterator[Named]:
+    site.gateway.command("node", "create", "held")
+    with Peer(site.port, container="holder") as peer:
         peer.stored("held", *[MESSAGE] * 20)
         peer.consumer("held", credit=5)
         assert len(peer.receive(5)) == 5
@@ -88,10 +88,10 @@ def held_messages(stage: Stage) -> Iterator[Named]:
 
 
 @contextmanager
-def slow_consumer(stage: Stage) -> Iterator[Named]:
+def slow_consumer(site: Site) -> Iterator[Named]:
     """It settles what it got, and asks for no more."""
-    stage.gateway.command("node", "create", "waiting")
-    with Peer(stage.port, container="sleepy") as peer:
+    site.gateway.command("node", "create", "waiting")
+    with Peer(site.port, container="sleepy") as peer:
         peer.stored("waiting", *[MESSAGE] * 20)
         peer.consumer("waiting", credit=1)
         [seen] = peer.receive(1)
@@ -100,10 +100,10 @@ def slow_consumer(stage: Stage) -> Iterator[Named]:
 
 
 @contextmanager
-def rejecting_consumer(stage: Stage) -> Iterator[Named]:
-    stage.gateway.command("node", "create", "dead")
-    stage.gateway.command("node", "create", "jobs", "--dead-letter", "dead")
-    with Peer(stage.port, container="rejecter") as peer:
+def rejecting_consumer(site: Site) -> Iterator[Named]:
+    site.gateway.command("node", "create", "dead")
+    site.gateway.command("node", "create", "jobs", "--dead-letter", "dead")
+    with Peer(site.port, container="rejecter") as peer:
         peer.stored("jobs", MESSAGE)
         peer.consumer("jobs", credit=1)
         [seen] = peer.receive(1)
@@ -112,21 +112,21 @@ def rejecting_consumer(stage: Stage) -> Iterator[Named]:
 
 
 @contextmanager
-def deleted_topic(stage: Stage) -> Iterator[Named]:
-    stage.gateway.command("node", "create", "gone")
-    with Peer(stage.port, container="reader") as peer:
+def deleted_topic(site: Site) -> Iterator[Named]:
+    site.gateway.command("node", "create", "gone")
+    with Peer(site.port, container="reader") as peer:
         peer.consumer("gone", credit=1)
-        with closing(open_log(load_settings(stage.gateway.config_path))) as log:
-            prefix = str(stage.gateway.settings["realm"].get("prefix", "um"))
+        with closing(open_log(load_settings(site.gateway.config_path))) as log:
+            prefix = str(site.gateway.settings["realm"].get("prefix", "um"))
             log.control.delete_topics([realm_metadata(log, prefix).nodes["gone"].topic])
         yield Named("gone", "reader", "health.topic-missing", "realmgate node delete")
 
 
 def full_disk(disk: SmallDisk) -> Cause:
     @contextmanager
-    def cause(stage: Stage) -> Iterator[Named]:
-        stage.gateway.command("node", "create", "orders")
-        with Peer(stage.port, container="writer") as peer:
+    def cause(site: Site) -> Iterator[Named]:
+        site.gateway.command("node", "create", "orders")
+        with Peer(site.port, container="writer") as peer:
             peer.publisher("orders")
             disk.fill()
             assert len(peer.outcomes(len(peer.publish(*[MESSAGE] * 5)))) == 5
@@ -138,9 +138,9 @@ def full_disk(disk: SmallDisk) -> Cause:
 
 def frozen_kafka(broker: Broker) -> Cause:
     @contextmanager
-    def cause(stage: Stage) -> Iterator[Named]:
-        stage.gateway.command("node", "create", "orders")
-        with Peer(stage.port, container="writer") as peer:
+    def cause(site: Site) -> Iterator[Named]:
+        site.gateway.command("node", "create", "orders")
+        with Peer(site.port, container="writer") as peer:
             peer.publisher("orders")
             assert set(peer.outcomes(len(peer.publish(MESSAGE))).values()) == {"accepted"}
             os.kill(broker.pid, signal.SIGSTOP)

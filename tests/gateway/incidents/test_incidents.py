@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.gateway.incidents.causes import ON_ANY_REALM
-from tests.gateway.incidents.stage import Named, staged
+from tests.gateway.incidents.site import Named, opened_site
 from tests.kit.patience import until
 from tests.kit.processes.gateway import embedded_realm, told
 
@@ -28,10 +28,10 @@ def until_all_are_named(look: Callable[[], list[str]], wanted: Mapping[str, Name
 
 
 def test_one_command_and_one_page_name_each_incident(tmp_path: Path) -> None:
-    with staged(tmp_path, embedded_realm(tmp_path)) as stage, ExitStack() as causes:
-        wanted = {name: causes.enter_context(cause(stage)) for name, cause in ON_ANY_REALM.items()}
-        until_all_are_named(stage.command, wanted)
-        until_all_are_named(stage.page, wanted)
-        assert "app:bad: cannot parse order 4711" in told("problems", "--gateway", stage.url)[1]
-        page = stage.console.words("/dead")
+    with opened_site(tmp_path, embedded_realm(tmp_path)) as site, ExitStack() as causes:
+        wanted = {name: causes.enter_context(cause(site)) for name, cause in ON_ANY_REALM.items()}
+        until_all_are_named(site.command, wanted)
+        until_all_are_named(site.page, wanted)
+        assert "app:bad: cannot parse order 4711" in told("problems", "--gateway", site.url)[1]
+        page = site.console.words("/dead")
         assert all(each in page for each in ("app:bad: cannot parse order 4711", "rejecter", "queue resend dead"))

@@ -34,7 +34,7 @@ class Named:
 
 
 @dataclass(slots=True)
-class Stage:
+class Site:
     """See the module's docstring."""
 
     gateway: GatewayProcess
@@ -63,9 +63,9 @@ def _squeezed(text: str) -> str:
 
 
 @contextmanager
-def staged(
+def opened_site(
     directory: Path, realm: dict[str, Any], environment: dict[str, str] | None = None, **settings: Any
-) -> Iterator[Stage]:
+) -> Iterator[Site]:
     """Up; stopped in order at the end."""
     directory.mkdir(parents=True, exist_ok=True)
     write_users(directory / "users.yaml", ann=[], ben=[])
@@ -80,7 +80,7 @@ def staged(
         url = Watch.of(gateway).url
         console = start_console(directory, "--gateway", url)
         try:
-            yield Stage(gateway, console, url)
+            yield Site(gateway, console, url)
         finally:
             assert console.stop() == 0, console.log()
     finally:
