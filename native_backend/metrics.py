@@ -6,20 +6,23 @@ Seconds, octets, EIDs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeVar
 
 from native_backend.dispatch.context import RealmContext
 from native_backend.events.message_counts import MessageCounts
 from native_backend.log.retry import Retries
-from native_backend.nodes.durable import QUEUE, Durable
+from native_backend.nodes.durable import Durable
 from native_backend.nodes.node import Node
 from native_backend.publish.capacity import CountedStore
 from native_backend.publish.publisher import Publisher
 from native_backend.shard.shard import Shard
 from native_backend.state.durations import Durations
 from native_backend.state.troubles import Alarms, Trouble
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +156,8 @@ class RealmMetrics:
 
     def durable(self, node: Node, durable: Durable) -> Iterator[DurableMetrics | None]:
         """In one of the node's stores, `node`. None: a step on the way."""
-        counts = None
-        for step in self.depths.steps(node, durable):
-            counts = step.counts if step is not None else None
-            if step is None:
-                yield None
-        oldest_ms = None
-        for oldest_ms in self.depths.oldest(node, durable):
-            if oldest_ms is None:
-                yield None
+        tally = yield from _last(self.depths.steps(node, durable))
+        oldest_ms = yield from _last(self.depths.oldest(node, durable))
         dispatch, state = self._shard.opened(node, durable.name), self.depths.state(durable)
         above = state.acked.at_or_above(state.low)
         yield DurableMetrics(
@@ -170,18 +166,13 @@ class RealmMetrics:
             partition=node.partition,
             links=len(dispatch.links) if dispatch is not None else 0,
             low=state.low,
-            counts=counts,
+            counts=tally.counts if tally is not None else None,
             hole=above[0] - state.low if above is not None else 0,
             ranges=len(state.acked),
             oldest_s=self._age_s(oldest_ms),
             position=state.position,
             opened=dispatch is not None,
         )
-
-    def queue(self, node: Node) -> Durable | None:
-        """A queue's own state, in the store `node`."""
-        found = self._context.metadata.durable(node.part(0), QUEUE) if node.kind == "queue" else None
-        return found.of(node) if found is not None else None
 
     def links(self, node: Node, durable: Durable) -> int:
         """On a durable, in the store `node`."""
@@ -206,14 +197,8 @@ class RealmMetrics:
 
     def store(self, node: Node) -> Iterator[NodeFigures | None]:
         """One store of a node. None: a step on the way."""
-        stored = None
-        for stored in self.depths.stored(node):
-            if stored is None:
-                yield None
-        oldest_ms = None
-        for oldest_ms in self.depths.oldest(node):
-            if oldest_ms is None:
-                yield None
+        stored = yield from _last(self.depths.stored(node))
+        oldest_ms = yield from _last(self.depths.oldest(node))
         counted_store = self._context.counted.get(node.store)
         occupancy = counted_store.occupancy if isinstance(counted_store, CountedStore) else None
         yield NodeFigures(
@@ -229,6 +214,27 @@ class RealmMetrics:
 
     def _age_s(self, stored_ms: int | None) -> float | None:
         return max(0.0, self._context.clock.epoch_us() / 1e6 - stored_ms / 1e3) if stored_ms else stored_ms
+
+
+def _last(steps: Iterator[T | None]) -> Generator[None, None, T | None]:
+    """Yields None for each step; returns what they come to, None where that is not known."""
+    found = None
+    for found in steps:
+        if found is None:
+            yield None
+    return found
+
+
+def known_sum(numbers: Iterable[int | None]) -> int | None:
+    """None where one is not known."""
+    found = [*numbers]
+    return sum(number for number in found if number is not None) if None not in found else None
+
+
+def oldest(ages: Iterable[float | None]) -> float | None:
+    """None where one is not known, or where there is none."""
+    found = [*ages]
+    return max((age for age in found if age is not None), default=None) if None not in found else None
 
 
 def _has_capacity(node: Node) -> bool:

@@ -6,7 +6,7 @@ Read between turns, a family or a part of one at a time, so a page is not of one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -19,7 +19,7 @@ from gateway.admin.exposition import Family, histogram, single
 from gateway.admin.problems import Problem
 from gateway.config.limits import METRIC_DURABLES, METRIC_NODES, METRIC_PROBLEMS
 from gateway.evidence.counters import CLASSES, NO_CLASS, OTHER, TEMPORARY
-from native_backend.metrics import DurableMetrics, NodeFigures, RealmMetrics
+from native_backend.metrics import DurableMetrics, NodeFigures, RealmMetrics, known_sum, oldest
 
 if TYPE_CHECKING:
     from gateway.reload.tables import TableReload
@@ -203,14 +203,8 @@ def _sum(others: list[DurableMetrics]) -> DurableMetrics:
         counts=reduce(add, counts) if len(counts) == len(others) else None,
         hole=sum(one.hole for one in others),
         ranges=sum(one.ranges for one in others),
-        oldest_s=_oldest(one.oldest_s for one in others),
+        oldest_s=oldest(one.oldest_s for one in others),
     )
-
-
-def _oldest(ages: Iterable[float | None]) -> float | None:
-    """Of several; None where one is not known."""
-    found = [*ages]
-    return max((age for age in found if age is not None), default=None) if None not in found else None
 
 
 def of_nodes(figures: RealmMetrics) -> Parts:
@@ -235,15 +229,13 @@ def of_nodes(figures: RealmMetrics) -> Parts:
 
 
 def _together(one: NodeFigures, other: NodeFigures) -> NodeFigures:
-    whole = one.stored is not None and other.stored is not None
-    known = one.size_bytes is not None and other.size_bytes is not None
     return replace(
         one,
-        stored=(one.stored or 0) + (other.stored or 0) if whole else None,
-        size_bytes=(one.size_bytes or 0) + (other.size_bytes or 0) if known else None,
+        stored=known_sum((one.stored, other.stored)),
+        size_bytes=known_sum((one.size_bytes, other.size_bytes)),
         events_max=one.events_max + other.events_max,
         bytes_max=one.bytes_max + other.bytes_max,
-        oldest_s=_oldest((one.oldest_s, other.oldest_s)),
+        oldest_s=oldest((one.oldest_s, other.oldest_s)),
     )
 
 

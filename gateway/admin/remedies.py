@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
+from gateway.evidence.recent_errors import GIVEN_UP
+
 _CLIENT: Final = (
     "the client breaks the protocol: look for a newer version of its library, and report this line to its maker"
 )
@@ -84,11 +86,11 @@ _ASK_THE_RULE: Final = "the rule's reason says why: realmgate mappings explain"
 _RIGHTS: Final = {"publish": "publish", "subscribe": "subscribe"}
 
 
-GIVEN_UP: Final = (
+_GIVEN_UP_KEPT: Final = (
     "see why {container} gives messages up, and mend that; they lie in {dead}: realmgate queue peek {dead}; afterwards:"
     " realmgate queue resend {dead} --to-origin"
 )
-GIVEN_UP_FOR_GOOD: Final = (
+_GIVEN_UP_FOR_GOOD: Final = (
     "see why {container} gives messages up, and mend that; nothing is kept of them: to keep what comes, name a node:"
     " realmgate node set {node} dead-letter=DEAD"
 )
@@ -97,8 +99,8 @@ GIVEN_UP_FOR_GOOD: Final = (
 def remedy_for(facts: Mapping[str, str | None], node_names: Sequence[str] = (), dead: str = "") -> str:
     """One sentence, with the names of the node and the user, and the nearest of `node_names` for one that is not there.
     `facts`: of an entry (`RecentError.facts`). `dead`: the node of its dead letters; empty: it has none."""
-    if facts.get("what") == "given-up":
-        text = GIVEN_UP if dead and facts.get("answer") == "dead-letter" else GIVEN_UP_FOR_GOOD
+    if facts.get("what") == GIVEN_UP:
+        text = _GIVEN_UP_KEPT if dead and facts.get("answer") == "dead-letter" else _GIVEN_UP_FOR_GOOD
         who = facts.get("container") or facts.get("address") or "the consumer"
         return text.format(container=who, dead=dead, node=facts.get("node") or "NODE")
     fault, answer, condition = facts.get("fault"), facts.get("answer"), facts.get("condition")

@@ -6,7 +6,7 @@ A row costs a look at each of its stores, in steps between two turns. Seconds, o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
@@ -15,7 +15,7 @@ from gateway.admin.answers import Answering, WrongParameter, following, last_of,
 from gateway.admin.http import Request, Response
 from gateway.session.gateway import Gateway
 from native_backend.events.message_counts import MessageCounts
-from native_backend.metrics import DurableMetrics, NodeFigures, RealmMetrics
+from native_backend.metrics import DurableMetrics, RealmMetrics, known_sum, oldest
 from native_backend.nodes.durable import QUEUE, Durable
 from native_backend.nodes.node import Node
 
@@ -65,15 +65,15 @@ async def _node_row(gateway: Gateway, node: Node, durables: list[tuple[Node, Dur
         "topic": node.topic,
         "partitions": node.partitions,
         "created_us": node.created_us,
-        "messages": _sum(one.stored for one in stores),
+        "messages": known_sum(one.stored for one in stores),
         "messages_max": properties.capacity_events or None,
-        "size_bytes": _sum(one.size_bytes for one in stores),
+        "size_bytes": known_sum(one.size_bytes for one in stores),
         "size_bytes_max": properties.capacity_bytes or None,
         "full": ("evicts", "refuses")[properties.honour_capacity] if has_capacity else None,
-        "oldest_s": _oldest(stores),
-        "available": _sum(each.available if each else None for each in counts) if counts else None,
-        "unsettled": _sum(each.unsettled if each else None for each in counts) if counts else None,
-        "delayed": _sum(each.delayed if each else None for each in counts) if counts else None,
+        "oldest_s": _age(oldest(one.oldest_s for one in stores)),
+        "available": known_sum(each.available if each else None for each in counts) if counts else None,
+        "unsettled": known_sum(each.unsettled if each else None for each in counts) if counts else None,
+        "delayed": known_sum(each.delayed if each else None for each in counts) if counts else None,
         "durables": len({durable.name for _, durable in durables} - ({QUEUE} if node.kind == "queue" else set())),
         "consumers": sum(figures.links(part, durable) for part, durable in durables),
         "ttl_ms": properties.ttl_ms or None,
@@ -86,23 +86,12 @@ async def _node_row(gateway: Gateway, node: Node, durables: list[tuple[Node, Dur
 
 
 async def _counts(figures: RealmMetrics, part: Node) -> MessageCounts | None:
-    queue = figures.queue(part)
+    queue = figures.depths.queue(part)
     return (await last_of(figures.durable(part, queue))).counts if queue is not None else None
 
 
-def _sum(numbers: Iterable[int | None]) -> int | None:
-    """None where one is not known."""
-    found = [*numbers]
-    return sum(number for number in found if number is not None) if None not in found else None
-
-
-def _oldest(stores: list[NodeFigures]) -> float | None:
-    """None: there is no message, or that is not known."""
-    ages = [one.oldest_s for one in stores]
-    return _age(max((age for age in ages if age is not None), default=None)) if None not in ages else None
-
-
 def _age(seconds: float | None) -> float | None:
+    """None: there is no message, or that is not known."""
     return round(seconds, 1) if seconds else None
 
 

@@ -235,21 +235,14 @@ def _peers(arguments: argparse.Namespace) -> int:
 
 
 def _client(arguments: argparse.Namespace) -> int:
+    """Commands that speak AMQP."""
     from gateway.cli.client import command as client_command
-    from gateway.config.settings import SettingsProblems
-
-    try:
-        return client_command.run(arguments, sys.stdout)
-    except SettingsProblems as error:
-        return _tell(error.problems)
-
-
-def _drain(arguments: argparse.Namespace) -> int:
     from gateway.cli.drain import command as drain_command
     from gateway.config.settings import SettingsProblems
 
+    run_command = drain_command.run if arguments.command == "drain" else client_command.run
     try:
-        return drain_command.run(arguments, sys.stdout)
+        return run_command(arguments, sys.stdout)
     except SettingsProblems as error:
         return _tell(error.problems)
 
@@ -276,9 +269,8 @@ _COMMANDS = {
     "config": _configuration,
     "user": _user,
     "doctor": _doctor,
-    "drain": _drain,
     "import": _import,
-    **dict.fromkeys(("send", "receive"), _client),
+    **dict.fromkeys(("send", "receive", "drain"), _client),
     **dict.fromkeys(("connections", "links", "connection", "errors", "denials", "problems", "top"), _peers),
 }
 

@@ -104,10 +104,14 @@ def text(value: object) -> str | None:
     """As it may be shown: cut, and without characters that steer a terminal or turn the reading direction."""
     if not isinstance(value, str):
         return None
-    cut = value[:TEXT]
-    if cut.isprintable():
-        return cut
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in cut)[:TEXT]
+    return escaped(value[:TEXT])[:TEXT]
+
+
+def escaped(value: str) -> str:
+    """Without characters that steer a terminal or turn the reading direction."""
+    if value.isprintable():
+        return value
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in value)
 
 
 def number(value: object) -> int | float | None:

@@ -41,7 +41,7 @@ def _problem(rows: Sequence[Row], names: set[str]) -> Problem:
         "dead" if is_given_up else "refusals" if what in _REFUSALS else "errors", "/dead" if is_given_up else link,
         more=f"The nearest name is {nearest}." if nearest else last["text"] or "" if what in _HAVE_TEXT else "",
         node=last["node"] or "", user=people[0]["user"], container=people[0]["container"], who=named_all(people),
-        rule=last["rule"] or ("login" if what == "login-failed" else kind.rule),
+        rule=last["rule"] or kind.rule,
         since_us=min(int(row["first_us"] or 0) for row in rows),
         last_us=int(last["at_us"] or 0), count=sum(int(row["count"] or 0) for row in rows),
         remedy=last["remedy"] or "", gateways=sorted({row["gateway"] for row in rows}),

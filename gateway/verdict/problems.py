@@ -84,9 +84,8 @@ def _own(gateways: Iterable[Standing]) -> Iterator[Problem]:
 
 
 def _concerned(gateway: Standing, problem: Row) -> dict[str, Any]:
-    """The node and the peers: of a node that is broken, those with a link to it and those
-    that had one; of a log that does not answer, those
-    that wait for its answer, or got another one than they asked for."""
+    """The node and the peers: of a node that is broken, those with a link to it and those that had one; of a log that
+    does not answer, those that wait for its answer, or got another one than they asked for."""
     kind = problem["kind"]
     if kind.startswith(_OF_NODES):
         links = [row for row in (*gateway.links, *gateway.errors) if row["node"] == problem["about"]]

@@ -81,11 +81,16 @@ class Depths:
             unsettled = dispatch.away + sum(link.outstanding.count() for link in dispatch.links)
         yield from tally(events, self.state(durable), given, unsettled, self._context.clock.epoch_us() // 1000)
 
+    def queue(self, node: Node) -> Durable | None:
+        """A queue's own state, in the store `node`."""
+        found = self._metadata.durable(node.part(0), QUEUE) if node.kind == "queue" else None
+        return found.of(node) if found is not None else None
+
     def stored(self, node: Node) -> Iterator[int | None]:
         """Messages in one store of a node: None for each step, then how many."""
-        durable = self._metadata.durable(node.part(0), QUEUE) if node.kind == "queue" else None
+        durable = self.queue(node)
         if durable is not None:
-            for found in self.steps(node, durable.of(node)):
+            for found in self.steps(node, durable):
                 yield found.counts.stored if found is not None else None
             return
         events = self._context.events.get((node.topic, node.partition))
@@ -98,9 +103,7 @@ class Depths:
         events = self._context.events.get((node.topic, node.partition))
         if events is None or not events.known:
             return
-        if durable is None and node.kind == "queue":
-            queue = self._metadata.durable(node.part(0), QUEUE)
-            durable = queue.of(node) if queue is not None else None
+        durable = durable or self.queue(node)
         state = self.state(durable) if durable is not None else AckState(0)
         eid = None
         events.pass_time(self._context.clock.epoch_us() // 1000)

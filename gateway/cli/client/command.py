@@ -16,7 +16,7 @@ from typing import Any, Final, TextIO
 
 from gateway.cli.client.client_problem import ClientProblem
 from gateway.cli.client.connection import NO_ANSWER, Received, connected, made, receive, receiver, send, sender
-from gateway.cli.client.peer_address import AddressProblem, PeerAddress, from_settings, from_url
+from gateway.cli.client.peer_address import PeerAddress, from_settings, from_url
 from gateway.cli.output import print_error, printable
 from gateway.config.settings import load_settings
 
@@ -31,9 +31,6 @@ def run(arguments: argparse.Namespace, out: TextIO) -> int:
         if arguments.command == "send":
             return _send(arguments, _address(arguments), out)
         return _receive(arguments, _address(arguments), out)
-    except AddressProblem as error:
-        print_error(str(error))
-        return _COULD_NOT_RUN
     except ClientProblem as error:
         print_error(str(error))
         return 1 if error.refused else _COULD_NOT_RUN

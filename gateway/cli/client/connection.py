@@ -121,9 +121,8 @@ class Peer:
         if not self.wait(lambda: not link.state & Endpoint.REMOTE_UNINIT, self.timeout_s):
             raise ClientProblem(f"{self.url}: no answer to the attach of a link to {node} within {self.timeout_s:g} s")
         terminus = link.remote_target if link.is_sender else link.remote_source
-        if (
-            not terminus.address and terminus.type != Terminus.COORDINATOR
-        ):  # refused: the DETACH with the reason comes next
+        is_refused = not terminus.address and terminus.type != Terminus.COORDINATOR
+        if is_refused:  # the DETACH with the reason comes next
             self.wait(lambda: bool(link.state & Endpoint.REMOTE_CLOSED), self.timeout_s)
         self.check(link, node)
 

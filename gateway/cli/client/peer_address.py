@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from gateway.cli.client.client_problem import ClientProblem
 from gateway.config.fields import PORTS
 from gateway.config.settings import Listen, Settings
 
@@ -19,7 +20,7 @@ _SCHEMES: Final = ("amqp", "amqps")
 _ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
-class AddressProblem(Exception):
+class AddressProblem(ClientProblem):
     """No address to connect to; says what to write."""
 
 

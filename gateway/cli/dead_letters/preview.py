@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from gateway.evidence.kept_detail import plain
+from gateway.verdict.answers import escaped
 from transformers.codec import DecodeError, Described, decode
 from transformers.message.sections import APPLICATION_PROPERTIES, BODY, HEADER, PROPERTIES, section_offsets
 
@@ -55,7 +56,7 @@ def readable(value: bytes | str, most: int = TEXT_MAX) -> str:
     """Cut at so many characters; what cannot be shown is escaped."""
     text = value[: 4 * most].decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
     short = text if len(text) <= most else f"{text[:most]}..."
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in short)
+    return escaped(short)
 
 
 def _section(message: bytes, at: int, which: int) -> dict[str, Any] | None:

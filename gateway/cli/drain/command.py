@@ -15,7 +15,7 @@ from typing import Any, Final, TextIO
 
 from gateway.cli.client.client_problem import ClientProblem
 from gateway.cli.client.connection import Peer, connected
-from gateway.cli.client.peer_address import AddressProblem, from_settings, from_url
+from gateway.cli.client.peer_address import from_settings, from_url
 from gateway.cli.drain.arguments import FROM_PASSWORD, FROM_USER
 from gateway.cli.drain.counts import counted_by_broker, counted_by_realm
 from gateway.cli.drain.destination import Destination
@@ -69,9 +69,6 @@ def run(arguments: argparse.Namespace, out: TextIO) -> int:
         with connected(source, arguments.timeout) as old, connected(target, arguments.timeout) as new:
             old.beside, new.beside = new, old
             return _drain(_Drain(arguments, old, new, source.url, settings), out)
-    except AddressProblem as error:
-        print_error(str(error))
-        return _COULD_NOT_RUN
     except ClientProblem as error:
         print_error(str(error))
         return 1 if error.refused else _COULD_NOT_RUN

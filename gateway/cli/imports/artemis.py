@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from gateway.cli.imports.artemis_security import grant_all
 from gateway.cli.imports.artemis_settings import Settings, apply_settings
-from gateway.cli.imports.imported import Imported, ImportedNode, ImportProblem, joined
+from gateway.cli.imports.imported import Imported, ImportedNode, ImportProblem
 from gateway.cli.imports.plain_xml import Element, read_xml
 
 _MANAGEMENT: Final = "activemq."
@@ -216,7 +216,7 @@ def _acceptor(acceptor: Element, found: Imported) -> None:
     others = [protocol for protocol in protocols if protocol != "AMQP"]
     if others:
         remedy = "clients of these need one for AMQP 1.0, for JMS org.apache.qpid:qpid-jms-client"
-        found.note(acceptor.line, f"{name} speaks {joined(others)}", remedy)
+        found.note(acceptor.line, f"{name} speaks {', '.join(others)}", remedy)
     if "AMQP" in protocols:
         scheme = "amqps" if options.get("sslEnabled") == ["true"] else "amqp"
         words = f'write into the configuration: listen: ["{scheme}://{address.netloc}"]'

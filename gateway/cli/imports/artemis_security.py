@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.cli.imports.imported import Allowed, Imported, joined
+from gateway.cli.imports.imported import Allowed, Imported
 from gateway.cli.imports.plain_xml import Element
 from gateway.cli.imports.wildcards import specific_first
 
@@ -52,36 +52,35 @@ def grant_all(core: Element, found: Imported) -> None:
             "Artemis lets no user in then; here every user may do everything",
         )
         return
-    roles = {role for element in by_match.values() for role in _allowed(element, found)}
-    _grant(by_match, found)
-    what = (
-        f"the users of the roles {joined(sorted(role.removeprefix('group:') for role in roles))} stand in other files"
-    )
+    allowed = {match: _allowed(element, found) for match, element in by_match.items()}
+    _grant(allowed, {match: element.line for match, element in by_match.items()}, found)
+    roles = sorted({role.removeprefix("group:") for of_match in allowed.values() for role in of_match})
+    what = f"the users of the roles {', '.join(roles)} stand in other files"
     found.note(next(iter(by_match.values())).line, what, "for each user: realmgate user hash NAME --group ROLE")
 
 
-def _grant(by_match: dict[str, Element], found: Imported) -> None:
+def _grant(by_match: dict[str, Allowed], lines: dict[str, int], found: Imported) -> None:
+    """`lines`: where each match stands."""
     general = by_match.get(_ALL)
     special = [match for match in by_match if match != _ALL and not match.startswith("activemq.management")]
     if general is not None:
-        allowed = _allowed(general, Imported(found.product))
-        found.realm = {who: words if not special else words & _OF_THE_REALM for who, words in allowed.items()}
+        found.realm = {who: words if not special else words & _OF_THE_REALM for who, words in general.items()}
         found.realm = {who: words for who, words in found.realm.items() if words}
     if not special:
         return
     for node in found.nodes.values():
         best = specific_first([*special, *([_ALL] if general is not None else [])], node.name)
-        allowed = _allowed(by_match[best[0]], Imported(found.product)) if best else {}
+        allowed = by_match[best[0]] if best else {}
         node.acl = {who: words - _OF_THE_REALM for who, words in allowed.items() if words - _OF_THE_REALM}
         if not node.acl and not found.realm:
             remedy = (
                 f"every user may use it here until it has one: realmgate acl grant WHO OPERATIONS --node {node.name}"
             )
-            found.note(next(iter(by_match.values())).line, f"no role may use {node.name}", remedy)
+            found.note(next(iter(lines.values())), f"no role may use {node.name}", remedy)
     for match in special:
         if match not in found.nodes:
             what = f"the roles of {match} hold for addresses to come, too"
-            found.note(by_match[match].line, what, "grant them to each node of that name when it is made")
+            found.note(lines[match], what, "grant them to each node of that name when it is made")
 
 
 def _allowed(setting: Element, found: Imported) -> Allowed:

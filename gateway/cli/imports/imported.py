@@ -6,8 +6,9 @@ Properties are the words of `node set`. A note says where, what, and what to do;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from gateway.cli.node_export import yaml_text
 from native_backend.nodes.words import NodeKind
@@ -87,5 +88,12 @@ def _grants(allowed: Allowed, indent: str) -> Iterator[str]:
         yield f"{indent}- {{who: {yaml_text(who)}, allow: [{', '.join(sorted(operations))}]}}"
 
 
-def joined(names: Sequence[str]) -> str:
-    return ", ".join(names)
+def read_octets(path: Path, size_max: int) -> bytes:
+    """Of a file of at most so many octets. Raises ImportProblem."""
+    try:
+        size = path.stat().st_size
+        if size > size_max:
+            raise ImportProblem(f"{path}: {size} octets are more than {size_max}: it is no configuration")
+        return path.read_bytes()
+    except OSError as error:
+        raise ImportProblem(f"{path}: {error.strerror or error}") from None

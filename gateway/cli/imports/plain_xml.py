@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 from xml.parsers import expat
 
-from gateway.cli.imports.imported import ImportProblem
+from gateway.cli.imports.imported import ImportProblem, read_octets
 
 _SIZE_MAX: Final = 16 << 20
 _DEPTH_MAX: Final = 64
@@ -37,14 +37,7 @@ class Element:
 
 def read_xml(path: Path) -> Element:
     """Its root."""
-    try:
-        size = path.stat().st_size
-        octets = path.read_bytes() if size <= _SIZE_MAX else b""
-    except OSError as error:
-        raise ImportProblem(f"{path}: {error.strerror or error}") from None
-    if size > _SIZE_MAX:
-        raise ImportProblem(f"{path}: {size} octets are more than {_SIZE_MAX}: it is no configuration")
-    return _Reader(path).read(octets)
+    return _Reader(path).read(read_octets(path, _SIZE_MAX))
 
 
 class _Reader:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from gateway.cli.imports.imported import Imported, ImportedNode, ImportProblem, joined
+from gateway.cli.imports.imported import Imported, ImportedNode, ImportProblem, read_octets
+from gateway.cli.imports.wildcards import matches
 
 _PERMISSIONS: Final = {
     "write": {"publish"},
@@ -28,7 +29,7 @@ def import_rabbitmq(path: Path, vhost: str) -> Imported:
         raise ImportProblem(f"{path}: there are no queues and exchanges: export it by rabbitmqctl export_definitions")
     definitions = _Definitions(root, vhost)
     if not definitions.known:
-        names = joined(definitions.vhosts) or "none"
+        names = ", ".join(definitions.vhosts) or "none"
         raise ImportProblem(f"{path}: there is no virtual host {vhost}, there are {names}; name one with --vhost")
     found = Imported("RabbitMQ")
     _queues(definitions, found)
@@ -40,16 +41,11 @@ def import_rabbitmq(path: Path, vhost: str) -> Imported:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        size = path.stat().st_size
-        found = json.loads(path.read_bytes()) if size <= _SIZE_MAX else None
-    except OSError as error:
-        raise ImportProblem(f"{path}: {error.strerror or error}") from None
+        found = json.loads(read_octets(path, _SIZE_MAX))
     except (ValueError, RecursionError) as error:
         raise ImportProblem(f"{path}: it is no JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ImportProblem(
-            f"{path}: it is no object of at most {_SIZE_MAX} octets: export it by rabbitmqctl export_definitions"
-        )
+        raise ImportProblem(f"{path}: it is no object: export it by rabbitmqctl export_definitions")
     return found
 
 
@@ -202,7 +198,7 @@ def _dead_letter_nodes(definitions: _Definitions, found: Imported) -> None:
         if len(targets) == 1 and targets[0] != node.name:
             node.properties["dead-letter"] = targets[0]
         else:
-            to = joined(targets) if targets else "no queue"
+            to = ", ".join(targets) if targets else "no queue"
             what = f"dead letters of queue {node.name} go to exchange {exchange or '(default)'}, from there to {to}"
             found.note(0, what, f"name one node: realmgate node set {node.name} dead-letter=NODE")
     for node in [*found.nodes.values()]:
@@ -232,16 +228,8 @@ def _reaches(kind: str, binding: str, key: str) -> bool:
     if kind == "direct":
         return binding == key
     if kind == "topic":
-        return _topic(binding.split("."), key.split("."))
+        return matches(binding, key)
     return kind == "fanout"
-
-
-def _topic(pattern: Sequence[str], words: Sequence[str]) -> bool:
-    if not pattern:
-        return not words
-    if pattern[0] == "#":
-        return any(_topic(pattern[1:], words[skipped:]) for skipped in range(len(words) + 1))
-    return bool(words) and pattern[0] in ("*", words[0]) and _topic(pattern[1:], words[1:])
 
 
 def _exchanges(definitions: _Definitions, found: Imported) -> None:
@@ -249,7 +237,7 @@ def _exchanges(definitions: _Definitions, found: Imported) -> None:
     for exchange in definitions.of("exchanges"):
         name, kind = str(exchange["name"]), str(exchange["type"])
         bindings = [each for each in definitions.of("bindings") if each["source"] == name]
-        to = joined(sorted({str(each["destination"]) for each in bindings})) or "nothing"
+        to = ", ".join(sorted({str(each["destination"]) for each in bindings})) or "nothing"
         if kind == "fanout" and name not in found.nodes:
             found.node(name, "channel")
             remedy = "it is made as a channel: let each consumer be a durable subscriber of it, instead of a queue"

@@ -1,5 +1,6 @@
-"""Artemis' matches of addresses: words between dots, `*` is one word, `#` any number of words. The more specific match
-wins. Source: Artemis' user manual, "Wildcard Syntax" and "Address Settings"; the default delimiters.
+"""Matches of addresses, as Artemis and RabbitMQ's topic exchanges have them: words between dots, `*` is one word, `#`
+any number of words. For Artemis the more specific match wins. Source: Artemis' user manual, "Wildcard Syntax" and
+"Address Settings", the default delimiters; RabbitMQ's documentation, "Topic exchange".
 """
 
 from __future__ import annotations

@@ -14,12 +14,12 @@ import proton
 import pytest
 
 from gateway.evidence.recent_errors import ENTRIES, KEPT, PEER_ENTRIES, RULE_ENTRIES, SAME_S, RecentErrors
-from tests.gateway.logins import PASSWORD, connect, write_users
 from tests.kit.patience import until
 from tests.kit.processes.admin_pages import DEADLINE_S, Watch
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway, embedded_realm, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.consumer_errors import error
+from tests.kit.wire.logins import PASSWORD, connect, write_users
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
 

@@ -16,11 +16,11 @@ import pytest
 from proton import Message
 from proton.utils import BlockingConnection
 
-from tests.gateway.logins import PASSWORD, connect, write_users
 from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import DEADLINE_S, Watch
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway, embedded_realm, start_gateway
 from tests.kit.wire import frames
+from tests.kit.wire.logins import PASSWORD, connect, write_users
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
 

@@ -14,12 +14,12 @@ from native_backend.log.open import open_embedded
 from native_backend.log.port import Log
 from native_backend.nodes.metadata_writer import realm_metadata
 from tests.gateway.admin.shown_problems import ADMIN, is_shown, is_well, problem
-from tests.gateway.logins import write_users
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, make_gateway, start_gateway
 from tests.kit.processes.small_disk import small_disk
 from tests.kit.realm.worlds import SqliteWorld
 from tests.kit.wire import frames
+from tests.kit.wire.logins import write_users
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
 

@@ -15,9 +15,9 @@ from scramp import ScramClient
 from gateway.auth.sasl import AMQP_HEADER, SASL_HEADER
 from gateway.auth.users import SCRAM
 from tests.gateway.auth.sasl_frames import frame, init
-from tests.gateway.logins import PASSWORD, connect, read_frame, write_users
 from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
+from tests.kit.wire.logins import PASSWORD, connect, read_frame, write_users
 from tests.kit.wire.peer import Peer
 from transformers.codec import Described
 

@@ -15,7 +15,6 @@ import pytest
 from gateway.cli.client import command
 from gateway.cli.client.connection import NO_ANSWER, Outcome
 from gateway.cli.main import run
-from tests.gateway.logins import PASSWORD, write_users
 from tests.kit.patience import HANG_S
 from tests.kit.processes.certificates import Authority
 from tests.kit.processes.gateway import (
@@ -28,6 +27,7 @@ from tests.kit.processes.gateway import (
 )
 from tests.kit.rewriting import rewrite
 from tests.kit.wire.frames import sasl_frame
+from tests.kit.wire.logins import PASSWORD, write_users
 from transformers.codec import Symbol, UByte
 
 WAIT = ("--timeout", "60")

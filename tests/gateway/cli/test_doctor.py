@@ -33,11 +33,11 @@ from reconciliation.report.balance import Balance
 from reconciliation.report.findings import Findings
 from reconciliation.report.report import write_manifest
 from reconciliation.report.verdict import Verdict, Word
-from tests.gateway.logins import write_users
 from tests.kit.patience import HANG_S
 from tests.kit.processes.certificates import Authority
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway
 from tests.kit.wire import frames
+from tests.kit.wire.logins import write_users
 from tests.kit.wire.peer import Peer
 
 REALMS = pytest.mark.parametrize("kind", ["embedded", "kafka"])

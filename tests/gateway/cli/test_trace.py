@@ -17,9 +17,9 @@ from proton import Delivery, Message
 from proton.utils import BlockingConnection, BlockingReceiver, SendException
 
 from gateway.cli.audit.who import who_am_i
-from tests.gateway.logins import PASSWORD, connect, write_users
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import GatewayProcess, StartGateway
+from tests.kit.wire.logins import PASSWORD, connect, write_users
 
 WAIT_S = 60
 REALMS = pytest.mark.parametrize("kind", ["embedded", "kafka"])

@@ -10,9 +10,9 @@ import yaml
 
 from gateway.config.exposure import exposures, reaches_beyond_loopback
 from gateway.config.settings import load_settings
-from tests.gateway.logins import write_users
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import embedded_realm, make_gateway
+from tests.kit.wire.logins import write_users
 
 NAMED = {"sasl": ["SCRAM-SHA-256"], "users": "users.yaml"}
 IN_THE_CLEAR = {**NAMED, "sasl": ["SCRAM-SHA-256", "PLAIN"], "plain_without_tls": True}

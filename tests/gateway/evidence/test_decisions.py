@@ -15,9 +15,9 @@ from gateway.evidence.notices import LINES
 from gateway.evidence.outcomes import Outcomes
 from mappings import Decision, Origin
 from native_backend.nodes.grants import Subject
-from tests.gateway.logins import PASSWORD, connect, write_users
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
 from tests.kit.wire import frames
+from tests.kit.wire.logins import PASSWORD, connect, write_users
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.transacting import CONTROL, Transacting
 

@@ -14,10 +14,10 @@ import pytest
 from gateway.reload.watched_files import WatchedFiles, signature_of
 from gateway.server.server import Server
 from tests.gateway.admin.shown_problems import ADMIN, is_shown, is_well, problem
-from tests.gateway.logins import write_users
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import embedded_realm, start_gateway
 from tests.kit.realm.stopped_clock import StoppedClock
+from tests.kit.wire.logins import write_users
 
 log = logging.getLogger("watched")
 

@@ -12,10 +12,10 @@ from typing import Any
 import proton
 import pytest
 
-from tests.gateway.logins import PASSWORD, connect, write_users
 from tests.kit.processes.admin_pages import DEADLINE_S
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
 from tests.kit.wire import frames
+from tests.kit.wire.logins import PASSWORD, connect, write_users
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
 

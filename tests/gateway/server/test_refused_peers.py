@@ -10,11 +10,11 @@ import proton
 import pytest
 from proton.utils import BlockingConnection, LinkDetached, SendException
 
-from tests.gateway.logins import PASSWORD, connect, write_users
 from tests.kit.patience import until
 from tests.kit.processes.admin_pages import Samples, Watch
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
 from tests.kit.wire import frames
+from tests.kit.wire.logins import PASSWORD, connect, write_users
 from tests.kit.wire.peer import Peer
 
 USERS = ("ann", "ben", "cay", "dan")

@@ -18,11 +18,11 @@ from proton.utils import BlockingConnection
 
 from gateway.auth.sasl import AMQP_HEADER, SASL_HEADER
 from tests.gateway.auth.sasl_frames import frame, init
-from tests.gateway.logins import PASSWORD, read_frame, write_users
 from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.certificates import Authority, Pair
 from tests.kit.processes.gateway import embedded_realm, make_gateway
+from tests.kit.wire.logins import PASSWORD, read_frame, write_users
 from transformers.codec import Described, decode
 
 MECHANISMS = ["EXTERNAL", "SCRAM-SHA-256", "PLAIN"]

@@ -26,11 +26,11 @@ from gateway.cli.drain.moved_message import moved_message
 from gateway.cli.drain.transaction import Rejected
 from gateway.cli.main import run
 from tests.gateway.cli.drain.dying_drain import POINTS, VARIABLE
-from tests.gateway.logins import write_users
 from tests.kit.messages.queues import body_of, fill, numbered, taken
 from tests.kit.patience import HANG_S, until
 from tests.kit.processes.certificates import Authority
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, make_gateway, start_gateway
+from tests.kit.wire.logins import write_users
 from transformers.codec import Described, Symbol, UByte, UInt, encode
 from transformers.message.sections import PROPERTIES, section_offsets
 
