@@ -7,27 +7,23 @@ Access Control), release 3.10. An export is one line, so a note says the name of
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from gateway.cli.imports.imported import Imported, ImportedNode, ImportProblem, read_octets
+from gateway.cli.imports.definitions import Definition, Definitions
+from gateway.cli.imports.imported import Imported, ImportedNode, ImportProblem
 from gateway.cli.imports.wildcards import matches
 
 _PERMISSIONS: Final = {
     "write": {"publish"},
     "read": {"subscribe", "peek", "durable"},
 }
-_SIZE_MAX: Final = 64 << 20
 
 
 def import_rabbitmq(path: Path, vhost: str) -> Imported:
-    root = _read(path)
-    if "queues" not in root or "exchanges" not in root:
-        raise ImportProblem(f"{path}: there are no queues and exchanges: export it by rabbitmqctl export_definitions")
-    definitions = _Definitions(root, vhost)
+    definitions = Definitions(path, vhost)
     if not definitions.known:
         names = ", ".join(definitions.vhosts) or "none"
         raise ImportProblem(f"{path}: there is no virtual host {vhost}, there are {names}; name one with --vhost")
@@ -39,47 +35,13 @@ def import_rabbitmq(path: Path, vhost: str) -> Imported:
     return found
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(read_octets(path, _SIZE_MAX))
-    except (ValueError, RecursionError) as error:
-        raise ImportProblem(f"{path}: it is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise ImportProblem(f"{path}: it is no object: export it by rabbitmqctl export_definitions")
-    return found
-
-
-class _Definitions:
-    """Lists of objects, those of the virtual host."""
-
-    def __init__(self, root: dict[str, Any], vhost: str) -> None:
-        self._root, self._vhost = root, vhost
-        self.vhosts = [str(each["name"]) for each in self._all("vhosts")]
-        self.known = vhost in self.vhosts or (not self.vhosts and root.get("vhost", vhost) == vhost)
-
-    def _all(self, key: str) -> list[dict[str, Any]]:
-        return [each for each in self._root.get(key, []) if isinstance(each, dict)]
-
-    def of(self, key: str) -> list[dict[str, Any]]:
-        return [each for each in self._all(key) if each.get("vhost", self._vhost) == self._vhost]
-
-    def elsewhere(self) -> dict[str, int]:
-        """Queues of other virtual hosts, by host."""
-        found: dict[str, int] = {}
-        for each in self._all("queues"):
-            if (name := str(each.get("vhost", self._vhost))) != self._vhost:
-                found[name] = found.get(name, 0) + 1
-        return found
-
-
-def _queues(definitions: _Definitions, found: Imported) -> None:
-    policies = sorted(definitions.of("policies"), key=lambda each: -int(each.get("priority", 0)))
+def _queues(definitions: Definitions, found: Imported) -> None:
+    policies = sorted(definitions.of("policies"), key=lambda each: -each.number("priority"))
     for queue in definitions.of("queues"):
         name = str(queue["name"])
         policy = next((each for each in policies if _holds(each, name)), None)
-        arguments = dict(queue.get("arguments") or {})
-        arguments = {str(key).removeprefix("x-"): value for key, value in arguments.items()}
-        of_policy = dict((policy or {}).get("definition") or {})
+        arguments = {key.removeprefix("x-"): value for key, value in queue.words("arguments").items()}
+        of_policy = policy.words("definition") if policy is not None else {}
         node = found.node(name, "queue")
         _properties(node, _merged(of_policy, arguments), found)
         if queue.get("durable") is False:
@@ -89,7 +51,7 @@ def _queues(definitions: _Definitions, found: Imported) -> None:
     _dead_letter_nodes(definitions, found)
 
 
-def _holds(policy: dict[str, Any], queue: str) -> bool:
+def _holds(policy: Definition, queue: str) -> bool:
     if policy.get("apply-to") == "exchanges":
         return False
     try:
@@ -136,7 +98,7 @@ def _properties(node: ImportedNode, words: dict[str, Any], found: Imported) -> N
         levels = min(int(words["max-priority"]) + 1, 10)
         node.properties["priority-levels"] = str(levels)
     if words.get("message-ttl") == 0:
-        del node.properties["ttl"]
+        node.properties.pop("ttl", None)
         found.note(
             0,
             f"message-ttl 0 of queue {node.name}: given at once, or not at all",
@@ -186,7 +148,7 @@ _REMEDIES: Final = {
 }
 
 
-def _dead_letter_nodes(definitions: _Definitions, found: Imported) -> None:
+def _dead_letter_nodes(definitions: Definitions, found: Imported) -> None:
     """Where a dead letter goes is an exchange there, and a node here."""
     for queue in definitions.of("queues"):
         node = found.nodes[str(queue["name"])]
@@ -209,7 +171,7 @@ def _dead_letter_nodes(definitions: _Definitions, found: Imported) -> None:
             found.note(0, what, "a dead letter that is given up again is discarded here")
 
 
-def _routed(definitions: _Definitions, exchange: str, key: str) -> list[str]:
+def _routed(definitions: Definitions, exchange: str, key: str) -> list[str]:
     """The queues that a message of that routing key reaches, through one exchange."""
     queues = {str(each["name"]) for each in definitions.of("queues")}
     if not exchange:
@@ -232,7 +194,7 @@ def _reaches(kind: str, binding: str, key: str) -> bool:
     return kind == "fanout"
 
 
-def _exchanges(definitions: _Definitions, found: Imported) -> None:
+def _exchanges(definitions: Definitions, found: Imported) -> None:
     """An exchange without a counterpart is routing; a fanout is what a channel does."""
     for exchange in definitions.of("exchanges"):
         name, kind = str(exchange["name"]), str(exchange["type"])
@@ -255,11 +217,11 @@ def _exchanges(definitions: _Definitions, found: Imported) -> None:
         found.note(0, what, f"let producers of {key or 'it'} name {to}")
 
 
-def _is_fanout(definitions: _Definitions, name: str) -> bool:
+def _is_fanout(definitions: Definitions, name: str) -> bool:
     return any(each["name"] == name and each["type"] == "fanout" for each in definitions.of("exchanges"))
 
 
-def _permissions(definitions: _Definitions, found: Imported) -> None:
+def _permissions(definitions: Definitions, found: Imported) -> None:
     """A pattern of names becomes grants on the nodes of that name; `.*` one on the realm."""
     for permission in definitions.of("permissions"):
         user = f"user:{permission['user']}"
@@ -296,8 +258,8 @@ def _allow(found: Imported, node: ImportedNode | None, who: str, operations: set
     acl.setdefault(who, set()).update(operations)
 
 
-def _others(definitions: _Definitions, found: Imported) -> None:
-    for user in definitions._all("users"):
+def _others(definitions: Definitions, found: Imported) -> None:
+    for user in definitions.all("users"):
         tags = user.get("tags") or []
         groups = tags if isinstance(tags, list) else [each for each in str(tags).split(",") if each]
         words = "".join(f" --group {group}" for group in groups)
@@ -309,7 +271,7 @@ def _others(definitions: _Definitions, found: Imported) -> None:
             f"{count} queues of the virtual host {host}",
             f"import them, too: --vhost {host}; their names must not meet",
         )
-    for parameter in [*definitions.of("parameters"), *definitions._all("global_parameters")]:
+    for parameter in [*definitions.of("parameters"), *definitions.all("global_parameters")]:
         if parameter.get("component") == "shovel":
             remedy = "let it end there, or move its queue: realmgate drain"
             found.note(0, f"shovel {parameter['name']}", remedy)

@@ -169,6 +169,26 @@ BOMB = """<?xml version="1.0"?>
             '{"vhosts": [{"name": "x"}], "queues": [], "exchanges": []}',
             ": there is no virtual host /, there are x",
         ),
+        ("rabbitmq", '{"queues": 5, "exchanges": []}', ": queues is no list"),
+        ("rabbitmq", '{"queues": ["a"], "exchanges": []}', ": queues[0] is no object"),
+        ("rabbitmq", '{"queues": [{"name": "a"}, {}], "exchanges": []}', ": queues[1] has no name"),
+        ("rabbitmq", '{"queues": [], "exchanges": [{"name": "a"}]}', ": exchanges[0] has no type"),
+        (
+            "rabbitmq",
+            '{"queues": [{"name": "a", "arguments": 5}], "exchanges": []}',
+            ": queues[0]: arguments is no object",
+        ),
+        (
+            "rabbitmq",
+            '{"queues": [], "exchanges": [], "policies": [{"priority": "high"}]}',
+            ": policies[0]: priority is no number",
+        ),
+        (
+            "rabbitmq",
+            '{"queues": [], "exchanges": [], "permissions": [{"write": ".*"}]}',
+            ": permissions[0] has no user",
+        ),
+        ("rabbitmq", '{"queues": [], "exchanges": [], "bindings": [{}]}', ": bindings[0] has no source"),
     ],
 )
 def test_what_is_no_configuration(
