@@ -88,7 +88,8 @@ class Look:
         name = room.strip("/").replace("/", "-") + ("-again" if only else "")
         record, printed = self.records / f"{name}.jsonl", self.records / f"{name}.log"
         ports = {"PORTS_FROM": str(PORTS_FROM + lane * PORTS), "PORTS": str(PORTS)}
-        environment = {**os.environ, **ports, "RECORD": str(record)}
+        environment = {**os.environ, **ports, "RECORD": str(record), "PYTHONPYCACHEPREFIX": str(CACHE / "bytecode")}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each room would compile all that it imports
         environment["KAFKA_OF_LANE"] = str(self.brokers / str(lane))
         if only:
             del environment["KAFKA_OF_LANE"]

@@ -69,6 +69,12 @@ def test_broker():
         (directory / "pid").write_text(str(subprocess.Popen(sleep, start_new_session=True).pid))
     assert {passes}
 """
+COMPILES_ONCE = """
+import sys
+def test_bytecode_is_kept():
+    assert not sys.dont_write_bytecode
+    assert sys.pycache_prefix and sys.pycache_prefix.endswith("bytecode")
+"""
 SKIPS = "import pytest\n@pytest.mark.skip(reason='needs Go')\ndef test_with_go(): ...\ndef test_good(): ...\n"
 
 
@@ -99,6 +105,11 @@ def test_a_run_without_failures_is_green(look: Look) -> None:
     assert verdict.is_green
     assert last_line(verdict) == "3 tests in 2 rooms: 2 passed, 0 failed, 0 unsteady, 1 skipped: GREEN"
     assert "test_with_go   Skipped: needs Go" in verdict.text()
+
+
+def test_a_room_does_not_compile_what_another_one_has(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert ran(look, one=COMPILES_ONCE).is_green
 
 
 @pytest.mark.parametrize(
