@@ -62,8 +62,9 @@ LONG: dict[str, str] = {
     r"native_backend/\w+/test_\w+\.py::test_a_million_delayed": "the other tests of the file",
     r"native_backend/log/kafka/test_leaderless\.py": "test_watch.py, and test_retry.py in the folder above",
     # -- reconciliation: every class of anomaly is planted in the gate, one Spark on each realm
-    r"reconciliation/jobs/test_(complete|partitions|shared|selected|transactions)\.py": "test_planted.py",
-    r"reconciliation/jobs/test_(commanded|given_up|copies|decisions|stores)\.py": "test_planted.py",
+    r"reconciliation/jobs/test_(complete|partitions|shared|selected|transactions)\.py": "variants/test_variants.py",
+    r"reconciliation/jobs/test_(commanded|given_up|copies|decisions|stores)\.py": "variants/test_variants.py",
+    r"reconciliation/variants/.*::test_(it_is_found_alone|what_has_its_reason)": "test_it_is_found_among_all",
     r"reconciliation/jobs/test_order\.py::(?!test_what_a_later)": "test_what_a_later_run_stored",
     r"reconciliation/read/test_(cut_evidence|incomplete)\.py::(?!test_no_outcome).*\[kafka": "test_no_outcome_record",
     r"reconciliation/read/test_incomplete\.py::test_(a_batch_in|metadata_|without_|topics_)": "test_no_outcome_record",
@@ -73,7 +74,7 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_(adopted|vanished)\.py::.*\[kafka": "the same on the embedded realm",
     r"reconciliation/read/test_adopted\.py::test_a_node_that_was_deleted": "test_an_adopted_topic_is_reconciled",
     r"reconciliation/read/test_cut_evidence\.py::test_the_end_of_the_outcomes_of_a_killed": "test_incomplete.py",
-    r"reconciliation/read/test_trimmed\.py::test_(what_is_(wrong|older)|a_trimmed|the_report)": "what was cut young",
+    r"reconciliation/read/test_trimmed\.py::test_(what_is_|a_tri|the_rep|evidence_that_was_due)": "what is cut young",
     r"reconciliation/read/test_open_transactions\.py": "tests/reconciliation/test_absence.py",
     # -- shake
     r"shake/test_shake\.py::test_shaken": "the tests themselves, unshaken",

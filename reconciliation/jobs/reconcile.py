@@ -11,13 +11,15 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from reconciliation.jobs import own_checks
 from reconciliation.model import schemas
+from reconciliation.model.acts import Act, evicted_below, orders
 from reconciliation.model.ranges import GONE, NO_END, Extent
 from reconciliation.model.runs import Numbering, Run, hole_finding, runs_of, told_since, trimmed_young, young_from
 from reconciliation.model.settings import Realm
 from reconciliation.model.tally import Tally, tally_findings, unknown_cells
 from reconciliation.model.window import Window
-from reconciliation.model.withdrawn import Ordered, withdrawn
+from reconciliation.model.withdrawn import Withdrawn, withdrawn
 from reconciliation.read.catalog import Catalog, read_catalog
 from reconciliation.read.evidence_gaps import gaps_of, no_outcomes
 from reconciliation.read.landing import Landed
@@ -29,8 +31,8 @@ Counts = dict[tuple[int, str | None], dict[str, int]]
 """By (store, durable or None): fate -> events."""
 Trimmed = dict[tuple[int, str | None], dict[str, int]]
 """The same, of what lies below its store's first kept EID."""
-Copies = dict[int, tuple[int, int]]
-"""Store -> events that the journal says were copied into it, and copies that it holds."""
+Copies = dict[int, int]
+"""Store -> copies that it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +89,11 @@ def judge(
     journal = extent.unread_of(f"{prefix}.journal")
     hidden = journal is not None and journal.why != GONE  # what a journal held that is gone, it holds no more
     doubts = frames.doubts(numberings, frozenset(gaps.torn), hidden)
-    tables = _small(spark, records, catalog, runs, doubts, numberings)
+    acts = [Act.of(row) for row in decode.acts(records.journal).collect()]
+    commanded = withdrawn(orders(acts), (state.durable for state in catalog.durables))
+    tables = _small(spark, catalog, runs, doubts, numberings, acts, commanded)
     tell("checking outcomes against the rules")
-    tallied = [catalog.node_classes.checked(one) for one in _tallies(records, tables, window, since)]
+    tallied = [_checked(catalog, one) for one in _tallies(records, tables, window, since)]
     found += tally_findings(tallied)
     found += unknown_cells(tallied, {(one[0], one[1], one[2]) for one in catalog.cells if one[3]}, catalog.digests)
     mentioned = _mentions(spark, records, catalog)
@@ -104,9 +108,14 @@ def judge(
     folded = durables.fold(states, accounts.events, ends, tables.durables, tables.beginnings).persist()
     counts = _counts(durables.counts(event_blocks, states, folded))
     trimmed = _trimmed(accounts, tables, catalog)
+    copied, differing = own_checks.copies_compared(spark, accounts, catalog, extent, prefix, stores)
+    found += own_checks.small_findings(catalog, landed, prefix, acts, commanded, counts, copied, numberings)
     tell("naming what does not agree")
     target.mkdir(parents=True)
-    per_delivery = _findings(named, accounts, tables, folded, counts, bool(trimmed))
+    parts = _findings(named, accounts, tables, folded, counts, bool(trimmed))
+    parts += own_checks.row_findings(spark, accounts, catalog, acts, folded, counts)
+    parts += [] if differing is None else [differing]
+    per_delivery = reduce(DataFrame.unionByName, parts) if parts else None
     if per_delivery is not None:
         per_delivery.coalesce(1).write.partitionBy("class").parquet(str(target), mode="append")
     found += vanished_durables(catalog, extent, stores, tallied, mentioned)
@@ -123,7 +132,7 @@ def judge(
         tallied,
         counts,
         trimmed,
-        _copies(accounts),
+        copied,
         unseen,
         _by_store(accounts.events.where("native").groupBy("store").count()) if catalog.has_adopted else {},
         [_full(one) for one in found],
@@ -141,21 +150,19 @@ def _numberings(records: frames.Records, extent: Extent, prefix: str, young: int
 
 def _small(
     spark: SparkSession,
-    records: frames.Records,
     catalog: Catalog,
     runs: list[Run],
     doubts: list[frames.Doubt],
     numberings: list[Numbering],
+    acts: list[Act],
+    commanded: Withdrawn,
 ) -> frames.Small:
-    evicted = {row["store"]: row["below"] for row in decode.evicted(records.journal).collect()}
-    orders = [Ordered(**row.asDict()) for row in decode.ordered(records.journal).collect()]
-    commanded = withdrawn(orders, (state.durable for state in catalog.durables))
     beginnings = [
         (one.run, one.offset_first)
         for one in numberings
         if one.source == "journal" and one.run is not None and one.n_first == 1
     ]
-    return frames.small(spark, catalog, runs, doubts, beginnings, evicted, commanded)
+    return frames.small(spark, catalog, runs, doubts, beginnings, evicted_below(acts), commanded)
 
 
 def _mentions(spark: SparkSession, records: frames.Records, catalog: Catalog) -> list[Mention]:
@@ -191,6 +198,12 @@ def _unseen(accounts: frames.Accounts, stores: Mapping[int, Place], extent: Exte
     return _by_store(claims.unseen(accounts.claims))
 
 
+def _checked(catalog: Catalog, one: Tally) -> Tally:
+    """Held against what the cells stand for."""
+    node = catalog.nodes.get(one.store or 0)
+    return catalog.facts.checked(catalog.node_classes.checked(one), None if node is None else node.kind)
+
+
 def _tallies(records: frames.Records, tables: frames.Small, window: Window, since: int | None) -> list[Tally]:
     groups = frames.groups_of(records.outcomes, tables, since)
     judged = tallies.judged(tallies.tallies(groups, window.since, window.until), tables.cells)
@@ -215,13 +228,7 @@ def _trimmed(accounts: frames.Accounts, tables: frames.Small, catalog: Catalog) 
 
 
 def _ends(accounts: frames.Accounts, tables: frames.Small) -> durables.Ends:
-    return durables.Ends(accounts.terminals, tables.ranges, tables.withdrawn)
-
-
-def _copies(accounts: frames.Accounts) -> Copies:
-    recorded = _by_store(accounts.copied)
-    held = _by_store(accounts.events.where("copy").groupBy("store").count())
-    return {store: (recorded.get(store, 0), held.get(store, 0)) for store in recorded.keys() | held.keys()}
+    return durables.Ends(accounts.terminals, tables.ranges, tables.withdrawn, tables.looked_at, tables.whole)
 
 
 def _suspects(spark: SparkSession, everything: DataFrame, tables: frames.Small) -> DataFrame | None:
@@ -266,8 +273,8 @@ def _findings(
     folded: DataFrame,
     counts: Counts,
     lossy: bool,
-) -> DataFrame | None:
-    """Everything that is wrong with a delivery or an event; None when it is known already that nothing is."""
+) -> list[DataFrame]:
+    """Everything that is wrong with a delivery or an event; empty when it is known already that nothing is."""
     parts = [] if named is None else [named]
     if any(fates.get("skipped") for fates in counts.values()):
         parts.append(durables.skipped(folded, accounts.claims))
@@ -275,8 +282,7 @@ def _findings(
         parts.append(durables.early(folded))
     if lossy:
         parts.append(durables.lost(accounts.claims, _ends(accounts, tables), tables.durables))
-    selected = [part.select(*schemas.FINDING_COLUMNS) for part in parts]
-    return reduce(DataFrame.unionByName, selected) if selected else None
+    return [part.select(*schemas.FINDING_COLUMNS) for part in parts]
 
 
 def _full(finding: dict[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,14 @@ _ALL = (
         "Nothing. The peer was told nothing, or that the result is unknown.",
     ),
     AnomalyClass(
+        "P6",
+        "order regression",
+        "M",
+        "is stored before an event that the same link had sent earlier",
+        "Its consumers get the two in the wrong order. Check that one process alone writes, and that the "
+        "producer is idempotent (max.in.flight, enable.idempotence).",
+    ),
+    AnomalyClass(
         "A1",
         "acknowledged, not committed",
         "C",
@@ -84,11 +92,51 @@ _ALL = (
         "Run `realmgate mappings explain` for the cell; compare the gateway's version with the stored table.",
     ),
     AnomalyClass(
+        "A4",
+        "redelivery after its end",
+        "M",
+        "was given out again after the journal had ended it: it ends there a second time, or was given back later",
+        "The application may have done its work twice. Compare the two runs of the gateway: the second one "
+        "had not read the end that the first one wrote.",
+    ),
+    AnomalyClass(
         "A5",
         "skipped",
         "C",
         "lies below the durable's low-water mark without ever having been acknowledged: nobody will get it",
         "Look for a foreign commit on the consumer group; only the gateway may have READ on it.",
+    ),
+    AnomalyClass(
+        "A6",
+        "returned otherwise than told",
+        "M",
+        "was given back, and the journal has no return of it, or counts the attempt otherwise than the rule says",
+        "A wrong count makes it a dead letter too early or never. Look at the rule with `realmgate mappings "
+        "explain`, and at the journal of that run.",
+    ),
+    AnomalyClass(
+        "A7",
+        "copies not as recorded",
+        "C",
+        "has fewer or more copies in a dead-letter node (or where it was moved to) than the journal says",
+        "Missing: restore the topic of that node from a backup, or send the message again. Too many: remove "
+        "the surplus; find out who wrote it.",
+    ),
+    AnomalyClass(
+        "A9",
+        "state not as recorded",
+        "C",
+        "is in a snapshot or below a group offset that the journal does not bear out",
+        "Only the gateway may write to the topic of states and to its consumer groups: find out who did. "
+        "Delete the snapshot that is named; the next start then reads the journal from its beginning.",
+    ),
+    AnomalyClass(
+        "A10",
+        "mark moved back",
+        "C",
+        "lies above the mark of a consumer group that an older record puts higher, and no command moved it",
+        "Find out who set the offset of the group (kafka-consumer-groups --reset-offsets). The gateway does "
+        "not depend on it, and sets it right when it next changes.",
     ),
     AnomalyClass(
         "A13",
@@ -107,6 +155,14 @@ _ALL = (
         "Nothing. Use unsettled deliveries where loss matters.",
     ),
     AnomalyClass(
+        "G2",
+        "tables changed",
+        "M",
+        "was decided by tables that are stored otherwise than their digest says",
+        "Nothing that they decided can be checked. Find out who wrote to the topic of tables; a gateway that "
+        "starts with the same tables stores them again.",
+    ),
+    AnomalyClass(
         "Q1",
         "evidence incomplete",
         "M",
@@ -120,6 +176,30 @@ _ALL = (
         "C",
         "was deleted from the store before the durable had acknowledged it",
         "Set retention.ms=-1 and retention.bytes=-1 on the realm's topics: the realm trims them itself.",
+    ),
+    AnomalyClass(
+        "S2",
+        "ended without a reason",
+        "C",
+        "was ended by the realm itself as expired, filtered, evicted or by command, and nothing shows why it had to be",
+        "Its consumers did not get it. Look up the node, the durable and the command that are named; send the "
+        "message again where it was due.",
+    ),
+    AnomalyClass(
+        "S3",
+        "another store",
+        "C",
+        "belongs to a store whose topic is not the one that the node was made with",
+        "The topic was deleted and made again, or restored from elsewhere. Restore the first one from a "
+        "backup, or delete the node and make it anew.",
+    ),
+    AnomalyClass(
+        "S4",
+        "over capacity",
+        "m",
+        "was accepted by a node that honours its capacity and was full",
+        "Look for a second process that publishes to this realm; the node takes nothing more until consumers "
+        "have made room.",
     ),
 )
 

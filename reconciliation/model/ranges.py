@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import Literal
 
-Kind = Literal["realm", "tables", "state", "outcomes", "journal", "lease", "events"]
-SINGLE: tuple[Kind, ...] = ("realm", "tables", "state", "outcomes", "journal", "lease")
+Kind = Literal["realm", "tables", "state", "outcomes", "journal", "lease", "commands", "events"]
+SINGLE: tuple[Kind, ...] = ("realm", "tables", "state", "outcomes", "journal", "lease", "commands")
 """Kinds that are one topic each, `PREFIX.KIND`; the other topics hold events: those of the nodes in the metadata."""
 REQUIRED: tuple[Kind, ...] = ("realm", "tables", "state", "outcomes", "journal")
 """Without one of these something cannot be judged."""
@@ -70,8 +70,8 @@ class Extent:
 
     `topics` has the id (in hex) of each topic that exists, of those that are the realm's. `journal_before`: what the
     journal says below that offset was there before it was asked where the outcomes end. `growing`: more outcome records
-    were stored while all this was asked. `changed`: stores that were made or deleted meanwhile; `begun`: durables that
-    were made, by node and name."""
+    were stored while all this was asked; `journal_growing`: more of the journal was. `changed`: stores that were made
+    or deleted meanwhile; `begun`: durables that were made, by node and name."""
 
     ranges: tuple[Range, ...]
     positions: tuple[GroupPosition, ...]
@@ -81,6 +81,7 @@ class Extent:
     growing: bool = False
     changed: frozenset[int] = frozenset()
     begun: frozenset[tuple[str, str]] = frozenset()
+    journal_growing: bool = False
 
     def range_of(self, topic: str, partition: int = 0) -> Range | None:
         """None for a partition that is not read."""

@@ -37,7 +37,10 @@ entries array<struct<
 """
 
 RECORD_DDL = "topic string, partition int, offset bigint, timestamp bigint, key binary, value binary"
-NODES = "store bigint, node string, topic string, partition int, standing string, first_kept bigint, adopted_at bigint"
+NODES = (
+    "store bigint, node string, topic string, partition int, standing string, first_kept bigint, adopted_at bigint, "
+    "kind string"
+)
 DURABLES = (
     "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint, evicted_below bigint"
 )
@@ -51,9 +54,12 @@ DOUBTS = "run string, torn bigint, in_journal bigint, journal_until bigint"
 BEGINNINGS = "run string, began bigint"
 PLACES = "store bigint, block bigint"
 LOST = "store bigint, why string"
+TTLS = "store bigint, node_ttl_ms bigint"
+OF_DURABLES = "store bigint, durable string"
+COPIED_TO = "store bigint, in_node string, may_miss int, may_have int"
 CELLS = """
 digest string, `table` string, cell int, expected_rule string, then_operation string, then_outcome string,
-then_condition string, then_class string
+then_condition string, then_class string, then_failed int, transacted int
 """
 
 FINDING = pa.schema(

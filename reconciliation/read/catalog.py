@@ -17,17 +17,19 @@ import pyarrow.parquet as pq
 from native_backend.journal.process_liveness import SystemLiveness
 from native_backend.journal.snapshot import UnknownVersion, newest_sets
 from native_backend.nodes.durable import Durable
-from native_backend.nodes.group_offset import Position, low_of, parse_projection
 from native_backend.nodes.node import Node
 from reconciliation.model.ranges import GONE, TORN, Extent, Kind
 from reconciliation.model.settings import Realm
+from reconciliation.read.group_positions import Projection, projection_of
 from reconciliation.read.known_nodes import KnownNodes
 from reconciliation.read.landing import Landed
 from reconciliation.read.node_classes import NodeClasses
+from reconciliation.read.stored_tables import Cells, by_digest, digest_findings
 
 NEVER = 1 << 62
-Cell = tuple[str, str, int, str | None, str | None, str | None, str | None, str | None]
-"""digest, table, cell, expected rule, and what it says: operation, outcome, condition, class."""
+Cell = tuple[str, str, int, str | None, str | None, str | None, str | None, str | None, int | None, int | None]
+"""Digest, table, cell, expected rule, and what it says: operation, outcome, condition, class, whether that is a failed
+attempt; and whether the cell is of a delivery in a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,22 @@ class DurableState:
 
     durable: Durable
     snapshot: Snapshot | None
-    position: int | None  # of the consumer group that shows it
-    projected: int = NEVER  # the journal offset as of which that is; of a foreign commit nothing is known
+    projection: Projection | None  # of the consumer group that shows it
 
     @property
     def low(self) -> int:
         return self.snapshot.low if self.snapshot else self.durable.start
+
+    @property
+    def position(self) -> int | None:
+        """Below it the group claims that all has ended."""
+        return None if self.projection is None else self.projection.mark
+
+    @property
+    def projected(self) -> int:
+        """The journal offset as of which that is; of a foreign commit nothing is known."""
+        said = self.projection
+        return NEVER if said is None or not said.intact or said.journal is None else said.journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,8 @@ class Catalog:
     cells: list[Cell]
     digests: frozenset[str]
     node_classes: NodeClasses
+    facts: Cells
+    changed_tables: list[dict[str, Any]]
     first_kept: dict[int, int]
     snapshots: dict[tuple[int, str], Snapshot]
     hidden: frozenset[int]
@@ -96,28 +110,32 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
     nodes = {store: node for store, node in known.metadata.stores.items() if not absences[store]}
     snapshots = dict(_snapshots(landed, unreadable))
     positions = {
-        (one.group, one.topic, one.partition): _projected((one.position, one.metadata))
+        (one.group, one.topic, one.partition): projection_of(one.position, one.metadata)
         for one in landed.extent.positions
     }
     durables = [
         DurableState(
             durable,
             snapshots.get((durable.store, durable.name)),
-            *positions.get((durable.group, node.topic, node.partition), (None, NEVER)),
+            positions.get((durable.group, node.topic, node.partition)),
         )
         for node, durable in known.metadata.each_durable()
         if node.store in nodes
     ]
-    tables = [record for _, record in _newest(landed, "tables", unreadable)]
+    stored = [record for _, record in _newest(landed, "tables", unreadable)]
+    tables = by_digest(stored)
+    facts = Cells(tables)
     firsts = {(one.topic, one.partition): one.first for one in landed.extent.ranges}
     return Catalog(
         nodes,
         {store: (node, absences[store]) for store, node in known.metadata.stores.items() if absences[store]},
         known,
         sorted(durables, key=lambda state: (state.durable.node, state.durable.name, state.durable.store)),
-        [cell for table in tables for cell in _cells(table)],
+        [cell for table in tables for cell in _cells(table, facts)],
         frozenset(table["digest"] for table in tables),
         NodeClasses(tables),
+        facts,
+        digest_findings(stored),
         {store: firsts[node.topic, node.partition] for store, node in nodes.items()},
         snapshots,
         frozenset(store for store, node in nodes.items() if landed.extent.hidden(node.topic, node.partition)),
@@ -127,12 +145,6 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
         frozenset(_ended(landed)),
         unreadable,
     )
-
-
-def _projected(position: Position) -> tuple[int, int]:
-    """The mark that a group offset tells of, and the journal offset that it was computed at."""
-    journal = parse_projection(position)
-    return low_of(position), NEVER if journal is None else journal
 
 
 def absence(extent: Extent, node: Node) -> str:
@@ -193,11 +205,13 @@ def _snapshots(landed: Landed, unreadable: list[str]) -> Iterator[tuple[tuple[in
         unreadable.append(f"state: {error}")
 
 
-def _cells(table: dict[str, Any]) -> Iterator[Cell]:
+def _cells(table: dict[str, Any], facts: Cells) -> Iterator[Cell]:
     for name, expanded in table["tables"].items():
         rules = expanded["rules"]
         for cell, rule in enumerate(expanded["cells"]):
             then = rules.get(rule, {}) if rule is not None else {}
+            failed = then.get("failed")
+            transacted = facts.fact(table["digest"], name, cell, "transactional")
             yield (
                 table["digest"],
                 name,
@@ -207,4 +221,20 @@ def _cells(table: dict[str, Any]) -> Iterator[Cell]:
                 then.get("in_flight" if name == "attached" else "outcome"),
                 then.get("condition"),
                 then.get("class"),
+                None if failed is None else int(failed),
+                None if transacted is None else int(transacted != "no"),
             )
+
+
+def commands(landed: Landed) -> dict[str, dict[str, Any]]:
+    """What operators commanded, by its id, as the realm keeps it. Records that cannot be read are left out: nothing
+    but what the journal lays to them depends on them."""
+    found = {}
+    for row in _rows(landed, "commands"):
+        try:
+            record = orjson.loads(row["value"] or b"null")
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(record, dict) and "id" in record:
+            found[record["id"]] = record
+    return found

@@ -32,6 +32,8 @@ class KnownNodes:
     unreadable: list[str] = field(default_factory=list)
     durables: set[tuple[str, str]] = field(default_factory=set)
     """Node and name of every durable that a record has begun, whether it is there still or not."""
+    changed: set[str] = field(default_factory=set)
+    """Nodes whose properties may have been others before: the metadata keeps the latest only."""
     _temporary: set[int] = field(default_factory=set)
 
     def fold(self, records: Iterable[MetadataRecord]) -> None:
@@ -59,5 +61,7 @@ class KnownNodes:
         record = orjson.loads(value)
         if orjson.loads(key)[0] == "durable":
             self.durables.add((record["node"], record["name"]))
+        elif orjson.loads(key)[0] == "node" and record.get("changed_us") != record["created_us"]:
+            self.changed.add(record["name"])
         if record.get("temporary"):
             self._temporary.add(record["store"])

@@ -124,7 +124,7 @@ def _ask(cluster: _Cluster, prefix: str) -> Extent:
     known.durables.clear()
     for place in metadata:
         cluster.read_on(known, place, ends[place])
-    grown = cluster.stable_ends(outcomes)
+    grown = cluster.stable_ends([*outcomes, *journal])
     return Extent(
         tuple(Range(p.topic, p.partition, min(firsts[p], ends[p]), ends[p]) for p in sorted(places)),
         positions,
@@ -134,6 +134,7 @@ def _ask(cluster: _Cluster, prefix: str) -> Extent:
         any(grown[place] > ends[place] for place in outcomes),
         frozenset(stores ^ set(known.metadata.stores)),
         frozenset(known.durables),
+        any(grown[place] > ends[place] for place in journal),
     )
 
 

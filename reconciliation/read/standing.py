@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Literal
 
 from native_backend.nodes.durable import QUEUE
@@ -105,6 +106,25 @@ def unseen_findings(
         findings.append(_q1(one.words, count, of[0].name if of else None, of[0].store if len(of) == 1 else None))
     left = [place for place in found if place.store not in named and _is_unseen(place)]
     return findings + [_q1(one.why, counts.get(one.store, 0), one.node or None, one.store) for one in left]
+
+
+def store_findings(catalog: Catalog, extent: Extent) -> list[dict[str, Any]]:
+    """S3 for each store whose topic is another one than the node was made with, or whose id is not that topic's."""
+    found = []
+    for store, (node, why) in catalog.absent.items():
+        if extent.topics.get(node.topic, node.topic_id.hex()) not in ("", node.topic_id.hex()):
+            text = f"topic {node.topic} partition {node.partition}: {why}"
+            found.append({"class": "S3", "count": 1, "node": node.name, "store": store, "detail": text})
+    for store, node in catalog.nodes.items():
+        if store != store_id(node.topic_id, node.partition):
+            text = f"the metadata gives topic {node.topic} partition {node.partition} the store id of another topic"
+            found.append({"class": "S3", "count": 1, "node": node.name, "store": store, "detail": text})
+    return found
+
+
+def store_id(topic_id: bytes, partition: int) -> int:
+    digest = blake2b(topic_id + partition.to_bytes(4, "big"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % (10**12 - 1) + 1
 
 
 def _is_unseen(place: Place) -> bool:

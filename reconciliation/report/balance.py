@@ -30,7 +30,7 @@ class NodeBalance:
     accepted: int
     indeterminate: int  # found in the store; the publisher had no answer, or *unknown*
     in_flight: int
-    copied: int  # by the realm itself: dead letters, as the journal tells them
+    copied: int  # by the realm itself: dead letters and moved events (which of them should be there: A7)
     anomalies: int  # P2 + P3 + P4 - P1, and doubled records
     older: int  # of whose publishing the evidence was trimmed
     native: int  # of plain producers, in a topic that the node adopted
@@ -121,7 +121,7 @@ def _node(judgement: Judgement, by_store: Mapping[tuple[str, int | None], int], 
         place.accepted,
         by_store["P5", store],
         by_store[IN_FLIGHT, store],
-        _copied(judgement, store),
+        judgement.copies.get(store, 0),
         sum(sign * by_store[code, store] for code, sign in _SIGNS.items()),
         judgement.base.older.get(store, 0) if judgement.base is not None else 0,
         judgement.native.get(store, 0),
@@ -130,14 +130,6 @@ def _node(judgement: Judgement, by_store: Mapping[tuple[str, int | None], int], 
         judgement.trimmed.get((store, None), {}).get("publishes", 0),
         judgement.unseen.get(store, 0),
     )
-
-
-def _copied(judgement: Judgement, store: int) -> int:
-    """Where a store or the journal has been trimmed, or could not be read as a whole, which copies are gone (or have
-    an outcome) is not known: then those that are there count."""
-    recorded, held = judgement.copies.get(store, (0, 0))
-    catalog = judgement.catalog
-    return held if catalog.first_kept.get(store) or store in catalog.hidden or not catalog.journal_whole else recorded
 
 
 def _durable(judgement: Judgement, totals: Mapping[Key, int], durable: Durable) -> DurableBalance:

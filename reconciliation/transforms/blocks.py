@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from reconciliation.model.tally import TERMINAL
-from reconciliation.transforms.claims import STORED
+from reconciliation.transforms.claims import RETURNED, STORED
 
 BITS = 12
 SIZE = 1 << BITS
@@ -41,7 +41,7 @@ def _digests(accounts: DataFrame) -> DataFrame:
     return accounts.groupBy("run", block_of("seq")).agg(
         *_pair("stored", what.isin(*STORED), _PLACE),
         *_pair("event", what == "event", _PLACE),
-        *_pair("told", what.isin(*TERMINAL), _END, F.concat_ws(" ", F.lit("journal"), "what")),
+        *_pair("told", what.isin(*TERMINAL, *RETURNED), _END, F.concat_ws(" ", F.lit("journal"), "what")),
         *_pair("ended", what.startswith("journal"), _END, what),
         F.count_if(what.endswith("unknown")).alias("unknown"),
         F.max("low").alias("low"),

@@ -3,7 +3,8 @@
 
 `what` of a claim: `stored`, `trimmed` (stored, and below the store's first kept EID by now), `gone` (stored in a node
 that was deleted), `lost` (stored in a node that was not, and whose store is gone), `unseen` (stored in what could not
-be read), `refused`, `publish-unknown`; `acknowledge`, `discard`, `dead-letter`, `settle-unknown`; `other` for the rest.
+be read), `refused`, `publish-unknown`; `acknowledge`, `discard`, `dead-letter`, `settle-unknown`; `return`, and
+`return failed` where it counts as a failed attempt; `other` for the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ UNKNOWN_PUBLISH = ("indeterminate", "unavailable")
 UNKNOWN_SETTLE = ("indeterminate", "unexpected", "unavailable")
 STORED = ("stored", "lost")
 """The store must hold it."""
+RETURNED = ("return", "return failed")
+"""The journal must have it, with that count."""
 QUEUE = "queue"
 FOREIGN = "foreign"
 """Stands for the run of an event whose key no gateway wrote; followed by its store, so that EIDs do not meet."""
@@ -25,9 +28,10 @@ COLUMNS = ("run", "seq", "what", "node", "durable", "store", "eid", "at", "link"
 
 
 def claims(deliveries: DataFrame, nodes: DataFrame, hidden: DataFrame | None) -> DataFrame:
-    """`nodes`: the stores that something was accepted in, and their first kept EID. `hidden`: (store, hidden_first,
-    hidden_end), the EIDs that could not be read; None: there are none."""
-    known = nodes.select("store", "standing", "first_kept")
+    """`deliveries` have `then_failed`, what the rule says of a failed attempt. `nodes`: the stores that something was
+    accepted in, and their first kept EID. `hidden`: (store, hidden_first, hidden_end), the EIDs that could not be read;
+    None: there are none."""
+    known = nodes.select("store", "standing", "first_kept", "kind")
     placed = deliveries.join(F.broadcast(known), "store", "left")
     if hidden is None:
         placed = placed.withColumn("hidden", F.lit(False))
@@ -65,13 +69,21 @@ def _claim() -> Column:
         .when(publish, F.lit("refused"))
         .when(ends & (F.col("answer") == "done"), F.col("operation"))
         .when(ends & F.col("answer").isin(*UNKNOWN_SETTLE), F.lit("settle-unknown"))
+        .when(_is_return() & (F.col("then_failed") == 1), F.lit("return failed"))
+        .when(_is_return() & (F.col("then_failed") == 0), F.lit("return"))
         .otherwise(F.lit("other"))
     )
 
 
+def _is_return() -> Column:
+    """One that the journal has to have. A subscriber of a channel without a durable has its copy again, and no note."""
+    noted = (F.col("standing") == "read") & ((F.col("kind") == QUEUE) | F.col("durable").isNotNull())
+    return (F.col("operation") == "return") & (F.col("answer") == "done") & noted
+
+
 def _durable() -> Column:
     """A queue's consumers name no durable; its acknowledgement state is the durable `queue`."""
-    settles = (F.col("direction") == "subscribe") & F.col("operation").isin(*TERMINAL)
+    settles = (F.col("direction") == "subscribe") & F.col("operation").isin(*TERMINAL, "return")
     return F.when(settles, F.coalesce("durable", F.lit(QUEUE))).otherwise(F.col("durable"))
 
 
@@ -88,11 +100,12 @@ def stored_events(events: DataFrame) -> DataFrame:
     return _account(events.where(~F.col("copy") & ~F.col("native")), run, seq, F.lit("event"), F.lit(None))
 
 
-def ended(terminals: DataFrame) -> DataFrame:
-    journalled = terminals.where(F.col("seq").isNotNull())
-    return _account(
-        journalled, F.col("run"), F.col("seq"), F.concat_ws(" ", F.lit("journal"), "operation"), F.col("durable")
-    )
+def ended(settled: DataFrame) -> DataFrame:
+    """What the journal says of deliveries: ends, and returns with their count."""
+    journalled = settled.where(F.col("seq").isNotNull())
+    counted = (F.col("operation") == "return") & (F.col("failed") == 1)
+    what = F.concat_ws(" ", F.lit("journal"), "operation", F.when(counted, F.lit("failed")))
+    return _account(journalled, F.col("run"), F.col("seq"), what, F.col("durable"))
 
 
 def _account(rows: DataFrame, run: Column, seq: Column, what: Column, durable: Column) -> DataFrame:

@@ -16,6 +16,9 @@ GATEWAY_KEY = "^[13];[a-z][a-z0-9-]*;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
 COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,19};"
 """Of a copy that the realm itself made of an event (docs/records.md, *Event key*): no peer published it."""
 ENDS = (*TERMINAL, "expired", "filtered", "move")
+PLACED = ("purge", "seek", "truncated")
+"""Of these it counts where in the journal they stand."""
+ACTS = (*PLACED, "expired", "filtered", "evicted", "move", "delete", "return")
 
 
 def outcome_records(records: DataFrame) -> DataFrame:
@@ -65,18 +68,22 @@ def terminals(settled: DataFrame) -> DataFrame:
     return settled.where(F.col("operation").isin(*ENDS))
 
 
-def evicted(records: DataFrame) -> DataFrame:
-    """(store, below): everything in the store below was given up for all its durables, because it was full."""
-    swept = _ranges(records).where(F.col("operation") == "evicted")
-    return swept.groupBy("store").agg((F.max(F.element_at("range", 2)) + 1).alias("below"))
-
-
-def ordered(records: DataFrame) -> DataFrame:
-    """(store, durable, offset, operation, first, last): what was purged by command, where places were moved, and what a
-    store that had become shorter took from its durables."""
-    runs = _ranges(records).where(F.col("operation").isin("purge", "seek", "truncated"))
+def acts(records: DataFrame) -> DataFrame:
+    """What was done to events or durables for no delivery (and, summed, what was returned), one row for each range of
+    what counts by its place in the journal (`offset`), and one for each cause of the rest: what lies between the lowest
+    and the highest EID, how many ranges, and the first of it."""
     first, last = (F.element_at("range", place) for place in (1, 2))
-    return runs.select("store", "durable", "offset", "operation", first.alias("first"), last.alias("last"))
+    ranges = _ranges(records).where(F.col("operation").isin(*ACTS)).withColumns({"first": first, "last": last})
+    placed = F.col("operation").isin(*PLACED)
+    one_by_one = [F.when(placed, F.col(name)).alias(name) for name in ("offset", "first", "last")]
+    return ranges.groupBy("store", "durable", "operation", "cause", *one_by_one).agg(
+        F.max("node").alias("node"),
+        F.min(ranges["first"]).alias("lowest"),
+        F.max(ranges["last"]).alias("highest"),
+        F.sum(ranges["last"] - ranges["first"] + 1).alias("count"),
+        F.min("at").alias("at"),
+        F.min_by("run", "at").alias("run"),
+    )
 
 
 def standing(terminals: DataFrame, voids: DataFrame) -> DataFrame:
@@ -89,16 +96,14 @@ def standing(terminals: DataFrame, voids: DataFrame) -> DataFrame:
     return terminals.join(F.broadcast(taken_back), same & void, "left_anti")
 
 
-def copied(settled: DataFrame) -> DataFrame:
-    """(store, count): events that the journal says were copied into a store."""
-    return settled.where(F.col("to").isNotNull()).groupBy(F.col("to").alias("store")).count()
-
-
 def events(records: DataFrame, nodes: DataFrame) -> DataFrame:
     """One row per event of a store that was read. `nodes`: store, node, topic, partition, adopted_at (small). `native`:
-    a plain producer's, in a topic that was there before its node: such producers may write there."""
+    a plain producer's, in a topic that was there before its node: such producers may write there. Of a copy
+    `from_store` and `from_eid`; `ttl_ms`: the event's own time to live; `of_origin`: it may not be for all."""
     key = F.col("key").cast("string")
-    fields = F.when(key.rlike(GATEWAY_KEY), F.split(key, ";", 5))
+    fields = F.when(key.rlike(GATEWAY_KEY), F.split(key, ";", 8))
+    origin = F.when(key.rlike(COPY_KEY), F.split(key, ";", 4))
+    ttl = F.when(F.get(fields, 6).rlike("^T[0-9]{1,18}$"), F.substring(F.get(fields, 6), 2, 18).cast("bigint"))
     stores = nodes.where(F.col("standing") == "read").select("topic", "partition", "store", "node", "adopted_at")
     placed = records.join(F.broadcast(stores), ["topic", "partition"], "inner")
     copy = F.coalesce(key.rlike(COPY_KEY), F.lit(False))
@@ -110,6 +115,10 @@ def events(records: DataFrame, nodes: DataFrame) -> DataFrame:
         fields[2].alias("run"),
         fields[3].cast("bigint").alias("seq"),
         copy.alias("copy"),
+        origin[1].cast("bigint").alias("from_store"),
+        origin[2].cast("bigint").alias("from_eid"),
+        F.when(ttl > 0, ttl).alias("ttl_ms"),
+        F.coalesce(F.get(fields, 7).rlike("(^|;)O"), F.lit(False)).alias("of_origin"),
         (F.col("adopted_at").isNotNull() & fields.isNull() & ~copy).alias("native"),
         "adopted_at",
     )

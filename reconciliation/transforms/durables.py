@@ -1,7 +1,8 @@
 """How far every durable is: each event it is entitled to is ended in one of several ways, available, skipped or lost.
 
 Per (store, block of 4,096 EIDs) events and journal ends are compared by count and xor; a block that is all ended or
-not touched at all above the mark is settled by its counts, any other is folded event by event. Classes A5, A13 and S1.
+not touched at all above the mark is settled by its counts, any other is folded event by event. Classes A4, A5, A9, A13
+and S1.
 
 A13 is found by what is in order without a clock: runs follow each other in the journal, where none is written any more
 once the next has begun; within a run, an event has its seq before the delivery of it has one. Times are not compared.
@@ -27,15 +28,22 @@ _WAYS = {
 }
 """Operation -> column of its count in a block; what remains of `ends` is discarded."""
 EARLY = "early"
+AGAIN, UNKNOWN = "again", "unknown"
+"""Beside the fates, of events that have one of those: ended more than once; ended as their snapshot alone says, though
+the whole journal is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What ended events: the journal one by one (`each`), snapshots alone, commands as ranges (None: no command)."""
+    """What ended events: the journal one by one (`each`), snapshots alone, commands as ranges (None: no command).
+    `looked_at`: ranges whose blocks are folded in any case (None: there are none). `whole`: all ends are in the
+    journal."""
 
     each: DataFrame
     snapshots: DataFrame
     withdrawn: DataFrame | None
+    looked_at: DataFrame | None
+    whole: bool
 
 
 def _block() -> Column:
@@ -79,11 +87,11 @@ def durable_blocks(
         known.withColumnRenamed("start", "s").withColumnRenamed("mark", "m"), [*_PLACE], "full_outer"
     )
     whole = both.withColumns({"start": F.coalesce("start", "s"), "mark": F.coalesce("mark", "m")}).drop("s", "m")
-    if ended.withdrawn is None:
+    if ended.looked_at is None:
         whole = whole.withColumn("commanded", F.lit(False))
     else:
         first = F.shiftleft("block", BITS)
-        ranges = _ranges_of(ended.withdrawn)
+        ranges = _ranges_of(ended.looked_at)
         overlaps = (F.col("first") < first + (1 << BITS)) & (F.col("last") >= first)
         touched = whole.select(*_PLACE).join(F.broadcast(ranges), _same_durable() & overlaps, "left_semi")
         whole = whole.join(touched.distinct().withColumn("commanded", F.lit(True)), [*_PLACE], "left")
@@ -146,11 +154,19 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
             F.min("op").alias("op"),
             F.min(F.when(F.col("event") == 1, F.struct("node", "at", "run", "seq"))).alias("of"),
             F.max(F.when(F.col("event") == 0, F.struct("offset", "run", "seq"))).alias("end"),
+            F.size(F.collect_set(F.when(F.col("event") == 0, _which_end()))).alias("ends"),
         )
     )
     placed = merged.join(F.broadcast(durables.drop("node")), ["store", "durable"], "inner")
     begun = placed.join(F.broadcast(beginnings), F.col("of.run") == beginnings["run"], "left").drop(beginnings["run"])
-    return _with_ranges(begun, ended_by).withColumn("fate", _fate())
+    known = _with_ranges(begun, ended_by).withColumn("fate", _fate())
+    by_snapshot = F.col("first").isNotNull() & F.col("op").isNull() & (F.col("fate") == "acknowledge")
+    return known.withColumns({AGAIN: F.col("ends") > 1, UNKNOWN: F.lit(ended_by.whole) & by_snapshot})
+
+
+def _which_end() -> Column:
+    """A journal record that stands twice under its number counts once: it has the same time."""
+    return F.struct("run", F.coalesce(F.col("seq"), -F.col("at")).alias("seq"))
 
 
 def _ranges_of(ranges: DataFrame) -> DataFrame:
@@ -198,7 +214,7 @@ def _is_early() -> Column:
 
 def counts(event_blocks: DataFrame, blocks: DataFrame, folded: DataFrame) -> DataFrame:
     """(store, durable, fate, count). Fate `events` is what a store holds (durable null), and what of it lies in the
-    blocks that a durable looks at: the other fates of the durable must add up to it."""
+    blocks that a durable looks at: the other fates of the durable must add up to it, but for AGAIN and UNKNOWN."""
     stored = event_blocks.groupBy("store").agg(F.sum("events").alias("count"))
     fates = F.when(F.col("kind") == "untouched", F.array(_fate_count("available", F.col("events")))).otherwise(
         F.array(
@@ -211,7 +227,9 @@ def counts(event_blocks: DataFrame, blocks: DataFrame, folded: DataFrame) -> Dat
         folded.select("store", "durable", "fate", F.lit(1).cast("bigint").alias("count"))
     )
     due = blocks.select("store", "durable", F.lit("events").alias("fate"), F.col("events").alias("count"))
-    whole = whole.unionByName(due)
+    beside = F.array(*(F.when(F.col(name), F.lit(name)) for name in (AGAIN, UNKNOWN)))
+    marked = folded.select("store", "durable", F.explode(F.array_compact(beside)).alias("fate"))
+    whole = whole.unionByName(due).unionByName(marked.withColumn("count", F.lit(1).cast("bigint")))
     per_durable = whole.groupBy("store", "durable", "fate").agg(F.sum("count").alias("count"))
     return per_durable.unionByName(
         stored.select("store", F.lit(None).cast("string").alias("durable"), F.lit("events").alias("fate"), "count")
@@ -239,6 +257,30 @@ def early(folded: DataFrame) -> DataFrame:
     ).otherwise(F.concat(F.lit("by run "), F.col("end.run"), F.lit(", before the run that stored it had begun")))
     detail = F.concat(F.lit("ended at offset "), F.col("end.offset").cast("string"), F.lit(" of the journal "), when)
     return _findings(folded.where(F.col("fate") == EARLY), "A13", detail, "of.node", "of.at", "of.run", "of.seq")
+
+
+def again(folded: DataFrame) -> DataFrame:
+    """A4, of what the journal ends more than once: after its first end it was given out again."""
+    count, offset = (F.col(name).cast("string") for name in ("ends", "end.offset"))
+    times = F.concat(F.lit("ended "), count, F.lit(" times in the journal, the last time at offset "), offset)
+    return _findings(folded.where(F.col(AGAIN)), "A4", times, "of.node", "of.at", "end.run", "end.seq")
+
+
+def unknown(folded: DataFrame) -> DataFrame:
+    """A9, of a snapshot: what it says has ended, a gateway that starts from it gives to no consumer."""
+    detail = F.lit("its durable's snapshot says that it has ended; the journal, which is whole, has no end of it")
+    return _findings(folded.where(F.col(UNKNOWN)), "A9", detail, "of.node", "of.at", "of.run", "of.seq")
+
+
+def given_back_later(returns: DataFrame, ends: DataFrame) -> DataFrame:
+    """A4, of what was given back after it had ended. `ends`, `returns`: those that no command took back."""
+    key = ["store", "durable", "eid"]
+    first = ends.groupBy(*key).agg(F.min("offset").alias("ended_at"))
+    late = returns.join(first, key, "inner").where(F.col("offset") > F.col("ended_at"))
+    once = late.groupBy(*key).agg(F.min(F.struct("offset", "ended_at", "node", "at", "run", "seq")).alias("of"))
+    ended_at, offset = (F.col(name).cast("string") for name in ("of.ended_at", "of.offset"))
+    detail = F.concat(F.lit("ended at offset "), ended_at, F.lit(" of the journal, and given back at offset "), offset)
+    return _findings(once, "A4", detail, "of.node", "of.at", "of.run", "of.seq")
 
 
 def _gone(claims: DataFrame, ended: Ends, durables: DataFrame) -> DataFrame:

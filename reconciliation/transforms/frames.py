@@ -18,7 +18,7 @@ from reconciliation.model.withdrawn import Withdrawn
 from reconciliation.read.catalog import NEVER, Catalog, DurableState
 from reconciliation.read.landing import Landed
 from reconciliation.read.standing import Place
-from reconciliation.transforms import bases, claims, decode
+from reconciliation.transforms import bases, claims, copies, decode
 
 LITERAL_ROWS_MAX = 5_000
 
@@ -78,6 +78,10 @@ class Small:
     withdrawn: DataFrame | None
     """Ranges that commands ended; None when there are none."""
     voids: DataFrame | None
+    looked_at: DataFrame | None
+    """What commands ended, and what snapshots say has ended beside a whole journal; None when there is neither."""
+    whole: bool
+    """What the journal does not say has not been."""
 
 
 def small(
@@ -104,15 +108,19 @@ def small(
         )
         for s in catalog.durables
     ]
+    ended = _terminal_ranges(catalog, commanded)
+    looked_at = [*commanded.ranges, *(ended if catalog.journal_whole else ())]
     return Small(
         local_table(spark, durables, schemas.DURABLES),
-        local_table(spark, _terminal_ranges(catalog, commanded), schemas.RANGES),
+        local_table(spark, ended, schemas.RANGES),
         local_table(spark, [(run.name, run.low, run.state, run.base) for run in runs], schemas.RUNS),
         local_table(spark, doubts, schemas.DOUBTS),
         local_table(spark, beginnings, schemas.BEGINNINGS),
         local_table(spark, catalog.cells, schemas.CELLS),
         local_table(spark, commanded.ranges, schemas.RANGES) if commanded.ranges else None,
         local_table(spark, commanded.voids, schemas.VOIDS) if commanded.voids else None,
+        local_table(spark, looked_at, schemas.RANGES) if looked_at else None,
+        catalog.journal_whole,
     )
 
 
@@ -122,11 +130,11 @@ def stores(spark: SparkSession, places: Mapping[int, Place], catalog: Catalog) -
     for place in places.values():
         node = catalog.nodes.get(place.store)
         if node is None:
-            rows.append((place.store, place.node, None, None, place.standing, None, None))
+            rows.append((place.store, place.node, None, None, place.standing, None, None, place.kind))
             continue
         adopted_us = node.created_us if node.adopted else None
         row = (place.store, node.name, node.topic, node.partition, place.standing, catalog.first_kept[place.store])
-        rows.append((*row, adopted_us))
+        rows.append((*row, adopted_us, node.kind))
     return local_table(spark, rows, schemas.NODES)
 
 
@@ -188,11 +196,14 @@ def _terminal_ranges(catalog: Catalog, commanded: Withdrawn) -> list[tuple[int, 
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """The same deliveries as told, as stored and as ended."""
+    """The same deliveries as told, as stored and as ended; beside them the groups of outcomes, what was given back, and
+    the copies that the journal tells of."""
 
+    groups: DataFrame
     claims: DataFrame
     events: DataFrame
     terminals: DataFrame
+    returns: DataFrame
     copied: DataFrame
     all: DataFrame
     older: DataFrame | None
@@ -205,25 +216,32 @@ def groups_of(outcomes: DataFrame, tables: Small, since: int | None) -> DataFram
     return groups if since is None else bases.judged_groups(groups, tables.runs)
 
 
+def with_facts(groups: DataFrame, cells: DataFrame) -> DataFrame:
+    """With what the rule of the cell says of a failed attempt, and the cell of a transaction."""
+    facts = cells.select("digest", "table", "cell", "then_failed", "transacted")
+    return groups.join(F.broadcast(facts), ["digest", "table", "cell"], "left")
+
+
 def accounts(
     spark: SparkSession, landed: Landed, of: Records, tables: Small, nodes: DataFrame, catalog: Catalog,
     since: int | None,
 ) -> Accounts:  # fmt: skip
     """`nodes`: see `stores`."""
     unread = hidden(spark, catalog, landed.extent)
-    outcomes = claims.claims(decode.deliveries(groups_of(of.outcomes, tables, since)), nodes, unread)
+    groups = with_facts(groups_of(of.outcomes, tables, since), tables.cells)
+    outcomes = claims.claims(decode.deliveries(groups), nodes, unread)
     events = decode.events(landed_records(spark, landed, "events"), nodes)
     if catalog.has_adopted:
         events = decode.of_earlier_life(events, tables.doubts)
     events = events.persist()
     settled = decode.settlements(of.journal)
-    ends = decode.terminals(settled)
-    terminals = ends if tables.voids is None else decode.standing(ends, tables.voids)
-    stored, ended, older = events, ends, None
+    standing = settled if tables.voids is None else decode.standing(settled, tables.voids)
+    stored, ended, older = events, settled, None
     if since is not None:
         stored = bases.with_judged(events, tables.runs, bases.first_judged(events, tables.runs), since)
         older = stored.where(~F.col("judged") & ~F.col("copy") & ~F.col("native"))
         stored = stored.where("judged")
-        ended = bases.with_judged(ends, tables.runs, None, since).where("judged")
+        ended = bases.with_judged(settled, tables.runs, None, since).where("judged")
     together = outcomes.unionByName(claims.stored_events(stored)).unionByName(claims.ended(ended))
-    return Accounts(outcomes, events, terminals, decode.copied(settled), together, older)
+    terminals, returns = decode.terminals(standing), standing.where(F.col("operation") == "return")
+    return Accounts(groups, outcomes, events, terminals, returns, copies.recorded(settled), together, older)

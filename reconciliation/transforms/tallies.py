@@ -20,7 +20,7 @@ KEYS = (
 def tallies(groups: DataFrame, since: int, until: int) -> DataFrame:
     """One row per combination, with its count, its span and its earliest group as example. Times in microseconds."""
     first = F.struct(
-        F.col("at"), F.col("run"), F.element_at("seq", 1).alias("seq"), F.element_at("eid", 1).alias("eid"),
+        F.col("at"), F.col("run"), F.get("seq", F.lit(0)).alias("seq"), F.get("eid", F.lit(0)).alias("eid"),
         F.col("name").alias("link"), F.col("container"),
     )  # fmt: skip
     inside = (F.col("at") >= since) & (F.col("at") < until)

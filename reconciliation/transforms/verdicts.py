@@ -2,7 +2,7 @@
 
 Judged is what the run's evidence covers: seqs below its last `low`, or all of a run that closed in order. Above that,
 what a killed run left is P5, and what a live run is doing is in flight. Where outcome records are missing, what none
-speaks of cannot be judged (UNPROVEN). Source: issue 3, classes P1-P5, A1, A2, Q1.
+speaks of cannot be judged (UNPROVEN). Classes P1-P5, A1-A3, A6, Q1.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms.blocks import BITS, EXPECTED, block_of
-from reconciliation.transforms.claims import FOREIGN, STORED
+from reconciliation.transforms.claims import FOREIGN, RETURNED, STORED
 
 IN_FLIGHT = "in-flight"
 DOUBLED = "doubled"
@@ -27,18 +27,19 @@ _FACT = ("what", "node", "durable", "store", "eid", "at")
 
 
 def fold(accounts: DataFrame, runs: DataFrame, doubts: DataFrame) -> DataFrame:
-    """One row per (run, seq): the claim, the events, the journal's end of it, and whether the evidence covers it.
+    """One row per (run, seq): the claim, the events, the journal's end or return of it, and whether that is covered.
     `doubts`: by run, whether its outcome records are `torn` (some are missing), whether it is `in_journal`, and
     `journal_until`: what its journal holds from that time on cannot be read yet (null: all can)."""
     what = F.col("what")
-    event, journal = what == "event", what.startswith("journal")
+    event, journal, returned = what == "event", what.startswith("journal"), what.startswith("journal return")
     claimed = ~(event | journal | (what == EXPECTED))
     rows = accounts.groupBy("run", "seq").agg(
         F.count_if(claimed).alias("claims"),
         F.min(F.when(claimed, F.struct(*_CLAIM))).alias("claim"),
         F.array_sort(F.collect_set(F.when(event, F.struct("store", "eid", "node")))).alias("places"),
         F.min(F.when(event, F.struct(*_FACT))).alias("event"),
-        F.min(F.when(journal, F.struct(*_FACT))).alias("ended"),
+        F.min(F.when(journal & ~returned, F.struct(*_FACT))).alias("ended"),
+        F.min(F.when(returned, F.struct(*_FACT))).alias("returned"),
     )
     known = rows.join(F.broadcast(runs), "run", "left").join(F.broadcast(doubts), "run", "left")
     return known.withColumn("covered", _covered())
@@ -62,6 +63,7 @@ def verdicts(folded: DataFrame) -> DataFrame:
         _acknowledged_not_committed(),
         _committed_not_acknowledged(),
         _other_operation(),
+        _miscounted(),
         _doubled_record(),
         _doubled_publish(),
     )
@@ -127,9 +129,13 @@ def _is_here(place: Column) -> Column:
     return (place["store"] == F.col("claim.store")) & (place["eid"] == F.col("claim.eid"))
 
 
+def _is_as_claimed(fact: str) -> Column:
+    same = [F.col(f"{fact}.{name}").eqNullSafe(F.col(f"claim.{name}")) for name in ("store", "durable", "eid")]
+    return F.col(fact).isNotNull() & same[0] & same[1] & same[2]
+
+
 def _is_ended_as_claimed() -> Column:
-    same = [F.col(f"ended.{name}").eqNullSafe(F.col(f"claim.{name}")) for name in ("store", "durable", "eid")]
-    return F.col("ended").isNotNull() & same[0] & same[1] & same[2]
+    return _is_as_claimed("ended")
 
 
 def _told_stored() -> Column:
@@ -251,7 +257,7 @@ def _acknowledged_not_committed() -> Column:
 
 def _committed_not_acknowledged() -> Column:
     untold = F.col("claim").isNull() & F.col("covered") & ~_is_doubtful()
-    otherwise = _told_stored() | _claim_is("other", "refused", "publish-unknown")
+    otherwise = _told_stored() | _claim_is("other", "refused", "publish-unknown", *RETURNED)
     elsewhere = _claim_is(*TERMINAL) & ~_is_ended_as_claimed()
     detail = F.when(F.col("claim").isNull(), F.lit("ended in the journal; no outcome record speaks of it")).otherwise(
         F.concat(F.lit("ended in the journal; its outcome record says: "), F.col("claim.what"))
@@ -263,6 +269,17 @@ def _other_operation() -> Column:
     differs = _is_ended_as_claimed() & (F.col("ended.what") != F.concat(F.lit("journal "), "claim.what"))
     detail = F.concat(F.lit("told "), "claim.what", F.lit(", in the "), "ended.what")
     return _found(_claim_is(*TERMINAL) & differs, "A3", _claim(), detail)
+
+
+def _miscounted() -> Column:
+    """A return that was told as done is in the journal, counted as its rule says."""
+    counted = _is_as_claimed("returned") & (F.col("returned.what") == F.concat(F.lit("journal "), "claim.what"))
+    detail = F.when(
+        _is_as_claimed("returned"), F.concat(F.lit("told "), "claim.what", F.lit(", in the "), "returned.what")
+    )
+    nowhere = F.concat(F.lit("told "), "claim.what", F.lit("; the journal has no return of it"))
+    wrong = _claim_is(*RETURNED) & ~counted & ~_is_pending_end() & F.col("ended").isNull()
+    return _found(wrong, "A6", _claim(), F.coalesce(detail, nowhere))
 
 
 def _doubled_record() -> Column:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mappings import Decision, load_tables
@@ -22,12 +22,16 @@ from native_backend.events.copy_key import copy_key
 from native_backend.log.port import Append, Appended, Log, TopicSpec, Transacted, Write
 from native_backend.nodes.admin import create_node, delete_node
 from native_backend.nodes.durable import Durable, channel_durable, durable_key, encode_durable, queue_durable
-from native_backend.nodes.group_offset import projection
+from native_backend.nodes.durable_terms import DurableTerms
+from native_backend.nodes.group_offset import Position, projection
 from native_backend.nodes.node import Node
+from native_backend.nodes.properties import DEFAULT, Properties
 
-START_US = 1_790_000_000_000_000
+START_US = 1_900_000_000_000_000
+"""Behind the log's own time, which is the machine's: what the journal says of an event, it says later."""
 TABLES = load_tables(profile="extended")
 LISTED = {"rejected": "agreed", "released": "agreed"}  # by the publisher's source
+_MODES = {"queue": "queue", "channel": "plain"}
 LINK = {"link": 1, "name": "sender-1", "container": "app-1"}
 
 
@@ -62,7 +66,7 @@ class World:
     shard: str = ""
 
     def __post_init__(self) -> None:
-        single = [f"{self.prefix}.{name}" for name in ("journal", "outcomes")]
+        single = [f"{self.prefix}.{name}" for name in ("journal", "outcomes", "commands")]
         compacted = [f"{self.prefix}.{name}" for name in ("realm", "state", "tables")]
         specs = [TopicSpec(name) for name in single] + [TopicSpec(name, compacted=True) for name in compacted]
         self.log.control.create_topics(specs)
@@ -71,22 +75,35 @@ class World:
         document = {**TABLES.expanded(), "stored_us": self.clock.epoch_us()}
         self.log.control.put(f"{self.prefix}.tables", TABLES.digest.encode(), json.dumps(document).encode())
 
-    def queue(self, name: str) -> Node:
-        return create_node(self.log, self.prefix, name, "queue", self.clock)
+    def queue(self, name: str, properties: Properties = DEFAULT) -> Node:
+        return create_node(self.log, self.prefix, name, "queue", self.clock, properties)
 
     def channel(self, name: str) -> Node:
         return create_node(self.log, self.prefix, name, "channel", self.clock)
 
-    def durable(self, node: Node, name: str, start: int, journal: int = 0) -> Durable:
-        durable = channel_durable(self.prefix, node, name, [start], journal)
+    def durable(self, node: Node, name: str, start: int, journal: int = 0, selector: str = "") -> Durable:
+        terms = DurableTerms(selector=selector)
+        durable = replace(channel_durable(self.prefix, node, name, [start], journal), terms=terms)
         self.log.control.put(
             f"{self.prefix}.realm", durable_key(node.name, name), encode_durable(durable, self.clock.epoch_us())
         )
         return durable
 
     def project(self, node: Node, durable: Durable | None, low: int) -> None:
+        journal = self.log.control.bounds(f"{self.prefix}.journal", 0)[1]
+        self.show(node, durable, projection(low, low, journal))
+
+    def show(self, node: Node, durable: Durable | None, position: Position) -> None:
+        """Set the group's offset and metadata."""
         of = durable or queue_durable(self.prefix, node, [0])
-        self.log.control.project(of.group, {(node.topic, 0): projection(low, low, 1)})
+        self.log.control.project(of.group, {(node.topic, 0): position})
+
+    def command(self, id_: str, what: str, node: Node) -> None:
+        """An operator gave it."""
+        value = {"v": 2, "at": self.clock.epoch_us(), "id": id_, "what": what, "node": node.name, "store": node.store,
+                 "durable": "queue", "until_us": 0, "eid": 0, "count": 0, "to": "", "where": "", "who": "ann",
+                 "why": ""}  # fmt: skip
+        self.log.control.put(f"{self.prefix}.commands", id_.encode(), json.dumps(value).encode())
 
     def snapshot(self, node: Node, durable: str, low: int, acked: list[list[int]], journal: int) -> None:
         value = {"v": 1, "node": node.name, "durable": durable, "store": node.store, "journal": journal, "low": low,
@@ -170,14 +187,14 @@ class GatewayRun:
 
     # -- publishing
 
-    def store(self, node: Node, seqs: Sequence[int]) -> list[int]:
+    def store(self, node: Node, seqs: Sequence[int], ttl: str = "") -> list[int]:
         """Events in the store, nobody told."""
-        keys = [f"1;basic;{self.name};{seq};1;4;;0;;0".encode() for seq in seqs]
+        keys = [f"1;basic;{self.name};{seq};1;4;{ttl};0;;0".encode() for seq in seqs]
         return self.world.append(node.topic, keys, [b"body %d" % seq for seq in seqs])
 
-    def publish(self, node: Node, count: int, *, presettled: bool = False) -> list[Sent]:
+    def publish(self, node: Node, count: int, *, presettled: bool = False, ttl: str = "") -> list[Sent]:
         seqs = self.number(count)
-        eids = self.store(node, seqs)
+        eids = self.store(node, seqs, ttl)
         self.tell_publish(node, seqs, eids, "stored", presettled=presettled)
         return [Sent(seq, eid) for seq, eid in zip(seqs, eids, strict=True)]
 
@@ -220,7 +237,7 @@ class GatewayRun:
         `plain` for one without a durable."""
         seqs, eids = self.number(len(sent)), [one.eid for one in sent]
         rule = TABLES["settle"].decide(
-            state=state, already_settled="no", subscription=subscription or ("durable" if durable else "queue"),
+            state=state, already_settled="no", subscription=subscription or ("durable" if durable else _MODES[node.kind]),
             source_durability="unsettled-state" if durable else "none", receiver_settle_mode="first",
             attempts="below",
         )  # fmt: skip

@@ -28,10 +28,13 @@ def fill(world: World) -> None:
     sub = world.durable(prices, "app:news", started)
     copies = first.publish(prices, 3)
     first.settle(prices, copies[1:2], "accepted", "app:news")
+    first.settle(prices, copies[2:], "released", journal=False)  # a subscriber without durable has it again
+    first.note(orders, "queue", "weighed", sent[0].eid, sent[3].eid)  # of another release: it ends nothing
     gone = world.queue("gone")
     first.publish(gone, 2)
     first.delete(gone)
     first.close()
+    first.attest()
     world.project(orders, None, sent[2].eid)
     world.project(prices, sub, started)
 

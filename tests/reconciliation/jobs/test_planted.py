@@ -185,6 +185,7 @@ CASES = [
     ("a3", "A3", 0, "outcome released where the table says accepted"),
     ("a5", "A5", 1, "never ended"),
     ("a5-foreign", "A5", 2, "never ended"),
+    ("a5-foreign", "A9", None, "another program has set it"),
     ("a12", "A12", None, "capacity-reached"),
     ("s1", "S1", 2, "the store begins at"),
     ("q1-cell", "Q1", 0, "have no rule in cell 9999 of table "),
@@ -229,7 +230,7 @@ def test_holes_in_the_evidence_are_named(planted: Planted, result: Result) -> No
 
 def test_the_counts_are_exact(result: Result) -> None:
     assert result.classes() == {
-        "P1": 1, "P2": 2, "P3": 3, "P4": 1, "P5": 4, "A1": 3, "A2": 2, "A3": 2, "A5": 3, "A12": 2, "Q1": 10,
+        "P1": 1, "P2": 2, "P3": 3, "P4": 1, "P5": 4, "A1": 3, "A2": 2, "A3": 2, "A5": 3, "A9": 1, "A12": 2, "Q1": 10,
         "S1": 1,
     }  # fmt: skip
     assert result.code == 1

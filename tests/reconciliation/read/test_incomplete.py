@@ -4,17 +4,20 @@ that nobody knows, topics that are gone. The verdict is incomplete, and says wha
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from native_backend.log.sqlite.schema import connect
+from reconciliation.model.ranges import TORN
 from reconciliation.model.runs import Numbering, runs_of, tail_findings
 from reconciliation.model.window import Window
+from reconciliation.read import landing
+from reconciliation.report import report
 from reconciliation.report.balance import Balance, NodeBalance
 from reconciliation.report.findings import Findings
 from reconciliation.report.verdict import verdict_of
@@ -66,7 +69,8 @@ def is_incomplete(result: Result) -> bool:
 
 
 def test_the_end_of_the_outcomes_is_cut_off(place: Place, reconcile: Reconcile) -> None:
-    """The last run was killed: only the journal knows that there was more."""
+    """The last run was killed: only the journal knows that there was more. What is missing belongs to every window:
+    nothing in it says when it was sent."""
     with place.world() as world:
         run = traffic(world)
     place.keep(place.topic("outcomes"), lambda record: number(record)[1] <= 4)
@@ -76,6 +80,12 @@ def test_the_end_of_the_outcomes_is_cut_off(place: Place, reconcile: Reconcile) 
     assert words in result.text
     [orders] = result.manifest["balance"]["nodes"]
     assert (orders["accepted"], orders["unproven"], orders["indeterminate"], orders["stored"]) == (3, 3, 0, 6)
+    for window in (Window(1, 2), Window(run.world.clock.now_us + 1, run.world.clock.now_us + 2)):
+        findings = report.condense(result.out / "report" / f"window={Window().name}", window)
+        [missing] = [one for one in findings.classes if one.code != "P5"]
+        details = [row["detail"] for row in missing.examples]
+        assert (missing.code, len(details)) == ("Q1", 4), details
+        assert "3 events in the store; outcome records of this run are missing" in details
 
 
 def test_a_run_without_outcome_records(place: Place, reconcile: Reconcile) -> None:
@@ -103,24 +113,6 @@ def test_a_run_without_outcome_records(place: Place, reconcile: Reconcile) -> No
     }
     [books] = result.manifest["balance"]["nodes"]
     assert (books["accepted"], books["unproven"], books["stored"]) == (2, 9, 11)
-
-
-def test_what_is_missing_belongs_to_every_window(place: Place, reconcile: Reconcile) -> None:
-    """All outcomes of the window are gone: nothing in it says when they were sent."""
-    with place.world() as world:
-        run = traffic(world)
-        began = world.clock.now_us
-        run.publish(world.queue("orders"), 5)
-        run.turn()
-        world.clock.now_us += 3_600_000_000
-        run.attest()
-    place.keep(place.topic("outcomes"), lambda record: number(record)[1] <= 4)
-    behind = time.time_ns() // 1000 + 3_600_000_000  # the events have the log's time
-    for window in (Window(began + 1, began + 2), Window(behind, behind + 1)):
-        result = reconcile(place.realm, window)
-        assert is_incomplete(result)
-        assert "5 outcomes records missing: n 5 to 9; the journal notes that 9 were stored" in result.text
-        assert "events in the store; outcome records of this run are missing" in result.text
 
 
 @pytest.mark.parametrize("sides", [("accepted", "unread"), ("unproven", "stored")])
@@ -193,7 +185,7 @@ def restored(directory: Path, octets: bytes) -> None:
 
 @pytest.mark.parametrize("kind", ["outcomes", "state"])
 def test_records_that_cannot_be_read(
-    tmp_path: Path, request: pytest.FixtureRequest, reconcile: Reconcile, kind: str
+    tmp_path: Path, request: pytest.FixtureRequest, reconcile: Reconcile, session: SparkSession, kind: str
 ) -> None:
     """A batch whose octets are damaged: each time that it is asked about, until it is restored."""
     place = made("embedded", request, tmp_path / "realm")
@@ -202,13 +194,13 @@ def test_records_that_cannot_be_read(
         world.snapshot(world.queue("orders"), "queue", 0, [], 0)
         run.close()
     octets = torn(tmp_path / "realm", place.topic(kind))
-    first = reconcile(place.realm)
-    again = reconcile(place.realm, out=first.out)
-    for result in (first, again):
-        assert is_incomplete(result)
-        assert "these records cannot be decoded" in " / ".join(row["detail"] for row in result.examples("Q1"))
-    restored(tmp_path / "realm", octets)
-    assert reconcile(place.realm, out=first.out).text.startswith("Verdict: CLEAN.")
+    result = reconcile(place.realm)
+    assert is_incomplete(result)
+    assert "these records cannot be decoded" in " / ".join(row["detail"] for row in result.examples("Q1"))
+    for is_torn in (True, False):
+        landed = landing.land(place.realm, landing.extent_of(place.realm), session, result.out / "landed")
+        assert [one.why for one in landed.extent.unread] == [TORN] * is_torn
+        restored(tmp_path / "realm", octets)
 
 
 def test_a_batch_in_the_middle_hides_no_other(
@@ -226,32 +218,13 @@ def test_a_batch_in_the_middle_hides_no_other(
         run.close()
     torn(tmp_path / "realm", orders.topic, 1)
     torn(tmp_path / "realm", letters.topic, 0)
+    torn(tmp_path / "realm", place.topic("journal"), 1)
     result = reconcile(place.realm)
     assert is_incomplete(result)
     books = {one["node"]: one for one in result.manifest["balance"]["nodes"]}
     numbers = ("accepted", "unread", "copied", "stored")
     assert [books["orders"][name] for name in numbers] == [8, 2, 0, 6]
     assert [books["letters"][name] for name in numbers] == [1, 0, 0, 1]
-    torn(tmp_path / "realm", place.topic("journal"), 1)
-    assert is_incomplete(reconcile(place.realm))
-
-
-def test_metadata_that_is_no_json(tmp_path: Path, request: pytest.FixtureRequest, reconcile: Reconcile) -> None:
-    place = made("embedded", request, tmp_path / "realm")
-    with place.world() as world:
-        traffic(world).close()
-        world.log.control.put(place.topic("realm"), b"not json", b"nor this")
-    result = reconcile(place.realm)
-    assert is_incomplete(result)
-    assert "realm record at offset" in " / ".join(row["detail"] for row in result.examples("Q1"))
-
-
-def test_an_honest_run_is_clean_with_its_notes(place: Place, reconcile: Reconcile) -> None:
-    with place.world() as world:
-        run = traffic(world)
-        run.close()
-        run.attest()
-    assert reconcile(place.realm).text.startswith("Verdict: CLEAN.")
 
 
 def test_only_notes_from_before_the_question_count() -> None:

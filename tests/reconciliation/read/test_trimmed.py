@@ -91,8 +91,8 @@ def test_what_is_wrong_after_the_base_is_found(tmp_path: Path, reconcile: Reconc
     """A publish that is not there, a record that is missing, and an acknowledgement that the journal has not."""
 
     def plant(run: GatewayRun, orders: Node) -> None:
-        run.tell_publish(orders, run.number(1), [999_999], "stored")
         run.settle(orders, run.publish(orders, 1), "accepted", journal=False)
+        run.tell_publish(orders, run.number(1), [999_999], "stored")
         run.turn()
         run.records += 1
 
@@ -100,9 +100,9 @@ def test_what_is_wrong_after_the_base_is_found(tmp_path: Path, reconcile: Reconc
     assert result.classes() == {"P1": 1, "A1": 1, "Q1": 1}
 
 
-def test_evidence_that_was_trimmed_young_is_missing(tmp_path: Path, reconcile: Reconcile) -> None:
-    """30 events were accepted and are gone, and so are all outcome records but the last one, a minute later."""
-    realm, log = Realm("embedded", "um", path=tmp_path, evidence_s=86_400), open_embedded(tmp_path)
+def trimmed(directory: Path) -> tuple[Realm, World, GatewayRun, GatewayRun]:
+    """30 events were accepted and are gone, and so are all outcome records but the last one."""
+    realm, log = Realm("embedded", "um", path=directory, evidence_s=86_400), open_embedded(directory)
     world = World(log, "um")
     orders, run = world.queue("orders"), world.run()
     sent = run.publish(orders, 30)
@@ -116,15 +116,23 @@ def test_evidence_that_was_trimmed_young_is_missing(tmp_path: Path, reconcile: R
     last.attest()
     log.control.trim("um.outcomes", 0, log.control.bounds("um.outcomes", 0)[1] - 2)
     log.close()
-    planting.edit(tmp_path, orders.topic, lambda records: [one for one in records if one[0] > sent[-1].eid])
+    planting.edit(directory, orders.topic, lambda records: [one for one in records if one[0] > sent[-1].eid])
+    return realm, world, run, last
+
+
+def test_evidence_that_was_trimmed_young_is_missing(tmp_path: Path, reconcile: Reconcile) -> None:
+    realm, world, run, last = trimmed(tmp_path)
     result = reconcile(realm, now_us=world.clock.now_us + 60_000_000)
     assert (result.manifest["verdict"], result.code) == ("incomplete", 1), result.text
     assert {row["run"] for row in result.examples("Q1")} == {run.name, last.name}
-    assert reconcile(realm, now_us=world.clock.now_us + 2 * DAY_US).text.startswith("Verdict: CLEAN."), "it was due"
 
+
+def test_evidence_that_was_due_is_not_missing_but_for_the_last_record(tmp_path: Path, reconcile: Reconcile) -> None:
+    realm, world, _, _ = trimmed(tmp_path)
+    assert reconcile(realm, now_us=world.clock.now_us + 2 * DAY_US).text.startswith("Verdict: CLEAN."), "it was due"
     with closing(open_embedded(tmp_path)) as log:
         log.control.trim("um.outcomes", 0, log.control.bounds("um.outcomes", 0)[1])
-    planting.edit(tmp_path, orders.topic, lambda _: [])
+    planting.edit(tmp_path, "um.node.orders", lambda _: [])
     result = reconcile(realm, now_us=world.clock.now_us + 2 * DAY_US)
     assert "um.outcomes holds no record: what peers were told is not known" in result.text
     assert (result.manifest["verdict"], result.code) == ("incomplete", 1), "the last one is never due"

@@ -1,0 +1,158 @@
+"""What a gateway and a realm may do by themselves, held against the reasons that other records show: group offsets and
+snapshots (A9, A10), copies (A7), what came again (A4), the order of what was sent (P6), what expired or was filtered,
+evicted or commanded away (S2), stores (S3), capacity (S4), stored tables (G2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from reconciliation.model import schemas
+from reconciliation.model.acts import Act, places, without_command, without_room
+from reconciliation.model.ranges import Extent
+from reconciliation.model.runs import Numbering
+from reconciliation.model.withdrawn import Withdrawn
+from reconciliation.read import catalog as realm_catalog
+from reconciliation.read.catalog import Catalog
+from reconciliation.read.group_positions import Held, position_findings
+from reconciliation.read.landing import Landed
+from reconciliation.read.standing import Place, store_findings
+from reconciliation.transforms import copies, durables, own_acts, send_order
+from reconciliation.transforms.frames import Accounts, local_table
+
+Counts = Mapping[tuple[int, str | None], Mapping[str, int]]
+
+
+def small_findings(
+    catalog: Catalog,
+    landed: Landed,
+    prefix: str,
+    acts: list[Act],
+    commanded: Withdrawn,
+    counts: Counts,
+    copied: Mapping[int, int],
+    numberings: Iterable[Numbering],
+) -> list[dict[str, Any]]:
+    """What is found on the driver. `copied`: by store, the copies that it holds."""
+    extent = landed.extent
+    return [
+        *catalog.changed_tables,
+        *store_findings(catalog, extent),
+        *_positions(catalog, extent, prefix, commanded),
+        *_capacities(catalog, counts, copied),
+        *without_room(acts, _limited(catalog)),
+        *_uncommanded(landed, prefix, acts, numberings),
+    ]
+
+
+def _positions(catalog: Catalog, extent: Extent, prefix: str, commanded: Withdrawn) -> list[dict[str, Any]]:
+    journal = extent.range_of(f"{prefix}.journal")
+    whole = journal is not None and extent.unread_of(f"{prefix}.journal") is None
+    positions = {(one.group, one.topic, one.partition): one for one in extent.positions}
+    held = []
+    for state in catalog.durables:
+        durable, node = state.durable, catalog.nodes[state.durable.store]
+        position = positions.get((durable.group, node.topic, node.partition))
+        if position is not None:
+            place, snapshot = (durable.store, durable.name), state.snapshot
+            moved = place in commanded.seeks or place in commanded.cuts
+            as_of = snapshot.journal if snapshot else 0
+            held.append((Held(durable.node, durable.name, durable.store, state.low, as_of, moved), position))
+    return position_findings(held, journal.end if journal is not None and whole else None)
+
+
+def _limited(catalog: Catalog) -> dict[int, bool]:
+    """By store, whether its node has a capacity, where that has not changed."""
+    return {
+        store: bool(node.properties.capacity_events or node.properties.capacity_bytes)
+        for store, node in catalog.nodes.items()
+        if node.name not in catalog.known.changed
+    }
+
+
+def _capacities(catalog: Catalog, counts: Counts, copied: Mapping[int, int]) -> list[dict[str, Any]]:
+    """S4 for queues that honour their capacity and hold more messages. Copies are made whether there is room or not: a
+    node that has some is not judged."""
+    found, held, stores = [], dict[str, int](), dict[str, int]()
+    for store, node in catalog.nodes.items():
+        limited = node.kind == "queue" and node.properties.honour_capacity and node.properties.capacity_events
+        if limited and node.name not in catalog.known.changed and not copied.get(store):
+            fates = counts.get((store, "queue"), {})
+            held[node.name] = held.get(node.name, 0) + fates.get("available", 0)
+            stores.setdefault(node.name, store)
+    for name, count in held.items():
+        limit = catalog.nodes[stores[name]].properties.capacity_events
+        if count > limit:
+            text = f"holds {count} messages that were accepted, and honours a capacity of {limit}"
+            found.append({"class": "S4", "node": name, "store": stores[name], "count": count - limit, "detail": text})
+    return found
+
+
+def _uncommanded(landed: Landed, prefix: str, acts: list[Act], numberings: Iterable[Numbering]) -> list[dict[str, Any]]:
+    """Only since a release writes: earlier ones did not record all commands, and wrote no notes into the journal."""
+    notes = [one.at_first for one in numberings if one.recorded is not None and one.at_first is not None]
+    topic = landed.extent.range_of(f"{prefix}.commands")
+    if not notes or topic is None or landed.extent.unread_of(f"{prefix}.commands") is not None:
+        return []
+    if not any((one.cause or "").startswith("command ") for one in acts):
+        return []
+    return without_command(acts, realm_catalog.commands(landed), min(notes))
+
+
+def copies_compared(
+    spark: SparkSession, accounts: Accounts, catalog: Catalog, extent: Extent, prefix: str, stores: Mapping[int, Place]
+) -> tuple[dict[int, int], DataFrame | None]:
+    """Store -> copies that it holds; and A7, None when all is as the journal says. What is missing can be told where
+    nothing of the store was trimmed or hidden, what is too much where the journal is whole and did not go on."""
+    there = copies.held(accounts.events)
+    rows = copies.compared(accounts.copied, there).collect()
+    sure = catalog.journal_whole and extent.unread_of(f"{prefix}.journal") is None and not extent.journal_growing
+    unlike = []
+    for store in (row["store"] for row in rows if not row["same"]):
+        place = stores.get(store)
+        if place is not None and place.standing in ("read", "lost"):
+            whole = not catalog.first_kept.get(store, 0) and store not in catalog.hidden
+            unlike.append((store, place.node, int(whole), int(sure)))
+    held = {row["store"]: row["held"] for row in rows}
+    if not unlike:
+        return held, None
+    table = local_table(spark, unlike, schemas.COPIED_TO)
+    return held, copies.differing(accounts.copied, there, table).select(*schemas.FINDING_COLUMNS)
+
+
+def row_findings(
+    spark: SparkSession, accounts: Accounts, catalog: Catalog, acts: list[Act], folded: DataFrame, counts: Counts
+) -> list[DataFrame]:
+    """What Spark finds; empty when it is known already that there is nothing to look at."""
+    parts = []
+    if any(fates.get(durables.AGAIN) for fates in counts.values()):
+        parts.append(durables.again(folded))
+    if any(fates.get(durables.UNKNOWN) for fates in counts.values()):
+        parts.append(durables.unknown(folded))
+    returned = places(acts, "return")
+    if returned:
+        of = F.broadcast(local_table(spark, returned, schemas.OF_DURABLES))
+        ends = accounts.terminals.join(of, ["store", "durable"], "left_semi")
+        parts.append(durables.given_back_later(accounts.returns, ends))
+    expired = {store for store, _ in places(acts, "expired")} & catalog.nodes.keys()
+    if expired:
+        ttls = [(store, _ttl_ms(catalog, store)) for store in sorted(expired)]
+        parts.append(own_acts.expired(accounts.terminals, accounts.events, local_table(spark, ttls, schemas.TTLS)))
+    unselected = set(places(acts, "filtered")) & {
+        (state.durable.store, state.durable.name) for state in catalog.durables if not state.durable.terms.selector
+    }
+    if unselected:
+        of = local_table(spark, sorted(unselected), schemas.OF_DURABLES)
+        parts.append(own_acts.filtered(accounts.terminals, accounts.events, of))
+    parts.append(send_order.regressions(accounts.groups))
+    return [part.select(*schemas.FINDING_COLUMNS) for part in parts]
+
+
+def _ttl_ms(catalog: Catalog, store: int) -> int | None:
+    """Of the node; None where it may have been another one."""
+    node = catalog.nodes[store]
+    return None if node.name in catalog.known.changed else node.properties.ttl_ms

@@ -1,0 +1,99 @@
+"""Are the stored tables those that their digest names (G2), and do the cells that outcomes name say what the outcomes
+themselves say (A3)? A cell is a combination of facts: some of them the record has beside it.
+
+Once for each combination, on the driver. Source: docs/records.md "Expanded tables", "Outcomes".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from hashlib import blake2b
+from math import prod
+from typing import Any
+
+from reconciliation.model.tally import Tally
+
+
+def digest_of(document: Mapping[str, Any]) -> str:
+    """Of the document as canonical JSON, without `digest` and `stored_us`."""
+    content = {key: value for key, value in document.items() if key not in ("digest", "stored_us")}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def digest_findings(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """G2. What was decided by tables that were changed afterwards is held against the wrong ones."""
+    found = []
+    for document in documents:
+        computed = digest_of(document)
+        if computed != document["digest"]:
+            text = f"the tables stored under digest {document['digest']} have the digest {computed}: they were changed"
+            found.append({"class": "G2", "count": 1, "at": document.get("stored_us"), "detail": text})
+    return found
+
+
+def by_digest(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One for each digest: where several claim it, the one that has it."""
+    found: dict[str, dict[str, Any]] = {}
+    for document in documents:
+        if document["digest"] not in found or digest_of(document) == document["digest"]:
+            found[document["digest"]] = dict(document)
+    return list(found.values())
+
+
+class Cells:
+    """The facts that a cell stands for, by digest and table."""
+
+    def __init__(self, documents: Iterable[Mapping[str, Any]]) -> None:
+        self._axes: dict[tuple[str, str], dict[str, list[str]]] = {
+            (document["digest"], name): table["axes"]
+            for document in documents
+            for name, table in document["tables"].items()
+        }
+
+    def fact(self, digest: str, table: str | None, cell: int | None, axis: str) -> str | None:
+        """Its value on that axis; None where the table has no such axis or cell, or is not known. The first axis is the
+        slowest."""
+        axes = self._axes.get((digest, table or ""), {})
+        if cell is None or axis not in axes or not 0 <= cell < prod(map(len, axes.values())):
+            return None
+        for name in reversed(axes):
+            cell, place = divmod(cell, len(axes[name]))
+            if name == axis:
+                return axes[name][place]
+        raise AssertionError("the axis is one of them")
+
+    def checked(self, one: Tally, kind: str | None) -> Tally:
+        """The same, its mismatch told where the cells say something else than the group. `kind` of the node; None: not
+        known."""
+        texts = [
+            f"{axis} {told} in the cell of {table}, where the record says {said}"
+            for table, cell, axis, said in _stated(one, kind)
+            if (told := self.fact(one.digest, table, cell, axis)) is not None and told not in said.split(" or ")
+        ]
+        return replace(one, mismatch="; ".join(filter(None, [one.mismatch, *texts]))) if texts else one
+
+
+_MODES = {"queue": "queue or browse", "channel": "plain or browse"}
+"""Of a link without a durable."""
+
+
+def _stated(one: Tally, kind: str | None) -> list[tuple[str | None, int | None, str, str]]:
+    """Table, cell and axis, and the values that go with the rest of the record."""
+    facts: list[tuple[str | None, int | None, str, str]] = []
+    if one.direction == "publish":
+        settled = "yes" if one.presettled else "no"
+        facts += [
+            (one.table, one.cell, "presettled", settled),
+            (one.answer_table, one.answer_cell, "presettled", settled),
+        ]
+    else:
+        mode = "durable" if one.durable is not None else _MODES.get(kind or "", "queue or plain or browse")
+        facts.append((one.table, one.cell, "subscription", mode))
+    if one.answer_table in ("published", "settled") and one.answer is not None:
+        facts.append((one.answer_table, one.answer_cell, "answer", one.answer))
+    if one.answer_table == "settled":
+        facts.append((one.answer_table, one.answer_cell, "operation", one.operation))
+    return facts

@@ -1,0 +1,99 @@
+"""The copies that the realm makes (dead letters, moved and resent events): the journal says of each where it was kept,
+and its key there says where it comes from. Compared by key; only the stores that disagree are joined. Class A7.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+KEY = ("store", "from_store", "from_eid")
+
+
+def recorded(settled: DataFrame) -> DataFrame:
+    """What the journal says was kept in `store`."""
+    copied = settled.where(F.col("to").isNotNull())
+    return copied.select(
+        F.col("to").alias("store"),
+        F.col("store").alias("from_store"),
+        F.col("eid").alias("from_eid"),
+        F.struct("node", "durable", "operation", "run", "seq", "at").alias("by"),
+    )
+
+
+def held(events: DataFrame) -> DataFrame:
+    """What the stores have."""
+    return events.where("copy").select(*KEY, F.struct("eid", "node", "at").alias("copy"))
+
+
+def compared(noted: DataFrame, there: DataFrame) -> DataFrame:
+    """(store, recorded, held, same) for each store that has copies, or should have."""
+    sides = noted.select(*KEY, F.lit(True).alias("noted")).unionByName(there.select(*KEY, F.lit(False).alias("noted")))
+    hashed, is_noted = F.xxhash64("from_store", "from_eid"), F.col("noted")
+    counted = sides.groupBy("store").agg(
+        F.count_if(is_noted).alias("recorded"),
+        F.count_if(~is_noted).alias("held"),
+        F.bit_xor(F.when(is_noted, hashed)).alias("recorded_xor"),
+        F.bit_xor(F.when(~is_noted, hashed)).alias("held_xor"),
+    )
+    same = (F.col("recorded") == F.col("held")) & F.col("recorded_xor").eqNullSafe(F.col("held_xor"))
+    return counted.select("store", "recorded", "held", same.alias("same"))
+
+
+def differing(noted: DataFrame, there: DataFrame, stores: DataFrame) -> DataFrame:
+    """A7 for each event that has fewer copies than the journal says, or more. `stores`: store, its node, and whether
+    what is missing there, or too much, can be told."""
+    of = F.broadcast(stores.select("store"))
+    noted_by = noted.join(of, "store", "left_semi").groupBy(*KEY).agg(
+        F.count("*").alias("recorded"), F.min("by").alias("by")
+    )  # fmt: skip
+    there_by = there.join(of, "store", "left_semi").groupBy(*KEY).agg(
+        F.count("*").alias("held"), F.max("copy").alias("copy")
+    )  # fmt: skip
+    both = noted_by.join(there_by, list(KEY), "full_outer").na.fill(0, ["recorded", "held"])
+    known = both.join(F.broadcast(stores), "store", "inner")
+    missing = known.where((F.col("may_miss") == 1) & (F.col("held") < F.col("recorded")))
+    surplus = known.where((F.col("may_have") == 1) & (F.col("held") > F.col("recorded")))
+    return _missing(missing).unionByName(_surplus(surplus))
+
+
+def _missing(rows: DataFrame) -> DataFrame:
+    """Named by the event that was to be copied: under that tag its consumer knew it."""
+    detail = F.concat(
+        F.lit("by the journal ("), F.col("by.operation"), F.lit(") it is kept in node "), F.col("in_node"),
+        F.lit("; there are "), F.col("held").cast("string"), F.lit(" copies of it, and should be "),
+        F.col("recorded").cast("string"),
+    )  # fmt: skip
+    place = {"node": F.col("by.node"), "durable": F.col("by.durable"), "run": F.col("by.run"), "seq": F.col("by.seq")}
+    return _findings(rows, F.col("from_store"), F.col("from_eid"), F.col("recorded") - F.col("held"), detail, place,
+                     F.col("by.at"))  # fmt: skip
+
+
+def _surplus(rows: DataFrame) -> DataFrame:
+    origin = F.concat_ws(":", F.col("from_store").cast("string"), F.col("from_eid").cast("string"))
+    detail = F.concat(
+        F.lit("there are "), F.col("held").cast("string"), F.lit(" copies of "), origin,
+        F.lit(" here, and the journal knows of "), F.col("recorded").cast("string"),
+    )  # fmt: skip
+    nothing = F.lit(None).cast("string")
+    place = {"node": F.col("copy.node"), "durable": nothing, "run": nothing, "seq": F.lit(None).cast("bigint")}
+    return _findings(rows, F.col("store"), F.col("copy.eid"), F.col("held") - F.col("recorded"), detail, place,
+                     F.col("copy.at"))  # fmt: skip
+
+
+def _findings(
+    rows: DataFrame, store: Column, eid: Column, count: Column, detail: Column, place: dict[str, Column], at: Column
+) -> DataFrame:
+    nothing = F.lit(None).cast("string")
+    return rows.select(
+        F.lit("A7").alias("class"),
+        *(column.alias(name) for name, column in place.items()),
+        store.alias("store"),
+        eid.alias("eid"),
+        nothing.alias("link"),
+        nothing.alias("container"),
+        nothing.alias("rule"),
+        count.cast("bigint").alias("count"),
+        at.alias("at"),
+        detail.alias("detail"),
+    )

@@ -1,0 +1,69 @@
+"""Are the events of one link in its store in the order in which the link sent them? Class P6.
+
+Groups of outcomes are compared first: each lies above those that were sent before it. Only the links where one does not
+are looked at delivery by delivery. What was sent in a transaction is stored at its discharge, and left out; so is a
+store that gave an EID twice: it became shorter (P1, A13).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+LINK = ("run", "link", "store")
+
+
+def regressions(groups: DataFrame) -> DataFrame:
+    """One finding for each link and store: how many deliveries of it stand behind a later one, and the first of those.
+    `groups` have `transacted`."""
+    stored = groups.where((F.col("direction") == "publish") & (F.col("answer") == "stored"))
+    sent = stored.where((F.coalesce("transacted", F.lit(0)) == 0) & (F.size("seq") > 0))
+    suspects = F.broadcast(_suspects(sent))
+    each = sent.join(suspects, list(LINK), "left_semi").withColumn("one", F.explode(F.arrays_zip("seq", "eid")))
+    rows = each.select(
+        *LINK, "node", "name", "container", "at", F.coalesce("answer_rule", "rule").alias("rule"),
+        F.col("one.seq").alias("place"), F.col("one.eid").alias("eid"),
+    )  # fmt: skip
+    before = Window.partitionBy(*LINK).orderBy("place").rowsBetween(Window.unboundedPreceding, -1)
+    behind = F.max("eid").over(before)
+    twice = F.max("times").over(Window.partitionBy(*LINK))
+    times = F.count("*").over(Window.partitionBy("store", "eid"))
+    ordered = rows.withColumn("passed", behind).withColumn("times", times).withColumn("times", twice)
+    wrong = ordered.where((F.col("eid") < F.col("passed")) & (F.col("times") == 1))
+    first = F.struct("place", "eid", "passed", "node", "name", "container", "at", "rule")
+    found = wrong.groupBy(*LINK).agg(F.count("*").alias("count"), F.min(first).alias("of"))
+    detail = F.concat(
+        F.lit("sent after what is stored at EID "), F.col("of.passed").cast("string"), F.lit(", and stored before it")
+    )
+    return found.select(
+        F.lit("P6").alias("class"),
+        F.col("of.node").alias("node"),
+        F.lit(None).cast("string").alias("durable"),
+        "store",
+        F.col("of.eid").alias("eid"),
+        "run",
+        F.col("of.place").alias("seq"),
+        F.col("of.name").alias("link"),
+        F.col("of.container").alias("container"),
+        F.col("of.rule").alias("rule"),
+        "count",
+        F.col("of.at").alias("at"),
+        detail.alias("detail"),
+    )
+
+
+def _suspects(sent: DataFrame) -> DataFrame:
+    """The links of which some group lies lower than an earlier one, or is not in order itself. Groups of one turn that
+    differ in their rule may lie within each other: they are suspects, too, and cleared delivery by delivery."""
+    eids = F.transform(F.array_sort(F.arrays_zip("seq", "eid")), lambda pair: pair["eid"])
+    groups = sent.select(*LINK, F.array_min("seq").alias("first"), eids.alias("eids"))
+    edges = groups.select(
+        *LINK,
+        "first",
+        (F.array_sort("eids") == F.col("eids")).alias("rising"),
+        F.array_min("eids").alias("lowest"),
+        F.array_max("eids").alias("highest"),
+    )
+    before = Window.partitionBy(*LINK).orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
+    passed = edges.withColumn("passed", F.max("highest").over(before))
+    return passed.where(~F.col("rising") | (F.col("lowest") < F.col("passed"))).select(*LINK).distinct()

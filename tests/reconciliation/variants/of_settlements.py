@@ -1,0 +1,201 @@
+"""Variants of what consumers are told, and of what the journal says: A1 to A6, and the rules (A3)."""
+
+from __future__ import annotations
+
+from tests.reconciliation.variants.stage import Expected, Stage, Variant, tag
+from tests.reconciliation.world import TABLES
+
+
+def told_and_not_noted(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.settle(node, sent[:1], "accepted", journal=False)
+    return Expected({"A1": [tag(node, sent[0].eid)]}, "acknowledge was answered done")
+
+
+def discarded_and_not_noted(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.settle(node, sent[1:2], "rejected", journal=False)
+    return Expected({"A1": [tag(node, sent[1].eid)]}, "dead-letter was answered done")
+
+
+def noted_of_another_event(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    [seq] = stage.run.settle(node, sent[:1], "accepted", journal=False)
+    stage.run.journal(node, "queue", "acknowledge", [sent[1].eid], [seq], False, "disposition")
+    return Expected({"A1": [tag(node, sent[0].eid)], "A2": [tag(node, sent[1].eid)]})
+
+
+def noted_and_told_otherwise(stage: Stage, name: str) -> Expected:
+    """Released, its consumer heard; the journal has ended it."""
+    node, sent = stage.queue(name)
+    [seq] = stage.run.number(1)
+    stage.settled(node, [sent[1].eid], [seq], "released")
+    stage.run.journal(node, "queue", "acknowledge", [sent[1].eid], [seq], False, "disposition")
+    return Expected({"A2": [tag(node, sent[1].eid)]}, "its outcome record says: return")
+
+
+def noted_and_not_told(stage: Stage, name: str) -> Expected:
+    """Under a seq that the run never gave."""
+    node, sent = stage.queue(name)
+    stage.run.journal(node, "queue", "acknowledge", [sent[0].eid], [800_000], False, "disposition")
+    return Expected({"A2": [tag(node, sent[0].eid)]}, "no outcome record speaks of it")
+
+
+def another_outcome(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.settle(node, sent[:1], "accepted")
+    stage.told(stage.last_group, outcome="released")
+    return Expected({"A3": [tag(node, sent[0].eid)]}, "outcome released where the table says accepted")
+
+
+def another_rule(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.settle(node, sent[:1], "accepted")
+    stage.told(stage.last_group, rule="released-returns")
+    return Expected({"A3": [tag(node, sent[0].eid)]}, "rule released-returns where the table says")
+
+
+def another_condition(stage: Stage, name: str) -> Expected:
+    node, _ = stage.queue(name)
+    stage.run.tell_publish(node, stage.run.number(1), [-1], "capacity-reached")
+    stage.told(stage.last_group, condition="amqp:internal-error")
+    return Expected({"A3": [""]}, "condition amqp:internal-error where the table says")
+
+
+def another_class_of_error(stage: Stage, name: str) -> Expected:
+    node, _ = stage.queue(name)
+    stage.run.tell_publish(node, stage.run.number(1), [-1], "capacity-reached")
+    is_fatal = stage.last_group["class"] == "fatal"
+    stage.told(stage.last_group, **{"class": "transient" if is_fatal else "fatal"})
+    return Expected({"A3": [""]}, "class ")
+
+
+def another_operation_in_the_journal(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    [seq] = stage.run.settle(node, sent[:1], "accepted", journal=False)
+    stage.run.journal(node, "queue", "discard", [sent[0].eid], [seq], False, "disposition")
+    return Expected({"A3": [tag(node, sent[0].eid)]}, "told acknowledge, in the journal discard")
+
+
+def decided_as_of_a_durable(stage: Stage, name: str) -> Expected:
+    """The cell says what the node is not: the outcome is the same."""
+    node, sent = stage.queue(name)
+    stage.run.settle(node, sent[:1], "accepted")
+    other = TABLES["settle"].decide(
+        state="accepted", already_settled="no", subscription="durable", source_durability="unsettled-state",
+        receiver_settle_mode="first", attempts="below",
+    )  # fmt: skip
+    stage.told(stage.last_group, cell=other.cell, rule=other.rule)
+    return Expected(
+        {"A3": [tag(node, sent[0].eid)]}, "subscription durable in the cell of settle, where the record says queue"
+    )
+
+
+def decided_as_presettled(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name, 1)
+    stage.told(stage.last_group, presettled=1)
+    return Expected({"A3": [tag(node, sent[0].eid)]}, "presettled no in the cell of publish, where the record says yes")
+
+
+def answered_otherwise(stage: Stage, name: str) -> Expected:
+    """The answer's cell is that of another answer; all that was told goes with it."""
+    node, _ = stage.queue(name)
+    stage.run.tell_publish(node, stage.run.number(1), [-1], "capacity-reached")
+    stage.told(stage.last_group, answer="unexpected")
+    return Expected({"A3": [""]}, "answer capacity-reached in the cell of published, where the record says unexpected")
+
+
+def ended_twice(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.settle(node, sent[1:2], "accepted")
+    stage.run.turn()
+    stage.run.settle(node, sent[1:2], "accepted")
+    return Expected({"A4": [tag(node, sent[1].eid)]}, "ended 2 times in the journal")
+
+
+def expired_after_its_end(stage: Stage, name: str) -> Expected:
+    node = stage.world.queue(name)
+    sent = stage.run.publish(node, 3, ttl="T1000")
+    stage.run.settle(node, sent[:1], "accepted")
+    stage.run.journal(node, "queue", "expired", [sent[0].eid], [0], False, "ttl")
+    return Expected({"A4": [tag(node, sent[0].eid)]}, "ended 2 times in the journal")
+
+
+def given_back_after_its_end(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.settle(node, sent[2:3], "accepted")
+    stage.run.turn()
+    stage.run.settle(node, sent[2:3], "released")
+    return Expected({"A4": [tag(node, sent[2].eid)]}, "and given back at offset")
+
+
+def passed_over(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.settle(node, sent[1:2], "accepted")
+    stage.at_end.append(lambda: stage.world.project(node, None, sent[2].eid))
+    return Expected({"A5": [tag(node, sent[0].eid)]}, "never ended in the journal")
+
+
+def passed_over_by_a_snapshot(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.settle(node, sent[1:2], "accepted")
+
+    def snapshot() -> None:
+        end = stage.world.log.control.bounds(f"{stage.world.prefix}.journal", 0)[1]
+        stage.world.snapshot(node, "queue", sent[2].eid, [], end)
+
+    stage.at_end.append(snapshot)
+    return Expected({"A5": [tag(node, sent[0].eid)]}, "never ended in the journal")
+
+
+def returned_and_not_noted(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.returned(node, sent[0], "released", failed=None)
+    return Expected({"A6": [tag(node, sent[0].eid)]}, "told return; the journal has no return of it")
+
+
+def failed_and_not_counted(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.returned(node, sent[0], "modified-failed", failed=0)
+    return Expected({"A6": [tag(node, sent[0].eid)]}, "told return failed, in the journal return")
+
+
+def released_and_counted(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.returned(node, sent[0], "released", failed=1)
+    stage.returned(node, sent[1], "modified", failed=1)
+    return Expected({"A6": [tag(node, one.eid) for one in sent[:2]]}, "told return, in the journal return failed")
+
+
+def returned_is_another_event(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    [seq] = stage.run.number(1)
+    stage.settled(node, [sent[0].eid], [seq], "released")
+    stage.run.journal(node, "queue", "return", [sent[3].eid], [seq], False, "disposition")
+    return Expected({"A6": [tag(node, sent[0].eid)]}, "told return; the journal has no return of it")
+
+
+VARIANTS = [
+    Variant("told-and-not-noted", told_and_not_noted),
+    Variant("discarded-and-not-noted", discarded_and_not_noted),
+    Variant("noted-of-another-event", noted_of_another_event),
+    Variant("noted-and-told-otherwise", noted_and_told_otherwise),
+    Variant("noted-and-not-told", noted_and_not_told),
+    Variant("another-outcome", another_outcome),
+    Variant("another-rule", another_rule),
+    Variant("another-condition", another_condition),
+    Variant("another-class-of-error", another_class_of_error),
+    Variant("another-operation-in-the-journal", another_operation_in_the_journal),
+    Variant("decided-as-of-a-durable", decided_as_of_a_durable),
+    Variant("decided-as-presettled", decided_as_presettled),
+    Variant("answered-otherwise", answered_otherwise),
+    Variant("ended-twice", ended_twice),
+    Variant("expired-after-its-end", expired_after_its_end),
+    Variant("given-back-after-its-end", given_back_after_its_end),
+    Variant("passed-over", passed_over),
+    Variant("passed-over-by-a-snapshot", passed_over_by_a_snapshot),
+    Variant("returned-and-not-noted", returned_and_not_noted),
+    Variant("failed-and-not-counted", failed_and_not_counted),
+    Variant("released-and-counted", released_and_counted),
+    Variant("returned-is-another-event", returned_is_another_event),
+]

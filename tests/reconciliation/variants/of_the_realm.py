@@ -1,0 +1,159 @@
+"""Variants of what the realm does by itself: copies (A7), states and group offsets (A9, A10), and what it ends without
+a consumer (S2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from native_backend.nodes.group_offset import projection
+from tests.reconciliation.variants.stage import Expected, Stage, Variant, tag
+
+
+def a_letter_is_missing(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    to = stage.world.queue(f"{name}-letters")
+    stage.letters(node, to, [sent[0].eid, sent[1].eid], [sent[0].eid])
+    return Expected({"A7": [tag(node, sent[1].eid)]}, "there are 0 copies of it, and should be 1")
+
+
+def a_letter_is_there_twice(stage: Stage, name: str) -> Expected:
+    from_, sent = stage.queue(f"{name}-from")
+    to = stage.world.queue(name)
+    stage.letters(from_, to, [sent[0].eid], [sent[0].eid, sent[0].eid])
+    return Expected({"A7": [""]}, f"there are 2 copies of {tag(from_, sent[0].eid)} here")
+
+
+def a_letter_is_of_another_event(stage: Stage, name: str) -> Expected:
+    """As many as there should be."""
+    node, sent = stage.queue(name)
+    to = stage.world.queue(f"{name}-letters")
+    stage.letters(node, to, [sent[0].eid, sent[1].eid], [sent[0].eid, sent[0].eid])
+    return Expected({"A7": [tag(node, sent[1].eid)]})
+
+
+def a_letter_that_nothing_was_given_up_for(stage: Stage, name: str) -> Expected:
+    from_, sent = stage.queue(f"{name}-from")
+    to = stage.world.queue(name)
+    stage.letters(from_, to, [], [sent[0].eid])
+    return Expected({"A7": [""]}, "and the journal knows of 0")
+
+
+def a_moved_event_is_missing(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    to = stage.world.queue(f"{name}-target")
+    stage.world.command("a1", "move", node)
+    stage.letters(node, to, [one.eid for one in sent[:2]], [sent[0].eid], "move", "command a1")
+    return Expected({"A7": [tag(node, sent[1].eid)]}, "by the journal (move)")
+
+
+def _shown(code: str, words: str, position: Callable[[int, int], tuple[int, str]]) -> Callable[[Stage, str], Expected]:
+    """`position` makes of the mark and the journal's end what the group shows. Two of four events have ended."""
+
+    def plant(stage: Stage, name: str) -> Expected:
+        node, sent = stage.queue(name)
+        stage.run.settle(node, sent[:2], "accepted")
+
+        def show() -> None:
+            end = stage.world.log.control.bounds(f"{stage.world.prefix}.journal", 0)[1]
+            stage.world.snapshot(node, "queue", sent[2].eid, [], end)
+            stage.world.show(node, None, position(sent[2].eid, end))
+
+        stage.at_end.append(show)
+        return Expected({code: [""]}, words)
+
+    return plant
+
+
+def acknowledged_by_the_snapshot_alone(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.settle(node, sent[:1], "accepted")
+
+    def snapshot() -> None:
+        end = stage.world.log.control.bounds(f"{stage.world.prefix}.journal", 0)[1]
+        stage.world.snapshot(node, "queue", sent[1].eid, [[sent[2].eid, sent[2].eid]], end)
+
+    stage.at_end.append(snapshot)
+    return Expected({"A9": [tag(node, sent[2].eid)]}, "its durable's snapshot says that it has ended")
+
+
+def expired_without_a_time(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.journal(node, "queue", "expired", [sent[0].eid], [0], False, "ttl")
+    return Expected({"S2": [tag(node, sent[0].eid)]}, "expired without a time to live")
+
+
+def expired_too_early(stage: Stage, name: str) -> Expected:
+    node = stage.world.queue(name)
+    sent = stage.run.publish(node, 2, ttl="T999999999999999")
+    stage.run.journal(node, "queue", "expired", [sent[1].eid], [0], False, "ttl")
+    return Expected({"S2": [tag(node, sent[1].eid)]}, "before its time to live was over")
+
+
+def filtered_without_a_selector(stage: Stage, name: str) -> Expected:
+    node = stage.world.channel(name)
+    sent = stage.run.publish(node, 3)
+    stage.world.durable(node, "app:all", sent[0].eid)
+    stage.run.journal(node, "app:all", "filtered", [sent[1].eid], [0], False, "selector")
+    return Expected({"S2": [tag(node, sent[1].eid)]}, "for a durable that has no selector")
+
+
+def evicted_without_a_capacity(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.note(node, "", "evicted", sent[0].eid, sent[1].eid, "capacity")
+    return Expected({"S2": [tag(node, sent[1].eid)]}, "its node has no capacity")
+
+
+def purged_by_nobody(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.run.note(node, "queue", "purge", sent[0].eid, sent[2].eid, f"command {name}")
+    return Expected({"S2": [tag(node, sent[0].eid)]}, "and there is no such command")
+
+
+def purged_by_the_command_for_another_node(stage: Stage, name: str) -> Expected:
+    other, _ = stage.queue(f"{name}-other")
+    node, sent = stage.queue(name)
+    stage.world.command("b2", "purge", other)
+    stage.run.note(node, "queue", "purge", sent[0].eid, sent[0].eid, "command b2")
+    return Expected({"S2": [tag(node, sent[0].eid)]}, f"which was to purge node {other.name}")
+
+
+def sought_by_a_command_to_purge(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    stage.world.command("c3", "purge", node)
+    stage.run.note(node, "queue", "seek", sent[2].eid, sent[2].eid, "command c3")
+    return Expected({"S2": [tag(node, sent[2].eid)]}, "seek by command c3, which was to purge")
+
+
+def moved_by_nobody(stage: Stage, name: str) -> Expected:
+    node, sent = stage.queue(name)
+    to = stage.world.queue(f"{name}-target")
+    stage.letters(node, to, [sent[0].eid], [sent[0].eid], "move", f"command {name}")
+    return Expected({"S2": [tag(node, sent[0].eid)]}, "move by command")
+
+
+VARIANTS = [
+    Variant("a-letter-is-missing", a_letter_is_missing),
+    Variant("a-letter-is-there-twice", a_letter_is_there_twice),
+    Variant("a-letter-is-of-another-event", a_letter_is_of_another_event),
+    Variant("a-letter-that-nothing-was-given-up-for", a_letter_that_nothing_was_given_up_for),
+    Variant("a-moved-event-is-missing", a_moved_event_is_missing),
+    Variant("set-by-another-program", _shown("A9", "another program has set it", lambda low, _: (low, "mine"))),
+    Variant("set-back-by-another-program", _shown("A10", "another program has set it", lambda low, _: (0, ""))),
+    Variant("of-a-wrong-checksum", _shown("A9", "written for another offset",
+                                          lambda low, end: (low, projection(low + 1, low, end)[1]))),
+    Variant("moved-under-its-metadata", _shown("A10", "written for another offset",
+                                               lambda low, end: (0, projection(low, low, end)[1]))),
+    Variant("ahead-of-the-journal", _shown("A9", "and the journal ends at",
+                                           lambda low, end: projection(low, low, end + 99_999))),
+    Variant("older-than-the-snapshot", _shown("A10", "and that of the older snapshot",
+                                              lambda low, end: projection(low - 1, low - 1, end))),
+    Variant("acknowledged-by-the-snapshot-alone", acknowledged_by_the_snapshot_alone),
+    Variant("expired-without-a-time", expired_without_a_time),
+    Variant("expired-too-early", expired_too_early),
+    Variant("filtered-without-a-selector", filtered_without_a_selector),
+    Variant("evicted-without-a-capacity", evicted_without_a_capacity),
+    Variant("purged-by-nobody", purged_by_nobody),
+    Variant("purged-by-the-command-for-another-node", purged_by_the_command_for_another_node),
+    Variant("sought-by-a-command-to-purge", sought_by_a_command_to_purge),
+    Variant("moved-by-nobody", moved_by_nobody),
+]  # fmt: skip

@@ -1,0 +1,143 @@
+"""Every variant of corruption, planted in the stored data of a realm, is found: with its class, its node, its tags and
+words, and nothing else is named at its node. All together in one run on each realm; each alone on the embedded one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+
+from native_backend.nodes.properties import Properties
+from tests.reconciliation.conftest import Reconcile, Result
+from tests.reconciliation.realms import made
+from tests.reconciliation.variants import of_publishes, of_settlements, of_the_evidence, of_the_realm
+from tests.reconciliation.variants.stage import Expected, Stage, Variant
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
+VARIANTS = [*of_publishes.VARIANTS, *of_settlements.VARIANTS, *of_the_realm.VARIANTS, *of_the_evidence.VARIANTS]
+OF_THE_REALM = {one.name for one in of_the_evidence.VARIANTS}
+INFORMATIONAL = {"P5", "A12"}
+Row = dict[str, object]
+
+
+@dataclass(slots=True)
+class Judged:
+    """What was planted, and all that was found."""
+
+    expected: dict[str, Expected]
+    result: Result
+    rows: list[Row]
+
+    def of(self, name: str) -> list[Row]:
+        """The findings that belong to a variant."""
+        expected = self.expected[name]
+        if name in OF_THE_REALM:
+            return [row for row in self.rows if expected.words in str(row["detail"]) and _is_of(row, expected)]
+        return [row for row in self.rows if row["node"] == name]
+
+
+def _is_of(row: Row, expected: Expected) -> bool:
+    return not expected.run or row["run"] == expected.run
+
+
+def _found(result: Result) -> list[Row]:
+    """Every finding, as it is written; what only balances the books is none."""
+    directory = result.out / "report" / "window=all"
+    if not directory.exists():
+        [directory] = (result.out / "report").iterdir()
+    rows: list[Row] = []
+    for part in sorted(directory.glob("class=*")):
+        code = part.name.removeprefix("class=")
+        if len(code) <= 3 and code[1:].isdigit():
+            rows += [{**row, "class": code} for row in ds.dataset(part, format="parquet").to_table().to_pylist()]
+    return rows
+
+
+def honest(stage: Stage) -> None:
+    """What has its reason is not named."""
+    world, run = stage.world, stage.run
+    stale = world.queue("honest-stale")
+    sent = run.publish(stale, 3, ttl="T1")
+    run.journal(stale, "queue", "expired", [sent[0].eid], [0], False, "ttl")
+    of_node = world.queue("honest-ttl", Properties(ttl_ms=1))
+    sent = run.publish(of_node, 2)
+    run.journal(of_node, "queue", "expired", [sent[1].eid], [0], False, "ttl")
+    small = world.queue("honest-small", Properties(capacity_events=2))
+    sent = run.publish(small, 3)
+    run.note(small, "", "evicted", sent[0].eid, sent[0].eid, "capacity")
+    orders, sent = stage.queue("honest-orders", 6)
+    to = world.queue("honest-letters")
+    stage.letters(orders, to, [sent[0].eid], [sent[0].eid])
+    world.command("d4", "purge", orders)
+    run.note(orders, "queue", "purge", sent[1].eid, sent[1].eid, "command d4")
+    run.settle(orders, sent[2:3], "released")
+    run.settle(orders, sent[2:3], "modified-failed")
+    run.settle(orders, sent[2:3], "accepted")
+    news = world.channel("honest-news")
+    run.settle(news, run.publish(news, 2), "released", journal=False)  # without a durable: in no journal
+    stage.at_end.append(lambda: world.project(orders, None, sent[0].eid))
+
+
+def planted(kind: str, request: pytest.FixtureRequest, directory: Path, reconcile: Reconcile,
+            variants: list[Variant]) -> Judged:  # fmt: skip
+    place = made(kind, request, directory / "realm")
+    with place.world() as world:
+        stage = Stage(world)
+        honest(stage)
+        expected = {one.name: one.plant(stage, one.name) for one in variants}
+        stage.close()
+    result = reconcile(place.realm)
+    return Judged(expected, result, _found(result))
+
+
+@pytest.fixture(scope="module", params=["embedded", "kafka"])
+def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, reconcile: Reconcile) -> Judged:
+    return planted(request.param, request, tmp_path_factory.mktemp("variants"), reconcile, VARIANTS)
+
+
+def is_found(judged: Judged, name: str) -> None:
+    expected, rows = judged.expected[name], judged.of(name)
+    named = Counter(str(row["class"]) for row in rows)
+    assert set(named) == set(expected.classes), rows
+    for code, tags in expected.classes.items():
+        found = [row for row in rows if row["class"] == code]
+        told = ["" if row["eid"] is None else f"{row['store']}:{row['eid']}" for row in found]
+        if any(tags):
+            assert sorted(told) == sorted(tags), found
+        assert any(expected.words in str(row["detail"]) for row in rows), rows
+
+
+@pytest.mark.parametrize("name", [one.name for one in VARIANTS])
+def test_it_is_found_among_all(judged: Judged, name: str) -> None:
+    is_found(judged, name)
+
+
+def test_nothing_is_found_where_nothing_was_planted(judged: Judged) -> None:
+    strange = {str(row["node"]) for row in judged.rows if row["node"] is not None} - set(judged.expected)
+    allowed = {"a-letter-is-of-another-event-letters", "the-same-in-another-node-home"}
+    assert strange <= allowed, [row for row in judged.rows if row["node"] in strange - allowed]
+
+
+def test_the_books_close_over_all_of_it(judged: Judged) -> None:
+    assert judged.result.manifest["balance"]["difference"] == 0, judged.result.text
+    assert judged.result.code == 1
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=[one.name for one in VARIANTS])
+def test_it_is_found_alone(
+    request: pytest.FixtureRequest, tmp_path: Path, reconcile: Reconcile, variant: Variant
+) -> None:
+    judged = planted("embedded", request, tmp_path, reconcile, [variant])
+    is_found(judged, variant.name)
+    codes = {str(row["class"]) for row in judged.rows}
+    assert codes == set(judged.expected[variant.name].classes), judged.rows
+    assert judged.result.code == (0 if codes <= INFORMATIONAL else 1)
+    assert judged.result.manifest["balance"]["difference"] == 0
+
+
+def test_what_has_its_reason_is_clean(request: pytest.FixtureRequest, tmp_path: Path, reconcile: Reconcile) -> None:
+    judged = planted("embedded", request, tmp_path, reconcile, [])
+    assert judged.result.text.startswith("Verdict: CLEAN."), judged.result.text
