@@ -19,7 +19,6 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from native_backend.clock import SystemClock
 from reconciliation.jobs.reconcile import judge
 from reconciliation.model import spark
 from reconciliation.model.errors import SetupError, SourceError
@@ -78,7 +77,7 @@ def run(
     tell("landing the realm's records")
     landed = landing.land(realm, extent, session, directory / "landed")
     judgement = judge(
-        session, landed, realm, window, making, tell, SystemClock().epoch_us() if now_us is None else now_us
+        session, landed, realm, window, making, tell, time.time_ns() // 1000 if now_us is None else now_us
     )
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, window)

@@ -143,7 +143,7 @@ def row_findings(
         ttls = [(store, _ttl_ms(catalog, store)) for store in sorted(expired)]
         parts.append(own_acts.expired(accounts.terminals, accounts.events, local_table(spark, ttls, schemas.TTLS)))
     unselected = set(places(acts, "filtered")) & {
-        (state.durable.store, state.durable.name) for state in catalog.durables if not state.durable.terms.selector
+        (state.durable.store, state.durable.name) for state in catalog.durables if not state.durable.selector
     }
     if unselected:
         of = local_table(spark, sorted(unselected), schemas.OF_DURABLES)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mappings.language.yaml_lines import Node, Problem, load_document
-from native_backend.limits import RealmLimits
-from native_backend.log.client_settings import read_client
+from reconciliation.model.config_file import Written, client_settings, load
 
 PREFIX_DEFAULT = "um"
 _KINDS = ("embedded", "kafka")
-_EVIDENCE_S = RealmLimits().evidence_s
+_EVIDENCE_S = 14 * 86_400.0
+"""What `limits.evidence_s` is when it is not written."""
 _EVIDENCE_MAX_S = 2**31 - 1
 
 
@@ -38,19 +37,19 @@ class Realm:
 
 
 def load_realm(file: Path) -> Realm:
-    document, problems = load_document(file)
-    realm = None if problems else _realm(document.root.get("realm"), document.root, file.resolve().parent, problems)
-    evidence_s = _evidence_s(document.root.get("limits"), problems)
+    root, problems = load(file)
+    realm = None if problems else _realm(root.get("realm"), root, file.resolve().parent, problems)
+    evidence_s = _evidence_s(root.get("limits"), problems)
     if realm is None or problems:
-        raise SettingsError("\n".join(str(problem) for problem in problems))
+        raise SettingsError("\n".join(problems))
     return replace(realm, evidence_s=evidence_s)
 
 
-def _evidence_s(limits: Node | None, problems: list[Problem]) -> float:
+def _evidence_s(limits: Written | None, problems: list[str]) -> float:
     node = limits.get("evidence_s") if limits is not None and limits.is_mapping else None
     if node is None:
         return _EVIDENCE_S
-    value = node.value
+    value = node.content
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _EVIDENCE_MAX_S:
         wanted = f"write a whole number from 0 to {_EVIDENCE_MAX_S}"
         problems.append(node.problem(f"limits.evidence_s is {value}", wanted))
@@ -58,7 +57,7 @@ def _evidence_s(limits: Node | None, problems: list[Problem]) -> float:
     return float(value)
 
 
-def _realm(node: Node | None, root: Node, base: Path, problems: list[Problem]) -> Realm | None:
+def _realm(node: Written | None, root: Written, base: Path, problems: list[str]) -> Realm | None:
     if node is None or not node.is_mapping:
         problems.append((node or root).problem("realm is missing", "write realm: {kind: embedded, path: var/realm}"))
         return None
@@ -77,12 +76,10 @@ def _realm(node: Node | None, root: Node, base: Path, problems: list[Problem]) -
     if kind == "embedded":
         return Realm(kind, prefix, path=base / place)
     written = node.get("client")
-    client = read_client(written if written is not None and written.is_mapping else None, base, problems)
-    if problems:
-        return None
-    return Realm(kind, prefix, bootstrap=place, client={name: str(value) for name, value in client.items()})
+    client = client_settings(written, base, problems)
+    return None if problems else Realm(kind, prefix, bootstrap=place, client=client)
 
 
-def _text(node: Node, key: str) -> str:
+def _text(node: Written, key: str) -> str:
     child = node.get(key)
-    return child.value if child is not None and isinstance(child.value, str) else ""
+    return child.content if child is not None and isinstance(child.content, str) else ""

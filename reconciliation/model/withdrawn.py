@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from native_backend.nodes.durable import Durable
-from native_backend.state.intervals import Intervals
+from reconciliation.model.realm_nodes import Durable
 
 Place = tuple[int, str]
 """Store, durable."""
@@ -56,21 +55,32 @@ def withdrawn(orders: Iterable[Ordered], durables: Iterable[Durable]) -> Withdra
         place = durable.store, durable.name
         if durable.journal:
             found.voids.append((*place, durable.journal, durable.start))
-        taken = Intervals()
+        taken: list[tuple[int, int]] = []
         for each in sorted(by_place.get(place, []), key=lambda one: one.offset):
             if each.offset < durable.journal:
                 continue
             if each.operation == "purge":
-                taken.add(each.first, each.last)
+                taken.append((each.first, each.last))
                 continue
-            taken = Intervals((first, min(last, each.first - 1)) for first, last in taken if first < each.first)
+            taken = [(first, min(last, each.first - 1)) for first, last in taken if first < each.first]
             if each.operation == "truncated":
                 found.voids.append((*place, each.offset, each.first))
                 found.cuts.setdefault(place, []).append((each.offset, each.first))
                 continue
             if each.first > durable.start:
-                taken.add(durable.start, each.first - 1)
+                taken.append((durable.start, each.first - 1))
             found.voids.append((*place, each.offset, each.first))
             found.seeks[place] = each.offset, each.first
-        found.ranges += [(*place, first, last) for first, last in taken]
+        found.ranges += [(*place, first, last) for first, last in merged(taken)]
+    return found
+
+
+def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same EIDs as disjoint ranges, in rising order; those that touch are one."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
     return found

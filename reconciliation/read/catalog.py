@@ -14,31 +14,21 @@ from typing import Any
 import orjson
 import pyarrow.parquet as pq
 
-from native_backend.journal.process_liveness import SystemLiveness
-from native_backend.journal.snapshot import UnknownVersion, newest_sets
-from native_backend.nodes.durable import Durable
-from native_backend.nodes.node import Node
 from reconciliation.model.ranges import GONE, TORN, Extent, Kind
+from reconciliation.model.realm_nodes import Durable, Node
 from reconciliation.model.settings import Realm
 from reconciliation.read.group_positions import Projection, projection_of
 from reconciliation.read.known_nodes import KnownNodes
 from reconciliation.read.landing import Landed
 from reconciliation.read.node_classes import NodeClasses
+from reconciliation.read.processes import has_ended
+from reconciliation.read.snapshots import Snapshot, newest
 from reconciliation.read.stored_tables import Cells, by_digest, digest_findings
 
 NEVER = 1 << 62
 Cell = tuple[str, str, int, str | None, str | None, str | None, str | None, str | None, int | None, int | None]
 """Digest, table, cell, expected rule, and what it says: operation, outcome, condition, class, whether that is a failed
 attempt; and whether the cell is of a delivery in a transaction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The newest snapshot of a durable's state. Everything below `low` and in `acked` (inclusive) is terminal."""
-
-    low: int
-    acked: tuple[tuple[int, int], ...]
-    journal: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +98,7 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
     unreadable = list(known.unreadable)
     absences = {store: absence(landed.extent, node) for store, node in known.metadata.stores.items()}
     nodes = {store: node for store, node in known.metadata.stores.items() if not absences[store]}
-    snapshots = dict(_snapshots(landed, unreadable))
+    snapshots = newest(_newest(landed, "state", unreadable), unreadable)
     positions = {
         (one.group, one.topic, one.partition): projection_of(one.position, one.metadata)
         for one in landed.extent.positions
@@ -162,7 +152,7 @@ def absence(extent: Extent, node: Node) -> str:
 
 def _ended(landed: Landed) -> Iterator[str]:
     """Runs that have let go of the lease, or whose process is gone from this machine."""
-    presence, last = SystemLiveness(), dict[str, dict[str, Any]]()
+    last: dict[str, dict[str, Any]] = {}
     for row in _rows(landed, "lease"):
         try:
             record = orjson.loads(row["value"])
@@ -171,7 +161,7 @@ def _ended(landed: Landed) -> Iterator[str]:
         if record.get("what") != "ask":
             last[record["run"]] = record
     for run, record in last.items():
-        if record["what"] == "release" or presence.gone(record.get("process", {})):
+        if record["what"] == "release" or has_ended(record.get("process", {})):
             yield run
 
 
@@ -193,16 +183,6 @@ def _newest(landed: Landed, kind: Kind, unreadable: list[str]) -> Iterator[tuple
             yield key, orjson.loads(row["value"])
         except orjson.JSONDecodeError as error:
             unreadable.append(f"{kind} record at offset {row['offset']}: {error}")
-
-
-def _snapshots(landed: Landed, unreadable: list[str]) -> Iterator[tuple[tuple[int, str], Snapshot]]:
-    try:
-        for key, parts, _ in newest_sets(_newest(landed, "state", unreadable)):
-            if parts:
-                acked = tuple((first, last) for part in parts for first, last in part["acked"])
-                yield key, Snapshot(parts[0]["low"], acked, parts[0]["journal"])
-    except UnknownVersion as error:
-        unreadable.append(f"state: {error}")
 
 
 def _cells(table: dict[str, Any], facts: Cells) -> Iterator[Cell]:

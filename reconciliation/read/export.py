@@ -14,8 +14,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from native_backend.log.port import LogError
-from native_backend.log.sqlite import snapshot
 from reconciliation.model.errors import SourceError
 from reconciliation.model.ranges import (
     GONE,
@@ -30,6 +28,7 @@ from reconciliation.model.ranges import (
     kind_of,
 )
 from reconciliation.model.schemas import RECORD
+from reconciliation.read import realm_file
 from reconciliation.read.known_nodes import KnownNodes
 
 BATCH_RECORDS = 32_768
@@ -59,15 +58,15 @@ def export(directory: Path, prefix: str, target: Path) -> Extent:
 
 
 @contextmanager
-def _opened(directory: Path) -> Iterator[snapshot.Snapshot]:
+def _opened(directory: Path) -> Iterator[realm_file.Snapshot]:
     try:
-        with snapshot.opened(directory) as realm:
+        with realm_file.opened(directory) as realm:
             yield realm
-    except (sqlite3.Error, LogError, OSError) as error:
+    except (sqlite3.Error, OSError) as error:
         raise SourceError(f"cannot read the realm in {directory}: {error}") from error
 
 
-def _extent(realm: snapshot.Snapshot, prefix: str) -> Extent:
+def _extent(realm: realm_file.Snapshot, prefix: str) -> Extent:
     ids = {topic: id_.hex() for topic, id_ in realm.topic_ids().items()}
     single = [f"{prefix}.{kind}" for kind in SINGLE]
     known = KnownNodes()
@@ -89,7 +88,7 @@ def _ignored(topic: str, number: int, first: int, end: int) -> None:
 
 
 def _write(
-    realm: snapshot.Snapshot, topic: str, kind: Kind, target: Path, writers: dict[Kind, _KindFile], torn: list[Unread]
+    realm: realm_file.Snapshot, topic: str, kind: Kind, target: Path, writers: dict[Kind, _KindFile], torn: list[Unread]
 ) -> None:
     def unreadable(name: str, number: int, first: int, end: int) -> None:
         torn.append(Unread(name, number, TORN, first, end))
@@ -109,9 +108,9 @@ class _KindFile:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._writer = pq.ParquetWriter(directory / "part-0.parquet", RECORD, compression="zstd")
-        self._rows: list[snapshot.Row] = []
+        self._rows: list[realm_file.Row] = []
 
-    def add(self, row: snapshot.Row) -> None:
+    def add(self, row: realm_file.Row) -> None:
         self._rows.append(row)
         if len(self._rows) >= BATCH_RECORDS:
             self._flush()

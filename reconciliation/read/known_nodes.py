@@ -1,20 +1,18 @@
 """The nodes that the records of `PREFIX.realm` speak of: those that there are, and which of those that there were lived
 only as long as their maker.
 
-The fold is the realm's own (the first record of a node wins until its tombstone). A record that cannot be read is
-named and left out. Source: docs/records.md "Node".
+A record that cannot be read is named and left out. Source: docs/records.md "Node".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
-from native_backend.log.port import LogError, Records
-from native_backend.nodes.metadata import Metadata
-from native_backend.nodes.node import Node
+from reconciliation.model.realm_nodes import Metadata, Node
 
 TEMPORARY = "temporary:"
 """A generated name, of a dynamic node, begins so, and no other name (docs/cli.md). Compaction may have taken the record
@@ -38,12 +36,13 @@ class KnownNodes:
 
     def fold(self, records: Iterable[MetadataRecord]) -> None:
         """Take records in, in the order of their offsets."""
-        for offset, at_ms, key, value in records:
+        for offset, _, key, value in records:
             self.records += 1
             try:
-                self.metadata.fold([Records([offset], [at_ms], [key], [value], offset + 1)])
-                self._mark(key, value)
-            except (orjson.JSONDecodeError, LogError, LookupError, TypeError, ValueError) as error:
+                record = self.metadata.take(offset, key, value)
+                if record is not None and key is not None:
+                    self._mark(orjson.loads(key)[0], record)
+            except (orjson.JSONDecodeError, LookupError, TypeError, ValueError) as error:
                 self.unreadable.append(f"realm record at offset {offset}: {error}")
 
     @property
@@ -55,13 +54,10 @@ class KnownNodes:
         """Whether the node of that store was temporary and ended with its connection."""
         return store in self._temporary or name.startswith(TEMPORARY)
 
-    def _mark(self, key: bytes | None, value: bytes | None) -> None:
-        if key is None or value is None:
-            return
-        record = orjson.loads(value)
-        if orjson.loads(key)[0] == "durable":
+    def _mark(self, what: str, record: dict[str, Any]) -> None:
+        if what == "durable":
             self.durables.add((record["node"], record["name"]))
-        elif orjson.loads(key)[0] == "node" and record.get("changed_us") != record["created_us"]:
+        elif what == "node" and record.get("changed_us") != record["created_us"]:
             self.changed.add(record["name"])
         if record.get("temporary"):
             self._temporary.add(record["store"])

@@ -15,9 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from native_backend.log.record_headers import IDENTITY
 from reconciliation.model.errors import SourceError
 from reconciliation.model.ranges import SINGLE, Extent, Range
+from reconciliation.read.realm_file import IDENTITY
 
 _SAME_NAME = {"security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm"}
 

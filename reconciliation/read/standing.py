@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, Literal
 
-from native_backend.nodes.durable import QUEUE
 from reconciliation.model.ranges import Extent
+from reconciliation.model.realm_nodes import QUEUE, store_id
 from reconciliation.model.tally import TERMINAL, Tally
 from reconciliation.read.catalog import Catalog
 
@@ -120,11 +119,6 @@ def store_findings(catalog: Catalog, extent: Extent) -> list[dict[str, Any]]:
             text = f"the metadata gives topic {node.topic} partition {node.partition} the store id of another topic"
             found.append({"class": "S3", "count": 1, "node": node.name, "store": store, "detail": text})
     return found
-
-
-def store_id(topic_id: bytes, partition: int) -> int:
-    digest = blake2b(topic_id + partition.to_bytes(4, "big"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % (10**12 - 1) + 1
 
 
 def _is_unseen(place: Place) -> bool:

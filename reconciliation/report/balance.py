@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from native_backend.nodes.durable import Durable
 from reconciliation.jobs.reconcile import Judgement
+from reconciliation.model.realm_nodes import Durable
 from reconciliation.read.standing import Place
 from reconciliation.transforms.durables import EARLY
 from reconciliation.transforms.verdicts import DOUBLED, IN_FLIGHT, OVERWRITTEN, UNPROVEN

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from native_backend.nodes.node import Node
 from reconciliation.model.ranges import GONE, Extent, Range, Unread
+from reconciliation.model.realm_nodes import Node
 from reconciliation.read.catalog import absence
 
 NODE = Node("orders", "queue", "um.node.orders", bytes(range(16)), 7)
