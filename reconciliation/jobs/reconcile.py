@@ -111,20 +111,14 @@ def judge(
     copied, differing = own_checks.copies_compared(spark, accounts, catalog, extent, prefix, stores)
     found += own_checks.small_findings(catalog, landed, prefix, acts, commanded, counts, copied, numberings)
     tell("naming what does not agree")
-    target.mkdir(parents=True)
     parts = _findings(named, accounts, tables, folded, counts, bool(trimmed))
     parts += own_checks.row_findings(spark, accounts, catalog, acts, folded, counts)
     parts += [] if differing is None else [differing]
-    per_delivery = reduce(DataFrame.unionByName, parts) if parts else None
-    if per_delivery is not None:
-        per_delivery.coalesce(1).write.partitionBy("class").parquet(str(target), mode="append")
+    _write(parts, target)
     found += vanished_durables(catalog, extent, stores, tallied, mentioned)
     unseen = _unseen(accounts, stores, extent)
     found += unseen_findings(stores.values(), extent, catalog, unseen)
-    outcomes = extent.range_of(f"{prefix}.outcomes")
-    held_some = named is not None or (outcomes is not None and outcomes.end > 0)
-    if held_some and not any(one.source == "outcomes" for one in numberings):
-        found.append(no_outcomes(prefix))
+    found += _no_outcomes(named is not None, extent, prefix, numberings)
     return Judgement(
         catalog,
         stores,
@@ -140,6 +134,23 @@ def judge(
         {f"{one.source} records": one.records for one in numberings if one.run is not None},
         Base(told, _older(accounts)) if told is not None else None,
     )
+
+
+def _write(parts: list[DataFrame], target: Path) -> None:
+    """The findings per delivery."""
+    target.mkdir(parents=True)
+    if parts:
+        found = reduce(DataFrame.unionByName, parts).coalesce(1)
+        found.write.partitionBy("class").parquet(str(target), mode="append")
+
+
+def _no_outcomes(
+    held_events: bool, extent: Extent, prefix: str, numberings: Iterable[Numbering]
+) -> list[dict[str, Any]]:
+    """Where there should be outcome records, and is none."""
+    outcomes = extent.range_of(f"{prefix}.outcomes")
+    held_some = held_events or (outcomes is not None and outcomes.end > 0)
+    return [no_outcomes(prefix)] if held_some and not any(one.source == "outcomes" for one in numberings) else []
 
 
 def _numberings(records: frames.Records, extent: Extent, prefix: str, young: int) -> list[Numbering]:

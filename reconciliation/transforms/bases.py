@@ -19,9 +19,9 @@ def judged_groups(groups: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def first_judged(events: DataFrame, runs: DataFrame) -> DataFrame:
-    """(store, from_eid): the lowest event of a run that outcome records name, published after its base."""
+    """(store, judged_from): the lowest event of a run that outcome records name, published after its base."""
     based = events.join(F.broadcast(runs.select("run", "base")), "run", "inner").where(F.col("seq") >= F.col("base"))
-    return based.groupBy("store").agg(F.min("eid").alias("from_eid"))
+    return based.groupBy("store").agg(F.min("eid").alias("judged_from"))
 
 
 def with_judged(rows: DataFrame, runs: DataFrame, firsts: DataFrame | None, since: int) -> DataFrame:
@@ -31,7 +31,7 @@ def with_judged(rows: DataFrame, runs: DataFrame, firsts: DataFrame | None, sinc
     older = _is_older(since)
     if firsts is not None:
         based = based.join(F.broadcast(firsts), "store", "left")
-        older = older & F.coalesce(F.col("eid") < F.col("from_eid"), F.lit(True))
+        older = older & F.coalesce(F.col("eid") < F.col("judged_from"), F.lit(True))
     judged = F.when(F.col("base").isNotNull(), F.col("seq") >= F.col("base")).otherwise(~older)
     return based.withColumn("judged", F.coalesce(judged, F.lit(True))).select(*rows.columns, "judged")
 

@@ -16,11 +16,11 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from native_backend.log.open import open_embedded, open_kafka
-from native_backend.log.sqlite import snapshot
 from native_backend.log.sqlite.schema import connect
 from reconciliation.model.settings import Realm
 from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.realm import sqlite_snapshot as snapshot
 from tests.kit.wire import frames
 from tests.reconciliation import planting
 from tests.reconciliation.planting import Record

@@ -181,7 +181,8 @@ class GatewayRun:
         self._commit([self._entry(node, durable, operation, cause, [[first, last, 0, first]])])
 
     def delete(self, node: Node) -> None:
-        """By command: noted, then gone."""
+        """By command: recorded, noted, then gone."""
+        self.world.command("1", "delete-node", node)
         self._commit([self._entry(node, "", "delete", "command 1", [[0, 0, 0, 0]])])
         delete_node(self.world.log, self.world.prefix, node.name)
 
@@ -237,7 +238,8 @@ class GatewayRun:
         `plain` for one without a durable."""
         seqs, eids = self.number(len(sent)), [one.eid for one in sent]
         rule = TABLES["settle"].decide(
-            state=state, already_settled="no", subscription=subscription or ("durable" if durable else _MODES[node.kind]),
+            state=state, already_settled="no",
+            subscription=subscription or ("durable" if durable else _MODES[node.kind]),
             source_durability="unsettled-state" if durable else "none", receiver_settle_mode="first",
             attempts="below",
         )  # fmt: skip

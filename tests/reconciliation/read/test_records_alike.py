@@ -22,7 +22,6 @@ from native_backend.limits import RealmLimits
 from native_backend.log.open import open_embedded
 from native_backend.log.port import Records
 from native_backend.log.record_headers import HeadedKey
-from native_backend.log.sqlite import snapshot
 from native_backend.log.sqlite.columns import encode
 from native_backend.nodes import group_offset
 from native_backend.nodes.durable import Durable, durable_key, encode_durable
@@ -40,6 +39,7 @@ from reconciliation.read.group_positions import projection_of
 from reconciliation.read.node_classes import Classification
 from reconciliation.read.processes import has_ended
 from reconciliation.read.snapshots import newest
+from tests.kit.realm import sqlite_snapshot as snapshot
 from tests.reconciliation.world import World
 
 Record = tuple[int, bytes, "bytes | None"]

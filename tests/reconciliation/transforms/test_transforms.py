@@ -84,9 +84,9 @@ def test_holes_are_found_from_the_first_number_on(session: SparkSession) -> None
 
 
 CELLS = [
-    ("d", "settle", 1, "accepts", "acknowledge", "accepted", None, None),
-    ("d", "settled", 2, "as-asked", None, "asked", None, None),
-    ("d", "settled", 3, "denied", None, "rejected", "amqp:unauthorized-access", "fatal"),
+    ("d", "settle", 1, "accepts", "acknowledge", "accepted", None, None, None, None),
+    ("d", "settled", 2, "as-asked", None, "asked", None, None, None, None),
+    ("d", "settled", 3, "denied", None, "rejected", "amqp:unauthorized-access", "fatal", None, None),
 ]
 TALLY = (
     "digest string, `table` string, cell int, rule string, answer_table string, answer_cell int, answer_rule string, "

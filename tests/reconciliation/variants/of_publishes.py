@@ -4,125 +4,125 @@ from __future__ import annotations
 
 from native_backend.log.port import TopicSpec
 from native_backend.nodes.properties import Properties
-from tests.reconciliation.variants.stage import KEY, Expected, Stage, Variant, tag
+from tests.reconciliation.variants.shared_realm import KEY, Expected, SharedRealm, Variant, tag
 
 
-def told_and_not_there(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
+def told_and_not_there(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
     eid = sent[-1].eid + 1
-    stage.run.tell_publish(node, stage.run.number(1), [eid], "stored")
+    shared.run.tell_publish(node, shared.run.number(1), [eid], "stored")
     return Expected({"P1": [tag(node, eid)]}, "the store has no such event")
 
 
-def a_batch_that_is_not_there(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name, 1)
+def a_batch_that_is_not_there(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name, 1)
     eids = [sent[-1].eid + 1, sent[-1].eid + 2, sent[-1].eid + 3]
-    stage.run.tell_publish(node, stage.run.number(3), eids, "stored")
+    shared.run.tell_publish(node, shared.run.number(3), eids, "stored")
     return Expected({"P1": [tag(node, eid) for eid in eids]})
 
 
-def the_same_again(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    [eid] = stage.world.append(node.topic, [KEY % (stage.run.name.encode(), sent[1].seq)], [b"x"])
-    return Expected({"P2": [tag(node, eid)]}, "stored at EIDs")
+def the_same_again(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.world.append(node.topic, [KEY % (shared.run.name.encode(), sent[1].seq)], [b"x"])
+    return Expected({"P2": [tag(node, sent[1].eid)]}, "stored at EIDs")
 
 
-def the_same_in_another_node(stage: Stage, name: str) -> Expected:
-    _, sent = stage.queue(f"{name}-home")
-    node, _ = stage.queue(name)
-    [eid] = stage.world.append(node.topic, [KEY % (stage.run.name.encode(), sent[1].seq)], [b"x"])
+def the_same_in_another_node(shared: SharedRealm, name: str) -> Expected:
+    _, sent = shared.queue(f"{name}-home")
+    node, _ = shared.queue(name)
+    [eid] = shared.world.append(node.topic, [KEY % (shared.run.name.encode(), sent[1].seq)], [b"x"])
     return Expected({"P2": [tag(node, eid)]}, "stored under the tags")
 
 
-def of_a_foreign_writer(stage: Stage, name: str) -> Expected:
-    node, _ = stage.queue(name)
-    [eid] = stage.world.append(node.topic, [b"not ours"], [b"x"])
+def of_a_foreign_writer(shared: SharedRealm, name: str) -> Expected:
+    node, _ = shared.queue(name)
+    [eid] = shared.world.append(node.topic, [b"not ours"], [b"x"])
     return Expected({"P3": [tag(node, eid)]}, "written by no gateway")
 
 
-def of_no_delivery(stage: Stage, name: str) -> Expected:
+def of_no_delivery(shared: SharedRealm, name: str) -> Expected:
     """The key names a seq that the run never gave."""
-    node, _ = stage.queue(name)
-    [eid] = stage.world.append(node.topic, [KEY % (stage.run.name.encode(), 900_000)], [b"x"])
+    node, _ = shared.queue(name)
+    [eid] = shared.world.append(node.topic, [KEY % (shared.run.name.encode(), 900_000)], [b"x"])
     return Expected({"P3": [tag(node, eid)]}, "no publish outcome")
 
 
-def of_a_settlement(stage: Stage, name: str) -> Expected:
+def of_a_settlement(shared: SharedRealm, name: str) -> Expected:
     """The key names a seq that was a consumer's."""
-    node, sent = stage.queue(name)
-    [seq] = stage.run.settle(node, sent[:1], "accepted")
-    [eid] = stage.world.append(node.topic, [KEY % (stage.run.name.encode(), seq)], [b"x"])
+    node, sent = shared.queue(name)
+    [seq] = shared.run.settle(node, sent[:1], "accepted")
+    [eid] = shared.world.append(node.topic, [KEY % (shared.run.name.encode(), seq)], [b"x"])
     return Expected({"P3": [tag(node, eid)]})
 
 
-def refused_and_there(stage: Stage, name: str) -> Expected:
-    node, _ = stage.queue(name)
-    seqs = stage.run.number(1)
-    stage.run.tell_publish(node, seqs, [-1], "capacity-reached")
-    [eid] = stage.run.store(node, seqs)
+def refused_and_there(shared: SharedRealm, name: str) -> Expected:
+    node, _ = shared.queue(name)
+    seqs = shared.run.number(1)
+    shared.run.tell_publish(node, seqs, [-1], "capacity-reached")
+    [eid] = shared.run.store(node, seqs)
     return Expected({"P4": [tag(node, eid)]}, "refused to the publisher")
 
 
-def unknown_and_there(stage: Stage, name: str) -> Expected:
-    node, _ = stage.queue(name)
-    seqs = stage.run.number(1)
-    stage.run.tell_publish(node, seqs, [-1], "indeterminate")
-    [eid] = stage.run.store(node, seqs)
+def unknown_and_there(shared: SharedRealm, name: str) -> Expected:
+    node, _ = shared.queue(name)
+    seqs = shared.run.number(1)
+    shared.run.tell_publish(node, seqs, [-1], "indeterminate")
+    [eid] = shared.run.store(node, seqs)
     return Expected({"P5": [tag(node, eid)]}, "answer unknown: found")
 
 
-def unknown_and_not_there(stage: Stage, name: str) -> Expected:
-    node, _ = stage.queue(name)
-    stage.run.tell_publish(node, stage.run.number(1), [-1], "indeterminate")
+def unknown_and_not_there(shared: SharedRealm, name: str) -> Expected:
+    node, _ = shared.queue(name)
+    shared.run.tell_publish(node, shared.run.number(1), [-1], "indeterminate")
     return Expected({"P5": [""]}, "answer unknown: not found")
 
 
-def out_of_order(stage: Stage, name: str) -> Expected:
-    node, _ = stage.queue(name)
-    first, second = stage.run.number(2)
-    later, sooner = stage.run.store(node, [second, first])
-    stage.run.tell_publish(node, [first, second], [sooner, later], "stored")
+def out_of_order(shared: SharedRealm, name: str) -> Expected:
+    node, _ = shared.queue(name)
+    first, second = shared.run.number(2)
+    later, sooner = shared.run.store(node, [second, first])
+    shared.run.tell_publish(node, [first, second], [sooner, later], "stored")
     return Expected({"P6": [tag(node, later)]}, f"sent after what is stored at EID {sooner}, and stored before it")
 
 
-def out_of_order_in_two_turns(stage: Stage, name: str) -> Expected:
-    node, _ = stage.queue(name)
-    first, second = stage.run.number(2)
-    later, sooner = stage.run.store(node, [second, first])
-    stage.run.tell_publish(node, [first], [sooner], "stored")
-    stage.run.turn()
-    stage.run.tell_publish(node, [second], [later], "stored")
+def out_of_order_in_two_turns(shared: SharedRealm, name: str) -> Expected:
+    node, _ = shared.queue(name)
+    first, second = shared.run.number(2)
+    later, sooner = shared.run.store(node, [second, first])
+    shared.run.tell_publish(node, [first], [sooner], "stored")
+    shared.run.turn()
+    shared.run.tell_publish(node, [second], [later], "stored")
     return Expected({"P6": [tag(node, later)]})
 
 
-def presettled_and_refused(stage: Stage, name: str) -> Expected:
-    node, _ = stage.queue(name)
-    stage.run.tell_publish(node, stage.run.number(2), [-1, -1], "capacity-reached", presettled=True)
+def presettled_and_refused(shared: SharedRealm, name: str) -> Expected:
+    node, _ = shared.queue(name)
+    shared.run.tell_publish(node, shared.run.number(2), [-1, -1], "capacity-reached", presettled=True)
     return Expected({"A12": [""]}, "capacity-reached")
 
 
-def trimmed_unread(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.settle(node, sent[:1], "accepted")
-    stage.at_end.append(lambda: stage.world.log.control.trim(node.topic, 0, sent[2].eid))
+def trimmed_unread(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[:1], "accepted")
+    shared.at_end.append(lambda: shared.world.log.control.trim(node.topic, 0, sent[2].eid))
     return Expected({"S1": [tag(node, sent[1].eid)]}, "the store begins at")
 
 
-def made_again(stage: Stage, name: str) -> Expected:
+def made_again(shared: SharedRealm, name: str) -> Expected:
     """The topic of the node is another one now."""
-    node, sent = stage.queue(name, 2)
+    node, sent = shared.queue(name, 2)
 
     def replace() -> None:
-        stage.world.log.control.delete_topics([node.topic])
-        stage.world.log.control.create_topics([TopicSpec(node.topic)])
+        shared.world.log.control.delete_topics([node.topic])
+        shared.world.log.control.create_topics([TopicSpec(node.topic)])
 
-    stage.at_end.append(replace)
+    shared.at_end.append(replace)
     return Expected({"S3": [""], "P1": [tag(node, one.eid) for one in sent]}, "another one made of its name")
 
 
-def over_capacity(stage: Stage, name: str) -> Expected:
-    node = stage.world.queue(name, Properties(capacity_events=3, honour_capacity=True))
-    stage.run.publish(node, 5)
+def over_capacity(shared: SharedRealm, name: str) -> Expected:
+    node = shared.world.queue(name, Properties(capacity_events=3, honour_capacity=True))
+    shared.run.publish(node, 5)
     return Expected({"S4": [""]}, "holds 5 messages that were accepted, and honours a capacity of 3")
 
 

@@ -2,176 +2,176 @@
 
 from __future__ import annotations
 
-from tests.reconciliation.variants.stage import Expected, Stage, Variant, tag
+from tests.reconciliation.variants.shared_realm import Expected, SharedRealm, Variant, tag
 from tests.reconciliation.world import TABLES
 
 
-def told_and_not_noted(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.settle(node, sent[:1], "accepted", journal=False)
+def told_and_not_noted(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[:1], "accepted", journal=False)
     return Expected({"A1": [tag(node, sent[0].eid)]}, "acknowledge was answered done")
 
 
-def discarded_and_not_noted(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.settle(node, sent[1:2], "rejected", journal=False)
+def discarded_and_not_noted(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[1:2], "rejected", journal=False)
     return Expected({"A1": [tag(node, sent[1].eid)]}, "dead-letter was answered done")
 
 
-def noted_of_another_event(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    [seq] = stage.run.settle(node, sent[:1], "accepted", journal=False)
-    stage.run.journal(node, "queue", "acknowledge", [sent[1].eid], [seq], False, "disposition")
+def noted_of_another_event(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    [seq] = shared.run.settle(node, sent[:1], "accepted", journal=False)
+    shared.run.journal(node, "queue", "acknowledge", [sent[1].eid], [seq], False, "disposition")
     return Expected({"A1": [tag(node, sent[0].eid)], "A2": [tag(node, sent[1].eid)]})
 
 
-def noted_and_told_otherwise(stage: Stage, name: str) -> Expected:
+def noted_and_told_otherwise(shared: SharedRealm, name: str) -> Expected:
     """Released, its consumer heard; the journal has ended it."""
-    node, sent = stage.queue(name)
-    [seq] = stage.run.number(1)
-    stage.settled(node, [sent[1].eid], [seq], "released")
-    stage.run.journal(node, "queue", "acknowledge", [sent[1].eid], [seq], False, "disposition")
+    node, sent = shared.queue(name)
+    [seq] = shared.run.number(1)
+    shared.settled(node, [sent[1].eid], [seq], "released")
+    shared.run.journal(node, "queue", "acknowledge", [sent[1].eid], [seq], False, "disposition")
     return Expected({"A2": [tag(node, sent[1].eid)]}, "its outcome record says: return")
 
 
-def noted_and_not_told(stage: Stage, name: str) -> Expected:
+def noted_and_not_told(shared: SharedRealm, name: str) -> Expected:
     """Under a seq that the run never gave."""
-    node, sent = stage.queue(name)
-    stage.run.journal(node, "queue", "acknowledge", [sent[0].eid], [800_000], False, "disposition")
+    node, sent = shared.queue(name)
+    shared.run.journal(node, "queue", "acknowledge", [sent[0].eid], [800_000], False, "disposition")
     return Expected({"A2": [tag(node, sent[0].eid)]}, "no outcome record speaks of it")
 
 
-def another_outcome(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.settle(node, sent[:1], "accepted")
-    stage.told(stage.last_group, outcome="released")
+def another_outcome(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[:1], "accepted")
+    shared.told(shared.last_group, outcome="released")
     return Expected({"A3": [tag(node, sent[0].eid)]}, "outcome released where the table says accepted")
 
 
-def another_rule(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.settle(node, sent[:1], "accepted")
-    stage.told(stage.last_group, rule="released-returns")
+def another_rule(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[:1], "accepted")
+    shared.told(shared.last_group, rule="released-returns")
     return Expected({"A3": [tag(node, sent[0].eid)]}, "rule released-returns where the table says")
 
 
-def another_condition(stage: Stage, name: str) -> Expected:
-    node, _ = stage.queue(name)
-    stage.run.tell_publish(node, stage.run.number(1), [-1], "capacity-reached")
-    stage.told(stage.last_group, condition="amqp:internal-error")
+def another_condition(shared: SharedRealm, name: str) -> Expected:
+    node, _ = shared.queue(name)
+    shared.run.tell_publish(node, shared.run.number(1), [-1], "capacity-reached")
+    shared.told(shared.last_group, condition="amqp:internal-error")
     return Expected({"A3": [""]}, "condition amqp:internal-error where the table says")
 
 
-def another_class_of_error(stage: Stage, name: str) -> Expected:
-    node, _ = stage.queue(name)
-    stage.run.tell_publish(node, stage.run.number(1), [-1], "capacity-reached")
-    is_fatal = stage.last_group["class"] == "fatal"
-    stage.told(stage.last_group, **{"class": "transient" if is_fatal else "fatal"})
+def another_class_of_error(shared: SharedRealm, name: str) -> Expected:
+    node, _ = shared.queue(name)
+    shared.run.tell_publish(node, shared.run.number(1), [-1], "capacity-reached")
+    is_fatal = shared.last_group["class"] == "fatal"
+    shared.told(shared.last_group, **{"class": "transient" if is_fatal else "fatal"})
     return Expected({"A3": [""]}, "class ")
 
 
-def another_operation_in_the_journal(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    [seq] = stage.run.settle(node, sent[:1], "accepted", journal=False)
-    stage.run.journal(node, "queue", "discard", [sent[0].eid], [seq], False, "disposition")
+def another_operation_in_the_journal(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    [seq] = shared.run.settle(node, sent[:1], "accepted", journal=False)
+    shared.run.journal(node, "queue", "discard", [sent[0].eid], [seq], False, "disposition")
     return Expected({"A3": [tag(node, sent[0].eid)]}, "told acknowledge, in the journal discard")
 
 
-def decided_as_of_a_durable(stage: Stage, name: str) -> Expected:
+def decided_as_of_a_durable(shared: SharedRealm, name: str) -> Expected:
     """The cell says what the node is not: the outcome is the same."""
-    node, sent = stage.queue(name)
-    stage.run.settle(node, sent[:1], "accepted")
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[:1], "accepted")
     other = TABLES["settle"].decide(
         state="accepted", already_settled="no", subscription="durable", source_durability="unsettled-state",
         receiver_settle_mode="first", attempts="below",
     )  # fmt: skip
-    stage.told(stage.last_group, cell=other.cell, rule=other.rule)
+    shared.told(shared.last_group, cell=other.cell, rule=other.rule)
     return Expected(
         {"A3": [tag(node, sent[0].eid)]}, "subscription durable in the cell of settle, where the record says queue"
     )
 
 
-def decided_as_presettled(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name, 1)
-    stage.told(stage.last_group, presettled=1)
+def decided_as_presettled(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name, 1)
+    shared.told(shared.last_group, presettled=1)
     return Expected({"A3": [tag(node, sent[0].eid)]}, "presettled no in the cell of publish, where the record says yes")
 
 
-def answered_otherwise(stage: Stage, name: str) -> Expected:
+def answered_otherwise(shared: SharedRealm, name: str) -> Expected:
     """The answer's cell is that of another answer; all that was told goes with it."""
-    node, _ = stage.queue(name)
-    stage.run.tell_publish(node, stage.run.number(1), [-1], "capacity-reached")
-    stage.told(stage.last_group, answer="unexpected")
+    node, _ = shared.queue(name)
+    shared.run.tell_publish(node, shared.run.number(1), [-1], "capacity-reached")
+    shared.told(shared.last_group, answer="unexpected")
     return Expected({"A3": [""]}, "answer capacity-reached in the cell of published, where the record says unexpected")
 
 
-def ended_twice(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.settle(node, sent[1:2], "accepted")
-    stage.run.turn()
-    stage.run.settle(node, sent[1:2], "accepted")
+def ended_twice(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[1:2], "accepted")
+    shared.run.turn()
+    shared.run.settle(node, sent[1:2], "accepted")
     return Expected({"A4": [tag(node, sent[1].eid)]}, "ended 2 times in the journal")
 
 
-def expired_after_its_end(stage: Stage, name: str) -> Expected:
-    node = stage.world.queue(name)
-    sent = stage.run.publish(node, 3, ttl="T1000")
-    stage.run.settle(node, sent[:1], "accepted")
-    stage.run.journal(node, "queue", "expired", [sent[0].eid], [0], False, "ttl")
+def expired_after_its_end(shared: SharedRealm, name: str) -> Expected:
+    node = shared.world.queue(name)
+    sent = shared.run.publish(node, 3, ttl="T1000")
+    shared.run.settle(node, sent[:1], "accepted")
+    shared.run.journal(node, "queue", "expired", [sent[0].eid], [0], False, "ttl")
     return Expected({"A4": [tag(node, sent[0].eid)]}, "ended 2 times in the journal")
 
 
-def given_back_after_its_end(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.settle(node, sent[2:3], "accepted")
-    stage.run.turn()
-    stage.run.settle(node, sent[2:3], "released")
+def given_back_after_its_end(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[2:3], "accepted")
+    shared.run.turn()
+    shared.run.settle(node, sent[2:3], "released")
     return Expected({"A4": [tag(node, sent[2].eid)]}, "and given back at offset")
 
 
-def passed_over(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.settle(node, sent[1:2], "accepted")
-    stage.at_end.append(lambda: stage.world.project(node, None, sent[2].eid))
+def passed_over(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[1:2], "accepted")
+    shared.at_end.append(lambda: shared.world.project(node, None, sent[2].eid))
     return Expected({"A5": [tag(node, sent[0].eid)]}, "never ended in the journal")
 
 
-def passed_over_by_a_snapshot(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.settle(node, sent[1:2], "accepted")
+def passed_over_by_a_snapshot(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[1:2], "accepted")
 
     def snapshot() -> None:
-        end = stage.world.log.control.bounds(f"{stage.world.prefix}.journal", 0)[1]
-        stage.world.snapshot(node, "queue", sent[2].eid, [], end)
+        end = shared.world.log.control.bounds(f"{shared.world.prefix}.journal", 0)[1]
+        shared.world.snapshot(node, "queue", sent[2].eid, [], end)
 
-    stage.at_end.append(snapshot)
+    shared.at_end.append(snapshot)
     return Expected({"A5": [tag(node, sent[0].eid)]}, "never ended in the journal")
 
 
-def returned_and_not_noted(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.returned(node, sent[0], "released", failed=None)
+def returned_and_not_noted(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.returned(node, sent[0], "released", failed=None)
     return Expected({"A6": [tag(node, sent[0].eid)]}, "told return; the journal has no return of it")
 
 
-def failed_and_not_counted(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.returned(node, sent[0], "modified-failed", failed=0)
+def failed_and_not_counted(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.returned(node, sent[0], "modified-failed", failed=0)
     return Expected({"A6": [tag(node, sent[0].eid)]}, "told return failed, in the journal return")
 
 
-def released_and_counted(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.returned(node, sent[0], "released", failed=1)
-    stage.returned(node, sent[1], "modified", failed=1)
+def released_and_counted(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.returned(node, sent[0], "released", failed=1)
+    shared.returned(node, sent[1], "modified", failed=1)
     return Expected({"A6": [tag(node, one.eid) for one in sent[:2]]}, "told return, in the journal return failed")
 
 
-def returned_is_another_event(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    [seq] = stage.run.number(1)
-    stage.settled(node, [sent[0].eid], [seq], "released")
-    stage.run.journal(node, "queue", "return", [sent[3].eid], [seq], False, "disposition")
+def returned_is_another_event(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    [seq] = shared.run.number(1)
+    shared.settled(node, [sent[0].eid], [seq], "released")
+    shared.run.journal(node, "queue", "return", [sent[3].eid], [seq], False, "disposition")
     return Expected({"A6": [tag(node, sent[0].eid)]}, "told return; the journal has no return of it")
 
 

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import json
 
-from tests.reconciliation.variants.stage import KEY, Expected, Stage, Variant
+from tests.reconciliation.variants.shared_realm import KEY, Expected, SharedRealm, Variant
 from tests.reconciliation.world import TABLES
 
 UNKNOWN = "1a2b3c4d5e6-beef"
 
 
-def outcomes_with_a_hole(stage: Stage, name: str) -> Expected:
-    run = stage.world.run()
+def outcomes_with_a_hole(shared: SharedRealm, name: str) -> Expected:
+    run = shared.world.run()
     run.turn()
     run.records += 2
     run.close()
     return Expected({"Q1": [""]}, "2 outcomes records missing: n 3 to 4", run.name)
 
 
-def outcomes_cut_off(stage: Stage, name: str) -> Expected:
-    run = stage.world.run()
+def outcomes_cut_off(shared: SharedRealm, name: str) -> Expected:
+    run = shared.world.run()
     run.records += 3
     run.attest()
     return Expected({"Q1": [""]}, "the journal notes that 4 were stored", run.name)
 
 
-def a_delivery_without_outcome(stage: Stage, name: str) -> Expected:
-    node = stage.world.queue(name)
-    run = stage.world.run()
+def a_delivery_without_outcome(shared: SharedRealm, name: str) -> Expected:
+    node = shared.world.queue(name)
+    run = shared.world.run()
     run.publish(node, 1)
     run.told.update(run.number(1))  # counted by `low`, and in no record
     run.close()
     return Expected({"Q1": [""]}, "1 deliveries without outcome record, seqs 2 to 2", run.name)
 
 
-def two_outcomes_of_one_delivery(stage: Stage, name: str) -> Expected:
-    node = stage.world.queue(name)
-    run = stage.world.run()
+def two_outcomes_of_one_delivery(shared: SharedRealm, name: str) -> Expected:
+    node = shared.world.queue(name)
+    run = shared.world.run()
     [sent] = run.publish(node, 1)
     run.turn()
     run.tell_publish(node, [sent.seq], [sent.eid], "stored")
@@ -44,63 +44,63 @@ def two_outcomes_of_one_delivery(stage: Stage, name: str) -> Expected:
     return Expected({"Q1": [f"{node.store}:{sent.eid}"]}, "2 outcome records speak of this delivery", run.name)
 
 
-def a_record_that_is_there_twice(stage: Stage, name: str) -> Expected:
-    run = stage.world.run()
+def a_record_that_is_there_twice(shared: SharedRealm, name: str) -> Expected:
+    run = shared.world.run()
     run.records -= 1
     run.turn()
     run.close()
     return Expected({"Q1": [""]}, "1 outcomes records are there twice", run.name)
 
 
-def journal_with_a_hole(stage: Stage, name: str) -> Expected:
-    run = stage.world.run()
+def journal_with_a_hole(shared: SharedRealm, name: str) -> Expected:
+    run = shared.world.run()
     run.commits += 2
     run.attest()
     run.close()
     return Expected({"Q1": [""]}, "2 journal records missing: n 2 to 3", run.name)
 
 
-def tables_that_are_not_stored(stage: Stage, name: str) -> Expected:
-    run = stage.world.run()
+def tables_that_are_not_stored(shared: SharedRealm, name: str) -> Expected:
+    run = shared.world.run()
     run.records += 1
     record = {"v": 1, "run": run.name, "n": 2, "at": 1, "low": 1, "next": 1, "digest": "f" * 32, "profile": "x",
               "closed": 1, "groups": []}  # fmt: skip
-    stage.world.append(f"{stage.world.prefix}.outcomes", [run.name.encode()], [json.dumps(record).encode()])
+    shared.world.append(f"{shared.world.prefix}.outcomes", [run.name.encode()], [json.dumps(record).encode()])
     return Expected({"Q1": [""]}, f"no expanded tables under digest {'f' * 32}", run.name)
 
 
-def events_of_a_run_that_nobody_knows(stage: Stage, name: str) -> Expected:
-    node, _ = stage.queue(name)
-    [eid] = stage.world.append(node.topic, [KEY % (UNKNOWN.encode(), 3)], [b"x"])
+def events_of_a_run_that_nobody_knows(shared: SharedRealm, name: str) -> Expected:
+    node, _ = shared.queue(name)
+    [eid] = shared.world.append(node.topic, [KEY % (UNKNOWN.encode(), 3)], [b"x"])
     return Expected({"Q1": [f"{node.store}:{eid}"]}, "no such run is known")
 
 
-def ends_of_a_run_that_nobody_knows(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    entry = stage.run._entry(node, "queue", "acknowledge", "disposition", [[sent[0].eid, sent[0].eid, 9, sent[0].eid]])
-    stage.world.commit(stage.run.name, {"v": 1, "run": "1a2b3c4d5e7-beef", "n": 1, "at": 1, "entries": [entry]})
+def ends_of_a_run_that_nobody_knows(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    entry = shared.run._entry(node, "queue", "acknowledge", "disposition", [[sent[0].eid, sent[0].eid, 9, sent[0].eid]])
+    shared.world.commit(shared.run.name, {"v": 1, "run": "1a2b3c4d5e7-beef", "n": 1, "at": 1, "entries": [entry]})
     return Expected({"Q1": [f"{node.store}:{sent[0].eid}"]}, "no outcome record of this run is there")
 
 
-def a_cell_without_a_rule(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name, 1)
-    stage.told(stage.last_group, cell=9999)
+def a_cell_without_a_rule(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name, 1)
+    shared.told(shared.last_group, cell=9999)
     return Expected({"Q1": [f"{node.store}:{sent[0].eid}"]}, "have no rule in cell 9999 of table publish")
 
 
-def an_outcome_record_that_is_no_json(stage: Stage, name: str) -> Expected:
-    stage.world.append(f"{stage.world.prefix}.outcomes", [b"x"], [b"no json"])
+def an_outcome_record_that_is_no_json(shared: SharedRealm, name: str) -> Expected:
+    shared.world.append(f"{shared.world.prefix}.outcomes", [b"x"], [b"no json"])
     return Expected({"Q1": [""]}, "1 outcomes records cannot be read")
 
 
-def metadata_that_is_no_json(stage: Stage, name: str) -> Expected:
-    stage.put("realm", b'["node","not-json"]', b"nor this")
+def metadata_that_is_no_json(shared: SharedRealm, name: str) -> Expected:
+    shared.put("realm", b'["node","not-json"]', b"nor this")
     return Expected({"Q1": [""]}, "realm record at offset")
 
 
-def tables_under_the_digest_of_others(stage: Stage, name: str) -> Expected:
+def tables_under_the_digest_of_others(shared: SharedRealm, name: str) -> Expected:
     document = {**TABLES.expanded(), "profile": "changed", "stored_us": 7}
-    stage.put("tables", b"another key", document)
+    shared.put("tables", b"another key", document)
     return Expected({"G2": [""]}, f"the tables stored under digest {TABLES.digest} have the digest ")
 
 

@@ -6,128 +6,130 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from native_backend.nodes.group_offset import projection
-from tests.reconciliation.variants.stage import Expected, Stage, Variant, tag
+from tests.reconciliation.variants.shared_realm import Expected, SharedRealm, Variant, tag
 
 
-def a_letter_is_missing(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    to = stage.world.queue(f"{name}-letters")
-    stage.letters(node, to, [sent[0].eid, sent[1].eid], [sent[0].eid])
+def a_letter_is_missing(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    to = shared.world.queue(f"{name}-letters")
+    shared.letters(node, to, [sent[0].eid, sent[1].eid], [sent[0].eid])
     return Expected({"A7": [tag(node, sent[1].eid)]}, "there are 0 copies of it, and should be 1")
 
 
-def a_letter_is_there_twice(stage: Stage, name: str) -> Expected:
-    from_, sent = stage.queue(f"{name}-from")
-    to = stage.world.queue(name)
-    stage.letters(from_, to, [sent[0].eid], [sent[0].eid, sent[0].eid])
+def a_letter_is_there_twice(shared: SharedRealm, name: str) -> Expected:
+    from_, sent = shared.queue(f"{name}-from")
+    to = shared.world.queue(name)
+    shared.letters(from_, to, [sent[0].eid], [sent[0].eid, sent[0].eid])
     return Expected({"A7": [""]}, f"there are 2 copies of {tag(from_, sent[0].eid)} here")
 
 
-def a_letter_is_of_another_event(stage: Stage, name: str) -> Expected:
+def a_letter_is_of_another_event(shared: SharedRealm, name: str) -> Expected:
     """As many as there should be."""
-    node, sent = stage.queue(name)
-    to = stage.world.queue(f"{name}-letters")
-    stage.letters(node, to, [sent[0].eid, sent[1].eid], [sent[0].eid, sent[0].eid])
+    node, sent = shared.queue(name)
+    to = shared.world.queue(f"{name}-letters")
+    shared.letters(node, to, [sent[0].eid, sent[1].eid], [sent[0].eid, sent[0].eid])
     return Expected({"A7": [tag(node, sent[1].eid)]})
 
 
-def a_letter_that_nothing_was_given_up_for(stage: Stage, name: str) -> Expected:
-    from_, sent = stage.queue(f"{name}-from")
-    to = stage.world.queue(name)
-    stage.letters(from_, to, [], [sent[0].eid])
+def a_letter_that_nothing_was_given_up_for(shared: SharedRealm, name: str) -> Expected:
+    from_, sent = shared.queue(f"{name}-from")
+    to = shared.world.queue(name)
+    shared.letters(from_, to, [], [sent[0].eid])
     return Expected({"A7": [""]}, "and the journal knows of 0")
 
 
-def a_moved_event_is_missing(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    to = stage.world.queue(f"{name}-target")
-    stage.world.command("a1", "move", node)
-    stage.letters(node, to, [one.eid for one in sent[:2]], [sent[0].eid], "move", "command a1")
+def a_moved_event_is_missing(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    to = shared.world.queue(f"{name}-target")
+    shared.world.command("a1", "move", node)
+    shared.letters(node, to, [one.eid for one in sent[:2]], [sent[0].eid], "move", "command a1")
     return Expected({"A7": [tag(node, sent[1].eid)]}, "by the journal (move)")
 
 
-def _shown(code: str, words: str, position: Callable[[int, int], tuple[int, str]]) -> Callable[[Stage, str], Expected]:
+def _shown(
+    code: str, words: str, position: Callable[[int, int], tuple[int, str]]
+) -> Callable[[SharedRealm, str], Expected]:
     """`position` makes of the mark and the journal's end what the group shows. Two of four events have ended."""
 
-    def plant(stage: Stage, name: str) -> Expected:
-        node, sent = stage.queue(name)
-        stage.run.settle(node, sent[:2], "accepted")
+    def plant(shared: SharedRealm, name: str) -> Expected:
+        node, sent = shared.queue(name)
+        shared.run.settle(node, sent[:2], "accepted")
 
         def show() -> None:
-            end = stage.world.log.control.bounds(f"{stage.world.prefix}.journal", 0)[1]
-            stage.world.snapshot(node, "queue", sent[2].eid, [], end)
-            stage.world.show(node, None, position(sent[2].eid, end))
+            end = shared.world.log.control.bounds(f"{shared.world.prefix}.journal", 0)[1]
+            shared.world.snapshot(node, "queue", sent[2].eid, [], end)
+            shared.world.show(node, None, position(sent[2].eid, end))
 
-        stage.at_end.append(show)
+        shared.at_end.append(show)
         return Expected({code: [""]}, words)
 
     return plant
 
 
-def acknowledged_by_the_snapshot_alone(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.settle(node, sent[:1], "accepted")
+def acknowledged_by_the_snapshot_alone(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[:1], "accepted")
 
     def snapshot() -> None:
-        end = stage.world.log.control.bounds(f"{stage.world.prefix}.journal", 0)[1]
-        stage.world.snapshot(node, "queue", sent[1].eid, [[sent[2].eid, sent[2].eid]], end)
+        end = shared.world.log.control.bounds(f"{shared.world.prefix}.journal", 0)[1]
+        shared.world.snapshot(node, "queue", sent[1].eid, [[sent[2].eid, sent[2].eid]], end)
 
-    stage.at_end.append(snapshot)
+    shared.at_end.append(snapshot)
     return Expected({"A9": [tag(node, sent[2].eid)]}, "its durable's snapshot says that it has ended")
 
 
-def expired_without_a_time(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.journal(node, "queue", "expired", [sent[0].eid], [0], False, "ttl")
+def expired_without_a_time(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.journal(node, "queue", "expired", [sent[0].eid], [0], False, "ttl")
     return Expected({"S2": [tag(node, sent[0].eid)]}, "expired without a time to live")
 
 
-def expired_too_early(stage: Stage, name: str) -> Expected:
-    node = stage.world.queue(name)
-    sent = stage.run.publish(node, 2, ttl="T999999999999999")
-    stage.run.journal(node, "queue", "expired", [sent[1].eid], [0], False, "ttl")
+def expired_too_early(shared: SharedRealm, name: str) -> Expected:
+    node = shared.world.queue(name)
+    sent = shared.run.publish(node, 2, ttl="T999999999999999")
+    shared.run.journal(node, "queue", "expired", [sent[1].eid], [0], False, "ttl")
     return Expected({"S2": [tag(node, sent[1].eid)]}, "before its time to live was over")
 
 
-def filtered_without_a_selector(stage: Stage, name: str) -> Expected:
-    node = stage.world.channel(name)
-    sent = stage.run.publish(node, 3)
-    stage.world.durable(node, "app:all", sent[0].eid)
-    stage.run.journal(node, "app:all", "filtered", [sent[1].eid], [0], False, "selector")
+def filtered_without_a_selector(shared: SharedRealm, name: str) -> Expected:
+    node = shared.world.channel(name)
+    sent = shared.run.publish(node, 3)
+    shared.world.durable(node, "app:all", sent[0].eid)
+    shared.run.journal(node, "app:all", "filtered", [sent[1].eid], [0], False, "selector")
     return Expected({"S2": [tag(node, sent[1].eid)]}, "for a durable that has no selector")
 
 
-def evicted_without_a_capacity(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.note(node, "", "evicted", sent[0].eid, sent[1].eid, "capacity")
+def evicted_without_a_capacity(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.note(node, "", "evicted", sent[0].eid, sent[1].eid, "capacity")
     return Expected({"S2": [tag(node, sent[1].eid)]}, "its node has no capacity")
 
 
-def purged_by_nobody(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.run.note(node, "queue", "purge", sent[0].eid, sent[2].eid, f"command {name}")
+def purged_by_nobody(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.note(node, "queue", "purge", sent[0].eid, sent[2].eid, f"command {name}")
     return Expected({"S2": [tag(node, sent[0].eid)]}, "and there is no such command")
 
 
-def purged_by_the_command_for_another_node(stage: Stage, name: str) -> Expected:
-    other, _ = stage.queue(f"{name}-other")
-    node, sent = stage.queue(name)
-    stage.world.command("b2", "purge", other)
-    stage.run.note(node, "queue", "purge", sent[0].eid, sent[0].eid, "command b2")
+def purged_by_the_command_for_another_node(shared: SharedRealm, name: str) -> Expected:
+    other, _ = shared.queue(f"{name}-other")
+    node, sent = shared.queue(name)
+    shared.world.command("b2", "purge", other)
+    shared.run.note(node, "queue", "purge", sent[0].eid, sent[0].eid, "command b2")
     return Expected({"S2": [tag(node, sent[0].eid)]}, f"which was to purge node {other.name}")
 
 
-def sought_by_a_command_to_purge(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    stage.world.command("c3", "purge", node)
-    stage.run.note(node, "queue", "seek", sent[2].eid, sent[2].eid, "command c3")
+def sought_by_a_command_to_purge(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.world.command("c3", "purge", node)
+    shared.run.note(node, "queue", "seek", sent[2].eid, sent[2].eid, "command c3")
     return Expected({"S2": [tag(node, sent[2].eid)]}, "seek by command c3, which was to purge")
 
 
-def moved_by_nobody(stage: Stage, name: str) -> Expected:
-    node, sent = stage.queue(name)
-    to = stage.world.queue(f"{name}-target")
-    stage.letters(node, to, [sent[0].eid], [sent[0].eid], "move", f"command {name}")
+def moved_by_nobody(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    to = shared.world.queue(f"{name}-target")
+    shared.letters(node, to, [sent[0].eid], [sent[0].eid], "move", f"command {name}")
     return Expected({"S2": [tag(node, sent[0].eid)]}, "move by command")
 
 

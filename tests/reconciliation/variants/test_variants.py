@@ -14,7 +14,7 @@ from native_backend.nodes.properties import Properties
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.realms import made
 from tests.reconciliation.variants import of_publishes, of_settlements, of_the_evidence, of_the_realm
-from tests.reconciliation.variants.stage import Expected, Stage, Variant
+from tests.reconciliation.variants.shared_realm import Expected, SharedRealm, Variant
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
 VARIANTS = [*of_publishes.VARIANTS, *of_settlements.VARIANTS, *of_the_realm.VARIANTS, *of_the_evidence.VARIANTS]
@@ -56,9 +56,9 @@ def _found(result: Result) -> list[Row]:
     return rows
 
 
-def honest(stage: Stage) -> None:
+def honest(shared: SharedRealm) -> None:
     """What has its reason is not named."""
-    world, run = stage.world, stage.run
+    world, run = shared.world, shared.run
     stale = world.queue("honest-stale")
     sent = run.publish(stale, 3, ttl="T1")
     run.journal(stale, "queue", "expired", [sent[0].eid], [0], False, "ttl")
@@ -68,9 +68,9 @@ def honest(stage: Stage) -> None:
     small = world.queue("honest-small", Properties(capacity_events=2))
     sent = run.publish(small, 3)
     run.note(small, "", "evicted", sent[0].eid, sent[0].eid, "capacity")
-    orders, sent = stage.queue("honest-orders", 6)
+    orders, sent = shared.queue("honest-orders", 6)
     to = world.queue("honest-letters")
-    stage.letters(orders, to, [sent[0].eid], [sent[0].eid])
+    shared.letters(orders, to, [sent[0].eid], [sent[0].eid])
     world.command("d4", "purge", orders)
     run.note(orders, "queue", "purge", sent[1].eid, sent[1].eid, "command d4")
     run.settle(orders, sent[2:3], "released")
@@ -78,17 +78,17 @@ def honest(stage: Stage) -> None:
     run.settle(orders, sent[2:3], "accepted")
     news = world.channel("honest-news")
     run.settle(news, run.publish(news, 2), "released", journal=False)  # without a durable: in no journal
-    stage.at_end.append(lambda: world.project(orders, None, sent[0].eid))
+    shared.at_end.append(lambda: world.project(orders, None, sent[0].eid))
 
 
 def planted(kind: str, request: pytest.FixtureRequest, directory: Path, reconcile: Reconcile,
             variants: list[Variant]) -> Judged:  # fmt: skip
     place = made(kind, request, directory / "realm")
     with place.world() as world:
-        stage = Stage(world)
-        honest(stage)
-        expected = {one.name: one.plant(stage, one.name) for one in variants}
-        stage.close()
+        shared = SharedRealm(world)
+        honest(shared)
+        expected = {one.name: one.plant(shared, one.name) for one in variants}
+        shared.close()
     result = reconcile(place.realm)
     return Judged(expected, result, _found(result))
 

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 from native_backend.log.open import open_embedded, wall_ms
 from native_backend.log.port import Append, Appended, Log, LogError, TopicSpec, Write
-from native_backend.log.sqlite import columns, snapshot
+from native_backend.log.sqlite import columns
 from native_backend.log.sqlite.commit import Committer
 from native_backend.log.sqlite.plan import Job, Transaction
 from native_backend.log.sqlite.reader import READ_BYTES
 from native_backend.log.sqlite.schema import FILE, connect
 from tests.kit.patience import HANG_S
+from tests.kit.realm import sqlite_snapshot as snapshot
 
 WRITER = """
 import sys, time

@@ -1,7 +1,8 @@
 """What the file holds, for a process that only looks: all that is asked of one `Snapshot` is one read-only transaction
 beside the writer, so it agrees with itself.
 
-Used by the reconciliation. A reader holds back the checkpoint of the write-ahead log while it looks, never the writer.
+The auditor has a reader of its own, which is held against this one. A reader holds back the checkpoint of the
+write-ahead log while it looks, never the writer.
 Errors: `sqlite3.Error`, `FileNotFoundError`.
 """
 

@@ -2,9 +2,9 @@
 own. What a variant does wrong it writes through the log port, as a gateway or another program would that lies: so it is
 the same on every log.
 
-    stage = Stage(world)
-    expected = {variant.name: variant.plant(stage, variant.name) for variant in VARIANTS}
-    stage.close()
+    shared = SharedRealm(world)
+    expected = {variant.name: variant.plant(shared, variant.name) for variant in VARIANTS}
+    shared.close()
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Expected:
     run: str = ""
 
 
-Plant = Callable[["Stage", str], Expected]
+Plant = Callable[["SharedRealm", str], Expected]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Variant:
 
 
 @dataclass(slots=True)
-class Stage:
+class SharedRealm:
     """`run` is honest but for what variants have it do; it closes in order."""
 
     world: World
