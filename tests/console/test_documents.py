@@ -109,6 +109,21 @@ def test_what_may_lose_messages_comes_first() -> None:
     assert (first.kind, first.loses, first.remedy) == ("topic-missing", True, "restore it")
 
 
+def test_the_overview_names_the_nodes_of_a_problem(pages: Pages) -> None:
+    """A log that does not answer concerns several nodes, and its sentence names none."""
+    lost = {
+        "kind": "log-unreachable", "about": "", "detail": "no broker answers", "remedy": "start it",
+        "since_us": NOW_US - SECOND_US,
+    }  # fmt: skip
+    stuck = [
+        error(number, "delivery", 0, node=node, answer="unavailable")
+        for number, node in ((91, "orders"), (92, "bills"))
+    ]
+    _, html = rendered(pages, view(gateway(state="degraded", problems=[lost], errors=stuck)), "/")
+    [row] = re.findall(r'<tr[^>]*data-key="problem log-unreachable.*?</tr>', html, re.S)
+    assert "nodes bills, orders" in words(row)
+
+
 def test_a_gateway_that_does_not_answer_is_a_problem_and_keeps_its_numbers() -> None:
     gone = gateway()
     gone.failed(NOW_US, "no answer to /health within 5 s")
