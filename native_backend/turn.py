@@ -13,7 +13,7 @@ from native_backend.log.worker import Workers
 from native_backend.publish.attestation import Attestation
 from native_backend.publish.diagnosis import Diagnosis
 from native_backend.publish.publisher import Publisher
-from native_backend.state.mistakes import Step
+from native_backend.state.mistakes import Step, Steps
 
 
 class Turn:
@@ -38,8 +38,8 @@ class Turn:
         answers += [Step("lease", self._look_at_lease), Step("answers of the log", self._complete)]
         answers += [Step("journal", self._journal)]
         links = [Step("publisher", publisher.advance), Step("links", self._wake_links)]
-        self._steps = [*answers, *(Step(name, advance, False) for name, advance in due), *links]
-        self._last_steps = [*answers, *links]
+        self._steps = Steps(*answers, *(Step(name, advance, False) for name, advance in due), *links)
+        self._last_steps = Steps(*answers, *links)
 
     def take(self, *, closing: bool) -> None:
         context, self._closing = self._context, closing

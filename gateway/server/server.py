@@ -26,7 +26,7 @@ from gateway.server.peer_socket import TURN_BYTES_MIN, PeerSocket
 from gateway.server.poll_interval import BUSY_INTERVAL_S, PollInterval
 from gateway.session.connection import Connection
 from gateway.session.gateway import Gateway
-from native_backend.state.mistakes import Step
+from native_backend.state.mistakes import Step, Steps
 
 log = logging.getLogger("realmgate.server")
 
@@ -57,7 +57,7 @@ class Server:
         self.authenticator: Authenticator
         self.watched: list[WatchedFiles] = []  # read again while serving
         self.password_checks = ThreadPoolExecutor(1, "passwords")  # its thread begins with the first
-        self._beats = (Step("heartbeats", self._beat),)
+        self._beats = Steps(Step("heartbeats", self._beat))
         self.reload = reload
         self.listening: Listeners
         self.on_started: Callable[[list[str]], None] = lambda _: None  # where it listens
@@ -259,9 +259,10 @@ class Server:
     async def _every_second(self) -> None:
         looks = [Step("files that are read again", files.look) for files in self.watched]
         looks += [Step("notices and decisions", self.gateway.advance), Step("connections", self._tick_ports)]
+        steps = Steps(*looks)
         while True:
             await asyncio.sleep(LOOK_INTERVAL_S)
-            self.gateway.realm.mistakes.take(looks)
+            self.gateway.realm.mistakes.take(steps)
             if self.gateway.realm.lost and not self._stop.is_set():
                 log.error("another gateway has taken over the realm: this one closes its links and stops")
                 self._stop.set()

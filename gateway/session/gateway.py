@@ -28,7 +28,7 @@ from gateway.session.sole_connections import SoleConnections
 from mappings import TableSet
 from native_backend.clock import Clock
 from native_backend.interface import NativeRealm
-from native_backend.state.mistakes import Step
+from native_backend.state.mistakes import Step, Steps
 
 
 class Gateway(Shared):
@@ -48,7 +48,7 @@ class Gateway(Shared):
         self.on_origin = self._on_origin
         self.outcomes.counters.denied = self._on_denied
         self._turns = 0
-        self._steps = (
+        self._steps = Steps(
             Step("answers of the realm", self._take_answers),
             Step("publishers of deleted nodes", self._end_publishers),
             Step("events to links", self._dispatch),

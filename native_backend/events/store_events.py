@@ -15,6 +15,7 @@ from native_backend.events.delivery_marks import DeliveryMarks
 from native_backend.events.event_map import EventMap
 from native_backend.events.event_times import EventTimes
 from native_backend.events.expiry import NEVER, expiries
+from native_backend.log.columns import joined
 from native_backend.log.event_key import may_be_due, may_have_times
 from native_backend.log.port import Records
 from native_backend.nodes.node import Node
@@ -73,7 +74,8 @@ class StoreEvents:
             return  # they will be read
         self._add(dense_runs(eids))
         self.times.note(eids[0], now_ms)
-        self._date(eids, keys, [now_ms] * len(eids), now_ms)
+        if self._has_times(keys):
+            self._date(eids, keys, [now_ms] * len(eids), now_ms)
 
     def is_open(self, now_ms: int) -> bool:
         """Something that was stored here is not accounted for."""
@@ -104,7 +106,9 @@ class StoreEvents:
         times_ms = [records.timestamps_ms[at] for at in found]
         self._add(dense_runs(eids))
         self.times.learn(eids, times_ms)
-        self._date(eids, [records.keys[at] for at in found], times_ms, now_ms)
+        keys = [records.keys[at] for at in found]
+        if self._has_times(keys):
+            self._date(eids, keys, times_ms, now_ms)
         self.confirm(records.next)
 
     def _add(self, runs: list[tuple[int, int]]) -> None:
@@ -160,13 +164,14 @@ class StoreEvents:
         self.expired.add(first, last)
         self.changes += 1
 
+    def _has_times(self, keys: Sequence[bytes | None]) -> bool:
+        """Nearly none has, but for a node with a time to live."""
+        return bool(self.node.properties.ttl_ms) or may_have_times(joined(keys))
+
     def _date(self, eids: list[int], keys: Sequence[bytes | None], times_ms: list[int], now_ms: int) -> None:
-        """Remember when each expires and is due: nearly none, but for a node with a time to live."""
-        ttl_ms, joined = self.node.properties.ttl_ms, b"".join(filter(None, keys))
-        if not (eids and (ttl_ms or may_have_times(joined))):
-            return
-        ends = expiries(times_ms, keys, ttl_ms)
-        due = DeliveryMarks(keys, times_ms).due_ms if may_be_due(joined) else None
+        """Remember when each expires and is due."""
+        ends = expiries(times_ms, keys, self.node.properties.ttl_ms)
+        due = DeliveryMarks(keys, times_ms).due_ms if may_be_due(joined(keys)) else None
         for at, eid in enumerate(eids):
             if ends is None or ends[at] >= NEVER:
                 pass

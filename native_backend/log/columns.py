@@ -20,3 +20,8 @@ def size_of(strings: Strings) -> int:
 def largest_of(strings: Strings) -> int:
     """The largest one; 0 when there is none."""
     return strings.largest if type(strings) is Octets else max(map(len, strings), default=0)
+
+
+def joined(strings: Sequence[bytes | None]) -> bytes:
+    """All of them, without a sign between: to look for octets that nearly none has."""
+    return strings.joined if type(strings) is Octets else b"".join(filter(None, strings))

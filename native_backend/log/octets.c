@@ -207,6 +207,13 @@ static PyObject *largest_of(octets *self, void *nothing)
     return PyLong_FromSize_t(largest);
 }
 
+static PyObject *joined_of(octets *self, void *nothing)
+{
+    size_t size;
+    return self->count ? PyBytes_FromStringAndSize(octets_at(self, 0, &size), (Py_ssize_t)octets_size(self))
+                       : PyBytes_FromStringAndSize(NULL, 0);
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void)) function
 static PyMethodDef methods[] = {
     {"append", (PyCFunction)append, METH_O, "One more string."},
@@ -221,6 +228,7 @@ static PyMethodDef methods[] = {
 };
 static PyGetSetDef getters[] = {
     {"size", (getter)size_of, NULL, "Octets in all.", NULL},
+    {"joined", (getter)joined_of, NULL, "All of them, without a sign between.", NULL},
     {"largest", (getter)largest_of, NULL, "Octets of its largest string; 0 when there is none.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

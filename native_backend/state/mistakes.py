@@ -10,7 +10,8 @@ import logging
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from operator import length_hint
 from typing import NamedTuple
 
 from native_backend.clock import Clock
@@ -28,6 +29,14 @@ class Step(NamedTuple):
     name: str
     call: Callable[[], object]
     is_needed: bool = True
+
+
+class Steps:
+    """What is done in every turn, one after the other."""
+
+    def __init__(self, *steps: Step) -> None:
+        self.each = steps
+        self.calls = [step.call for step in steps]  # a turn comes many thousand times a second
 
 
 class Mistakes:
@@ -54,17 +63,16 @@ class Mistakes:
             self._unlogged[place] += 1
         return f"{fault!r:.200} at {place}"
 
-    def take(self, steps: Sequence[Step]) -> None:
+    def take(self, steps: Steps) -> None:
         """A turn: one after the other, whatever becomes of those before."""
-        at, end = 0, len(steps)
-        while at < end:
+        rest = iter(steps.calls)
+        while True:
             try:
-                for at in range(at, end):  # noqa: B020  # goes on behind a step that failed
-                    steps[at].call()
-                at = end
-            except Exception:
-                self._failed(steps[at])
-                at += 1
+                for call in rest:
+                    call()
+                break
+            except Exception:  # goes on behind the step that failed
+                self._failed(steps.each[-1 - length_hint(rest)])
         if self._failed_s:
             self._end_troubles()
 

@@ -22,6 +22,7 @@ def test_it_is_a_sequence(strings: list[bytes], start: int, stop: int) -> None:
     assert list(part[1:]) == strings[start:stop][1:]
     assert part.size == sum(map(len, strings[start:stop]))
     assert part.largest == max(map(len, strings[start:stop]), default=0)
+    assert part.joined == b"".join(strings[start:stop])
     if -len(strings) <= start < len(strings):
         assert Octets(strings)[start] == strings[start]
 
