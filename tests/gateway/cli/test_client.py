@@ -6,6 +6,8 @@ import json
 import os
 import socket
 import subprocess
+from base64 import b64encode
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -27,7 +29,7 @@ from tests.kit.processes.gateway import (
 )
 from tests.kit.rewriting import rewrite
 from tests.kit.wire.frames import sasl_frame
-from tests.kit.wire.logins import PASSWORD, write_users
+from tests.kit.wire.logins import PASSWORD, read_frame, write_users
 from transformers.codec import Symbol, UByte
 
 WAIT = ("--timeout", "60")
@@ -139,18 +141,31 @@ def test_a_login_that_shows_no_password(new_gateway: StartGateway, tmp_path: Pat
     assert (code, lines) == (2, []) and f"a login is needed ({mechanism}); name a user: REALMGATE_USER" in err
 
 
-def answered(capsys: pytest.CaptureFixture[str], octets: bytes, scheme: str = "amqp") -> tuple[int, str]:
-    """Exit code and complaint of a client whose peer says this, and ends."""
+Talk = Callable[[socket.socket], None]
+
+
+def saying(octets: bytes) -> Talk:
+    def talk(opened: socket.socket) -> None:
+        with suppress(OSError):
+            opened.sendall(octets)
+            opened.shutdown(socket.SHUT_WR)
+            while opened.recv(1000):
+                pass
+
+    return talk
+
+
+def answered(capsys: pytest.CaptureFixture[str], talk: Talk, scheme: str = "amqp") -> tuple[int, str]:
+    """Exit code and complaint of a client whose peer talks so behind the client's header."""
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
 
         def peer() -> None:
             opened, _ = listener.accept()
-            with opened, suppress(OSError):
-                opened.recv(8)
-                opened.sendall(octets)
-                opened.shutdown(socket.SHUT_WR)
-                while opened.recv(1000):
-                    pass
+            with opened:
+                opened.settimeout(HANG_S)
+                with suppress(OSError):
+                    opened.recv(8)
+                talk(opened)
 
         done = pool.submit(peer)
         url = f"{scheme}://alice:secret@127.0.0.1:{listener.getsockname()[1]}"
@@ -179,12 +194,30 @@ SASL = b"AMQP\x03\x01\x00\x00"
     ],
 )
 def test_what_a_peer_without_a_login_says(capsys: pytest.CaptureFixture[str], octets: bytes, words: str) -> None:
-    code, err = answered(capsys, octets)
+    code, err = answered(capsys, saying(octets))
     assert code == 2 and words in err, err
 
 
+def test_a_peer_that_does_not_know_the_password(capsys: pytest.CaptureFixture[str]) -> None:
+    """It takes every login and cannot sign: it is not the peer that was meant, and gets no message."""
+    behind: list[bytes] = []
+
+    def impostor(opened: socket.socket) -> None:
+        opened.sendall(SASL + sasl_frame(0x40, Symbol("SCRAM-SHA-256")))
+        first = read_frame(opened).value[1].decode()
+        nonce = first.partition(",r=")[2] + "more"
+        opened.sendall(sasl_frame(0x42, f"r={nonce},s={b64encode(bytes(16)).decode()},i=4096".encode()))
+        assert read_frame(opened).value[0].startswith(b"c=biws,r=" + nonce.encode())
+        opened.sendall(sasl_frame(0x44, UByte(0), b"v=" + b64encode(bytes(32))))
+        behind.append(opened.recv(1000))
+
+    code, err = answered(capsys, impostor)
+    assert code == 2 and "SCRAM-SHA-256 fails" in err and "another peer" in err, err
+    assert behind == [b""]
+
+
 def test_a_peer_without_tls(capsys: pytest.CaptureFixture[str]) -> None:
-    code, err = answered(capsys, b"AMQP\x03\x01\x00\x00", "amqps")
+    code, err = answered(capsys, saying(SASL), "amqps")
     assert code == 2 and "no TLS there" in err
 
 
