@@ -42,9 +42,9 @@ def installed() -> Path:
     return directory / "node_modules"
 
 
-def beside(*arguments: str) -> subprocess.Popen[str]:
-    """One command of `drive.js`, running; its report is its standard output."""
-    environment = {**os.environ, "NODE_PATH": str(installed())}
+def beside(*arguments: str, cookie: str = "") -> subprocess.Popen[str]:
+    """One command of `drive.js`, running; its report is its standard output. `cookie`: of a user who has logged in."""
+    environment = {**os.environ, "NODE_PATH": str(installed()), "COOKIE": cookie}
     command = ["node", str(HERE / "drive.js"), *arguments]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -57,8 +57,8 @@ def report_of(process: subprocess.Popen[str]) -> Any:
     return json.loads(out)
 
 
-def drive(*arguments: str) -> Any:
-    return report_of(beside(*arguments))
+def drive(*arguments: str, cookie: str = "") -> Any:
+    return report_of(beside(*arguments, cookie=cookie))
 
 
 if __name__ == "__main__":

@@ -55,21 +55,14 @@ def console(gateway: GatewayProcess, tmp_path_factory: pytest.TempPathFactory) -
     assert "Traceback" not in console.log() and PASSWORD not in console.log(), console.log()
 
 
-def session(console: ConsoleProcess, user: str) -> dict[str, str]:
-    body = urlencode({"user": user, "password": PASSWORD}).encode()
-    status, headers, _ = console.get("/login", {"Origin": console.url}, body)
-    assert status == 303
-    return {"Cookie": headers["set-cookie"].partition(";")[0], "Origin": console.url}
-
-
 @pytest.fixture(scope="module")
 def ann(console: ConsoleProcess) -> dict[str, str]:
-    return session(console, "ann")
+    return console.log_in("ann")
 
 
 @pytest.fixture(scope="module")
 def ben(console: ConsoleProcess) -> dict[str, str]:
-    return session(console, "ben")
+    return console.log_in("ben")
 
 
 def form(console: ConsoleProcess, who: dict[str, str], target: Fields) -> tuple[str, Fields]:

@@ -4,12 +4,15 @@ nothing serious. Pictures of every page: `.cache/console/shots`."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from console.pages.all import PAGES
 from tests.console.chromium import SHOTS, beside, drive, report_of
 from tests.console.incidents import incidents, misspell, start_troubled, write_report
+from tests.kit.patience import until
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.console import ConsoleProcess, start_console
 from tests.kit.processes.gateway import GatewayProcess
@@ -114,7 +117,10 @@ def test_an_open_page_shows_what_happens(gateway: GatewayProcess, console: Conso
     assert found["live"].startswith("live")
 
 
-@pytest.mark.parametrize(("scheme", "ground"), [("light", "rgb(246, 247, 249)"), ("dark", "rgb(16, 20, 26)")])
+SCHEMES = [("light", "rgb(246, 247, 249)"), ("dark", "rgb(16, 20, 26)")]
+
+
+@pytest.mark.parametrize(("scheme", "ground"), SCHEMES)
 def test_axe_finds_nothing(console: ConsoleProcess, scheme: str, ground: str) -> None:
     one = "/errors/one?class=transient&condition=amqp:resource-limit-exceeded&code=capacity-reached"
     paths = [path for path in PAGES if path != "/errors/one"]
@@ -122,6 +128,26 @@ def test_axe_finds_nothing(console: ConsoleProcess, scheme: str, ground: str) ->
     paths += ["/rules?table=published&answer=capacity-reached&open=published"]
     found = drive("look", console.url, str(SHOTS), scheme, *paths)
     assert len(found) == 2 * len(paths)
+    look_well(found, ground)
+
+
+@pytest.mark.parametrize(("scheme", "ground"), SCHEMES)
+def test_axe_finds_nothing_where_an_action_is_confirmed(
+    gateway: GatewayProcess, tmp_path: Path, scheme: str, ground: str
+) -> None:
+    """The form with its dry run, the refusal of a node that is not there, and the pages that lead to actions."""
+    watched = "--gateway", Watch.of(gateway).url, "--config", str(gateway.config_path)
+    console = start_console(tmp_path, *watched, "--actions")
+    cookie = console.log_in("ann")["Cookie"]
+    paths = ["/act?do=resend&node=dead", "/act?do=resend&node=nowhere", "/dead", "/nodes?node=small"]
+    until(lambda: 'class="confirm"' in console.get(paths[0], {"Cookie": cookie})[2], "the dry run")
+    found = drive("look", console.url, str(SHOTS / "actions"), scheme, *paths, cookie=cookie)
+    assert console.stop() == 0, console.log()
+    assert len(found) == 2 * len(paths)
+    look_well(found, ground)
+
+
+def look_well(found: list[dict[str, Any]], ground: str) -> None:
     for each in found:
         where = f"{each['path']} at {each['width']}"
         assert not each["violations"], f"{where}: {each['violations']}"

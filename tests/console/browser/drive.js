@@ -1,4 +1,5 @@
 // Chromium on the console. One command; the report is JSON on stdout.
+// COOKIE (NAME=VALUE) in the environment: of a user who has logged in.
 //   node drive.js look  URL OUT SCHEME PATH...  every path, wide and narrow: axe, overflow, a picture in OUT
 //   node drive.js keys  URL STEP...           keys only from `/` on: `type:WORD`, or a key; what the page says then
 //   node drive.js live  URL PATH WORD         PATH stays open until a row says WORD, after `n` for what is new
@@ -10,6 +11,10 @@ const [command, url, ...words] = process.argv.slice(2);
 
 async function open(browser, errors, options) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  if (process.env.COOKIE) {
+    const [name, value] = process.env.COOKIE.split('=');
+    await context.addCookies([{ name, value, url }]);
+  }
   const page = await context.newPage();
   page.on('pageerror', error => errors.push(error.message));
   page.on('console', message => { if (message.type() === 'error') errors.push(message.text()); });

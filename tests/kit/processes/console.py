@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from tests.kit.patience import HANG_S, until
 from tests.kit.processes.gateway import REALMGATE
+from tests.kit.wire.logins import PASSWORD
 
 LISTENS = re.compile(r"console at (https?://\S+)\n")
 
@@ -51,6 +53,13 @@ class ConsoleProcess:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, dict(error.headers), error.read().decode()
+
+    def log_in(self, user: str) -> dict[str, str]:
+        """The headers of a page of that user."""
+        body = urlencode({"user": user, "password": PASSWORD}).encode()
+        status, headers, _ = self.get("/login", {"Origin": self.url}, body)
+        assert status == 303, status
+        return {"Cookie": headers["set-cookie"].partition(";")[0], "Origin": self.url}
 
     def json(self, path: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         status, _, body = self.get(path, headers)
