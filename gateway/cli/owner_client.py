@@ -2,7 +2,7 @@
 
 The owner finds the command in `<prefix>.commands` and answers in `<prefix>.answers`. Without a live owner this process
 opens the realm itself and does the same with the same code. A command is begun within `PATIENCE_S` or not at all; when
-no answer comes, the journal says what became of it. Blocks; raises LogError.
+no answer comes, the journal says what has become of it so far. Blocks; raises LogError.
 """
 
 from __future__ import annotations
@@ -109,13 +109,17 @@ def ask(log: Log, prefix: str, command: Command, clock: Clock) -> Reply:
 
 
 def _by_the_journal(log: Log, journal: str, since: int, command: Command) -> Reply:
-    """No owner answered: what is in the journal is done, and nothing more will begin."""
+    """No owner answered: what is in the journal is done. What the owner began in time may come yet."""
     cause = cause_of(command)
     entries = [entry for _, record in tail(log, journal, since) for entry in record["entries"]]
     eids = sum(last - first + 1 for each in entries if each["cause"] == cause for first, last, *_ in each["runs"])
     if eids:
         return Reply(command.id, "indeterminate", eids, "the owner did not answer; this part is in the journal")
-    return Reply(command.id, "unavailable", 0, f"the owner did not answer within {PATIENCE_S:.0f} s; nothing was done")
+    waited_s = PATIENCE_S + _GRACE_S
+    words = (
+        f"the owner did not answer within {waited_s:.0f} s; nothing is in the journal, but it may still be carried out"
+    )
+    return Reply(command.id, "indeterminate", 0, f"{words}: look before you repeat it")
 
 
 def _by_ourselves(realm: Realm, command: Command, clock: Clock) -> Reply:
