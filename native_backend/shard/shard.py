@@ -27,6 +27,7 @@ from native_backend.nodes.words import SubscribeAnswer
 from native_backend.shard.counting import Counting
 from native_backend.shard.depths import Depths
 from native_backend.shard.durable_records import begin_durable, write_durable
+from native_backend.shard.eviction import evict
 from native_backend.shard.evidence_trimmer import EvidenceTrimmer
 from native_backend.shard.group_offset_writer import GroupOffsetWriter
 from native_backend.shard.journal_ends import JournalEnds
@@ -211,12 +212,9 @@ class Shard:
 
     def evict(self, store: int, bound: int) -> None:
         """The journal holds that everything below is given up, for all durables of the store."""
-        for key, dispatch in self._open.items():
-            if key[0] == store:
-                dispatch.evict(bound)
-        for key, recovered in self._recovered.items():
-            if key[0] == store:
-                recovered.state.evict(bound)
+        if evict(self._metadata, self._open, self._recovered, store, bound, self._context.journal.next):
+            self.snapshots.hurry([*self._open, *self._recovered])
+            self.snapshots.advance(lambda: ())  # on its way before the log lets go of the events
 
     def cut(self, store: int, name: str, end: int) -> None:
         """The journal holds that the store of a durable has become shorter."""

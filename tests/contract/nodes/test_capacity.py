@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from native_backend.dispatch.retention_loss import ALARM
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Append, Appended
 from native_backend.nodes.answers import Commanded, Published
@@ -123,6 +124,21 @@ def test_a_queue_that_does_not_honour_it_gives_up_its_oldest(start: Start) -> No
     realm.kill()
     later = start()
     assert later.consumer(node).receive(10) == eids[-10:]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_what_was_given_up_before_any_consumer_came_is_not_lost_by_retention(start: Start, is_restarted: bool) -> None:
+    realm = start()
+    node = create(realm, "orders", Properties(capacity_events=10))
+    eids, _ = offer(realm, node, 30)
+    realm.until(lambda: bool(entries(realm, "evicted")) and not realm.realm._journal.busy, "they are given up")
+    realm.until(lambda: realm.log.control.bounds(node.topic, 0)[0] >= eids[-10], "the log lets go of them")
+    if is_restarted:
+        realm.kill()
+        realm = start()
+    assert realm.consumer(node).receive(10) == eids[-10:]
+    assert realm.realm._context.alarms[ALARM] == 0
+    assert not entries(realm, "lost")
 
 
 def test_a_channel_keeps_its_newest_whether_or_not_they_were_seen(realm: RealmProcess) -> None:
