@@ -13,7 +13,7 @@ from tests.kit.processes.gateway import embedded_realm, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "back-up-and-restore.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "back-up-and-restore.md"
 ACCEPTED = frames.state("accepted")
 
 
