@@ -24,7 +24,7 @@ class RealmLimits:
     readers: int = 16
     """Readers of subscriptions that lag behind a store's window, for the whole realm."""
     reader_turn_s: float = 0.5
-    """How long a lagging subscription keeps its reader when others wait for one."""
+    """How long a lagging subscription keeps its reader when others wait for one; longer if it has brought nothing."""
     returned_scan: int = 64
     """Ranges of returned events that a link cannot have now and that one `take` passes over."""
     level_turns: int = 64

@@ -24,6 +24,7 @@ from native_backend.nodes.node import Node
 from native_backend.state.mistakes import unforeseen
 
 _FIRST_READ = 100  # events, before their size is known
+_BEGIN_S = 10.0  # a lent reader that has brought nothing for so long goes to another that waits
 Notify = Callable[[], None]
 
 
@@ -42,7 +43,7 @@ class Cursor:
 class TailReader:
     """A reader and what it read last."""
 
-    __slots__ = ("chunk", "end", "headed", "opened_s", "reader", "stamped", "turn")
+    __slots__ = ("chunk", "end", "has_read", "headed", "opened_s", "reader", "stamped", "turn")
 
     def __init__(self, windows: StoreWindows, window: StoreWindow, position: int, now_s: float) -> None:
         self.stamped, self.headed = window.stamped, window.headed
@@ -52,6 +53,12 @@ class TailReader:
         self.chunk: Chunk | None = None
         self.turn = -1  # the turn in which it had nothing
         self.opened_s = now_s
+        self.has_read = False
+
+    def is_over(self, now_s: float, turn_s: float) -> bool:
+        """A loan lasts a turn, and until it has brought something: a reader that is taken away before it has begun
+        leaves its subscription where it was, and the next one too."""
+        return now_s - self.opened_s >= (turn_s if self.has_read else max(turn_s, _BEGIN_S))
 
 
 class StoreWindow:
@@ -258,7 +265,7 @@ class StoreWindow:
             values = framed(keys, values, self._windows.frame)
         chunk = Chunk(stretch.end, eids[-1] + 1, eids, values, expire)
         chunk.marks = DeliveryMarks(keys, stretch.reader.times_ms) if marked else None
-        stretch.end = chunk.end
+        stretch.end, stretch.has_read = chunk.end, True
         limits = self._windows.limits
         self.count = max(1, min(limits.read_count, limits.chunk_bytes * len(eids) // max(1, chunk.size)))
         return chunk
@@ -325,12 +332,12 @@ class StoreWindows:
         self._windows.pop(window.node.store, None)
 
     def lend_reader(self, window: StoreWindow, cursor: Cursor) -> TailReader | None:
-        """A reader at the cursor; None when all are out and none has been so for a whole turn yet."""
+        """A reader at the cursor; None when all are out and the loan of none is over yet."""
         self.release(cursor)
-        now_s = self.clock.monotonic_s()
+        now_s, turn_s = self.clock.monotonic_s(), self.limits.reader_turn_s
         if len(self._lagging) >= self.limits.readers:
-            oldest = self._lagging[0]
-            if oldest.tail is not None and now_s - oldest.tail.opened_s < self.limits.reader_turn_s:
+            over = (each for each in self._lagging if each.tail is not None and each.tail.is_over(now_s, turn_s))
+            if (oldest := next(over, None)) is None:
                 return None
             self.release(oldest)
         cursor.tail = TailReader(self, window, cursor.position, now_s)

@@ -106,7 +106,7 @@ def test_what_has_expired_meanwhile_is_not_given_again(realm: RealmProcess) -> N
 
 
 def test_what_was_trimmed_meanwhile_is_not_given_again(start: Start) -> None:
-    realm = start(replace(SMALL, readers=3))  # one a store: with fewer they take turns, longer than Kafka's begin
+    realm = start(SMALL)
     node, consumer = subscriber(realm)
     realm.consumer(node, "plain")
     eids = realm.publish(node, bodies(600, 100))

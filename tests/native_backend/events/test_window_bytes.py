@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from native_backend.limits import RealmLimits
+from native_backend.log.port import Failure, Log, Reader
 from native_backend.subscriptions.durable_subscription import DurableSubscription
 from tests.kit.realm.realm_process import Consumer, RealmProcess
 from tests.kit.realm.worlds import SimulatedWorld
@@ -59,4 +62,45 @@ def test_many_stores_and_laggards_stay_within_one_bound() -> None:
         assert isinstance(consumer.subscription, DurableSubscription)
         consumer.subscription.close()
     assert realm.realm._context.windows.held_bytes == counted(realm) == 0
+    world.close()
+
+
+class LateReader:
+    """It brings nothing at first, as a consumer of Kafka does."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader, self._left = reader, 3
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def read(self, count_max: int) -> tuple[list[int], list[bytes], list[bytes | None]] | Failure | None:
+        self._left -= 1
+        return None if self._left >= 0 else self._reader.read(count_max)
+
+
+class LateWorld(SimulatedWorld):
+    def open(self) -> Log:
+        log = super().open()
+        opened = log.open_reader
+        log.open_reader = lambda *of: LateReader(opened(*of))  # type: ignore[method-assign]
+        return log
+
+
+def test_a_reader_that_takes_a_while_to_begin_is_not_taken_away_before() -> None:
+    """More lag behind than there are readers: taken away at once, none of them would ever bring anything."""
+    world = LateWorld("late")
+    realm = RealmProcess(world, "l", LIMITS).open()
+    node = realm.create("news", "channel")
+    consumers = [realm.consumer(node, "durable", f"d{at}") for at in range(5)]
+    eids = realm.publish(node, [BODY] * 300)
+    got: dict[Consumer, list[int]] = {consumer: [] for consumer in consumers}
+    assert consumers[0].receive(300) == eids, "the window has gone on, the others lag behind"
+    for turns in range(5_000):  # noqa: B007  # a bound, and no count
+        for consumer in consumers[1:]:
+            got[consumer] += consumer.take(30)
+        if all(got[consumer] == eids for consumer in consumers[1:]):
+            break
+        realm.turn()
+    assert [len(got[consumer]) for consumer in consumers[1:]] == [300] * 4
     world.close()
