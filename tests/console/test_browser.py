@@ -55,7 +55,7 @@ def console(gateway: GatewayProcess, tmp_path_factory: pytest.TempPathFactory) -
 def test_an_incident_is_found_with_the_keyboard_alone(
     console: ConsoleProcess, word: str, wanted: tuple[str, ...]
 ) -> None:
-    found = drive("keys", console.url, "/", f"type:{word}", "Enter", "j", "Enter")
+    found = drive("keys", console.url, "/", f"type:{word}", "Enter>", "j", "Enter>")
     assert "/errors/one?" in found["url"], found
     text = found["text"].replace("\n", " ")
     assert all(each in text for each in wanted), found["text"]
@@ -66,17 +66,17 @@ def test_an_incident_is_found_with_the_keyboard_alone(
     ("panel", "keys", "wanted"),
     [
         ("verdict", ("Tab",), ("problems are open", "small is full")),
-        ("errors", ("g", "e"), ("Condition by native code", "amqp:not-found", "capacity-reached")),
-        ("transient", ("g", "e", "f", "type:capacity-reached"), ("1 row", "erp-export-1")),
-        ("outcomes", ("g", "n", "f", "type:small", "Escape", "j", "Enter"), ("in rejected 3",)),
-        ("links", ("g", "l", "f", "type:pricing-cache-1"), ("1 row", "prices")),
-        ("acknowledgement", ("g", "d", "f", "type:prices"), ("has a hole", "1 row")),
+        ("errors", ("g", "e>"), ("Condition by native code", "amqp:not-found", "capacity-reached")),
+        ("transient", ("g", "e>", "f", "type:capacity-reached"), ("1 row", "erp-export-1")),
+        ("outcomes", ("g", "n>", "f", "type:small", "Escape", "j", "Enter>"), ("in rejected 3",)),
+        ("links", ("g", "l>", "f", "type:pricing-cache-1"), ("1 row", "prices")),
+        ("acknowledgement", ("g", "d>", "f", "type:prices"), ("has a hole", "1 row")),
         ("transactions", ("Tab",), ("Transactions", "open 1")),
-        ("capacity", ("g", "n", "f", "type:small"), ("100 %", "full")),
-        ("rules", ("g", "u", "f", "type:capacity-reached-rejected", "Enter"), ("capacity-reached-rejected",)),
-        ("reconciliation", ("g", "c"), ("Not clean.", "lost write (P1)")),
-        ("dead letters", ("g", "x"), ("app:bad", "cannot parse order 4711", "bills")),
-        ("denials", ("g", "r", "f", "type:secret"), ("anonymous", "amqp:unauthorized-access")),
+        ("capacity", ("g", "n>", "f", "type:small"), ("100 %", "full")),
+        ("rules", ("g", "u>", "f", "type:capacity-reached-rejected", "Enter>"), ("capacity-reached-rejected",)),
+        ("reconciliation", ("g", "c>"), ("Not clean.", "lost write (P1)")),
+        ("dead letters", ("g", "x>"), ("app:bad", "cannot parse order 4711", "bills")),
+        ("denials", ("g", "r>", "f", "type:secret"), ("anonymous", "amqp:unauthorized-access")),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -92,14 +92,14 @@ def test_each_panels_incident_is_found_with_the_keyboard_alone(
 def test_every_page_is_two_keys_away(console: ConsoleProcess) -> None:
     for path, page in PAGES.items():
         if page.key:
-            found = drive("keys", console.url, "g", page.key)
+            found = drive("keys", console.url, "g", f"{page.key}>")
             assert found["url"].removeprefix(console.url) == path and page.title in found["text"], found
 
 
 def test_rows_examples_filter_and_dialog_have_keys(console: ConsoleProcess) -> None:
-    found = drive("keys", console.url, "g", "e", "f", "type:capacity-reached", "Escape", "j", " ")
+    found = drive("keys", console.url, "g", "e>", "f", "type:capacity-reached", "Escape", "j", " ")
     assert found["opened"] == 1 and "life of the first message" in found["text"], found
-    found = drive("keys", console.url, "g", "e", "f", "type:capacity-reached")
+    found = drive("keys", console.url, "g", "e>", "f", "type:capacity-reached")
     assert found["rows"] == 1 and "1 row" in found["text"], found
     assert drive("keys", console.url, "?")["dialog"] and not drive("keys", console.url, "?", "Escape")["dialog"]
     found = drive("keys", console.url, "t", "p")

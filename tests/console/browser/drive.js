@@ -1,12 +1,14 @@
 // Chromium on the console. One command; the report is JSON on stdout.
 // COOKIE (NAME=VALUE) in the environment: of a user who has logged in.
 //   node drive.js look  URL OUT SCHEME PATH...  every path, wide and narrow: axe, overflow, a picture in OUT
-//   node drive.js keys  URL STEP...           keys only from `/` on: `type:WORD`, or a key; what the page says then
+//   node drive.js keys  URL STEP...           keys only from `/` on: `type:WORD`, a key, or a key that leads to another
+//                                             page (`Enter>`); what the page says then
 //   node drive.js live  URL PATH WORD         PATH stays open until a row says WORD, after `n` for what is new
 'use strict';
 const fs = require('node:fs');
 const { chromium } = require('playwright-core');
 const AXE = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const HANG_MS = 120000;
 const [command, url, ...words] = process.argv.slice(2);
 
 async function open(browser, errors, options) {
@@ -16,6 +18,7 @@ async function open(browser, errors, options) {
     await context.addCookies([{ name, value, url }]);
   }
   const page = await context.newPage();
+  page.setDefaultTimeout(HANG_MS);
   page.on('pageerror', error => errors.push(error.message));
   page.on('console', message => { if (message.type() === 'error') errors.push(message.text()); });
   return page;
@@ -48,16 +51,16 @@ async function look(browser, out, colorScheme, paths) {
 async function keys(browser, steps) {
   const errors = [];
   const page = await open(browser, errors, {});
+  await page.clock.setFixedTime(Date.now()); // `g` and the key behind it may be far apart on a busy machine
   await page.goto(`${url}/`, { waitUntil: 'load' });
   for (const step of steps) {
     if (step.startsWith('type:')) await page.keyboard.type(step.slice(5));
-    else if (step === 'g') await page.keyboard.press(step); // the next key belongs to it
-    else {
-      const leaves = page.waitForEvent('framenavigated', { timeout: 1500 }).catch(() => null);
-      await page.keyboard.press(step);
+    else if (step.length > 1 && step.endsWith('>')) {
+      const leaves = page.waitForEvent('framenavigated');
+      await page.keyboard.press(step.slice(0, -1));
       await leaves; // the next key is for the page that it leads to
       await page.waitForLoadState('load');
-    }
+    } else await page.keyboard.press(step);
   }
   const state = () => page.evaluate(() => ({
     focus: document.activeElement?.textContent.trim() || document.activeElement?.id || '',
@@ -77,7 +80,7 @@ async function live(browser, path, word) {
   await page.goto(url + path, { waitUntil: 'load' });
   process.stderr.write('open\n');
   const says = async () => (await page.locator('tbody[data-rows]').allInnerTexts()).join(' ').includes(word);
-  const until = Date.now() + 120000;
+  const until = Date.now() + HANG_MS;
   let waited = false;
   while (!await says() && Date.now() < until) {
     if (await page.locator('#newer').isVisible()) { waited = true; await page.keyboard.press('n'); }
