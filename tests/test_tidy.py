@@ -198,7 +198,7 @@ def every_module_is_used(files: Files) -> Iterator[str]:
         entry = re.search(r"(^|\.)(test_\w+|conftest|__init__|__main__)$", name) or '__name__ == "__main__"' in text
         by_tests = path.startswith(("tests/", "native_backend/log/simulated/"))  # the log that simulations run on
         if path.endswith(".py") and not entry and (name, False) not in used and not (by_tests and (name, True) in used):
-            yield f"{path}: nobody imports it"
+            yield f"{path}: no one imports it"
 
 
 @check(2, tests__x_d_py="end = time.mono" + "tonic() + 20\nf(time" + "out=5)\n")

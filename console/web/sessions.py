@@ -17,7 +17,7 @@ from pathlib import Path
 from console.limits import LOGIN_FAILURES, LOGINS_WAITING, SESSION_S, SESSIONS
 from gateway.auth.login_throttle import LoginThrottle
 from gateway.auth.passwords import is_password
-from gateway.auth.users import NAME_MAX, NOBODY, Users, load_users
+from gateway.auth.users import NAME_MAX, NO_USERS, Users, load_users
 from mappings.language.yaml_lines import Problem
 from native_backend.clock import Clock
 
@@ -34,7 +34,7 @@ class _Session:
 @dataclass(slots=True)
 class _File:
     path: Path
-    users: Users = NOBODY
+    users: Users = NO_USERS
     known: tuple[int, int, int] = (0, 0, 0)
     looked_s: float = field(default=float("-inf"))
 

@@ -120,7 +120,7 @@ def _publish_settled(connection: BlockingConnection) -> None:
     for number in range(20):
         sender.send(Message(body=f"fire and forget {number}"))
     sender.close()
-    say(f"   20 settled  -> {QUEUE}: nobody answers, as asked")
+    say(f"   20 settled  -> {QUEUE}: no answer, as asked")
 
 
 def _publish_nonsense(address: str) -> None:

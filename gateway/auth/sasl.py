@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gateway.auth.mechanisms import MECHANISMS, Check, Denied, External, Granted, Mechanism, Step
-from gateway.auth.users import NOBODY, Users
+from gateway.auth.users import NO_USERS, Users
 from gateway.frames.field_faults import invalid_field
 from gateway.frames.performatives import SASL_INIT, SASL_RESPONSE
 from native_backend.nodes.grants import ANONYMOUS, Subject
@@ -77,7 +77,7 @@ class SaslServer:
         self.pending: PendingStep | None = None
         self._offered = tuple(offered)
         self._bare_amqp = bare_amqp
-        self._policy = policy or LoginPolicy(NOBODY)
+        self._policy = policy or LoginPolicy(NO_USERS)
         self._certificate = certificate
         self._held: Step = b""
         self.entered = False  # the peer has said who it is

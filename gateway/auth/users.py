@@ -101,7 +101,7 @@ class Users:
         return Keys(next(known, ITERATIONS), salt, key, key)
 
 
-NOBODY: Final = Users({})
+NO_USERS: Final = Users({})
 
 
 def load_users(path: Path, problems: list[Problem]) -> Users:

@@ -13,7 +13,7 @@ from dataclasses import field as attribute
 from pathlib import Path
 from typing import Any
 
-from gateway.auth.users import ASKS_WHO, BY_CERTIFICATE, IN_THE_CLEAR, NOBODY, Users, load_users
+from gateway.auth.users import ASKS_WHO, BY_CERTIFICATE, IN_THE_CLEAR, NO_USERS, Users, load_users
 from gateway.config.addresses import SHIPPED, Addresses
 from gateway.config.console import ConsoleSettings, read_console
 from gateway.config.field import REQUIRED, Field
@@ -110,7 +110,7 @@ class Security:
 
     sasl: tuple[str, ...]
     bare_amqp: bool
-    users: Users = NOBODY
+    users: Users = NO_USERS
     kafka_acls: bool = False
     users_file: Path | None = None
     plain_without_tls: bool = False
@@ -329,7 +329,7 @@ def _security(values: dict[str, Any], base: Path, root: Node, problems: list[Pro
     if values["security.kafka_acls"] and values["realm.kind"] != "kafka":
         problems.append(section.problem("security.kafka_acls: this realm is not on Kafka", "remove it"))
     path = base / file if file is not None else None
-    users = load_users(path, problems) if path is not None else NOBODY
+    users = load_users(path, problems) if path is not None else NO_USERS
     in_the_clear = values["security.plain_without_tls"]
     origins = tuple(values["security.websocket_origins"])
     return Security(tuple(sasl), bare_amqp, users, values["security.kafka_acls"], path, in_the_clear, origins)

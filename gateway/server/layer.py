@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-NOBODY = asyncio.Protocol()  # above a layer that has lost its socket
+NO_PROTOCOL = asyncio.Protocol()  # above a layer that has lost its socket
 
 
 class Layer(asyncio.Transport, asyncio.Protocol):
@@ -31,7 +31,7 @@ class Layer(asyncio.Transport, asyncio.Protocol):
         self.above.data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        above, self.above = self.above, NOBODY
+        above, self.above = self.above, NO_PROTOCOL
         above.connection_lost(exc)
 
     def pause_writing(self) -> None:

@@ -182,7 +182,7 @@ class PartitionedSubscription(Subscription):
     ) -> None:
         super().__init__(context, request, owner, closed)
         heard = replace(context, answer=self._heard)
-        self._stores = [_one(heard, request, owner, _nobody, store) for store in stores]
+        self._stores = [_one(heard, request, owner, _uncounted, store) for store in stores]
         self._lasts = [store.last for store in stores]
         self._levels = request.node.properties.priority_levels > 1
         self._order = range(len(stores))
@@ -300,5 +300,5 @@ def _one(context: RealmContext, request: Subscribe, owner: object, closed: Close
     return DurableSubscription(context, request, owner, closed, store.dispatch)
 
 
-def _nobody(_: Subscription) -> None:
-    """Nobody counts the parts."""
+def _uncounted(_: Subscription) -> None:
+    """The parts are not counted."""

@@ -39,7 +39,7 @@ _ALL = (
         "duplicate write",
         "M",
         "is in the store more than once",
-        "Check that the producer is idempotent (enable.idempotence) and that nobody copied records into the topic.",
+        "Check that the producer is idempotent (enable.idempotence) and that no program copied records into the topic.",
     ),
     AnomalyClass(
         "P3",
@@ -103,7 +103,7 @@ _ALL = (
         "A5",
         "skipped",
         "C",
-        "lies below the durable's low-water mark without ever having been acknowledged: nobody will get it",
+        "lies below the durable's low-water mark without ever having been acknowledged: no consumer will get it",
         "Look for a foreign commit on the consumer group; only the gateway may have READ on it.",
     ),
     AnomalyClass(
@@ -143,7 +143,7 @@ _ALL = (
         "acknowledged before stored",
         "C",
         "has its end in the journal from before it was stored: the store became shorter and grew again, and the "
-        "durable takes the event for an earlier one of its EID. Nobody will get it",
+        "durable takes the event for an earlier one of its EID. No consumer will get it",
         "Move the durable back (`realmgate durable seek`), or copy these events from the topic to their consumers. "
         "Find out why the topic became shorter: an unclean leader election, or a restored copy.",
     ),

@@ -311,8 +311,10 @@ def trimmed(claims: DataFrame, ended_by: Ends, durables: DataFrame) -> DataFrame
         (F.col("eid") < F.col("first_kept")) & (F.col("eid") >= F.col("start"))
     )
     ended = below.select("store", "durable", F.lit("ended").alias("fate"), "eid").distinct()
-    nobody = F.lit(None).cast("string").alias("durable")
-    whole = claims.where(F.col("what") == "trimmed").select("store", nobody, F.lit("publishes").alias("fate"), "eid")
+    no_durable = F.lit(None).cast("string").alias("durable")
+    whole = claims.where(F.col("what") == "trimmed").select(
+        "store", no_durable, F.lit("publishes").alias("fate"), "eid"
+    )
     return gone.unionByName(ended).unionByName(whole).groupBy("store", "durable", "fate").count()
 
 

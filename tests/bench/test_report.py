@@ -136,7 +136,7 @@ def test_the_decisions_that_are_measured_are_those_that_links_ask_for(monkeypatc
 
 
 def test_decisions_are_measured_and_judged() -> None:
-    """What is allocated is exact; the times are looked at by whoever measures, on a quiet machine."""
+    """What is allocated is exact; the times are looked at by the one who measures, on a quiet machine."""
     figures = decisions(1_000)
     assert figures["allocated_bytes"] == 0
     assert min(figures[each] for each in ("settle_us", "publish_us", "look_up_us", "check_s")) > 0

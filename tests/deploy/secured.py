@@ -1,4 +1,4 @@
-"""A real Kafka node that lets nobody in without proof, started by `deploy/kafka/secured.sh`, and rights on it.
+"""A real Kafka node that lets no one in without proof, started by `deploy/kafka/secured.sh`, and rights on it.
 
 kafka = start_secured(tmp_path / "kafka")
 kafka.grant(RIGHTS, "um.")

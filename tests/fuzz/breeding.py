@@ -266,7 +266,7 @@ def consume(random: Random, cutted: Frames, _: Breeder) -> None:
 
 def login(random: Random, cutted: Frames, _: Breeder) -> None:
     """SASL first, of a kind."""
-    mechanism = random.choice((b"PLAIN", b"ANONYMOUS", b"SCRAM-SHA-256", b"NOBODY"))
+    mechanism = random.choice((b"PLAIN", b"ANONYMOUS", b"SCRAM-SHA-256", b"UNKNOWN"))
     words = (b"", b"\0u\0p", b"n,,n=u,r=abc", b"c=biws,r=abc,p=AAAA", b"p=x", b"n,,", b"\xff", b"n,,n==2C,r=\xc3\xa9")
     said = [SASL_HEADER]
     fields = [b"\xa3" + bytes((len(mechanism),)) + mechanism, _vbin(random.choice(words)), b"\x40"]

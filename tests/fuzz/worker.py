@@ -1,7 +1,7 @@
 """`python -m tests.fuzz.worker --seed N --seconds S --found DIR`: breeds cases and carries them out, in a process of
 its own: C can bring it down, and a case can run for ever.
 
-Every case is written to `DIR/current.case` before it begins, so whoever started this one knows what it died of; a case
+Every case is written to `DIR/current.case` before it begins, so its parent knows what it died of; a case
 that takes `HANG_S` of processor ends it by SIGVTALRM. What is found is made smaller, written to `DIR/NNN.case`, and the
 work goes on. A line of JSON a second says how far it is.
 """

@@ -44,7 +44,7 @@ def spring(*arguments: object) -> str:
 
 
 def spring_beside(*arguments: object) -> subprocess.Popen[str]:
-    """The same, running; whoever asked for it waits for it."""
+    """The same, running; the one who asked for it waits for it."""
     return subprocess.Popen(_java(_spring(), "Application", arguments), stdout=subprocess.PIPE, text=True)
 
 

@@ -148,7 +148,7 @@ def expected(row: str, table: str, facts: dict[str, str]) -> dict[str, Any]:
     if table == "publish" and response["error"] is None:
         return {"native": "publish", "outcome": "none", "condition": None}
     if facts.get("presettled") == "yes":
-        outcome = "none"  # a settled delivery has nobody to tell (P-A3, P-A5, 1.3-K)
+        outcome = "none"  # a settled delivery has no one to tell (P-A3, P-A5, 1.3-K)
     said["outcome"] = outcome
     if table in ("published", "publish", "settle"):
         said["settle"] = outcome != "none"

@@ -31,7 +31,7 @@ HELD = Held("orders", "queue", 7, low=20, journal=100, moved=False)
         ((20, "realmgate1;100;" + projection(20, 20, 100)[1].rpartition(";")[2]), "A9"),
         ((25, ""), "A9"),
         ((4, ""), "A10"),
-        ((25, "somebody's"), "A9"),
+        ((25, "another's"), "A9"),
         ((25, projection(24, 20, 100)[1]), "A9"),
         ((4, projection(24, 20, 100)[1]), "A10"),
         (projection(25, 20, 203), "A9"),  # beyond the end of the journal

@@ -189,7 +189,7 @@ class GatewayRun:
     # -- publishing
 
     def store(self, node: Node, seqs: Sequence[int], ttl: str = "") -> list[int]:
-        """Events in the store, nobody told."""
+        """Events in the store, no one told."""
         keys = [f"1;basic;{self.name};{seq};1;4;{ttl};0;;0".encode() for seq in seqs]
         return self.world.append(node.topic, keys, [b"body %d" % seq for seq in seqs])
 
@@ -268,7 +268,7 @@ class GatewayRun:
         entry = {**self._entry(node, durable, operation, cause, runs), "failed": int(failed)}
         if to is not None:
             entry["to"] = to.store
-            key = f"1;basic;{self.name};1;1;4;;0;;0".encode()  # of the original: whoever published it
+            key = f"1;basic;{self.name};1;1;4;;0;;0".encode()  # of the original: the one who published it
             copies = [Write(to.topic, 0, copy_key(node.store, eid, "rejected", key), b"a letter") for eid in eids]
         self._commit([entry], copies)
 

@@ -52,7 +52,7 @@ class Duel:
         stored = last.log.control.read_range("d.node.orders", 0, 0, 100_000).offsets
         self.violations += [f"event {eid} has ended and comes again" for eid in left if eid in self._ended]
         missing = {*stored} - self._ended - {*left}
-        self.violations += [f"event {eid} is with nobody" for eid in sorted(missing)]
+        self.violations += [f"event {eid} is with no one" for eid in sorted(missing)]
         last.close()
         return self.violations
 
@@ -95,7 +95,7 @@ class Duel:
         own = rival.workers.control.pause
         setattr(rival.workers.control, "pause", pause)  # noqa: B010
         try:
-            rival.realm.open(_nobody)
+            rival.realm.open(_unheard)
             setattr(rival.workers.control, "pause", own)  # noqa: B010
         except Waits:
             rival.kill()
@@ -131,5 +131,5 @@ class Duel:
         owner.kill()
 
 
-def _nobody(_: Owner) -> None:
-    """Nobody is told."""
+def _unheard(_: Owner) -> None:
+    """No one is told."""

@@ -1,4 +1,4 @@
-"""Another gateway, which takes the realm over and dies at once: whoever owned it must notice and give up."""
+"""Another gateway, which takes the realm over and dies at once: the one who owned it must notice and give up."""
 
 from __future__ import annotations
 

@@ -37,4 +37,4 @@ def test_units_are_whole() -> None:
 @pytest.mark.parametrize("name", BUGS)
 def test_a_planted_bug_is_seen(name: str) -> None:
     seen = violations(BUGS[name], WORDS[name], SEEDS, lambda seed: Trade(seed).live())
-    assert any(WORDS[name] in words for words in seen), f"{BUGS[name].sentence} Nobody noticed; seen was {seen[:3]}"
+    assert any(WORDS[name] in words for words in seen), f"{BUGS[name].sentence} No one noticed; seen was {seen[:3]}"

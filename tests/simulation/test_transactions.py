@@ -51,4 +51,4 @@ def test_a_planted_bug_is_caught(name: str) -> None:
                 return
         except Exception as broken:  # a bug may break the world before the checker sees it; that does not count
             logging.info("%s broke the world of seed %d: %r", name, seed, broken)
-    pytest.fail(f"{BUGS[name].sentence} Nobody noticed in {len(SEEDS)} worlds")
+    pytest.fail(f"{BUGS[name].sentence} No one noticed in {len(SEEDS)} worlds")

@@ -41,7 +41,7 @@ LIMITS = RealmLimits(
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """`answer` "" while nobody has answered, `let go` when it was never committed."""
+    """`answer` "" while no one has answered, `let go` when it was never committed."""
 
     posted: list[tuple[str, bytes]]
     taken: list[int]
@@ -238,7 +238,7 @@ class Trade:
         gone = [each for each in sorted(self.stored - ended) if each < firsts[partition_of(each)]]
         violations += [f"event {each} went before its end" for each in gone]
         missing = self.stored - ended - found.left
-        violations += [f"event {eid} is with nobody" for eid in sorted(missing)]
+        violations += [f"event {eid} is with no one" for eid in sorted(missing)]
         violations += [f"event {eid} has ended and comes again" for eid in sorted(ended & found.left)]
         return violations
 

@@ -44,7 +44,7 @@ def _shape(seed: int) -> Shape:
 
 
 class World:
-    """See the module's docstring. To the clients it is the gateway's address: whoever lives there answers."""
+    """See the module's docstring. To the clients it is the gateway's address: the one who lives there answers."""
 
     def __init__(self, seed: int, shape: Shape | None = None, checkers: tuple[type[Checker], ...] = CHECKERS) -> None:
         self.seed = seed

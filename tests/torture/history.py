@@ -9,7 +9,7 @@ A row is `[kind, milliseconds, ...]`; `link` numbers one attach of one peer, `nu
     send        link, index, number, transaction or 0, group or "", priority
     told        link, index, outcome, condition or ""
     received    link, store, eid, peer, number, sending link, index, delivery-count, 1 if it may have been given before
-    damaged     link, store, eid                            what came was sent by nobody
+    damaged     link, store, eid                            what came was sent by no one
     settle      link, store, eid, outcome, transaction or 0     what the consumer said
     settled     link, store, eid, outcome                       and what it was answered
     discharge   transaction, 1 to commit, 0 to roll back

@@ -164,7 +164,7 @@ class Run:
         return KafkaLog(self.deployment.bootstrap) if self.deployment.brokers else SqliteLog(self.deployment.realm_path)
 
     def _drain(self) -> None:
-        """Until everything is said and consumed, or nobody is answered any more; what is left then is a violation."""
+        """Until everything is said and consumed, or no one is answered any more; what is left then is a violation."""
         for peer in self.clients.peers:
             peer.is_ending = True
         at, begin = len(self.history.rows), time.monotonic()

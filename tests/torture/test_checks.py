@@ -200,7 +200,7 @@ def test_a_planted_violation_is_seen(
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_what_is_cut_off_may_be_counted(history: GoodHistory, count: int) -> None:
-    """It is not where the gateway was killed, and nobody knows when it did hear of the end."""
+    """It is not where the gateway was killed, and no one knows when it did hear of the end."""
     _cut_off(history, count)
     assert history.found() == set()
 
@@ -258,7 +258,7 @@ def test_a_double_is_forgiven_only_while_a_result_was_unknown(history: GoodHisto
 
 
 def test_a_double_is_not_forgiven_long_after_its_link(history: GoodHistory) -> None:
-    """What nobody was told of may have been under way when a result was unknown, but not for ever."""
+    """What no one was told of may have been under way when a result was unknown, but not for ever."""
     _duplicated(history)
     told = history.find("told", 1, 2)
     ended_ms = history.rows[told][1]

@@ -48,7 +48,7 @@ def test_what_a_realm_keeps_is_read_without_its_code(tmp_path: Path) -> None:
     topics: list[tuple[int, int, list[tuple[bytes, bytes | None]]]] = [
         (1, 0, [(b'["durable","q","queue"]', b'{"start":4,"starts":[2]}'), (b'["node","q"]', node)]),
         (2, 0, [(b"r", journal)]),
-        (3, 4, [(b"k", body), (b"k", b"by somebody else"), (b"k", None), (b"k", body)]),
+        (3, 4, [(b"k", body), (b"k", b"by another"), (b"k", None), (b"k", body)]),
         (4, 2, [(b"k", body), (b"k", body)]),
     ]
     for partition, offset, records in topics:

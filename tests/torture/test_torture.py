@@ -76,7 +76,7 @@ def test_kafka(tmp_path: Path, kafka: tuple[Broker, Proxy]) -> None:
 
 
 def test_every_place_to_die_at_is_there() -> None:
-    """A function that was renamed would be a place that nobody dies at."""
+    """A function that was renamed would be a place that no one dies at."""
     for each in POINTS:
         owner, name = each.owner
         assert callable(getattr(owner, name)), each

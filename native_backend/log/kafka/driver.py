@@ -18,7 +18,7 @@ from native_backend.log.kafka.batches import BatchSizes
 from native_backend.log.kafka.control import KafkaControl
 from native_backend.log.kafka.headed_producer import HeaderProducer
 from native_backend.log.kafka.login_errors import LoginErrors, silence_client_log
-from native_backend.log.kafka.producer import NOBODY
+from native_backend.log.kafka.producer import NO_DESCRIPTOR
 from native_backend.log.kafka.producer import Producer as ColumnProducer
 from native_backend.log.kafka.publisher import IN_FLIGHT_BYTES_MAX, Publisher
 from native_backend.log.kafka.reader import KafkaReader
@@ -53,7 +53,7 @@ class KafkaLog:
         record_bytes_max = int(str(publishing["message.max.bytes"]))
         try:
             self._publisher = _publisher(publishing, self.descriptor, batches)
-            self._evidence = _publisher(settings.evidence(bootstrap, client, on_error), NOBODY, batches)
+            self._evidence = _publisher(settings.evidence(bootstrap, client, on_error), NO_DESCRIPTOR, batches)
             Consumer(settings.tail(bootstrap, client, on_error)).close()  # raises for a wrong setting
         except (KafkaException, ValueError) as error:
             os.close(self.descriptor)
@@ -101,8 +101,8 @@ class KafkaLog:
 
 
 def _publisher(config: settings.Config, ready: int, batches: BatchSizes) -> Publisher:
-    """`ready`: an eventfd that is to tell of answers, or `NOBODY`. Half of the producer's queue is used: keys and
-    headers may count, too."""
+    """`ready`: an eventfd that is to tell of answers, or `NO_DESCRIPTOR`. Half of the producer's queue is used: keys
+    and headers may count, too."""
     queue_bytes = int(str(config["queue.buffering.max.kbytes"])) * 1024
     return Publisher(
         lambda: ColumnProducer(config, ready),

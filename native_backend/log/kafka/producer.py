@@ -15,7 +15,7 @@ from native_backend.log.kafka.settings import Config, OnError
 
 _LOG = logging.getLogger("librdkafka")
 _LEVELS = (logging.CRITICAL,) * 3 + (logging.ERROR, logging.WARNING, logging.INFO, logging.INFO, logging.DEBUG)
-NOBODY = -1  # no file descriptor: no loop is woken when there is something to poll
+NO_DESCRIPTOR = -1  # no file descriptor: no loop is woken when there is something to poll
 Errors = list[tuple[int, int, str]]  # index, code, words
 
 
@@ -23,7 +23,7 @@ class Producer:
     """Used by one thread, but for `look_up`. Raises ValueError for settings that librdkafka does not take."""
 
     def __init__(self, config: Config, ready: int) -> None:
-        """`ready`: an eventfd, readable when there is something to poll; or `NOBODY`."""
+        """`ready`: an eventfd, readable when there is something to poll; or `NO_DESCRIPTOR`."""
         words = {name: _word(value) for name, value in config.items() if name not in ("error_cb", "logger")}
         self._on_error: OnError = config["error_cb"]  # type: ignore[assignment]
         self._columns = ColumnProducer(cimpl.__file__, words)
@@ -52,7 +52,7 @@ class Producer:
 
     def disable_wakeups(self) -> None:
         """Wake no loop any more when there is something to poll."""
-        self._columns.wake(NOBODY)
+        self._columns.wake(NO_DESCRIPTOR)
 
     def close(self) -> None:
         """Blocks. What is on its way is given up."""

@@ -40,7 +40,7 @@ def failed(realm: RealmProcess, properties: Properties, count: int = 6) -> tuple
 def test_a_failed_event_is_not_given_before_its_time(realm: RealmProcess) -> None:
     node, eids, consumer, asked_ms = failed(realm, Properties(redelivery_delay_ms=DELAY_MS))
     late = realm.publish(node, bodies(1))
-    assert consumer.receive(1) == late  # what failed blocks nobody
+    assert consumer.receive(1) == late  # what failed blocks no one
     assert by_store(consumer.receive(6)) == by_store(eids)
     assert now_ms(realm) >= asked_ms + DELAY_MS
     assert [consumer.failed[eid] for eid in eids] == [1] * 6

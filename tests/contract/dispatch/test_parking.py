@@ -72,7 +72,7 @@ def test_a_delayed_event_wakes_in_its_time(realm: RealmProcess) -> None:
             sleeper.park()
             sleeper.wakes(before)
     assert given == eids
-    assert sleeper.woken <= 2 + node.partitions, "nobody asks all the time until then"
+    assert sleeper.woken <= 2 + node.partitions, "no one asks all the time until then"
 
 
 def test_those_who_compete_are_woken_as_far_as_it_goes_round(realm: RealmProcess) -> None:

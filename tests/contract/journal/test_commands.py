@@ -342,12 +342,12 @@ def test_a_command_of_another_process_is_carried_out_and_answered(world: World, 
     other = world.open()
     late = Command("late", "purge", "orders", node.store, "queue", until_us=1)
     wrong = Command("wrong", "purge", "orders", node.store + 1, "queue", until_us=10**18)
-    nobody = Command("nobody", "seek", "orders", node.store, "d", until_us=10**18)
+    absent = Command("absent", "seek", "orders", node.store, "d", until_us=10**18)
     good = [
         Command(f"good{part.partition}", "purge", "orders", part.store, "queue", until_us=10**18) for part in node.parts
     ]
     strange = Command("strange", "burn", "orders", node.store, "queue", until_us=10**18)  # type: ignore[arg-type]
-    for command in (strange, late, wrong, nobody, *good):
+    for command in (strange, late, wrong, absent, *good):
         other.control.put(commands_topic(realm.prefix), command.id.encode(), encode_command(command, 1))
     later_release = orjson.loads(encode_command(good[0], 1)) | {"v": 9, "id": "unknown"}
     other.control.put(commands_topic(realm.prefix), b"unknown", orjson.dumps(later_release))
@@ -361,7 +361,7 @@ def test_a_command_of_another_process_is_carried_out_and_answered(world: World, 
         return len(replies) == 3 + len(good)
 
     realm.until(answered, "a reply to each that is understood")
-    bad = {"late": "unavailable", "wrong": "not-found", "nobody": "not-found"}
+    bad = {"late": "unavailable", "wrong": "not-found", "absent": "not-found"}
     assert replies == bad | {command.id: "done" for command in good}
     causes = {(entry["operation"], entry["cause"]) for record in realm.journal() for entry in record["entries"]}
     assert causes == {("purge", f"command {command.id}") for command in good}

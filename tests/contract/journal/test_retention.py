@@ -9,7 +9,7 @@ import pytest
 
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Failure, Log, LogError
-from native_backend.shard import evidence_trimmer as bygones
+from native_backend.shard import evidence_trimmer
 from native_backend.shard.journal_ends import TRIMMED
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
@@ -62,7 +62,7 @@ def test_who_is_killed_between_snapshot_and_trim_leaves_nothing_behind(
     eids = realm.publish(node, bodies(20))
     consumer = realm.consumer(node)
     consumer.receive(20)
-    trim, deaths = bygones.trim, list[int]()
+    trim, deaths = evidence_trimmer.trim, list[int]()
 
     def deadly(log: Log, place: tuple[str, int], bound: int, deadline_s: float) -> None:
         if has_trimmed and not deaths:
@@ -70,7 +70,7 @@ def test_who_is_killed_between_snapshot_and_trim_leaves_nothing_behind(
         deaths.append(bound)
         raise LogError(Failure("unexpected", "killed here"))
 
-    monkeypatch.setattr(bygones, "trim", deadly)
+    monkeypatch.setattr(evidence_trimmer, "trim", deadly)
     acknowledge_singly(consumer, eids[::2])
     realm.until(lambda: bool(deaths), "the moment before the log lets go")
     kept_from = begins(realm, "journal")  # not sooner: a round before this one may have trimmed, too

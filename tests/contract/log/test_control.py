@@ -100,7 +100,7 @@ def test_a_transaction_with_a_record_too_large_says_so_and_the_next_one_works(op
 
 
 def test_a_transaction_without_a_claim_is_fenced(opened: OpenLog) -> None:
-    answer = opened.transact("nobody's", [Write(opened.topic("t"), 0, b"k", b"v")])
+    answer = opened.transact("unclaimed", [Write(opened.topic("t"), 0, b"k", b"v")])
     assert answer.failure is not None
     assert answer.failure.cause == "fenced"
 

@@ -1,4 +1,4 @@
-"""What the realm does when somebody meddles with its log, or the machine's clock jumps: docs/bad-worlds.md."""
+"""What the realm does when someone meddles with its log, or the machine's clock jumps: docs/bad-worlds.md."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_foreign_commit_changes_nothing_and_is_written_over(world: World, star
     consumer.receive(10 * node.partitions)
     consumer.acknowledge([eid for some in eids.values() for eid in some[:4]])
     group = f"{first.prefix}.queue.orders"
-    foreign = {(node.topic, at): (eids_of(some)[-1] + 1, "somebody else's") for at, some in eids.items()}
+    foreign = {(node.topic, at): (eids_of(some)[-1] + 1, "another program's") for at, some in eids.items()}
     world.open().control.project(group, foreign)
     first.kill()
     second = start()
@@ -114,7 +114,7 @@ def test_a_journal_of_a_later_version_is_refused_and_the_realm_left_to_others(wo
     later = {**first.journal()[-1], "v": 2, "run": "later", "n": 1}
     first.log.control.put(journal_topic(first.prefix), b"later", orjson.dumps(later))
     first.kill()
-    for _ in range(2):  # nobody is kept waiting by who cannot read it
+    for _ in range(2):  # no one is kept waiting by who cannot read it
         with pytest.raises(LogError, match="has records of version 2; this release knows 1") as refused:
             start()
         assert refused.value.failure.code == "format"

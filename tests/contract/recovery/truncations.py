@@ -46,7 +46,7 @@ class Filled:
 
 
 def send(realm: RealmProcess, node: Node, count: int) -> list[int]:
-    """As a publisher does: again, where the first answer is that nobody knows. A broker that has lost what a producer
+    """As a publisher does: again, where the first answer is that no one knows. A broker that has lost what a producer
     sent last takes nothing more of that producer; the next one begins anew."""
     owner = object()
     realm.realm.publish(node, [b"key"] * count, bodies(count), owner)
@@ -239,7 +239,7 @@ def a_reader_beyond_the_end(start: Start) -> Truncation:
 
 
 def stored_is_told_when_the_journal_knows(start: Start) -> Truncation:
-    """A process that is killed before has told nobody: else the next one would not see that something was lost."""
+    """A process that is killed before has told no one: else the next one would not see that something was lost."""
     first = start()
     queue = filled(first, wide(first, "queue", 1, name="queue"))
     consumer = first.consumer(queue.node)
@@ -248,7 +248,7 @@ def stored_is_told_when_the_journal_knows(start: Start) -> Truncation:
     first.close()
     yield ends(queue)
     second = start()
-    second.realm._truncations.advance = lambda: None  # type: ignore[method-assign]  # nobody looked before
+    second.realm._truncations.advance = lambda: None  # type: ignore[method-assign]  # no one looked before
     fresh = send(second, queue.node, LOST + FRESH)
     topic = journal_topic(second.prefix)
     noted = [orjson.loads(value) for value in second.log.control.read_range(topic, 0, 0, 1000).values if value]
@@ -271,7 +271,7 @@ def a_capacity(start: Start) -> Truncation:
 
 
 def a_dead_letter(start: Start) -> Truncation:
-    """What was lost is no letter, and holds nobody up."""
+    """What was lost is no letter, and holds no one up."""
     realm = start()
     realm.create("dead")
     queue = filled(realm, create(realm, "queue", Properties(dead_letter="dead")))

@@ -1,4 +1,4 @@
-"""The contract of ownership: one process gives out the events of queues and durables, whoever else is there waits."""
+"""The contract of ownership: one process gives out the events of queues and durables, all others wait."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_lease_that_cannot_be_looked_at_lapses_and_is_held_again(world: World,
     first.realm.poll()
     assert not first.realm._lease.held
     assert consumer.take() == []
-    assert consumer.receive(4) == eids  # nobody else wanted it
+    assert consumer.receive(4) == eids  # no one else wanted it
     assert not first.realm.lost
 
 

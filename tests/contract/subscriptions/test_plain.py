@@ -89,7 +89,7 @@ def test_what_it_has_dealt_with_is_forgotten_and_so_is_all_when_it_goes(realm: R
     assert by_store(consumer.receive(4)) == by_store(eids[:4])
     assert [consumer.failed[eid] for eid in eids[:4]] == [1, 1, 1, 2]
     consumer.subscription.close()
-    assert consumer.settle("return", eids, failed=True) == "done", "nobody is there to be given it"
+    assert consumer.settle("return", eids, failed=True) == "done", "no one is there to be given it"
     assert realm.consumer(node, "plain").drain() == []
 
 

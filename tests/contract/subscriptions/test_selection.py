@@ -143,7 +143,7 @@ def test_a_queue_keeps_for_others_what_a_link_passes_over(realm: RealmProcess) -
     other = realm.consumer(node)
     rest = [eid for eid in eids if eid not in eids[5::10]]
     assert by_store(other.receive(90)) == by_store(rest)
-    assert not any(other.again.values()), "nobody had them before"
+    assert not any(other.again.values()), "no one had them before"
     other.acknowledge(rest)
     chosen.acknowledge(eids[5::10])
     assert realm.has_ended(node, eids)

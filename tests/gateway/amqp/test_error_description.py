@@ -51,7 +51,7 @@ def test_a_rejected_publisher_is_told_what_to_do_and_when(gateway: ScriptedGatew
         peer.publish(frames.message())
         condition, description, info = error_of(peer.expect("disposition"))
         assert (condition, description) == ("amqp:not-found", "q: it is not there; create it, then attach again")
-        assert "retry-after-ms" not in info, "nobody is told to wait where that would not help"
+        assert "retry-after-ms" not in info, "no one is told to wait where that would not help"
         assert error_of(peer.expect("detach"))[1:] == (description, info)
 
 
@@ -97,7 +97,7 @@ def test_a_coordinator_says_what_to_do_too(gateway: ScriptedGateway) -> None:
         condition, description, info = error_of(peer.expect("disposition"))
         assert (condition, info["native-code"]) == ("amqp:transaction:rollback", "SCRIPTED")
         assert "retry-after-ms" not in info, "the node does not come back by waiting"
-        peer.send(frames.discharge(peer.number(), b"nobody's", False, CONTROL))
+        peer.send(frames.discharge(peer.number(), b"unknown", False, CONTROL))
         condition, description, info = error_of(peer.expect("disposition"))
         assert condition == "amqp:transaction:unknown-id"
         words = info["rule"].removeprefix("coordinate.").replace("-", " ")
@@ -139,7 +139,7 @@ def test_what_a_table_refuses_by_itself_says_what_to_do(gateway: ScriptedGateway
         peer.consumer("q", credit=1)
         peer.stored("q", frames.message())
         peer.receive(1)
-        peer.settle([0], frames.in_transaction(b"nobody's", frames.state("accepted")), settled=False)
+        peer.settle([0], frames.in_transaction(b"unknown", frames.state("accepted")), settled=False)
         condition, description, info = error_of(peer.expect("detach"))
         assert condition == "amqp:transaction:unknown-id"
         assert description == "q: transactional unknown refused; declare a transaction first"

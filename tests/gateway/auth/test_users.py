@@ -38,7 +38,7 @@ def test_who_is_who(tmp_path: Path) -> None:
     assert users.subject("böb x").groups == frozenset()
     assert is_password(users, "alice", PASSWORD)
     assert is_password(users, "böb x", "other")
-    for name, password in [("alice", "other"), ("alice", ""), ("alice", "\u0007"), ("nobody", PASSWORD), ("", "")]:
+    for name, password in [("alice", "other"), ("alice", ""), ("alice", "\u0007"), ("unknown", PASSWORD), ("", "")]:
         assert not is_password(users, name, password)
 
 

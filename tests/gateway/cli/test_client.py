@@ -264,20 +264,20 @@ def test_no_answer_ends_the_command(
 
 
 def test_no_peer_listens_there(tmp_path: Path) -> None:
-    nobody = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log", port=1)
-    code, lines, err = said(nobody, "send", "orders", *SOON, url="amqp://alice:hidden-word@127.0.0.1:1")
+    absent = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log", port=1)
+    code, lines, err = said(absent, "send", "orders", *SOON, url="amqp://alice:hidden-word@127.0.0.1:1")
     assert (code, lines) == (2, []) and "amqp://127.0.0.1:1" in err and "hidden-word" not in err
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:5672", "127.0.0.1", "amqp://", "amqp://h:99999999", "ws://h:80"])
 def test_what_is_no_address(tmp_path: Path, url: str) -> None:
-    nobody = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log")
-    code, lines, err = said(nobody, "send", "orders", url=url)
+    absent = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log")
+    code, lines, err = said(absent, "send", "orders", url=url)
     assert (code, lines) == (2, []) and "write amqp://HOST:PORT" in err
 
 
 def test_wrong_words(tmp_path: Path) -> None:
-    nobody = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log")
+    absent = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log")
     for words in (("--count", "0"), ("--timeout", "soon"), ("--property", "colour")):
-        code, lines, err = said(nobody, "send", "orders", *words, url="amqp://127.0.0.1:1")
+        code, lines, err = said(absent, "send", "orders", *words, url="amqp://127.0.0.1:1")
         assert (code, lines) == (2, []) and words[1] in err

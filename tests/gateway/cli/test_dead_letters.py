@@ -22,7 +22,7 @@ def with_letters(gateway: GatewayProcess, partitions: int = 1) -> None:
     options = ("--partitions", str(partitions)) if partitions > 1 else ()
     gateway.command("node", "create", "dead", *options)
     gateway.command("node", "create", "orders", "--dead-letter", "dead", *options)
-    long = error("app:very-long-condition-that-nobody-reads-to-its-end", "\x1b[31m" + "and so on " * 20)
+    long = error("app:very-long-condition-that-is-not-read-to-its-end", "\x1b[31m" + "and so on " * 20)
     given_back(gateway, "orders", BAD, frames.state("rejected"), frames.state("rejected", long))
     with Peer(gateway.port) as peer:
         peer.stored("dead", frames.message(b"no letter"))

@@ -222,7 +222,7 @@ def test_nodes_and_durables_are_deleted_with_and_without_a_gateway(run: Run, tmp
 
 
 class Terminal(io.StringIO):
-    """Somebody who is asked."""
+    """Someone who is asked."""
 
     def isatty(self) -> bool:
         return True

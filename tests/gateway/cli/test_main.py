@@ -232,7 +232,7 @@ def test_node_commands_take_less_than_a_second(config: Path) -> None:
         begin = _children_s()
         told = command("node", *words, "--config", str(config), stdin=subprocess.DEVNULL)
         durations.append(_children_s() - begin)
-        assert (told.returncode, told.stderr) == (0, ""), "nobody is asked without a terminal"
+        assert (told.returncode, told.stderr) == (0, ""), "no one is asked without a terminal"
     assert statistics.median(durations) < 3.0  # 0.3 s here; what it must not load is the next test
 
 

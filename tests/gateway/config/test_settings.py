@@ -140,7 +140,7 @@ REFUSED = [
     (REALM + "security: {sasl: [], bare_amqp: false}\n", "2: security lets no client in"),
     (REALM + "security: {kafka_acls: true}\n", "2: security.kafka_acls: this realm is not on Kafka; remove it"),
     (REALM + "security: {sasl: [SCRAM-SHA-256]}\n", "2: security.sasl: SCRAM-SHA-256 needs users; write users:"),
-    (REALM + "security: {users: nobody.yaml, sasl: [SCRAM-SHA-256]}\n", "nobody.yaml:1: cannot be read"),
+    (REALM + "security: {users: missing.yaml, sasl: [SCRAM-SHA-256]}\n", "missing.yaml:1: cannot be read"),
     (REALM + 'security: {bare_amqp: "true"}\n', '2: security.bare_amqp must be true or false, not text "true"'),
     (REALM + "limits: {frame_size_bytes: 511}\n", "2: limits.frame_size_bytes is 511; write a number from 512 to"),
     (
@@ -165,7 +165,7 @@ def test_refused(tmp_path: Path, text: str, expected: str) -> None:
     said = problems(tmp_path, text)
     assert len(said) == 1, said
     assert expected in said[0]
-    assert said[0].startswith(("gateway.yaml:", "nobody.yaml:"))
+    assert said[0].startswith(("gateway.yaml:", "missing.yaml:"))
     assert "; " in said[0], "it says what to write instead"
 
 

@@ -72,7 +72,7 @@ def test_a_refused_attach_leaves_a_record(gateway: GatewayProcess) -> None:
 
 def test_a_user_without_the_right_is_named(gateway: GatewayProcess) -> None:
     gateway.command("node", "create", "guarded")
-    gateway.command("acl", "grant", "user:nobody", "publish", "--node", "guarded")
+    gateway.command("acl", "grant", "user:unknown", "publish", "--node", "guarded")
     connection = connect(gateway, PASSWORD, "PLAIN", user="ann")
     with pytest.raises(Exception, match="unauthorized-access"):
         connection.create_sender("guarded", name="denied")
@@ -107,7 +107,7 @@ def test_declares_and_discharges_are_counted_by_who_and_what(gateway: GatewayPro
             peer.told(1)
             assert peer.discharge(transaction, fail=number % 2 == 1) == "accepted"
             peer.nothing_at_once()
-        peer.send(frames.discharge(peer.number(), b"nobody's", False, CONTROL))
+        peer.send(frames.discharge(peer.number(), b"unknown", False, CONTROL))
         assert peer.expect("disposition").state == "rejected:amqp:transaction:unknown-id"
     found = of_container(gateway, "transacting")
     counts = {(one["what"], one["rule"], one.get("answer_rule"), one.get("condition")): one["count"] for one in found}

@@ -21,7 +21,7 @@ from tests.kit.wire.peer import Peer
 
 @contextmanager
 def forwarded(port: int, bootstrap: str) -> Iterator[None]:
-    """Whoever connects to `port` is connected to `bootstrap`, from now on."""
+    """The one who connects to `port` is connected to `bootstrap`, from now on."""
     host, _, to = bootstrap.rpartition(":")
     listener = socket.create_server(("127.0.0.1", port))
 

@@ -31,7 +31,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
         gateway.command("node", "create", "orders", "--kind", "queue")
         for name in ("cay", "dan"):
             gateway.command("acl", "grant", f"user:{name}", "publish", "--node", "orders")
-        gateway.command("acl", "grant", "user:nobody", "publish", "--node", "orders")
+        gateway.command("acl", "grant", "user:unknown", "publish", "--node", "orders")
         yield gateway
     finally:
         code = gateway.stop()
@@ -75,7 +75,7 @@ def test_an_attach_to_no_node_is_named(gateway: GatewayProcess) -> None:
 
 
 def test_every_failed_login_is_counted_and_each_user_named(gateway: GatewayProcess) -> None:
-    for name in ("ann", "ben", "nobody-we-know"):
+    for name in ("ann", "ben", "unknown"):
         with pytest.raises(proton.ConnectionException):
             connect(gateway, "wrong", "PLAIN", user=name)
         assert len(said(gateway, "failed-login", f"user '{name}' from 127.0.0.1")) == 1

@@ -36,8 +36,8 @@ class World:
         self.ours, self.others = Authority(directory / "ours"), Authority(directory / "others")
         self.server = self.ours.sign("server", "/CN=localhost", "IP:127.0.0.1")
         self.feed = self.ours.sign("feed", FEED)
-        self.known_by_name = self.ours.sign("alice", "/CN=somebody", "DNS:desk-7.example,email:alice@example.org")
-        self.nobody = self.ours.sign("nobody", "/CN=nobody")
+        self.known_by_name = self.ours.sign("alice", "/CN=another", "DNS:desk-7.example,email:alice@example.org")
+        self.unknown = self.ours.sign("unknown", "/CN=unknown")
         self.foreign = self.others.sign("feed", FEED)
         users = directory / "users.yaml"
         write_users(users, bob=["ops"])
@@ -148,7 +148,7 @@ def test_protons_client_logs_in_with_plain_inside_tls(world: World) -> None:
 
 
 def test_who_is_offered_what(world: World) -> None:
-    for pair, expected in ((None, MECHANISMS[1:]), (world.feed, MECHANISMS), (world.nobody, MECHANISMS)):
+    for pair, expected in ((None, MECHANISMS[1:]), (world.feed, MECHANISMS), (world.unknown, MECHANISMS)):
         peer, offered = world.offered(pair)
         assert offered == expected
         peer.close()
@@ -163,7 +163,7 @@ def test_who_is_offered_what(world: World) -> None:
 @pytest.mark.parametrize(
     ("who", "response", "code"),
     [("feed", b"", 0), ("feed", b"feed", 0), ("feed", None, 0), ("feed", b"bob", 1), ("known_by_name", b"alice", 0),
-     ("nobody", b"", 1), ("nobody", b"feed", 1)],
+     ("unknown", b"", 1), ("unknown", b"feed", 1)],
 )  # fmt: skip
 def test_external(world: World, who: str, response: bytes | None, code: int) -> None:
     peer, _ = world.offered(getattr(world, who))

@@ -18,7 +18,7 @@ struct wire {
 };
 
 uint64_t now_us(void);
-/* Connects and starts the transport; exits with 1 when nobody answers. */
+/* Connects and starts the transport; exits with 1 when no one answers. */
 void wire_open(struct wire *wire, const struct options *options);
 /* Writes what the transport has until the socket is full. */
 void wire_write(struct wire *wire);

@@ -115,7 +115,7 @@ def _run(script: str, directory: Path, port: int | None, more: dict[str, str] | 
 
 
 def _is_alive(pid: int) -> bool:
-    """A dead child that nobody has reaped (state Z) is not alive."""
+    """A dead child that no one has reaped (state Z) is not alive."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

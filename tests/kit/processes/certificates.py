@@ -27,7 +27,7 @@ class Pair:
 
 
 class Authority:
-    """Signs for its directory. `certificate`: what whoever trusts it needs."""
+    """Signs for its directory. `certificate`: what the one who trusts it needs."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True)

@@ -17,7 +17,7 @@ MESSAGE = frames.message(b"event", frames.header(first=True))
 
 
 class Environment:
-    """A gateway on a scripted realm, and whoever talks to it."""
+    """A gateway on a scripted realm, and the one who talks to it."""
 
     def __init__(self, tables: TableSet, **limits: int) -> None:
         self.tables = tables

@@ -91,7 +91,7 @@ class Clients:
         return entered
 
     def beat(self) -> None:
-        """Nobody has been silent for too long."""
+        """No one has been silent for too long."""
         for member in self.members:
             member.send(HEARTBEAT)
 

@@ -27,7 +27,7 @@ from tests.kit.wire.peer import Peer
 from tests.kit.wire.scripted_gateway import ScriptedGateway
 
 ACCEPTED = "then: {outcome: accepted, settle: true}"
-MODIFIED = "then: {outcome: modified, settle: true}"  # lawful, odd, and seen at once by whoever publishes
+MODIFIED = "then: {outcome: modified, settle: true}"  # lawful, odd, and seen at once by the one who publishes
 BAD = "then: {outcome: accepted, settle: maybe}"
 DEADLINE_S = HANG_S  # to be told; a machine that is shared may stop for a while
 MESSAGE = frames.message(b"event")

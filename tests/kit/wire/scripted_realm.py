@@ -161,7 +161,7 @@ class ScriptedRealm:
 
     def answer(self, what: str, answer: Answer) -> None:
         if answer.owner is None:
-            return  # nobody asked
+            return  # no one asked
         (self._held if what in self.holds else self._said).append(answer)
 
     def release(self) -> None:

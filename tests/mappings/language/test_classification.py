@@ -19,7 +19,7 @@ rules:
     unless: ["orders.bulk.audit"]
     node_class: bulk
     transformer: none
-    because: Nobody waits for one of these.
+    because: No one waits for one of these.
     source: "3.6"
   - id: audited
     names: ["*.audit"]
@@ -89,7 +89,7 @@ def test_many_patterns_are_proven_apart_in_time(tmp_path: Path) -> None:
     path.write_text(head + "".join(rule.format(n, f"*.n{n}.*") for n in range(PATTERNS_MAX)), encoding="utf-8")
     _, problems = read_classification(path)
     assert "both match .n0.n1." in problems[1].message
-    assert "after 50,000 steps it is not known" in problems[0].message, "nobody waits for ever"
+    assert "after 50,000 steps it is not known" in problems[0].message, "no one waits for ever"
     path.write_text(head + "".join(rule.format(n, f"a.n{n}.*") for n in range(PATTERNS_MAX)), encoding="utf-8")
     assert read_classification(path)[1] == []
     path.write_text(head + "".join(rule.format(n, f"a.n{n}.*") for n in range(PATTERNS_MAX + 1)), encoding="utf-8")

@@ -112,7 +112,7 @@ def test_diff_tells_of_a_code_whose_condition_changes(tmp_path: Path) -> None:
 def test_explain_says_what_a_code_means_and_who_is_told_what() -> None:
     code, said = run("explain", "code=_MSG_TIMED_OUT", "moment=publish")
     assert code == 0
-    assert said.startswith("code _MSG_TIMED_OUT of realm kafka, profile extended\nerror nobody-knows (errors.yaml)\n")
+    assert said.startswith("code _MSG_TIMED_OUT of realm kafka, profile extended\nerror result-unknown (errors.yaml)\n")
     assert "  scope    message\n  retry    never; a peer is advised to wait 1000 ms\n" in said
     assert (
         "moment publish, sent: cause indeterminate, answer indeterminate\n  condition  none\n  class      transi"

@@ -1,4 +1,4 @@
-"""What raw events take in memory, over all stores and all that lag behind: bounded, whoever reads where."""
+"""What raw events take in memory, over all stores and all that lag behind: bounded, wherever each one reads."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_many_stores_and_laggards_stay_within_one_bound() -> None:
             widest = max(widest, realm.realm._context.windows.held_bytes)
         realm.turn()
         turns += 1
-        assert turns < 5_000, "somebody starves"
+        assert turns < 5_000, "someone starves"
     assert all(eids == published[consumer.subscription.node.store] for consumer, eids in got.items())
     assert widest > LIMITS.feed_bytes * 3 // 4, "the bound was never near"
     for consumer in consumers:
@@ -56,7 +56,7 @@ def test_many_stores_and_laggards_stay_within_one_bound() -> None:
             bounded(realm)
         realm.turn()
         turns += 1
-        assert turns < 20_000, "somebody starves"
+        assert turns < 20_000, "someone starves"
     assert all(eids == got[consumer][:300:7] for consumer, eids in again.items())
     for consumer in consumers:
         assert isinstance(consumer.subscription, DurableSubscription)

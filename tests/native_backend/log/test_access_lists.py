@@ -1,4 +1,4 @@
-"""What the log's own access lists say of somebody: each line of the authorizer's reading, and what is not known."""
+"""What the log's own access lists say of someone: each line of the authorizer's reading, and what is not known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def deny(who: str, operation: str, name: str = TOPIC, prefixed: bool = False, ho
 
 
 CASES = [
-    ("nobody said anything", [], False),
+    ("nothing is listed", [], False),
     ("this user, this topic", [allow("alice", "READ")], True),
     ("everybody", [allow("*", "READ")], True),
     ("all operations", [allow("alice", "ALL")], True),

@@ -1,4 +1,4 @@
-"""Topics of temporary nodes: few calls for many, nobody waits where there are topics ahead, none stays behind."""
+"""Topics of temporary nodes: few calls for many, no one waits where there are topics ahead, none stays behind."""
 
 from __future__ import annotations
 

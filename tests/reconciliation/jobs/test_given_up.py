@@ -1,4 +1,4 @@
-"""Events that nobody accepted: dead letters (kept and discarded), expired, filtered, evicted, trimmed. None of it is an
+"""Events that no one accepted: dead letters (kept and discarded), expired, filtered, evicted, trimmed. None of it is an
 anomaly, and the books close; what is wrong with it does not stay hidden."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def fill(world: World) -> None:
     run.settle(orders, sent[:2], "accepted")
     run.settle(orders, sent[2:5], "rejected", to=dead)
     run.settle(orders, sent[5:6], "rejected")
-    world.append(forged.topic, [copy_key(orders.store, sent[0].eid, "rejected", b"key")], [b"nobody wrote of it"])
+    world.append(forged.topic, [copy_key(orders.store, sent[0].eid, "rejected", b"key")], [b"unwritten"])
     stale, small, done = world.queue("stale"), world.queue("small", Properties(capacity_events=3)), world.queue("done")
     sent = run.publish(stale, 6, ttl="T1")
     run.settle(stale, sent[:1], "accepted")

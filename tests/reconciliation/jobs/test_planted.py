@@ -109,7 +109,7 @@ class Planted:
         self.sent["p2"].append(Sent(0, planting.add(realm, topic["p2"], doubled, b"x")))
         abroad = f"1;basic;{run};{self.sent['p2-home'][3].seq};1;4;;0;;0".encode()
         self.sent["p2-abroad"].append(Sent(0, planting.add(realm, topic["p2-abroad"], abroad, b"x")))
-        later = f"1;basic;{self.last.name};7;1;4;;0;;0".encode()  # the last run closed at low 1: nobody published 7
+        later = f"1;basic;{self.last.name};7;1;4;;0;;0".encode()  # the last run closed at low 1: no one published 7
         self.sent["p3"].append(Sent(7, planting.add(realm, topic["p3"], later, b"x")))
         self.sent["p3-foreign"].append(Sent(0, planting.add(realm, topic["p3-foreign"], b"not ours", b"x")))
         over = self.sent["p3-over"][3].eid

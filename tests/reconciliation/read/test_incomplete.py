@@ -1,5 +1,5 @@
 """What cannot be seen is never counted as fine: outcome records that are missing (their end, those of a run, all), runs
-that nobody knows, topics that are gone. The verdict is incomplete, and says what could not be read. On both realms."""
+that no one knows, topics that are gone. The verdict is incomplete, and says what could not be read. On both realms."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.reconciliation.conftest import Reconcile
 from tests.reconciliation.realms import Place, made
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
-HUNG = "somebody-elses"
+HUNG = "another-programs"
 
 
 @pytest.fixture

@@ -69,13 +69,13 @@ def tables_that_are_not_stored(shared: SharedRealm, name: str) -> Expected:
     return Expected({"Q1": [""]}, f"no expanded tables under digest {'f' * 32}", run.name)
 
 
-def events_of_a_run_that_nobody_knows(shared: SharedRealm, name: str) -> Expected:
+def events_of_a_run_that_is_unknown(shared: SharedRealm, name: str) -> Expected:
     node, _ = shared.queue(name)
     [eid] = shared.world.append(node.topic, [KEY % (UNKNOWN.encode(), 3)], [b"x"])
     return Expected({"Q1": [f"{node.store}:{eid}"]}, "no such run is known")
 
 
-def ends_of_a_run_that_nobody_knows(shared: SharedRealm, name: str) -> Expected:
+def ends_of_a_run_that_is_unknown(shared: SharedRealm, name: str) -> Expected:
     node, sent = shared.queue(name)
     entry = shared.run._entry(node, "queue", "acknowledge", "disposition", [[sent[0].eid, sent[0].eid, 9, sent[0].eid]])
     shared.world.commit(shared.run.name, {"v": 1, "run": "1a2b3c4d5e7-beef", "n": 1, "at": 1, "entries": [entry]})
@@ -112,8 +112,8 @@ VARIANTS = [
     Variant("a-record-that-is-there-twice", a_record_that_is_there_twice),
     Variant("journal-with-a-hole", journal_with_a_hole),
     Variant("tables-that-are-not-stored", tables_that_are_not_stored),
-    Variant("events-of-a-run-that-nobody-knows", events_of_a_run_that_nobody_knows),
-    Variant("ends-of-a-run-that-nobody-knows", ends_of_a_run_that_nobody_knows),
+    Variant("events-of-a-run-that-is-unknown", events_of_a_run_that_is_unknown),
+    Variant("ends-of-a-run-that-is-unknown", ends_of_a_run_that_is_unknown),
     Variant("a-cell-without-a-rule", a_cell_without_a_rule),
     Variant("an-outcome-record-that-is-no-json", an_outcome_record_that_is_no_json),
     Variant("metadata-that-is-no-json", metadata_that_is_no_json),

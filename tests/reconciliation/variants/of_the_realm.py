@@ -105,7 +105,7 @@ def evicted_without_a_capacity(shared: SharedRealm, name: str) -> Expected:
     return Expected({"S2": [tag(node, sent[1].eid)]}, "its node has no capacity")
 
 
-def purged_by_nobody(shared: SharedRealm, name: str) -> Expected:
+def purged_by_no_command(shared: SharedRealm, name: str) -> Expected:
     node, sent = shared.queue(name)
     shared.run.note(node, "queue", "purge", sent[0].eid, sent[2].eid, f"command {name}")
     return Expected({"S2": [tag(node, sent[0].eid)]}, "and there is no such command")
@@ -126,7 +126,7 @@ def sought_by_a_command_to_purge(shared: SharedRealm, name: str) -> Expected:
     return Expected({"S2": [tag(node, sent[2].eid)]}, "seek by command c3, which was to purge")
 
 
-def moved_by_nobody(shared: SharedRealm, name: str) -> Expected:
+def moved_by_no_command(shared: SharedRealm, name: str) -> Expected:
     node, sent = shared.queue(name)
     to = shared.world.queue(f"{name}-target")
     shared.letters(node, to, [sent[0].eid], [sent[0].eid], "move", f"command {name}")
@@ -154,8 +154,8 @@ VARIANTS = [
     Variant("expired-too-early", expired_too_early),
     Variant("filtered-without-a-selector", filtered_without_a_selector),
     Variant("evicted-without-a-capacity", evicted_without_a_capacity),
-    Variant("purged-by-nobody", purged_by_nobody),
+    Variant("purged-by-no-command", purged_by_no_command),
     Variant("purged-by-the-command-for-another-node", purged_by_the_command_for_another_node),
     Variant("sought-by-a-command-to-purge", sought_by_a_command_to_purge),
-    Variant("moved-by-nobody", moved_by_nobody),
+    Variant("moved-by-no-command", moved_by_no_command),
 ]  # fmt: skip

@@ -34,7 +34,7 @@ class CountsAreRight(Checker):
         causes = [entry.cause for entry in entries[entries_before:]]
         if before is not None and "disposition" in causes:
             failed += (before.stated or before.inside).startswith("modified-failed")
-        failed += causes.count("cut-off")  # also of what was on its way, and nobody saw
+        failed += causes.count("cut-off")  # also of what was on its way, and no one saw
         self._last[key] = (given, len(entries), failed)
         published, _, _ = sections(event.value or b"")
         header, _, _ = sections(given.payload)

@@ -47,7 +47,7 @@ class EveryDeliveryHasOneOutcome(Checker):
         self.require(len(given.told) == 1, f"event {given.eid} was answered {given.told}")
 
     def flushed(self) -> None:
-        """Only a link that is closed is told what nobody asked."""
+        """Only a link that is closed is told what no one asked."""
         unasked, self._unasked = self._unasked, []
         for given, state in unasked:
             self.require(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class TransactionsAreWhole(Checker):
     """Messages and outcomes of a transaction are on the disk when its commit is told `accepted`; none of them ever,
     where it was rolled back, refused or never discharged; where nothing was told, all or none. None twice. A consumer
-    is given an event of one only when all of it is there, and nobody is told of its parts before the discharge is
+    is given an event of one only when all of it is there, and no one is told of its parts before the discharge is
     answered. A commit is answered when the faults are over."""
 
     def __init__(self, world: World) -> None:
@@ -95,7 +95,7 @@ class TransactionsAreWhole(Checker):
 
     def _parts(self, transaction: Transaction) -> list[tuple[str, bool]]:
         """What it consists of, and whether that is on the disk; not what was refused inside of it, and no outcome of
-        what nobody keeps an account of."""
+        what no one keeps an account of."""
         posted = [one for one in transaction.posted if not _is_refused(one)]
         parts = [(one.marker, self.ledger.holds(one.link.node, one.marker)) for one in posted]
         retired = [one for one in transaction.retired if one.transaction is transaction and one.link.durable]

@@ -14,7 +14,7 @@ _DECLARED, _TRANSACTIONAL, _DECLARE, _DISCHARGE, _VALUE = 0x33, 0x34, 0x31, 0x32
 
 
 class Control:
-    """One request at a time. `id` is the open transaction's, while nobody has asked for its end."""
+    """One request at a time. `id` is the open transaction's, while no one has asked for its end."""
 
     def __init__(self, session: Any, name: str) -> None:
         self.session = session

@@ -89,7 +89,7 @@ def violations(bug: Bug, words: str, seeds: Iterable[int], live: Callable[[int],
 def accept_before_stored(original: Original) -> Original:
     class Deaf:
         def answered(self, _: object) -> None:
-            """Nobody listens to the log's own answer."""
+            """No one listens to the log's own answer."""
 
     def publish(self: Any, node: Any, keys: list[bytes], values: list[bytes], owner: Any) -> None:
         original(self, node, keys, values, Deaf())
@@ -227,7 +227,7 @@ def cover_ignores_the_gap(original: Original) -> Original:
 def answer_before_the_journal(original: Original) -> Original:
     class Deaf:
         def answered(self, _: object) -> None:
-            """Nobody listens to the journal's own answer."""
+            """No one listens to the journal's own answer."""
 
     def add(self: Any, settlement: Any) -> None:
         owner, settlement.owner = settlement.owner, Deaf()

@@ -26,7 +26,7 @@ def _bug(place: Any, attribute: str, sentence: str, words: str) -> Callable[[Cal
 
 
 class _Deaf:
-    """Nobody listens to the realm's answer."""
+    """No one listens to the realm's answer."""
 
     def answered(self, _: object) -> None:
         """Nothing."""

@@ -146,7 +146,7 @@ def unstored(observed: Observed, state: RealmState) -> Iterator[str]:
             if events.get(given.eid) != given.said:
                 yield f"{place} EID {given.eid} brought {given.said}, stored is {events.get(given.eid)}"
     for place, eid in observed.damaged:
-        yield f"{place} EID {eid} brought what nobody sent"
+        yield f"{place} EID {eid} brought what no one sent"
 
 
 @_check("acknowledged and given again")
@@ -232,7 +232,7 @@ def left(observed: Observed, state: RealmState) -> Iterator[str]:
     for store in state.kept.partitions:
         for durable in {each.durable for each in observed.links.values() if each.node == store[0] and each.durable}:
             if (store, durable) not in state.kept.starts:
-                yield f"{store, durable}: nobody knows what it has to be given"
+                yield f"{store, durable}: no one knows what it has to be given"
     for place, eids in state.kept.left().items():
         for eid in eids:
             yield f"{place} EID {eid}: {state.kept.events[place[0]][eid]}"
@@ -281,7 +281,7 @@ def _failures(settles: list) -> dict[int, list[int]]:  # type: ignore[type-arg]
 
 @_check("new ones out of order")
 def given_order(observed: Observed, state: RealmState) -> Iterator[str]:
-    """On one link, what is given for the first time comes in the order of the store (where a group waited for somebody
+    """On one link, what is given for the first time comes in the order of the store (where a group waited for someone
     else, only within it); a plain one misses nothing."""
     for place, deliveries in observed.given.items():
         events = sorted(state.kept.events.get(place[0], {})) if not place[1] else []

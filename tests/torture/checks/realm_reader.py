@@ -29,7 +29,7 @@ TERMINAL = ("acknowledge", "discard", "dead-letter", "expired", "filtered", "evi
 
 @dataclass(slots=True)
 class Kept:
-    """`events` by store and EID (None: written by nobody of ours), those of them that are deleted by now also in
+    """`events` by store and EID (None: written by no one of ours), those of them that are deleted by now also in
     `trimmed`; `terminal` and `starts` by store and durable; `partitions` says where in its node's topic a store lies,
     `levels` how many levels of priority a node has."""
 
@@ -42,7 +42,7 @@ class Kept:
     journal_records: int = 0
 
     def left(self) -> dict[Place, list[int]]:
-        """Events that a durable or queue is entitled to and that nobody has ended yet."""
+        """Events that a durable or queue is entitled to and that no one has ended yet."""
         found = {}
         for place, start in self.starts.items():
             events = self.events.get(place[0], {})
@@ -118,7 +118,7 @@ def _rows(first: int, count: int, blob: bytes) -> Iterator[Record]:
 
 class Reading:
     """What a realm has kept so far, read piece by piece, so that what it deletes in its own time is known.
-    `was_outrun`: it has deleted what nobody had read."""
+    `was_outrun`: it has deleted what no one had read."""
 
     def __init__(self, prefix: str) -> None:
         self.was_outrun = False

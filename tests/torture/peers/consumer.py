@@ -89,7 +89,7 @@ class Consumer(Peer):
     def _settle(self, delivery: int, event: Event) -> None:
         outcome = "accepted" if self.is_ending else self.random.choices(OUTCOMES, WEIGHTS)[0]
         self.history.note("settle", self.links[1], *event, outcome, 0)
-        settled = self.number % 3 == 0 and self.random.random() < 0.2  # now and then nobody waits for the answer
+        settled = self.number % 3 == 0 and self.random.random() < 0.2  # now and then no one waits for the answer
         if not settled:
             self._asked[delivery] = event
         self.send(frames.disposition(delivery, delivery, frames.outcome(outcome), settled))

@@ -33,7 +33,7 @@ class Lanes(Enum):
 
 
 def message(lane: Lane, body: bytes) -> bytes:
-    """With first-acquirer: whoever gives it again says false there."""
+    """With first-acquirer: the one who gives it again says false there."""
     priority = NULL if lane.priority == DEFAULT_PRIORITY else ubyte(lane.priority)
     header = described(0x70, items(NULL, priority, NULL, TRUE))
     properties = described(0x73, items(*[NULL] * 10, string(lane.group))) if lane.group else b""

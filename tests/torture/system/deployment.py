@@ -155,7 +155,7 @@ class Deployment:
         self.reap()
 
     def check(self) -> None:
-        """Nobody asked it to end."""
+        """No one asked it to end."""
         code = self.process.poll() if self.process is not None else None
         assert code is None, f"the gateway ended with {code}\n{self.log()}"
 

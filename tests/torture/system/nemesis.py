@@ -128,7 +128,7 @@ class Nemesis:
                     self.missed[point.name] += 1
                     return False
             if self.clients.in_flight > 3 * IN_FLIGHT:
-                self.clients.push(False)  # nobody settles while all hold
+                self.clients.push(False)  # no one settles while all hold
             time.sleep(0.002)
         code = self.deployment.reap()
         assert code == -signal.SIGKILL, f"the gateway ended with {code} before {point.name!r}\n{self.deployment.log()}"
@@ -155,7 +155,7 @@ class Nemesis:
     def reload(self) -> None:
         """Other tables again and again, under load, and some that are not sound between them."""
         in_flight = self.load()
-        for _ in range(RELOADS):  # nobody waits for an answer: one try overtakes another
+        for _ in range(RELOADS):  # no one waits for an answer: one try overtakes another
             self._spoil()
             time.sleep(self.random.uniform(0.0, 0.1))
             digest = self._rename()
@@ -178,7 +178,7 @@ class Nemesis:
     def _await_said(self, words: str) -> None:
         until = time.monotonic() + RELOAD_S
         while words not in self.deployment.log_path.read_text():
-            assert time.monotonic() < until, f"nobody said {words!r}\n{self.deployment.log()}"
+            assert time.monotonic() < until, f"no one said {words!r}\n{self.deployment.log()}"
             self.clients.check()
             time.sleep(0.05)
 
@@ -221,7 +221,7 @@ class Nemesis:
         self.deployment.kafka_proxy.delay_s = 0.0
 
     def swallow_kafka(self) -> None:
-        """Nobody closes anything, and no answer comes, beyond every time-out."""
+        """No one closes anything, and no answer comes, beyond every time-out."""
         assert self.deployment.kafka_proxy is not None
         self._struck("swallow kafka", self.load())
         self.deployment.kafka_proxy.is_swallowing = True

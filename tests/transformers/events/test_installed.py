@@ -19,8 +19,8 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shout="acme_code:Shout",
         mute="acme_code:Mute",
         late="acme_code:Late",
-        lost="acme_code:Nobody",
-        gone="nowhere:Nobody",
+        lost="acme_code:Missing",
+        gone="nowhere:Missing",
         basic="acme_code:Shout",
     )
     monkeypatch.syspath_prepend(tmp_path)

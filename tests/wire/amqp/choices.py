@@ -67,7 +67,7 @@ CHOICES: dict[str, str] = {
         "a lost link released, a connection that breaks off failed (in `extended`)."
     ),
     "I-9": "Optional in 1.0: what is missing is `accepted` for silence.",
-    "J-5": "Not advertised: a filter is in the answer, or the link is refused (J-4), so nobody has to guess.",
+    "J-5": "Not advertised: a filter is in the answer, or the link is refused (J-4), so no peer has to guess.",
     "K-2": "A preference that is the node's way is kept, any other refused (K-3).",
     "M-5": "Passed over where `dynamic` is not true: no node can come of them, and the answer has none.",
     "O-5": "The documented profiles leave a publisher attached until it publishes (P-R2d).",

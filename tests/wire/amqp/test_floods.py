@@ -1,4 +1,4 @@
-"""Peers that mean ill: sizes that lie, bombs, storms, and questions whose answers nobody reads. Each is refused or held
+"""Peers that mean ill: sizes that lie, bombs, storms, and questions whose answers no one reads. Each is refused or held
 back with the gateway's memory where it was, and another connection is served meanwhile.
 """
 
@@ -45,7 +45,7 @@ def flooded(flooded_gateway: tuple[GatewayProcess, int]) -> Iterator[GatewayProc
 
 
 def served(port: int) -> None:
-    """Somebody else is, once what the flood left in sockets is worked off: on a busy machine that takes a while."""
+    """Someone else is, once what the flood left in sockets is worked off: on a busy machine that takes a while."""
     end = time.monotonic() + FLOOD_S
     while True:
         try:

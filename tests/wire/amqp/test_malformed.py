@@ -127,7 +127,7 @@ def test_x_opt_annotations_pass_and_those_of_the_delivery_do_not(gateway: Gatewa
 def test_properties_are_carried_and_not_judged(gateway: GatewayProcess, node: str, settled: bool) -> None:
     """A foreign `to`, every field of the properties, and values that application-properties should not have."""
     times = [1_700_000_000_000, 1_600_000_000_000]
-    fields = ["id", b"somebody", "elsewhere", "subject", "reply", "corr", Symbol("text/plain"), None, *times, "g"]
+    fields = ["id", b"another", "elsewhere", "subject", "reply", "corr", Symbol("text/plain"), None, *times, "g"]
     properties = encode(Described(ULong(0x73), [*fields, None, "reply-group"]))
     odd = AmqpMap([("list", [1]), ("map", AmqpMap([])), ("array", Array(0xA3, [Symbol("a")]))])
     message = properties + encode(Described(ULong(0x74), odd)) + MESSAGE

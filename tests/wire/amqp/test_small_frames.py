@@ -105,7 +105,7 @@ def test_an_attach_whose_answer_does_not_fit_is_refused_in_frames_that_do(
 
 
 @pytest.mark.requirement("P-4")
-@pytest.mark.parametrize("address", ["any.small", "nobody"])
+@pytest.mark.parametrize("address", ["any.small", "missing"])
 def test_a_link_name_that_no_answer_has_room_for_ends_its_session(gateway: GatewayProcess, address: str) -> None:
     with small(gateway) as peer:
         peer.send(frames.begin(channel=1))

@@ -25,7 +25,7 @@ CONVERSATION = b"".join(
         frames.attach_receiver("q"),
         frames.begin(channel=3),
         frames.flow(1, 2, drain=True),
-        frames.attach_sender("missing", handle=5, name="nobody"),
+        frames.attach_sender("missing", handle=5, name="unknown"),
         frames.attach_sender("q", handle=0, name="elsewhere", channel=3),
     ]
 )
@@ -60,7 +60,7 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 
 
 def talk(cuts: list[int]) -> list[list[object]]:
-    """What the gateway says, by channel: how frames of two channels interleave is nobody's business, nor is it how
+    """What the gateway says, by channel: how frames of two channels interleave is no one's business, nor is it how
     often it repeats its windows or how far a disposition reaches."""
     peer = Conversation(build_gateway(TABLES, ScriptedRealm()), begin=False)
     for data in STAGES:

@@ -160,12 +160,12 @@ def test_only_who_manages_the_realm_makes_nodes(gateway: GatewayProcess, peers: 
 
 
 def test_groups_and_users_change_while_serving(gateway: GatewayProcess, peers: ExitStack) -> None:
-    command(gateway, "node", "create", "roster")
-    command(gateway, "acl", "grant", "group:traders", "publish", "--node", "roster")
-    command(gateway, "acl", "grant", "group:ops", "subscribe", "--node", "roster")
+    command(gateway, "node", "create", "staff")
+    command(gateway, "acl", "grant", "group:traders", "publish", "--node", "staff")
+    command(gateway, "acl", "grant", "group:ops", "subscribe", "--node", "staff")
     alice, carol = login(peers, gateway, "alice"), login(peers, gateway, "carol")
-    alice.publisher("roster")
-    carol.consumer("roster", credit=1)
+    alice.publisher("staff")
+    carol.consumer("staff", credit=1)
     file = gateway.config_path.with_name("users.yaml")
     try:
         rewrite(file, "users: {alice: {scram: [broken]}}\n")
@@ -182,7 +182,7 @@ def test_groups_and_users_change_while_serving(gateway: GatewayProcess, peers: E
         assert alice.expect("detach").condition == DENIED
         assert alice.expect("close").fields[0].value[0] == DENIED
         carol.send(frames.detach(1))
-        carol.consumer("roster", credit=1, handle=2, name="again")
+        carol.consumer("staff", credit=1, handle=2, name="again")
         assert carol.receive(1, handle=2)[0].payload == frames.message(b"1")
     finally:
         write_users(file, GROUPS)

@@ -271,7 +271,7 @@ def well_typed(terminus: Any) -> None:
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("role", [False, True])
-@pytest.mark.parametrize("node", ["q", "nobody knows it"])
+@pytest.mark.parametrize("node", ["q", "an unknown one"])
 def test_D20_nothing_ill_typed_is_answered_and_nothing_that_does_not_hold(wrong: int, role: bool, node: str) -> None:
     """Whether the link is confirmed or refused."""
     peer = Conversation(build_gateway(TABLES, ScriptedRealm()))

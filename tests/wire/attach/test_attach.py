@@ -57,7 +57,7 @@ def test_a_node_made_a_moment_ago_by_the_command_line_is_found(gateway: GatewayP
 
 REFUSED = {
     "K-3-move-from-a-channel": frames.attach_receiver(frames.source("any.channel", mode="move")),
-    "K-3-a-mode-nobody-knows": frames.attach_receiver(frames.source("any.queue", mode="steal")),
+    "K-3-an-unknown-mode": frames.attach_receiver(frames.source("any.queue", mode="steal")),
     "J-4-filter-on-a-queue": frames.attach_receiver(frames.source("any.queue", filters=FILTER)),
     "J-4-filter-on-a-channel": frames.attach_receiver(frames.source("any.channel", filters=FILTER)),
 }

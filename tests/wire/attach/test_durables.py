@@ -64,7 +64,7 @@ def until_gone(gateway: GatewayProcess, channel: str) -> None:
 def test_3_3_links_of_several_connections_share_one_durable_and_each_event_goes_to_one(
     gateway: GatewayProcess, node: str
 ) -> None:
-    """K-4, U-3: by credit; a third that is given none blocks nobody."""
+    """K-4, U-3: by credit; a third that is given none blocks no one."""
     made(gateway, node)
     where = durable(node, EVERYBODY)
     with Peer(gateway.port) as one, Peer(gateway.port) as other:

@@ -35,7 +35,7 @@ from transformers.codec import AmqpMap, Array, Described, Symbol, ULong, encode
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    """Two temporary nodes at most; any other node is made by whoever names it."""
+    """Two temporary nodes at most; any other node is made by the one who names it."""
     yield from serve(tmp_path_factory, limits={"temporary_nodes": 2}, nodes={"create_on_attach": ["*"]})
 
 
@@ -273,7 +273,7 @@ def test_a_node_that_ended_with_its_peer_is_not_made_again(few: GatewayProcess) 
 def test_a_temporary_destination_is_consumed_by_its_own_connection_only(
     gateway: GatewayProcess, direction: str, capability: str
 ) -> None:
-    """JMS 2.0, 6.2.2. Everybody may publish to it, whoever made it and however it is named."""
+    """JMS 2.0, 6.2.2. Everybody may publish to it, whichever user made it and however it is named."""
     with Peer(gateway.port) as owner, Peer(gateway.port) as other:
         address = make(owner, direction, capability=capability)
         modes = ["copy", None] if capability == "temporary-queue" else [None]
@@ -305,7 +305,7 @@ def test_a_dynamic_node_of_no_such_capability_is_its_users(gateway: GatewayProce
 
 
 def test_what_outlives_the_connection_that_made_it_is_its_users(gateway: GatewayProcess) -> None:
-    """Its messages would keep a node that asked for that for ever, if nobody could take them."""
+    """Its messages would keep a node that asked for that for ever, if no one could take them."""
     owner = Peer(gateway.port)
     address = make(owner, "publish", NO_MESSAGES, capability="temporary-queue")
     with Peer(gateway.port) as other:

@@ -75,7 +75,7 @@ def test_a_target_of_nothing_at_all_relays_to_the_nodes_that_messages_name(gatew
             message_to(one, b"2"),
             message_to(two, b"3"),
             message_to(f"queue://{one}", b"4"),
-            message_to("nobody", b"5"),
+            message_to("missing", b"5"),
             message_to(f"topic://{two}", b"6"),
             frames.message(b"7"),
             message_to("", b"8"),
@@ -131,12 +131,12 @@ def test_who_cannot_be_told_loses_the_link(gateway: GatewayProcess, node: str) -
     make(gateway, node)
     with Peer(gateway.port) as peer:
         relay(peer)
-        peer.publish(message_to(node, b"settled"), message_to("nobody"), settled=True)
+        peer.publish(message_to(node, b"settled"), message_to("missing"), settled=True)
         assert peer.detached() == "amqp:not-found"
     assert kept(gateway, node, 1) == [message_to(node, b"settled")]
     with Peer(gateway.port) as peer:
         relay(peer, outcomes=["accepted"])
-        peer.publish(message_to("nobody"))
+        peer.publish(message_to("missing"))
         assert peer.detached() == "amqp:not-found"
 
 
@@ -230,7 +230,7 @@ def test_a_message_to_nobody_is_rejected_inside_its_transaction_and_the_link_goe
         relay(peer)
         for body in (b"first", b"second"):
             transaction = peer.declare()
-            good, bad = peer.post(transaction, message_to(node, body), message_to("nobody"))
+            good, bad = peer.post(transaction, message_to(node, body), message_to("missing"))
             number = peer.number()
             peer.send(frames.discharge(number, transaction))
             said = peer.until_told([good, bad], number)

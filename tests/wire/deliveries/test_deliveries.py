@@ -170,7 +170,7 @@ def test_a_consumer_cannot_resume_and_gets_what_is_unsettled_anew(
         (first,) = peer.receive(1)
         peer.send(frames.detach(1, closed=False))
         peer.expect("detach")
-        peer.send(resuming(node, {first.field(2): given, b"nobody's": given}), frames.flow(1, 5))
+        peer.send(resuming(node, {first.field(2): given, b"unknown": given}), frames.flow(1, 5))
         attached = peer.expect("attach")
         assert not attached.field(7) and not attached.field(8)
         again = peer.expect("transfer")

@@ -92,7 +92,7 @@ def test_a_group_keeps_to_one_consumer_until_that_leaves(gateway: GatewayProcess
         one.stored(node, *sent)
         got = [[sent.index(seen.payload) for seen in peer.receive(30)] for peer in (one, other)]
         groups = [{number % 6 for number in numbers} for numbers in got]
-        assert [len(of) for of in groups] == [3, 3], "whoever has fewer gets the next"
+        assert [len(of) for of in groups] == [3, 3], "the one who has fewer gets the next"
         assert got == [sorted(numbers) for numbers in got] and not groups[0] & groups[1]
         other.send(frames.detach(1))
         again = [sent.index(seen.payload) for seen in one.receive(30)]

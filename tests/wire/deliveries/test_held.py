@@ -1,4 +1,4 @@
-"""Completions that come when nobody waits for them any more, and peers that speak while the realm has not answered yet:
+"""Completions that come when no one waits for them any more, and peers that speak while the realm has not answered yet:
 a gateway in this process, over a realm that holds its answers back.
 """
 
@@ -33,7 +33,7 @@ class Held:
         return [(group["direction"], group["outcome"], group["seq"]) for group in groups]
 
     def finish(self) -> None:
-        """The answers come; nobody is harmed."""
+        """The answers come; no one is harmed."""
         self.realm.release()
         self.peer.listen()
         assert self.gateway.faults["assertion"] == 0

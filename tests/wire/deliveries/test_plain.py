@@ -1,5 +1,5 @@
 """Subscribers without a durable, over a socket: what one of them gives back or rolls back comes again to it and to
-nobody else, in `extended`; in the documented profiles it does not. Source: JMS 2.0 sections 6.2.7, 6.2.10; H-7, W-4."""
+no one else, in `extended`; in the documented profiles it does not. Source: JMS 2.0 sections 6.2.7, 6.2.10; H-7, W-4."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_a_relay_settles_second_too_and_its_links_share_the_credit(small: Gatewa
         peer.send(frames.attach_sender(None, rcv=SECOND))
         assert peer.expect("attach").field(4) == SECOND
         credit = int(peer.expect("flow").field(6))
-        addresses = [f"{node}.one", "nobody"]
+        addresses = [f"{node}.one", "missing"]
         messages = [frames.message_to(addresses[number % 2]) for number in range(credit)]
         numbers = peer.publish(*messages)
         said = peer.told(credit)

@@ -67,7 +67,7 @@ def test_S_A2_what_the_consumer_has_settled_is_not_answered(gateway: GatewayProc
     with Peer(gateway.port) as peer:
         (seen,) = given(gateway, peer, kind, node)
         peer.settle([seen.field(1)], frames.state("accepted"))
-        peer.settle([seen.field(1)], frames.state("released"))  # too late: nobody knows the delivery any more
+        peer.settle([seen.field(1)], frames.state("released"))  # too late: no one knows the delivery any more
         peer.nothing()
         left(gateway, peer, kind, node, 0)
 
@@ -230,7 +230,7 @@ def test_X_1_R_5_sent_settled_is_done_when_it_is_sent(gateway: GatewayProcess, n
         peer.nothing()
         peer.stored(node, *[FRESH] * 3, kind=channel_or_queue(kind))
         assert [seen.field(4) for seen in peer.receive(3)] == [True] * 3
-        peer.settle([0, 1], frames.state("released"))  # nobody listens
+        peer.settle([0, 1], frames.state("released"))  # no one listens
         peer.nothing()
         left(gateway, peer, kind, node, 0)
 

@@ -132,7 +132,7 @@ def test_W_4_a_transaction_may_have_messages_of_each_way_to_settle(peer: Transac
 
 
 def test_a_peer_may_be_gone_before_its_discharge_is_answered(gateway: GatewayProcess, node: str) -> None:
-    """What was committed is there; the answer finds nobody."""
+    """What was committed is there; the answer finds no one."""
     for number in range(1, 11):
         with Transacting(gateway.port) as peer:
             peer.publisher(node)
@@ -173,7 +173,7 @@ def test_W_6_many_posted_at_once_are_what_one_after_another_is(peer: Transacting
     "fields", [["true"], [UInt(1)], [[]], [False, None]], ids=["string", "uint", "list", "one-too-many"]
 )
 def test_a_discharge_with_an_invalid_field_is_no_commit(peer: Transacting, node: str, fields: list[Any]) -> None:
-    """Nobody knows what it was to be: its transaction goes with the control link."""
+    """No one knows what it was to be: its transaction goes with the control link."""
     peer.publisher(node)
     transaction = peer.begun()
     peer.post(transaction, ONE)

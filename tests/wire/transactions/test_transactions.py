@@ -125,12 +125,12 @@ def test_W_13_an_unknown_id_is_rejected_or_where_that_is_no_outcome_ends_the_lin
     peer: Transacting, fail: bool
 ) -> None:
     peer.control()
-    assert peer.discharge(b"nobody's", fail) == "rejected:amqp:transaction:unknown-id"
+    assert peer.discharge(b"unknown", fail) == "rejected:amqp:transaction:unknown-id"
     transaction = peer.declare()
     assert peer.discharge(transaction, fail) == "accepted"
     assert peer.discharge(transaction, fail) == "rejected:amqp:transaction:unknown-id", "a second time"
     peer.control(8, "strict", outcomes=["accepted"])
-    peer.send(frames.discharge(peer.number(), b"nobody's", fail, 8))
+    peer.send(frames.discharge(peer.number(), b"unknown", fail, 8))
     assert peer.detached(8) == "amqp:transaction:unknown-id"
 
 
@@ -209,9 +209,9 @@ def test_P_A2_W_4_what_yields_no_event_is_rejected_inside_and_settled_once(peer:
 def test_W_18_a_message_for_a_transaction_that_is_not_there(peer: Transacting, node: str) -> None:
     peer.publisher(node)
     peer.publisher(node, handle=1)
-    [number] = peer.post(b"nobody's", ONE)
+    [number] = peer.post(b"unknown", ONE)
     assert peer.outcomes(1) == {number: "rejected:amqp:transaction:unknown-id"}
-    peer.post(b"nobody's", ONE, settled=True)
+    peer.post(b"unknown", ONE, settled=True)
     assert peer.detached(0) == "amqp:transaction:unknown-id"
     peer.there(node, 0)
 
@@ -306,7 +306,7 @@ def test_W_18_an_outcome_for_a_transaction_that_is_not_there_ends_the_link(peer:
     peer.stored(node, ONE)
     peer.consumer(node, credit=1)
     peer.receive(1)
-    peer.retire(b"nobody's", 0)
+    peer.retire(b"unknown", 0)
     assert peer.detached(1) == "amqp:transaction:unknown-id"
     assert len(peer.there(node, 1)) == 1
 

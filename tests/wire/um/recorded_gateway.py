@@ -43,7 +43,7 @@ from tests.kit.wire.recorded_realm import RecordedRealm
 from tests.kit.wire.scripted_gateway import ScriptedGateway
 
 LIMITS = RealmLimits(metadata_interval_s=0.1)
-NOBODY = (Grant("user:another", frozenset({"publish", "subscribe", "durable"})),)
+ANOTHER_USER = (Grant("user:another", frozenset({"publish", "subscribe", "durable"})),)
 _NUMBERS = itertools.count()
 
 
@@ -205,7 +205,7 @@ class _Answers(dict[str, Any]):
                 "the setting by which Kafka refuses a record there refuses the marker that ends its transaction, too"
             )
         if answer == "access-denied":
-            gateway.change(lambda properties: replace(properties, acl=NOBODY))
+            gateway.change(lambda properties: replace(properties, acl=ANOTHER_USER))
         elif answer == "capacity-reached":
             with Peer(gateway.port) as peer:
                 peer.stored(gateway.queue, frames.message(b"first"))

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from native_backend.log.kafka import producer as driver
 from native_backend.log.kafka.headed_producer import HeaderProducer
-from native_backend.log.kafka.producer import NOBODY, Producer
+from native_backend.log.kafka.producer import NO_DESCRIPTOR, Producer
 from native_backend.log.kafka.publisher import Publisher
 from native_backend.log.port import Append, Appended
 
@@ -75,7 +75,7 @@ class Run:
         self._made = self._reported = 0
 
     def producer(self) -> Producer:
-        made = Producer({"error_cb": self.hear}, NOBODY)
+        made = Producer({"error_cb": self.hear}, NO_DESCRIPTOR)
         made._columns = Poor(made._columns, self.library)  # type: ignore[assignment]
         return made
 

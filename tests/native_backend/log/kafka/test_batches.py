@@ -35,7 +35,7 @@ class _Producer:
         self.held, self._columns = [], []
 
     def poll(self) -> None:
-        """It calls nobody back."""
+        """It calls no one back."""
 
 
 def sizes(topic: str, size: int) -> BatchSizes:

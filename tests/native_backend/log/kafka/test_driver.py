@@ -172,7 +172,7 @@ def test_an_append_that_is_not_acknowledged_in_time_is_in_doubt() -> None:
 
 @pytest.mark.parametrize("small", [{"queue.buffering.max.kbytes": 1024}, {"queue.buffering.max.messages": 100}])
 def test_a_queue_that_is_full_makes_appends_wait(kafka_bootstrap: str, topic: str, small: dict[str, int]) -> None:
-    """librdkafka refuses what does not fit; nobody hears of that, and nothing changes its place."""
+    """librdkafka refuses what does not fit; no one hears of that, and nothing changes its place."""
     log = open_kafka(kafka_bootstrap, small)
     sizes = [10, 200_000, 90_000, 10, 10, 300_000]
     values = [b"%d;" % number + b"x" * sizes[number % len(sizes)] for number in range(240)]

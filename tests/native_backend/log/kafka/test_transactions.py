@@ -65,7 +65,9 @@ def test_a_commit_without_an_answer_is_in_doubt_and_the_shard_must_be_claimed_ag
     assert first.failure is not None
     assert second.failure is not None
     assert (first.failure.cause, first.offsets) == ("indeterminate", [-1])
-    assert second.failure.cause == "indeterminate", "whoever hears `unavailable` tries again, and would do so for ever"
+    assert second.failure.cause == "indeterminate", (
+        "the one who hears `unavailable` tries again, and would do so for ever"
+    )
     assert "claim it again" in second.failure.detail
     transactions.retire(5.0)
 

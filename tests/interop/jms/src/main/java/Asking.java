@@ -128,7 +128,7 @@ public final class Asking {
       }
     }
     // Any other name makes its queue here, a temporary one never.
-    refused(producer, session.createQueue("temporary:of-nobody"), session);
+    refused(producer, session.createQueue("temporary:of-none"), session);
     producer.send(session.createQueue(name), session.createTextMessage("the producer goes on"));
     MessageConsumer consumer = session.createConsumer(session.createQueue(name));
     check(consumer.receive(RECEIVE_MS) != null, "what was sent in the end has not come");
@@ -170,7 +170,7 @@ public final class Asking {
 
   private static void refused(MessageProducer producer, Destination destination, Session session) throws JMSException {
     try {
-      producer.send(destination, session.createTextMessage("to nobody"));
+      producer.send(destination, session.createTextMessage("to none"));
       throw new IllegalStateException("a message to " + destination + " was taken");
     } catch (InvalidDestinationException expected) {
       // as it should be

@@ -141,7 +141,7 @@ public final class Redelivering {
     last.acknowledge();
   }
 
-  /** The second message fails once. When the others come in between is nobody's promise: they are told by name. */
+  /** The second message fails once. When the others come in between is no one's promise: they are told by name. */
   private void throwsOnce(Session session, MessageConsumer consumer, List<String> got) throws Exception {
     LinkedBlockingQueue<String> heard = new LinkedBlockingQueue<>();
     AtomicBoolean failed = new AtomicBoolean();
