@@ -35,7 +35,7 @@ class _Session:
 class _File:
     path: Path
     users: Users = NO_USERS
-    known: tuple[int, int, int] = (0, 0, 0)
+    known: tuple[int, ...] | None = None  # what tells that it has changed; empty: it was not there
     looked_s: float = field(default=float("-inf"))
 
 
@@ -106,12 +106,7 @@ class Sessions:
         if now_s - file.looked_s < _LOOK_S:
             return
         file.looked_s = now_s
-        try:
-            about = file.path.stat()
-        except OSError as error:
-            self.problem = f"{file.path}: {error.strerror}"
-            return
-        known = about.st_mtime_ns, about.st_size, about.st_ino
+        known = _state_of(file.path)
         if known == file.known:
             return
         file.known = known
@@ -122,3 +117,12 @@ class Sessions:
             file.users = users
         elif file.users:
             log.warning("the previous users stay: %s", self.problem)
+
+
+def _state_of(path: Path) -> tuple[int, ...]:
+    """Nothing of a file that is not there. The time of the last change of its state, so other rights are a change."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -152,6 +153,28 @@ def test_a_file_that_is_wrong_leaves_the_users_as_they_were(users: Path) -> None
     other.replace(users)
     clock.now_s += 2
     assert sessions.user(token) == "ann" and sessions.problem
+
+
+def test_a_file_that_goes_is_named_until_it_is_back(users: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clock = StoppedClock()
+    sessions = Sessions(users, (), clock)
+    token = sessions._begin("ann")
+    away = users.rename(users.with_suffix(".away"))
+    clock.now_s += 2
+    assert sessions.user(token) == "ann" and "No such file" in sessions.problem and "No such file" in caplog.text
+    away.rename(users)  # as it was, with its times
+    clock.now_s += 2
+    assert sessions.user(token) == "ann" and not sessions.problem
+
+
+def test_a_file_of_the_same_time_and_size_is_read(users: Path) -> None:
+    clock = StoppedClock()
+    sessions = Sessions(users, (), clock)
+    token, status = sessions._begin("ann"), users.stat()
+    users.write_text(users.read_text().replace("ann:", "eve:"))
+    os.utime(users, ns=(status.st_atime_ns, status.st_mtime_ns))
+    clock.now_s += 2
+    assert sessions.user(token) is None
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_without_its_packages_it_says_what_to_install(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--listen", "http://127.0.0.1:0", "--users", "no-such.yaml"), "no-such.yaml: No such file"),
+        (("--listen", "http://127.0.0.1:0", "--users", "no-such.yaml"), "no-such.yaml:1: cannot be read: No such file"),
         (("--listen", "http://127.0.0.1:0", "--users", "wrong.yaml"), "wrong.yaml:1"),
         (("--listen", "https://127.0.0.1:0", "--tls-certificate", "no.pem", "--tls-key", "no.key"), "no.pem cannot be"),
         (("--listen", "http://192.0.2.1:1", "--without-tls", "--without-login"), "192.0.2.1:1: Cannot assign"),
