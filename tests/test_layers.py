@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -197,9 +198,59 @@ def test_few_imports_are_for_types_alone() -> None:
 def test_every_room_of_tests_is_in_the_contract() -> None:
     rooms = {folder.name for folder in (HERE / "tests").iterdir() if (folder / "__init__.py").exists()}
     rooms |= {file.stem for file in (HERE / "tests").glob("[!_]*.py") if not file.name.startswith("test_")}
-    contracts = tomllib.loads((HERE / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (kit,) = [contract for contract in contracts if contract["name"] == KIT]
+    (kit,) = [contract for contract in contracts() if contract["name"] == KIT]
     assert {f"tests.{room}" for room in rooms} == set(re.findall(r"tests\.\w+", " ".join(kit["layers"])))
+
+
+def contracts() -> list[dict[str, Any]]:
+    found = tomllib.loads((HERE / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    return [dict(contract) for contract in found]
+
+
+def misplaced_folders(page: str) -> list[str]:
+    """Packages whose folders the page does not name in the order of their contract. Folders of one layer stand in any
+    order."""
+    wrong = []
+    for contract in contracts():
+        for package in contract.get("containers", ()):
+            bullet = page.partition(f"\n* `{package}/`:")[2].partition("\n* ")[0].partition("\n\n")[0]
+            layers = [re.findall(r"\w+", layer) for layer in contract["layers"] if layer != "__main__"]
+            named = [name.removesuffix(".py") for name in re.findall(r"`([\w.]+)`", bullet)]
+            places = [[named.index(name) if name in named else -1 for name in layer] for layer in layers]
+            flat = [place for layer in places for place in sorted(layer)]
+            if -1 in flat or flat != sorted(flat):
+                wrong.append(package)
+    return wrong
+
+
+def unnamed_exceptions(page: str) -> list[str]:
+    """Imports that a contract allows to a few, and of which the page does not speak."""
+    wrong = []
+    page = page.partition("\n## Packages")[2].partition("\n## ")[0]
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`[^`]+`", page))))
+    for contract in contracts():
+        for line in contract.get("ignore_imports", ()):
+            source, _, target = line.partition(" -> ")
+            parts = [part for part in source.split(".") if "*" not in part]
+            ours = target.partition(".")[0] in PACKAGES
+            folder = ".".join(part for part in target.split(".")[:2] if "*" not in part)
+            if not words & set(parts[2:] or parts[1:] or parts) or (ours and f"`{folder}`" not in page):
+                wrong.append(line)
+    return wrong
+
+
+def test_the_architecture_names_what_the_contracts_say() -> None:
+    page = (HERE / "ARCHITECTURE.md").read_text()
+    assert not misplaced_folders(page)
+    assert not unnamed_exceptions(page)
+    turned = page.replace("`serve` (the process), `server`", "`server`, `serve`").replace("`codec` (AMQP", "(AMQP")
+    assert misplaced_folders(turned) == ["gateway", "transformers"]
+    shorter = page.replace("`cli/drain`", "others").replace("`native_backend.clock`", "others")
+    assert [line.partition(" -> ")[0] for line in unnamed_exceptions(shorter)] == [
+        "gateway.cli.drain.*",
+        "console.web.*",
+        "console.poll.*",
+    ]
 
 
 IMPORTS_A_TEST = re.compile(r"^ *(?:from|import) (?:\S+\.)?test_|^ *from \S+ import .*\btest_\w", re.MULTILINE)
