@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.config.limits import Limits
+from gateway.frames import frame_reader
 from mappings import load_tables
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
@@ -269,24 +270,28 @@ def well_typed(terminus: Any) -> None:
         assert fields[DEFAULT] is None or fields[DEFAULT].descriptor in range(0x24, 0x28)
 
 
+@pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("role", [False, True])
 @pytest.mark.parametrize("node", ["q", "an unknown one"])
-def test_D20_nothing_ill_typed_is_answered_and_nothing_that_does_not_hold(wrong: int, role: bool, node: str) -> None:
-    """Whether the link is confirmed or refused."""
-    peer = Conversation(build_gateway(TABLES, ScriptedRealm()))
+def test_D20_nothing_ill_typed_is_answered_and_nothing_that_does_not_hold(
+    wrong: int, role: bool, node: str, checked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the link is confirmed or refused, and also if a frame were not checked before."""
+    if not checked:
+        monkeypatch.setattr(frame_reader, "checked", lambda frame: frame)
     values: list[Any] = [WRONG[wrong], 1.5, [], b"octets", AmqpMap([(1, 2)]), Array(0x83, [1])]
     for bad in values:
+        peer = Conversation(build_gateway(TABLES, ScriptedRealm()))
         fields: list[Any] = [None] * 11
         fields[ADDRESS] = node if role else None
         fields[wrong] = bad
         ours = [node, *fields[1:6], fields[MODE]] if wrong <= PROPERTIES else [node, *[None] * 5, fields[wrong]]
         source, target = Described(ULong(0x28), fields), Described(ULong(0x29), [None] if role else ours)
-        before = len(peer.seen)
-        peer.say(attach(role, source, target, f"{bad!r}", 7), frames.detach(7))
-        for seen in peer.seen[before:]:
-            if seen.name == "attach":
-                well_typed(seen.field(SOURCE))
-                well_typed(seen.field(TARGET))
-        if peer.connection.closing:
-            peer = Conversation(peer.gateway)
+        seen = peer.say(attach(role, source, target, f"{bad!r}", 7))  # alone: a detach with it would come first
+        assert "attach" in [each.name for each in seen] or peer.connection.closing, seen
+        for each in seen:
+            if each.name == "attach":
+                well_typed(each.field(SOURCE))
+                well_typed(each.field(TARGET))
+        assert not checked or "detach" in [each.name for each in seen], (bad, seen)
