@@ -31,6 +31,7 @@ from native_backend.nodes.node import Node
 from native_backend.nodes.words import EvidenceTopic, NodeKind, PostAnswer
 from native_backend.publish.commit import Posting
 from native_backend.publish.event_sizes import EventSizes
+from native_backend.publish.history_topic import HistoryTopic
 from native_backend.state.mistakes import Mistakes
 from native_backend.subscriptions.subscription import Subscribe
 from native_backend.temporary.nodes import TemporaryNodes
@@ -51,6 +52,8 @@ class NativeRealm(Protocol):
     """What subjects may do, and whom to tell when that changes."""
     event_sizes: EventSizes
     """How many octets an event of a node may have: `known` from memory, else `ask`, answered by `NodeSized`."""
+    history: HistoryTopic
+    """Records of what was counted in each minute: `append`, answered by `HistoryStored`; `read`, by `HistoryFound`."""
     metrics: RealmMetrics
     """What metrics and health show."""
     mistakes: Mistakes

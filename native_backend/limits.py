@@ -86,6 +86,8 @@ class RealmLimits:
     """Ended events of queues stay in the log so long after they were stored: reconciliation's time."""
     evidence_s: float = 14 * 86_400.0
     """Outcome records stay so long, and the journal a little longer: reconciliation judges what came after."""
+    history_s: float = 14 * 86_400.0
+    """Records of the history stay so long."""
     trim_interval_s: float = 60.0
     """From one look at what may be trimmed to the next."""
     evidence_bytes: int = 16 * 1024 * 1024

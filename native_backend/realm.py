@@ -118,7 +118,7 @@ class Realm:
         self._publisher = Publisher(context, metadata, self._shard, self._truncations)
         self._diagnosis = Diagnosis(context, self._publisher.evidence)
         self._attestation = Attestation(context, self._publisher.evidence)
-        self.event_sizes = EventSizes(context)
+        self.event_sizes, self.history = EventSizes(context), self._publisher.history
         self.metrics = RealmMetrics(context, self._shard, self._publisher)
         parts = context, metadata, self._shard, self._publisher.capacities
         self._executor = CommandExecutor(*parts, self._follow, selecting)

@@ -22,6 +22,7 @@ from gateway.admin.commands import close_connection
 from gateway.admin.errors import errors
 from gateway.admin.exposition import CONTENT_TYPE, Family, single, written
 from gateway.admin.health import health, is_ready, state_of, waiting
+from gateway.admin.history import history
 from gateway.admin.http import HttpServer, Page, Request, Response
 from gateway.admin.peers import connections, links
 from gateway.admin.probes import live, ready, waiting_live, waiting_ready
@@ -44,8 +45,15 @@ _OF_GATEWAY = {
     "durables": durables,
     "rules": rules,
     "transactions": transactions,
+    "history": history,
 }
-_NONE: dict[str, Any] = {**{name: [] for name in _OF_GATEWAY}, "left_out": 0, "gateway": None, "next": None}
+_NONE: dict[str, Any] = {
+    **{name: [] for name in _OF_GATEWAY},
+    "left_out": 0,
+    "known_us": None,
+    "gateway": None,
+    "next": None,
+}
 
 
 def pages(watched: Watched) -> dict[str, Page]:

@@ -137,6 +137,15 @@ class Limits:
         "how old an outcome record is at least, in seconds, when it is deleted; the journal: a little more, and only "
         "below what the newest snapshots need",
     )
+    history_interval_s: int = _limit(
+        60, 1, 3_600, "from one record of the history to the next, in seconds; one more is written when the run ends"
+    )
+    history_s: int = _limit(
+        round(_REALM.history_s),
+        0,
+        2**31 - 1,
+        "how old a record of the history is at least, in seconds, when it is deleted",
+    )
     lease_ms: int = _limit(
         round(1000 * _REALM.lease_s), 500, 3_600_000, "how long this gateway may go unheard before a standby takes over"
     )
@@ -153,6 +162,7 @@ class Limits:
             lease_look_s=look_s,
             retain_s=float(self.retain_s),
             evidence_s=float(self.evidence_s),
+            history_s=float(self.history_s),
         )
 
 

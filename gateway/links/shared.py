@@ -76,6 +76,11 @@ class Shared:
         self._link_numbers += 1
         return self._link_numbers
 
+    @property
+    def numbered(self) -> tuple[int, int]:
+        """Connections and links that there have been in this run."""
+        return self._connection_numbers, self._link_numbers
+
     def next_transaction_id(self) -> bytes:
         """At most 32 octets (W-19); no other run ever gives the same one (NF-2)."""
         self._transaction_numbers += 1

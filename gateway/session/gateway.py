@@ -18,11 +18,13 @@ from gateway.attach.link_names import LinkNames
 from gateway.attach.node_lifetimes import NodeLifetimes
 from gateway.config.limits import RELOAD_STEP_LINKS
 from gateway.config.settings import Settings
+from gateway.evidence.history import History
 from gateway.evidence.outcome_key import OutcomeKey
 from gateway.links.connection_log import ClosedConnection, note_closed
 from gateway.links.publishing import PublishingLink
 from gateway.links.shared import Pumped, Shared
 from gateway.session.connection import Connection
+from gateway.session.counted import counted
 from gateway.session.heartbeats import Heartbeats
 from gateway.session.sole_connections import SoleConnections
 from mappings import TableSet
@@ -54,6 +56,13 @@ class Gateway(Shared):
             Step("events to links", self._dispatch),
             Step("temporary nodes", self._advance_lifetimes),
             Step("outcome records", lambda: self.outcomes.flush()),
+        )
+        self.history = History(
+            realm.run,
+            lambda: counted(self, len(self.connections)),
+            realm.history.append,
+            clock.epoch_us,
+            self.limits.history_interval_s,
         )
         self._gone: list[ClosedConnection] = []  # since the last second
         self._stored: set[str] = set()  # digests of tables, as many as operators write
@@ -125,6 +134,7 @@ class Gateway(Shared):
         self.notices.advance()
         self.outcomes.advance(self.clock.monotonic_s())
         self._note_gone()
+        self.history.advance()
 
     def _note_gone(self) -> None:
         """Some time after the end, when the last outcomes are counted."""
@@ -221,8 +231,9 @@ class Gateway(Shared):
             connection.close("amqp:connection:forced", "the gateway is stopping", cause="stopped")
 
     def close_evidence(self) -> None:
-        """The run's last record, marked as such when no delivery is left without an outcome."""
+        """The run's last record, marked as such when no delivery is left without an outcome; then the history's."""
         self._take_answers()
         self.outcomes.decisions.close()
         self.outcomes.flush(closed=self.outcomes.open == 0, at_once=True)
         self._note_gone()
+        self.history.close()

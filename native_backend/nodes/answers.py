@@ -87,6 +87,29 @@ class Commanded:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class HistoryStored:
+    """A record of the history is stored, or is not known to be."""
+
+    owner: Any
+    stored: bool
+    native: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFound:
+    """Records of the history in their order; none unless the answer is ready. `position`: where to read on; None: there
+    is nothing more. `oldest`: the first record that is kept, where the question was for a time."""
+
+    owner: Any
+    offsets: list[int]
+    values: list[bytes]
+    position: int | None
+    oldest: bytes | None
+    answer: SubscribeAnswer
+    native: str = ""
+
+
 class Answer(Protocol):
     """Any of them: `owner` is what was handed in with the call."""
 

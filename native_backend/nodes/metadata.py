@@ -18,10 +18,12 @@ from native_backend.log.port import FORMAT, Failure, Log, LogError, Records
 from native_backend.nodes.durable import Durable, decode_durable
 from native_backend.nodes.node import Node, decode_node
 from native_backend.nodes.properties import Grant, decode_acl, encode_acl
+from native_backend.nodes.words import HISTORY
 
 _BATCH = 1000
 VERSIONS = (1, 2, 3)
 REALM_KEY = orjson.dumps(["realm"])
+_UNCOMPACTED = ("journal", "outcomes", "commands", "answers", "lease", HISTORY)
 
 
 def realm_topic(prefix: str) -> str:
@@ -31,7 +33,7 @@ def realm_topic(prefix: str) -> str:
 def realm_topics(prefix: str) -> dict[str, bool]:
     """The realm's own topics; True: compacted."""
     compacted = {f"{prefix}.{name}": True for name in ("realm", "state", "tables")}
-    return compacted | {f"{prefix}.{name}": False for name in ("journal", "outcomes", "commands", "answers", "lease")}
+    return compacted | {f"{prefix}.{name}": False for name in _UNCOMPACTED}
 
 
 def read_tail(log: Log, topic: str, start: int) -> list[Records]:

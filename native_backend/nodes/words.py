@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 PublishAnswer = Literal[
     "stored",
@@ -35,6 +35,8 @@ CommitAnswer = Literal[
 ]
 EvidenceTopic = Literal["outcomes", "tables", "commands", "answers"]
 """Where the gateway writes what it did; the last two: what an operator made it do beside the realm's commands."""
+HISTORY: Final = "history"
+"""The topic of what was counted in each minute."""
 CommandAnswer = Literal["done", "access-denied", "not-found", "in-use", "unavailable", "unexpected", "indeterminate"]
 Operation = Literal[
     "acknowledge",

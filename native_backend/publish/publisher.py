@@ -15,6 +15,7 @@ from native_backend.nodes.node import Node
 from native_backend.nodes.words import PublishAnswer
 from native_backend.publish.capacity import AdmittedBatch, Capacities
 from native_backend.publish.evidence import Evidence, Record
+from native_backend.publish.history_topic import HistoryRecord, HistoryTopic
 from native_backend.shard.shard import Shard
 from native_backend.shard.truncation import Truncations
 from native_backend.state.durations import Durations
@@ -29,6 +30,7 @@ class Publisher:
         self.appended = 0  # events
         self.seconds = Durations()  # of runs that were stored, from their hand-over to the log
         self.evidence = Evidence(context)
+        self.history = HistoryTopic(context)
         self._context = context
         self._metadata = metadata
         self._truncations = truncations
@@ -37,7 +39,7 @@ class Publisher:
     @property
     def pending(self) -> bool:
         """Is anything under way?"""
-        return bool(self.appended or self.capacities.pending)
+        return bool(self.appended or self.capacities.pending or self.history.pending)
 
     def publish(self, node: Node, keys: Strings, values: Strings, owner: object) -> None:
         if not self._metadata.alive(node):
@@ -72,6 +74,9 @@ class Publisher:
         batch, offsets = appended.batch, appended.offsets
         if type(batch.owner) is Record:
             self.evidence.completed(batch.owner, appended)
+            return
+        if type(batch.owner) is HistoryRecord:
+            self.history.completed(batch.owner, appended)
             return
         if appended.failure is None and offsets:
             self.seconds.add(self._context.clock.monotonic_s() - batch.began_s)

@@ -1,5 +1,5 @@
-"""Evidence and journal leave the log when their time is over: outcome records older than `limits.evidence_s`, and of
-the journal what is older still and what no snapshot needs.
+"""Evidence, journal and history leave the log when their time is over: outcome records older than `limits.evidence_s`,
+of the journal what is older still and what no snapshot needs, records of the history older than `limits.history_s`.
 
 Outcome records go when there are younger ones: those say from where on reconciliation can judge. The journal follows
 them, `_LONGER_S` behind (where evidence is kept for less, as long again), so that what an outcome record tells of is
@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from native_backend.dispatch.context import RealmContext
 from native_backend.log.port import Log, LogError, TopicPartition
+from native_backend.nodes.words import HISTORY
 from native_backend.shard.queue_trimmer import older
 
 _LOG = logging.getLogger(__name__)
@@ -39,13 +40,16 @@ class EvidenceTrimmer:
         self._due_s = now_s + self._interval_s
         self._looking = True
         needed, evidence_s = self._needed(), context.limits.evidence_s
-        before_ms = context.clock.epoch_us() // 1000 - round(evidence_s * 1000)
+        now_ms = context.clock.epoch_us() // 1000
+        before_ms = now_ms - round(evidence_s * 1000)
         longer_ms = round(min(_LONGER_S, evidence_s) * 1000)
         outcomes, journal = (f"{context.prefix}.outcomes", 0), (context.journal.topic, 0)
+        history, history_before_ms = (f"{context.prefix}.{HISTORY}", 0), now_ms - round(context.limits.history_s * 1000)
         log, deadline_s = context.log, context.limits.control_deadline_s
 
         def job() -> None:
-            if _trim_outcomes(log, outcomes, before_ms, deadline_s) and needed is not None:
+            _trim_old(log, history, history_before_ms, deadline_s)
+            if _trim_old(log, outcomes, before_ms, deadline_s) and needed is not None:
                 first, _ = log.control.bounds(*journal, deadline_s)
                 bound = _bound(log, journal, first, needed, before_ms - longer_ms, deadline_s)
                 if bound > first:
@@ -59,7 +63,7 @@ class EvidenceTrimmer:
             _LOG.warning("old evidence could not be trimmed now: %s", error)
 
 
-def _trim_outcomes(log: Log, place: TopicPartition, before_ms: int, deadline_s: float) -> bool:
+def _trim_old(log: Log, place: TopicPartition, before_ms: int, deadline_s: float) -> bool:
     """Whether all that is kept now is young. Blocks; raises LogError."""
     first, end = log.control.bounds(*place, deadline_s)
     bound = _bound(log, place, first, end, before_ms, deadline_s)

@@ -8,7 +8,7 @@ really keeps events, so that what a rule does to them is seen when they are give
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +20,7 @@ from native_backend.nodes.answers import (
     Commanded,
     Committed,
     DurablesFound,
+    HistoryStored,
     NodeFound,
     NodeSized,
     Published,
@@ -30,6 +31,7 @@ from native_backend.nodes.grants import Subject
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import NodeKind, PostAnswer
 from native_backend.publish.commit import Posting
+from native_backend.state.durations import Durations
 from native_backend.state.mistakes import Mistakes
 from native_backend.subscriptions.subscription import Subscribe, Subscribed, SubscriptionLost
 
@@ -56,6 +58,16 @@ class _Sizes:
         self._realm.answer("size", NodeSized(owner, node, self._realm.event_bytes))
 
 
+class _Metrics:
+    """Nothing is counted."""
+
+    def __init__(self) -> None:
+        self.dead_letters: Counter[tuple[str, str]] = Counter()
+        self.alarms: Counter[str] = Counter()
+        self.journal_seconds = self.publish_seconds = Durations()
+        self.journal_records = self.evidence_failed = 0
+
+
 class ScriptedRealm:
     """See the module's docstring. Nodes whose name begins with `c` are channels; `missing` is no node."""
 
@@ -80,6 +92,10 @@ class ScriptedRealm:
         self.on_deleted: list[Any] = []
         self.temporary = ScriptedTemporaryNodes(self)
         self.durables: Any = list
+        self.history = SimpleNamespace(
+            append=lambda _key, _value, owner: self.answer("history", HistoryStored(owner, True))
+        )
+        self.metrics = _Metrics()
         self.mistakes = Mistakes(SystemClock())
         self._next_eid = 1
         self._said: list[Answer] = []
