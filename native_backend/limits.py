@@ -111,6 +111,10 @@ class RealmLimits:
     retry_wait_s: float = 0.02
     retry_wait_max_s: float = 0.5
     """Between two of them: the first wait, doubled each time up to the longest."""
+    late_s: float = 0.5
+    late_look_s: float = 0.02
+    """How long a look at the end of a store waits for the log to show what it has answered as stored, and how often it
+    looks meanwhile."""
     topic_look_s: float = 1.0
     """How often the topics that are published to are looked at: when a topic made again is noticed at the latest."""
     topic_round_s: float = 5.0

@@ -104,7 +104,7 @@ class Realm:
             annotate,
             lease,
             ScanBudget(windows, limits.selection_scan),
-            LogEnds(log, worker, limits),
+            LogEnds(log, worker, limits, journal.known),
             mistakes.alarms,
             mistakes.troubles,
             mistakes,

@@ -26,6 +26,7 @@ from native_backend.log.worker import Worker
 from native_backend.nodes.answers import Answer
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
+from native_backend.nodes.start_position import StartPosition
 from native_backend.nodes.words import SubscribeAnswer
 from native_backend.state.dead_letter_counts import DeadLetterCounts
 from native_backend.state.mistakes import Mistakes
@@ -94,6 +95,24 @@ def store_bounds(log: Log, node: Node, deadline_s: float) -> tuple[int, int]:
     if topic is None:  # it cannot be used now, so it is not known to be the same
         raise LogError(Failure("unavailable", f"the topic of node {node.name!r} cannot be used now"))
     return bounds
+
+
+def shown_bounds(context: RealmContext, node: Node) -> tuple[int, int]:
+    """The same, once the log shows all that this process knows to be stored: it may answer that an event is stored, and
+    show it a little later. Where it does not, after a while, what it shows is the end."""
+    bounds = store_bounds(context.log, node, context.limits.control_deadline_s)
+    if bounds[1] >= context.known.of((node.topic, node.partition)):
+        return bounds
+    return context.ends.bounds(node)
+
+
+def start_bounds(context: RealmContext, node: Node, start: StartPosition) -> tuple[int, int]:
+    """The same, for a subscription that is to begin there: what is stored, as far as this process knows, comes before
+    its end. Only to find a time the log has to show it. Blocks; raises LogError."""
+    if start.kind == "time":
+        return shown_bounds(context, node)
+    first, end = store_bounds(context.log, node, context.limits.control_deadline_s)
+    return first, max(end, context.known.of((node.topic, node.partition)))
 
 
 def certain_bounds(context: RealmContext, node: Node, position: int) -> tuple[int, int]:

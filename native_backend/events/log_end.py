@@ -4,11 +4,15 @@ yet.
 A reader may give nothing although there is something: it fetches, is opened anew, waits to try again, or all readers
 are lent. So a link that drains asks here, and gets an answer that holds from when it asked on. Callers that ask about
 one store before its look has begun share that look.
+
+A log may answer that an event is stored and show it a little later (Kafka does, behind an open transaction). A look
+waits for what this process knows to be stored (`KnownEnds`), for `late_s` at most: a store may have become shorter.
 Source: semantics.md U-4.
 """
 
 from __future__ import annotations
 
+from native_backend.events.known_ends import KnownEnds
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Log, LogError
 from native_backend.log.worker import Worker
@@ -30,8 +34,10 @@ class EndLookup:
 class LogEnds:
     """All stores of a realm."""
 
-    def __init__(self, log: Log, worker: Worker, limits: RealmLimits) -> None:
+    def __init__(self, log: Log, worker: Worker, limits: RealmLimits, known: KnownEnds) -> None:
         self._log, self._worker, self._deadline_s = log, worker, limits.control_deadline_s
+        self._pause_s, self._looks_max = limits.late_look_s, round(limits.late_s / limits.late_look_s)
+        self._known_ends = known
         self._looks: dict[int, EndLookup] = {}  # by store, the one that was asked for last
         self._known: dict[int, tuple[int, int]] = {}  # by store that is being asked for: its end, and its last event
 
@@ -43,7 +49,7 @@ class LogEnds:
 
         def find() -> int:
             look.begun = True
-            bounds = self._log.control.bounds(node.topic, node.partition, self._deadline_s)
+            bounds = self.bounds(node)
             end, last = self._known.get(node.store, (-1, -1))
             if bounds[1] != end:
                 last = last_event(self._log, node, bounds, self._deadline_s)
@@ -58,6 +64,16 @@ class LogEnds:
 
         self._worker.submit(find, found)
         return look
+
+    def bounds(self, node: Node) -> tuple[int, int]:
+        """First kept EID and end of a store, once the log shows what is known to be there. Blocks; raises LogError."""
+        place = node.topic, node.partition
+        for _ in range(self._looks_max):
+            first, end = self._log.control.bounds(*place, self._deadline_s)
+            if end >= self._known_ends.of(place):
+                return first, end
+            self._worker.pause(self._pause_s)
+        return self._log.control.bounds(*place, self._deadline_s)
 
     def forget(self, store: int) -> None:
         self._known.pop(store, None)

@@ -33,7 +33,7 @@ from native_backend.operations.durable_changes import Deletion, Done, Purge, See
 from native_backend.operations.move import Move
 from native_backend.operations.node_deletion import Follow, NodeDeletion
 from native_backend.operations.route import Route, Selecting, moved_to, purged, to_origin
-from native_backend.publish.capacity import Capacities
+from native_backend.publish.capacities import Capacities
 from native_backend.shard.counts_report import report
 from native_backend.shard.shard import Shard
 

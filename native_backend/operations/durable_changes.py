@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from native_backend.dispatch.context import RealmContext, store_bounds
+from native_backend.dispatch.context import RealmContext, shown_bounds
 from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.journal.each_store import EachStore
 from native_backend.journal.settlement import Keeper, Settlement
@@ -49,7 +49,7 @@ class Purge:
 
     def begin(self, below: int) -> None:
         """Of what is there now; with `below` not 0, of what lies below that EID."""
-        log, node, deadline_s = self._context.log, self._dispatch.node, self._context.limits.control_deadline_s
+        context, node = self._context, self._dispatch.node
 
         def bounded(bounds: tuple[int, int] | LogError) -> None:
             if isinstance(bounds, LogError):
@@ -58,7 +58,7 @@ class Purge:
             self._below = min(below, bounds[1]) if below else bounds[1]
             self._next()
 
-        self._context.worker.submit(lambda: store_bounds(log, node, deadline_s), bounded)
+        context.worker.submit(lambda: shown_bounds(context, node), bounded)
 
     def _next(self) -> None:
         runs = self._dispatch.withdraw(self._below, self._context.limits.journal_runs)
@@ -90,7 +90,7 @@ class Seek:
 
     def begin(self, eid: int) -> None:
         """To the first event at or above `eid`; not before what is kept, not beyond the end."""
-        log, node, deadline_s = self._context.log, self._dispatch.node, self._context.limits.control_deadline_s
+        context, node = self._context, self._dispatch.node
 
         def bounded(bounds: tuple[int, int] | LogError) -> None:
             if isinstance(bounds, LogError):
@@ -100,7 +100,7 @@ class Seek:
             self._dispatch.moving = True
             self._context.journal.add(_settlement(self, "seek", [(place, place, 0, place)], self._cause))
 
-        self._context.worker.submit(lambda: store_bounds(log, node, deadline_s), bounded)
+        context.worker.submit(lambda: shown_bounds(context, node), bounded)
 
     def keys(self) -> tuple[str, str, int]:
         return self._dispatch.keys()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from native_backend.dispatch.context import RealmContext, store_bounds
+from native_backend.dispatch.context import RealmContext, shown_bounds
 from native_backend.dispatch.copy_piece import CopyPiece
 from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.events.copy_key import copy_key
@@ -29,7 +29,7 @@ from native_backend.nodes.node import Node
 from native_backend.nodes.words import CommandAnswer
 from native_backend.operations.durable_changes import Done, refused
 from native_backend.operations.route import ROWS, Route
-from native_backend.publish.capacity import Capacities
+from native_backend.publish.capacities import Capacities
 from native_backend.publish.reservation import Full, Reservation
 from native_backend.state.ack_state import Run
 from native_backend.state.delayed import DelayedEvents
@@ -74,7 +74,7 @@ class Move:
     def begin(self, count: int, below: int = 0) -> None:
         """At most so many of the events that are there now, and below that EID; 0: all."""
         self._left = count or 2**62
-        log, node, deadline_s = self._context.log, self._dispatch.node, self._context.limits.control_deadline_s
+        context, node = self._context, self._dispatch.node
 
         def bounded(bounds: tuple[int, int] | LogError) -> None:
             if isinstance(bounds, LogError):
@@ -83,7 +83,7 @@ class Move:
             self._end = min(below, bounds[1]) if below else bounds[1]
             self._next()
 
-        self._context.worker.submit(lambda: store_bounds(log, node, deadline_s), bounded)
+        context.worker.submit(lambda: shown_bounds(context, node), bounded)
 
     def _next(self) -> None:
         limits, dispatch = self._context.limits, self._dispatch

@@ -62,6 +62,7 @@ class CountedStore:
         self._scanning = False
         self._evicting = False
         self.is_behind = False  # look again next turn
+        self._hidden_s: float | None = None  # since when the log shows less than is known to be stored
         self._stretch = _FIRST_STRETCH
 
     @property
@@ -257,13 +258,22 @@ class CountedStore:
         if not is_last:
             self._scan()
             return
-        if self._uncounted:
+        if self._uncounted or self._is_hidden(occupancy):
             self.is_behind = True  # a log may show what is stored a little late
             return
         if self.is_counted():
             for each in self.group:
                 each._admit_waiting()
         self._evict()
+
+    def _is_hidden(self, occupancy: Occupancy) -> bool:
+        """Events above what is counted are known to be stored. For a while only: the store may have become shorter."""
+        now_s = self._context.clock.monotonic_s()
+        if occupancy.counted_to >= self._context.known.of((self.node.topic, self.node.partition)):
+            self._hidden_s = None
+            return False
+        self._hidden_s = now_s if self._hidden_s is None else self._hidden_s
+        return now_s - self._hidden_s < self._context.limits.late_s
 
     def _admit_waiting(self) -> None:
         while self._waiting and self.occupancy is not None:
@@ -334,62 +344,6 @@ class CountedStore:
         if done is not None:
             _LOG.warning("node %r could not be trimmed yet: %s", self.node.name, done)
         self._evict()
-
-
-class Capacities:
-    """The nodes that have one."""
-
-    def __init__(self, context: RealmContext, state_of: StateOf, evicted: Callable[[int, int], None]) -> None:
-        self._context, self._state_of, self._evicted = context, state_of, evicted
-        self._counted_stores: dict[int, CountedStore] = {}
-
-    @property
-    def pending(self) -> bool:
-        return any(counted_store.pending for counted_store in self._counted_stores.values())
-
-    def of(self, node: Node) -> CountedStore | None:
-        """The node's, as its properties are now; None when it has none."""
-        current = self._context.metadata.stores.get(node.store, node)
-        properties = current.properties
-        counted_store = self._counted_stores.get(node.store)
-        if not properties.capacity_events and not properties.capacity_bytes:
-            if counted_store is None or counted_store.pending:
-                return counted_store
-            self.forget(node.store)
-            return None
-        if counted_store is None or len(counted_store.group) != current.partitions or counted_store.node != current:
-            self._gather(current)
-        return self._counted_stores[node.store]
-
-    def _gather(self, node: Node) -> None:
-        """The stores of a node, as it is now, share its capacity."""
-        group = []
-        for part in node.parts:
-            counted_store = self._counted_stores.get(part.store)
-            if counted_store is None:
-                counted_store = CountedStore(self._context, part, self._state_of, self._evicted)
-                self._counted_stores[part.store] = self._context.counted[part.store] = counted_store
-            counted_store.node = part
-            group.append(counted_store)
-        for counted_store in group:
-            counted_store.group = group
-
-    def full(self, node: Node) -> bool:
-        """Every store of it, as far as that is known, by the properties that it has now."""
-        if not self._counted_stores:
-            return False
-        found = [self.of(part) if part.store in self._counted_stores else None for part in node.parts]
-        return all(counted_store is not None and counted_store.is_full for counted_store in found)
-
-    def advance(self) -> None:
-        """Look again where the log had not shown everything."""
-        for counted_store in self._counted_stores.values():
-            if counted_store.is_behind:
-                counted_store.look_again()
-
-    def forget(self, store: int) -> None:
-        self._counted_stores.pop(store, None)
-        self._context.counted.pop(store, None)
 
 
 def _dense(offsets: list[int]) -> bool:

@@ -13,7 +13,7 @@ from native_backend.log.port import LogError, Write
 from native_backend.nodes.answers import Committed
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import CommitAnswer, SettleAnswer
-from native_backend.publish.capacity import Capacities
+from native_backend.publish.capacities import Capacities
 from native_backend.publish.reservation import Full, Reservation
 
 

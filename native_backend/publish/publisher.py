@@ -13,7 +13,8 @@ from native_backend.nodes.answers import Published
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import PublishAnswer
-from native_backend.publish.capacity import AdmittedBatch, Capacities
+from native_backend.publish.capacities import Capacities
+from native_backend.publish.capacity import AdmittedBatch
 from native_backend.publish.evidence import Evidence, Record
 from native_backend.publish.history_topic import HistoryRecord, HistoryTopic
 from native_backend.shard.shard import Shard

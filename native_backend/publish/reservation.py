@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from native_backend.log.port import LogError
 from native_backend.nodes.node import Node
-from native_backend.publish.capacity import Capacities, CountedStore
+from native_backend.publish.capacities import Capacities
+from native_backend.publish.capacity import CountedStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from native_backend.dispatch.context import RealmContext, store_bounds
+from native_backend.dispatch.context import RealmContext, start_bounds
 from native_backend.nodes.durable import QUEUE, Durable, channel_durable, durable_key, encode_durable, queue_durable
 from native_backend.nodes.durable_terms import DurableTerms
 from native_backend.nodes.metadata import realm_topic
@@ -16,16 +16,14 @@ def begin_durable(
     context: RealmContext,
     node: Node,
     name: str,
-    bounds: tuple[int, int],
     journal: int,
     terms: DurableTerms,
     start: StartPosition,
 ) -> Durable:
-    """A new durable; a queue's (should its record be missing) begins with the queue. `bounds` are those of the store
-    that is `node`. Blocks; raises LogError."""
+    """A new durable; a queue's (should its record be missing) begins with the queue. Blocks; raises LogError."""
     log, deadline_s = context.log, context.limits.control_deadline_s
     parts = node.parts
-    each = [bounds if part is node else store_bounds(log, part, deadline_s) for part in parts]
+    each = [start_bounds(context, part, start) for part in parts]
     if name == QUEUE:
         durable = queue_durable(context.prefix, node, [first for first, _ in each], journal)
     else:

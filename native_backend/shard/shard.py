@@ -314,12 +314,13 @@ class Shard:
         context, recovered = self._context, self._recovered.get((node.store, name))
         journal = context.journal.next
         write = self.snapshots.writer(node.store, name)
-        position = recovered.state.position if recovered else known.start if known else 0
+        position = recovered.state.position if recovered else known.of(node).start if known else 0
 
         def job() -> Found:
             first, end = certain_bounds(context, node, position)
-            whole = known or begin_durable(context, node, name, (first, end), journal, terms, start)
+            whole = known or begin_durable(context, node, name, journal, terms, start)
             durable = whole.of(node)
+            end = end if known else max(end, durable.start)  # it begins behind all that is stored, if shown or not
             if recovered is not None and not recovered.closed:
                 return whole, first, end, {}
             state = recovered.state if recovered else AckState(durable.start)
@@ -353,8 +354,7 @@ class Shard:
 
     def _compare(self, dispatch: Dispatcher, end: int) -> None:
         """With where its store ends."""
-        node, position = dispatch.node, dispatch.state.position
-        place = node.topic, node.partition
+        position, place = dispatch.state.position, (dispatch.node.topic, dispatch.node.partition)
         self.on_opened(dispatch)
         if position > end:
             self._context.known.looked(place, end, position, self._context.known.cuts(place))

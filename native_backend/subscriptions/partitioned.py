@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from native_backend.dispatch.context import RealmContext, store_bounds
+from native_backend.dispatch.context import RealmContext, shown_bounds, start_bounds
 from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.events.batch import DeliveryBatch
 from native_backend.events.log_end import last_event
@@ -120,10 +120,13 @@ class _Opening:
 
     def _look(self, part: Node) -> _Ends:
         """Blocks."""
-        log, start, deadline_s = self._context.log, self._request.start, self._context.limits.control_deadline_s
-        bounds = store_bounds(log, part, deadline_s)
-        start_eid = start_of(start, log, part, bounds, deadline_s)
-        last = last_event(log, part, bounds, deadline_s) if _wants_last(self._request) else -1
+        context, start = self._context, self._request.start
+        log, deadline_s = context.log, context.limits.control_deadline_s
+        start_eid, last = 0, -1
+        if self._request.mode == "plain":
+            start_eid = start_of(start, log, part, start_bounds(context, part, start), deadline_s)
+        if _wants_last(self._request):
+            last = last_event(log, part, shown_bounds(context, part), deadline_s)
         return start_eid, last
 
     def _looked(self, seen: list[_Ends] | LogError) -> None:

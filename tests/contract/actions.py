@@ -25,6 +25,17 @@ from tests.kit.realm.fixtures import bodies
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 
 
+def await_shown(realm: RealmProcess, node: Node, places: list[int]) -> None:
+    """Until who reads the log finds these events: what is answered as stored may be shown a little later."""
+    ends = {at: max(eids_of(some)) for at, some in by_store(places).items()}
+
+    def is_shown() -> bool:
+        bounds = {at: realm.log.control.bounds(node.topic, at) for at in ends}
+        return all(bounds[at][1] > eid for at, eid in ends.items())
+
+    realm.until(is_shown, "the log to show what is stored")
+
+
 def create(realm: RealmProcess, name: str, properties: Properties, kind: NodeKind = "queue") -> Node:
     """A node with these properties, known to the gateway."""
     return realm.create(name, kind, properties)

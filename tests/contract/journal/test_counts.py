@@ -20,6 +20,7 @@ from native_backend.nodes.group_offset import low_of
 from native_backend.nodes.metadata_writer import realm_metadata
 from native_backend.nodes.node import Node
 from native_backend.shard import state_reader as observing
+from tests.contract.actions import await_shown
 from tests.contract.recovery.counted_run import CountedRun
 from tests.kit.patience import HANG_S
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
@@ -262,7 +263,7 @@ def test_what_is_too_much_to_read_has_no_numbers_without_a_gateway(
 ) -> None:
     realm = start()
     node = realm.create("orders")
-    realm.publish(node, bodies(9))
+    await_shown(realm, node, realm.publish(node, bodies(9)))
     realm.close()
     log = realm.world.open()
     metadata = realm_metadata(log, realm.prefix)

@@ -10,6 +10,7 @@ from native_backend.nodes.start_position import StartPosition as Place
 from native_backend.realm import Subscribe
 from native_backend.subscriptions.partitioned import eids_of, partition_of
 from native_backend.subscriptions.subscription import Mode, Subscribed
+from tests.contract.actions import await_shown
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 
@@ -31,6 +32,7 @@ def begun(realm: RealmProcess, node: Node, mode: Mode, place: Place, name: str =
 def test_it_begins_where_it_was_asked_to(realm: RealmProcess, mode: Mode) -> None:
     node = realm.create("news", "channel")
     eids = realm.publish(node, bodies(10))
+    await_shown(realm, node, eids)
     first_ms = max(stored_ms(realm, node, eid) for eid in eids)
     realm.until(lambda: realm.clock.epoch_us() // 1000 > first_ms + 5, "a later time")
     middle_ms = realm.clock.epoch_us() // 1000

@@ -37,7 +37,7 @@ from tests.kit.patience import until
 from tests.kit.realm.life import Life
 from tests.kit.realm.raised_mistakes import raise_mistakes
 from tests.kit.realm.steered_clock import SteeredClock
-from tests.kit.realm.worlds import SimulatedWorld, World
+from tests.kit.realm.worlds import SimulatedWorld, World, pass_seconds
 
 A = TypeVar("A")
 BYTES = 1 << 20
@@ -173,7 +173,7 @@ class RealmProcess:
         self.limits = limits or RealmLimits()
         self.log: Log = world.open()
         if isinstance(world, SimulatedWorld):
-            worker = InlineWorker(lambda _: world.pass_time())
+            worker = InlineWorker(lambda seconds: pass_seconds(world, seconds))
             self.workers = Workers(worker, worker, worker)
             self.clock = SteeredClock(WorldClock(world))
         else:

@@ -40,6 +40,12 @@ class World(Protocol):
         appended by itself."""
 
 
+def pass_seconds(world: World, seconds: float) -> None:
+    """So much of simulated time."""
+    for _ in range(max(1, round(seconds * 1000))):
+        world.pass_time()
+
+
 class SqliteWorld:
     name = "sqlite"
     gap_free = False
