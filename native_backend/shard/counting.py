@@ -3,7 +3,8 @@
 What this process stored it knows (`store_events.py`), and a log says cheaply whether a stretch holds anything beyond
 that. Where it does, or at the start, the stretch is read: a part at a time, one store after the other, on the worker
 thread, so a long store holds up neither the others nor what else the thread has to do. Stores that this process writes
-to are looked at every `count_interval_s`, all others in rounds.
+to are looked at every `count_interval_s`, all others in rounds; one that has just been made at once, before much is
+stored there: what is stored before the first look has to be read.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from native_backend.dispatch.context import RealmContext
 from native_backend.events.store_events import StoreEvents
@@ -57,6 +59,7 @@ class Counting:
         self._round: deque[StoreEvents] = deque()
         self._running = False
         self._as_of: tuple[int, int] | None = None
+        self._stores = 0  # that there were at the last step; until it is looked first, all of them are due then
         self._due_s = self._round_s = 0.0
         self._read = _FIRST_READ
         context.metadata.on_changed.append(self._changed)
@@ -68,6 +71,9 @@ class Counting:
         if now_s >= self._due_s:
             self._due_s = now_s + limits.count_interval_s
             self._gather(now_s)
+        elif self._as_of is not None and len(self._context.metadata.stores) > self._stores:
+            self._take_up_new()
+        self._stores = len(self._context.metadata.stores)
         if self._work:
             part = [self._work.popleft() for _ in range(min(len(self._work), limits.count_batch))]
             stretches = [self._stretch(events) for events in part]
@@ -121,6 +127,15 @@ class Counting:
         new = {place: StoreEvents(node) for place, node in places.items() if place not in known}
         known.update(new)
         return [*new.values()]
+
+    def _take_up_new(self) -> None:
+        """Those that were added last: a look through all of them for each that is made would be quadratic. One that is
+        passed over, for others were deleted meanwhile, is found by `_renew`."""
+        stores, known = self._context.metadata.stores, self._context.events
+        for node in islice(reversed(stores.values()), len(stores) - self._stores):
+            if _place(node) not in known:
+                known[_place(node)] = events = StoreEvents(node)
+                self._work.append(events)
 
     def _changed(self, node: Node | None) -> None:
         """With another time to live other events have expired."""

@@ -110,6 +110,24 @@ def test_what_is_stored_during_a_look_is_not_taken_for_a_loss() -> None:
     assert not events.known, "this is a loss"
 
 
+def test_a_new_store_is_looked_at_before_much_is_stored_there() -> None:
+    looks = Looks(end=10)
+    counts, services = counting(looks)
+    go_on(counts, looks)
+    new = SimpleNamespace(name="n2", topic="t2", partition=0, store=2, kind="channel", properties=Properties())
+    cast(Any, services.metadata).stores[2] = new
+    looks.reads, looks.end = [], 0
+    go_on(counts, looks)
+    events = services.events["t2", 0]
+    assert events.known
+    looks.end = 4
+    events.stored([0, 1, 2, 3], [KEY] * 4, NOW_MS)
+    looks.now_s += 2.0
+    go_on(counts, looks)
+    assert events.messages(NOW_MS) == 4
+    assert not [read for read in looks.reads if read[0] == "t2"], "what this process stored is not read again"
+
+
 def test_one_job_reads_about_as_much_as_it_may_however_many_stores_there_are() -> None:
     looks = Looks(end=50, value=b"x" * 1000)
     counts, services = counting(looks, stores=12, count_bytes=100_000)
