@@ -17,6 +17,7 @@ from tests.kit.processes.gateway import GatewayProcess, StartGateway, embedded_r
 
 # A node of a test does not live as long as to gain by more: half of its processor time went into compiling.
 os.environ.setdefault("KAFKA_JVM", "-Xms256m -Xmx1g -XX:TieredStopAtLevel=1")
+os.environ.setdefault("KAFKA_GC", "-XX:+UseSerialGC")  # a sixth less processor time than the one with short pauses
 
 # Hundreds of processes are started: each would compile all modules, a second of processor time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -1,9 +1,9 @@
 """What one pytest does, line by line in a file while it does it: a process that dies leaves the name of its test.
 
 As a plugin (`-p tests.record`) it writes JSON lines to the file named by the environment's `RECORD`: each test that
-begins, each that ends with its seconds, each phase that fails with its whole text, each test that is left out with its
-reason. Where `ONLY` names a file
-of node ids, it runs those and no others. `read` gives the lines back.
+begins, each that ends with its seconds and those of processor time (`processor_s`), each phase that fails with its
+whole text, each test that is left out with its reason. Where `ONLY` names a file of node ids, it runs those and no
+others. `read` gives the lines back.
 May import: the standard library, pytest.
 """
 
@@ -61,23 +61,31 @@ def first_line(text: str) -> str:
     return lines[0][:200]
 
 
+def processor_s() -> float:
+    """Processor time of this process and of the children that it has waited for, in seconds. What runs on, such as the
+    broker of a lane, is not in it."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
 class Recorder:
     """The plugin."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a")
-        self._seconds = 0.0
+        self._seconds = self._processor = 0.0
 
     def _write(self, **entry: object) -> None:
         self._file.write(json.dumps(entry) + "\n")
         self._file.flush()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self._seconds = 0.0
+        self._seconds, self._processor = 0.0, processor_s()
         self._write(begun=nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self._write(ended=nodeid, seconds=round(self._seconds, 3))
+        used = processor_s() - self._processor
+        self._write(ended=nodeid, seconds=round(self._seconds, 3), processor=round(used, 3))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._seconds += report.duration

@@ -79,10 +79,12 @@ SKIPS = "import pytest\n@pytest.mark.skip(reason='needs Go')\ndef test_with_go()
 
 
 @pytest.fixture
-def look(tmp_path: Path) -> Look:
+def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
+    """Each of its pytests loads the one plugin that is used: others take a second of processor time."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     records = tmp_path / "records"
     records.mkdir()
-    return Look(records, (*PYTEST, "-c", "/dev/null", f"--rootdir={tmp_path}"))
+    return Look(records, (*PYTEST, "-p", "pytest_timeout", "-c", "/dev/null", f"--rootdir={tmp_path}"))
 
 
 def ran(look: Look, **rooms: str) -> Verdict:

@@ -20,7 +20,7 @@ LONG: dict[str, str] = {
     r"contract/shard/test_projection_waits\.py::.*[\[-]kafka": "the same on SQLite and simulated logs",
     r"contract/(test_realm\.py|publish/|recovery/).*(kafka.*on-[13]|on-[13].*kafka)": "on two partitions",
     r"contract/recovery/test_truncated\.py::test_kafka_loses": "the same on the other logs; native_backend/log/kafka",
-    r"contract/journal/test_counts\.py::test_numbers_are.*\[(sqlite|uneven)-1": "the same on the simulated log",
+    r"contract/journal/test_counts\.py::test_numbers_are.*\[(\w+-1-\d|\w+-2-2)\]": "seed 2, on one store and on three",
     # -- deploy
     r"deploy/test_(demo|readme|readme_kafka)\.py": "tests/reconciliation/jobs/test_clean.py",
     r"deploy/test_(compose|image|systemd|wheels)\.py": "test_setup.py",
@@ -39,9 +39,12 @@ LONG: dict[str, str] = {
     r"gateway/admin/test_turn_fails\.py::test_a_step_that_fails.*\[(?!journal)": "the step `journal`",
     r"gateway/serve/test_backup\.py": "test_copied_realm.py",
     r"gateway/test_broken_node\.py::.*[\[-]kafka": "the same on the embedded realm",
+    r"gateway/test_broken_node\.py::.*\[embedded(-True|-False)?-1\]": "on three partitions",
     r"gateway/cli/drain/.*(\[posted|\[settled|without_an_id)": "test_a_kill_loses_nothing[stored]",
     r"gateway/cli/test_resend\.py::test_(a_killed_|messages_go_back).*on-[12]": "on three partitions",
-    r"gateway/cli/test_message_numbers\.py::.*\[embedded-1": "on three partitions",
+    r"gateway/cli/test_resend\.py::test_a_kill.*\[(journal begun|settled)-on-3": "[before ..., [journal has ...",
+    r"gateway/cli/test_(dead_letters|trace)\.py::.*\[(on-)?1\]": "on three partitions",
+    r"gateway/cli/test_message_numbers\.py::.*\[embedded": "on three partitions, on Kafka",
     r"gateway/serve/test_bad_worlds\.py::test_a_wrong_bootstrap.*does-not-resolve": "an address that refuses",
     r"gateway/serve/test_standby\.py::test_two_gateways_.*\[kafka": "the same on the embedded realm",
     # -- interop: two foreign clients against each other, transactions, a durable over a restart, Kafka's own client
@@ -71,18 +74,22 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_incomplete\.py::test_(a_run_without|no_outcome_).*\[embedded": "test_the_end_of_the",
     r"reconciliation/read/test_incomplete\.py::test_(what_is_missing_|a_journal_).*\[embedded": "test_the_end_of_the",
     r"reconciliation/read/test_incomplete\.py::test_records_that_cannot_be_read": "test_no_outcome_record",
-    r"reconciliation/read/test_(adopted|vanished)\.py::.*\[kafka": "the same on the embedded realm",
+    r"reconciliation/read/test_adopted\.py::.*\[kafka": "the same on the embedded realm",
+    r"reconciliation/read/test_vanished\.py": "variants/test_variants.py: another topic of that name",
     r"reconciliation/read/test_adopted\.py::test_a_node_that_was_deleted": "test_an_adopted_topic_is_reconciled",
     r"reconciliation/read/test_cut_evidence\.py::test_the_end_of_the_outcomes_of_a_killed": "test_incomplete.py",
-    r"reconciliation/read/test_trimmed\.py::test_(what_is_|a_tri|the_rep|evidence_that_was_due)": "what is cut young",
+    r"reconciliation/read/test_trimmed\.py::test_(what_(is|a)_|a_tri|the_rep|evidence_that_was)": "variants/, Q1",
     r"reconciliation/read/test_open_transactions\.py": "tests/reconciliation/test_absence.py",
     # -- shake
     r"shake/test_shake\.py::test_shaken": "the tests themselves, unshaken",
     # -- simulation
     r"simulation/test_worlds\.py::test_no_checker_objects\[\d*[13579]0\]": "every other seed",
+    # -- layers
+    r"test_layers\.py::test_what_breaks_them_is_seen\[(\w+-in-|circle-of|templates|console-to)": "one of each kind",
     # -- torture
     r"torture/test_torture\.py::test_(embedded|kafka)": "its checkers, and tests/wire/connections/test_ends.py",
     # -- wire
+    r"wire/test_every_rule\.py::.*\[again-": "the same rule in the profile extended",
     r"wire/connections/test_scale\.py": "tests/wire/deliveries/test_pressure.py, amqp/test_floods.py",
     r"wire/connections/test_deleted_nodes\.py::.*[\[-]kafka": "the same on the embedded realm",
     r"wire/deliveries/test_(consumer_errors|plain)\.py::.*[\[-]kafka": "the same on the embedded realm",

@@ -18,8 +18,16 @@ from tests.kit.patience import HANG_S
 from tests.kit.processes.broker import SCRIPTS, Broker, start_broker
 
 
+@pytest.fixture(scope="module", autouse=True)
+def shipped() -> Iterator[None]:
+    """The collector is what the script chooses: `tests/conftest.py` names one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("KAFKA_GC", raising=False)
+        yield
+
+
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+def broker(shipped: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     broker = start_broker(tmp_path_factory.mktemp("kafka"))
     yield broker
     broker.stop()
