@@ -50,7 +50,7 @@ from native_backend.state.mistakes import Mistakes
 from native_backend.subscriptions.registry import NOT_GRANTED, SubscriptionRegistry
 from native_backend.subscriptions.subscription import Subscribe, Subscription
 from native_backend.temporary.nodes import TemporaryNodes
-from native_backend.turn import Turn
+from native_backend.turn import Part, Turn
 
 __all__ = ["DeliveryBatch", "Node", "Posting", "Realm", "Settlement", "Subscribe", "Subscription"]
 _LOG = logging.getLogger(__name__)
@@ -127,8 +127,8 @@ class Realm:
         self.temporary = TemporaryNodes(context, metadata, self._shard, self._follow)
         self.on_deleted: list[Callable[[Node], None]] = []  # in a turn, once its subscriptions are lost
         self._following = self._closing = self._closed = False
-        due = self._due_parts()
-        self._turn = Turn(context, workers, self._publisher, self._diagnosis, self._attestation, due)
+        parts_of_turn = self._parts(), self._timed_parts()
+        self._turn = Turn(context, workers, self._publisher, self._diagnosis, self._attestation, *parts_of_turn)
         self._abandoned = False  # closed with settlements of unknown result
         self._follow_s = 0.0
 
@@ -327,15 +327,17 @@ class Realm:
     def _advance(self) -> None:
         self._turn.take(closing=self._closing)
 
-    def _due_parts(self) -> Iterator[tuple[str, Callable[[], None]]]:
-        yield "shard", self._shard.advance
+    def _parts(self) -> Iterator[Part]:
         yield "commands", self._executor.advance
         yield "ends of durables", self._lifetimes.advance
         yield "access", self.authorizer.advance
-        yield "topic watch", self._watch.advance
-        yield "diagnosis", self._diagnosis.advance
         yield "truncations", self._truncations.advance
         yield "temporary nodes", self.temporary.advance
+
+    def _timed_parts(self) -> Iterator[Part]:
+        yield "shard", self._shard.advance
+        yield "topic watch", self._watch.advance
+        yield "diagnosis", self._diagnosis.advance
         yield "metadata", self._follow_when_due
 
     def _follow_when_due(self) -> None:
