@@ -22,7 +22,7 @@ from native_backend.nodes.answers import HistoryFound
 _MINUTE_US: Final = 60_000_000
 _MINUTES: Final = 60
 _MINUTES_MAX: Final = 366 * 24 * 60
-_STEPS_US: Final = {"minute": 0, "hour": 60 * _MINUTE_US}
+_STEPS_US: Final = {"minute": 0, "5min": 5 * _MINUTE_US, "15min": 15 * _MINUTE_US, "hour": 60 * _MINUTE_US}
 _RECORDS: Final = 1_500
 _PAGE_BYTES: Final = 1 << 20
 _STEP_BYTES: Final = 16_384  # decoded, or summed, without a pause: some 200 us
@@ -36,14 +36,14 @@ class _Unread(Exception):
 
 
 async def history(gateway: Gateway, answering: Answering, request: Request) -> Response:
-    """`?since=&minutes=&step=minute|hour&limit=&after=`, the oldest first; without `since` the last `minutes`. Raises
-    WrongParameter."""
+    """`?since=&minutes=&step=minute|5min|15min|hour&limit=&after=`, the oldest first; without `since` the last
+    `minutes`. Raises WrongParameter."""
     query = request.query
     minutes, step, after = number_of(query, "minutes", _MINUTES), query.get("step", "minute"), query.get("after")
     if not 0 < minutes <= _MINUTES_MAX:
         raise WrongParameter(f"minutes={minutes} is no number from 1 to {_MINUTES_MAX}")
     if step not in _STEPS_US:
-        raise WrongParameter(f"step={step[:40]} is neither minute nor hour")
+        raise WrongParameter(f"step={step[:40]} is none of {', '.join(_STEPS_US)}")
     since_us = number_of(query, "since", answering.at_us - minutes * _MINUTE_US)
     page = _Page(since_us, since_us + minutes * _MINUTE_US, limit_of(query), _STEPS_US[step])
     try:

@@ -219,15 +219,15 @@ def _user(arguments: argparse.Namespace) -> int:
 
 def _peers(arguments: argparse.Namespace) -> int:
     """Commands that ask serving gateways: by `--gateway`, or where the configuration says that they answer."""
+    from gateway.cli.gateways import history, problems, top
     from gateway.cli.gateways import peers as peer_commands
-    from gateway.cli.gateways import problems, top
     from gateway.cli.gateways.admin_client import AdminProblem
     from gateway.config.settings import SettingsProblems, load_settings
 
     try:
         settings = load_settings(arguments.config) if arguments.config is not None else None
-        run_command = {"top": top.run, "problems": problems.run}.get(arguments.command, peer_commands.run)
-        return run_command(arguments, settings, sys.stdout)
+        others = {"top": top.run, "problems": problems.run, "history": history.run}
+        return others.get(arguments.command, peer_commands.run)(arguments, settings, sys.stdout)
     except SettingsProblems as error:
         return _tell(error.problems)
     except AdminProblem as error:
@@ -272,6 +272,7 @@ _COMMANDS = {
     "import": _import,
     **dict.fromkeys(("send", "receive", "drain"), _client),
     **dict.fromkeys(("connections", "links", "connection", "errors", "denials", "problems", "top"), _peers),
+    "history": _peers,
 }
 
 

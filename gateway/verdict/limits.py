@@ -12,6 +12,8 @@ ERRORS: Final = 2_000
 """Refusals and faults that are kept of one gateway."""
 LINK_ROWS: Final = 5_000
 """Links, and connections, that are kept of one gateway."""
+HISTORY_ENTRIES: Final = 5_000
+"""Of one list of a row of the history."""
 SAMPLES: Final = 20_000
 """Of one page of metrics."""
 TEXT: Final = 500

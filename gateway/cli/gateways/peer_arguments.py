@@ -11,8 +11,11 @@ from gateway.cli.audit.since import since_us
 from gateway.cli.configuration.search import add_config
 from gateway.cli.typed_numbers import seconds_above_0, whole_number
 
+_TIME: Final = "30s, 10m, 2h, 1d ago, or a time with its zone"
 PROBLEMS_SHOWN: Final = 12
 """On one screen."""
+STEPS: Final = ("minute", "5min", "15min", "hour")
+"""Lines of the history. Source: `gateway.verdict.history`, which takes its time to import."""
 
 
 def add_peers(commands: argparse._SubParsersAction[Any]) -> None:
@@ -53,7 +56,13 @@ def add_peers(commands: argparse._SubParsersAction[Any]) -> None:
     )
     top.add_argument("--links", metavar="N", type=whole_number, default=20, help="so many of the fastest; default: 20")
     top.add_argument("--json", action="store_true", help="every field and link")
-    for parser in (connections, links, errors, denials, problems, top):
+    history = commands.add_parser("history", help="show what was counted, by minute or hour", allow_abbrev=False)
+    history.add_argument("--since", type=since_us, metavar="TIME", help=f"{_TIME}; default: 1h before the end")
+    history.add_argument("--until", type=since_us, metavar="TIME", help=f"the end, {_TIME}; default: now")
+    history.add_argument("--by", choices=STEPS, help="one line for each; default: what fits on a screen")
+    history.add_argument("--node", metavar="NAME", help="of this node only")
+    history.add_argument("--json", action="store_true", help="every field, as the gateways answer")
+    for parser in (connections, links, errors, denials, problems, top, history):
         _add_gateways(parser.add_mutually_exclusive_group())
     _add_gateways(close)  # by both: who gives a command for a user needs the grants
 

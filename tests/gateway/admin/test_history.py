@@ -45,7 +45,7 @@ def rows(watch: Watch, **query: object) -> list[Row]:
 
 
 def of_run(found: list[Row], run: str) -> list[Row]:
-    return [row for row in found if row["runs"] == [run]]
+    return [row for row in found if [each["run"] for each in row["runs"]] == [run]]
 
 
 def summed(found: list[Row], family: str) -> Counts:
@@ -116,13 +116,17 @@ def test_the_records_of_all_runs_add_up_to_what_was_counted(new_gateway: StartGa
         assert summed(of_run(found, first), family) == counts, family
         assert of_second[family] <= summed(of_run(found, second), family) <= killed[family], family
         assert not summed(of_run(found, third), family), family
-    assert [row["closed"] for row in of_run(found, first)][-1] == 1
-    assert not any(row["closed"] for row in of_run(found, second))
+    assert [row["runs"][0]["closed"] for row in of_run(found, first)].index(True) == len(of_run(found, first)) - 1
+    assert not any(row["runs"][0]["closed"] for row in of_run(found, second))
     assert [row["id"] for row in found] == sorted((row["id"] for row in found), key=int)
     for run in (first, second, third):
         times = [time for row in of_run(found, run) for time in (row["begin_us"], row["end_us"])]
         assert times == sorted(times), "nothing is counted twice"
     hours = rows(watch, step="hour", limit=1)
+    for run, closed in ((first, True), (second, False)):
+        covered = [each for row in hours for each in row["runs"] if each["run"] == run]
+        assert covered[0]["begin_us"] == of_run(found, run)[0]["begin_us"]
+        assert (covered[-1]["end_us"], covered[-1]["closed"]) == (of_run(found, run)[-1]["end_us"], closed)
     for family in FAMILIES:
         assert summed(hours, family) >= summed(found, family), family
     assert sum(row["new_connections"] for row in of_run(found, first)) == 2

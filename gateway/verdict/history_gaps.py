@@ -1,0 +1,70 @@
+"""Times of which the history has no record: what was counted then is not known, and is never 0 instead.
+
+The records of a run follow one another without a gap, so a gap lies between two runs, before the first one or behind
+the last one. Microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.verdict.history import MINUTE_US, HistoryRow, RunTime
+
+STOPPED: Final = "stopped"
+KILLED: Final = "killed"
+NOT_KEPT: Final = "not kept"
+NONE: Final = "none"
+WORDS: Final = {
+    STOPPED: "the gateway was down, stopped in order",
+    KILLED: "the gateway was killed or cut off; its last minute is not counted",
+    NOT_KEPT: "none is kept, or none was written",
+    NONE: "none was written",
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Gap:
+    """`why`: a key of `WORDS`."""
+
+    begin_us: int
+    end_us: int
+    why: str
+
+    @property
+    def words(self) -> str:
+        return WORDS[self.why]
+
+
+def gaps(rows: Sequence[HistoryRow], begin_us: int, end_us: int, known_us: int | None) -> list[Gap]:
+    """Within that time, of the rows of one gateway. `end_us`: not later than its answer. `known_us`: when the oldest
+    record begins; None: there is none."""
+    runs = _whole_runs(rows)
+    kept_us = end_us if known_us is None else min(max(known_us, begin_us), end_us)
+    found = [Gap(begin_us, kept_us, NOT_KEPT)]
+    at_us, why = kept_us, NONE
+    for each in runs:
+        found.append(Gap(at_us, min(each.begin_us, end_us), why))
+        if each.end_us >= at_us:
+            at_us, why = each.end_us, STOPPED if each.closed else KILLED
+    if not runs or end_us - at_us > under_way_us(rows):
+        found.append(Gap(at_us, end_us, why))
+    return [each for each in found if each.end_us > each.begin_us]
+
+
+def _whole_runs(rows: Iterable[HistoryRow]) -> list[RunTime]:
+    """Each run with all its rows, by its beginning."""
+    found: dict[str, RunTime] = {}
+    for each in (each for row in rows for each in row.runs):
+        known = found.get(each.run, each)
+        begin_us, end_us = min(known.begin_us, each.begin_us), max(known.end_us, each.end_us)
+        found[each.run] = RunTime(each.run, begin_us, end_us, known.closed or each.closed)
+    return sorted(found.values(), key=lambda each: each.begin_us)
+
+
+def under_way_us(rows: Sequence[HistoryRow]) -> int:
+    """So long the newest record may be ago while all is well: two intervals, or two minutes."""
+    covered_us = sum(each.end_us - each.begin_us for row in rows for each in row.runs)
+    records = sum(row.numbers["records"] for row in rows)
+    return 2 * max(MINUTE_US, covered_us // records if records else 0)

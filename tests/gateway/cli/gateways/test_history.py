@@ -1,0 +1,99 @@
+"""`realmgate history`: a table over the time, with the times of which there is no record; one realm counts once."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import Namespace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gateway.cli.gateways import history
+from gateway.cli.gateways.admin_client import AdminProblem
+from gateway.cli.gateways.history import asked_of
+from tests.gateway.cli.command_line import Run, config, run
+from tests.kit.patience import until
+from tests.kit.processes.admin_pages import Watch
+from tests.kit.processes.gateway import StartGateway
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.reloading import MESSAGE
+
+__all__ = ["config", "run"]
+
+NOW_US = int(datetime(2026, 11, 24, 23, 10, 30, tzinfo=UTC).timestamp() * 1e6)
+HOUR_US = 3_600_000_000
+ADMIN = {"listen": "http://127.0.0.1:0"}
+
+
+def arguments(**given: Any) -> Namespace:
+    return Namespace(**{"since": None, "until": None, "by": None, "node": None, **given})
+
+
+def test_the_time_that_is_read_is_of_whole_steps() -> None:
+    asked = asked_of(arguments(), NOW_US)
+    assert (asked.step, asked.minutes, asked.since_us % 60_000_000) == ("minute", 61, 0)
+    steps = [asked_of(arguments(since=NOW_US - hours * HOUR_US), NOW_US).step for hours in (1, 3, 12, 24, 300)]
+    assert steps == ["minute", "5min", "15min", "hour", "hour"]
+    hours = asked_of(arguments(since=NOW_US - 90 * 60_000_000, by="hour"), NOW_US)
+    assert (hours.minutes, hours.since_us % HOUR_US, hours.until_us % HOUR_US) == (180, 0, 0)
+    late, long = "is not later than --since", "more than a year"
+    for wrong, words in (({"since": NOW_US}, late), ({"since": NOW_US, "until": 1}, late), ({"since": 0}, long)):
+        with pytest.raises(AdminProblem, match=words):
+            asked_of(arguments(**wrong), NOW_US)
+
+
+def line_of(text: str, title: str) -> list[str]:
+    """The numbers of a line that begins so."""
+    [found] = re.findall(rf"^{re.escape(title)} +(.*)$", text, re.MULTILINE)
+    return str(found).split()
+
+
+def test_a_night_with_a_kill_is_read(new_gateway: StartGateway, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = new_gateway("embedded", admin=ADMIN, limits={"history_interval_s": 1}, nodes={})
+    gateway.command("node", "create", "orders")
+
+    def shown(*words: str) -> tuple[int, str, str]:
+        return run("history", "--gateway", Watch.of(gateway).url, *words, configured=False)
+
+    def publish(count: int) -> None:
+        with Peer(gateway.port) as peer:
+            peer.stored("orders", *[MESSAGE] * count)
+
+    publish(3)
+    with Peer(gateway.port) as peer:
+        peer.send(frames.attach_sender("ordres", 7, "to-ordres"))
+        assert peer.refused() == "amqp:not-found"
+    until(lambda: "attach.refuse-an-unknown-node" in shown()[1], "the first records")
+    gateway.kill()
+    gateway.start()
+    publish(2)
+    until(lambda: line_of(shown()[1], "TOTAL")[0] == "5", "both runs")
+    code, text, _ = shown()
+    assert code == 0 and text.startswith(f"gateway {Watch.of(gateway).health()['run']} at http://127.0.0.1:")
+    *counts, p99, unit = line_of(text, "TOTAL")
+    assert counts == ["5", "0", "0", "0", "0", "1", "0", "0", "0", "0", "5"] and float(p99) >= 1 and unit == "ms"
+    assert "the gateway was killed or cut off; its last minute is not counted" in text
+    assert "none is kept, or none was written" in text and "the minute under way is not in it" in text
+    assert line_of(text, "orders") == ["5", *["0"] * 8]
+    assert "1       fatal  amqp:not-found  -     attach.refuse-an-unknown-node  -" in text
+    _, text, _ = shown("--node", "orders", "--by", "hour")
+    assert line_of(text, "TOTAL") == ["5", *["0"] * 8] and "not-found" not in text
+
+    url = Watch.of(gateway).url
+    twice = ("--gateway", url.replace("127.0.0.1", "localhost"), "--gateway", "http://127.0.0.1:1")
+    code, text, complaint = shown(*twice, "--json")
+    assert code == 1 and "http://127.0.0.1:1 does not answer" in complaint
+    one, silent = json.loads(text)["gateways"]
+    assert sum(entry[3] for each in one["history"] for entry in each["deliveries"]) == 5, "one realm, counted once"
+    assert [each["why"] for each in one["gaps"]] == ["not kept", "killed"] and one["known_us"]
+    assert silent["problem"] and silent["history"] == []
+
+    monkeypatch.setattr(history, "_PAGES", 1)
+    monkeypatch.setattr("gateway.cli.gateways.admin_client._ROWS", 1)
+    _, text, _ = shown()
+    assert "only the first 1 pages, until " in text and "choose a shorter time" in text
+    gateway.stop()
+    assert shown()[0] == 2
