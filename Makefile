@@ -30,7 +30,7 @@ CODE := $(ROOMS) bench deploy tests
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: .cache/setup.stamp ## .venv with every dependency by hash, and .venv/bin/realmgate
+setup: .cache/setup.stamp .cache/jars.stamp ## .venv with every dependency by hash, and .venv/bin/realmgate
 
 demo: setup ## the whole path once, explained (REALM=embedded or kafka)
 	@$(BIN)/python deploy/demo/demo.py --realm $(REALM)
@@ -105,4 +105,8 @@ prerequisites-test prerequisites-long:
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r deploy/python/build.lock
 	@$(BIN)/uv pip install -q --python $(BIN)/python --no-build-isolation --require-hashes -r requirements.lock
 	@$(BIN)/uv pip install -q --python $(BIN)/python --no-build-isolation --no-deps --editable .
+	@touch $@
+
+.cache/jars.stamp: reconciliation/model/connector.py .cache/setup.stamp
+	@$(BIN)/realmgate reconcile --fetch-jars >/dev/null
 	@touch $@

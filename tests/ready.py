@@ -21,17 +21,11 @@ ROOT = Path(__file__).parent.parent
 STEP_HANG_S = 600.0
 TRIES = 2
 _CLIENT = (sys.executable, "-m", "tests.interop.clients")
-_SPARK = """
-import pathlib, tempfile
-from reconciliation.model import spark
-with tempfile.TemporaryDirectory() as scratch:
-    spark.start(pathlib.Path(scratch, "scratch"), kafka=True, offsets=0, cores=1).stop()
-"""
 GATE: dict[str, Sequence[str]] = {
     "Kafka": (str(ROOT / "deploy" / "kafka" / "libs.sh"),),
     "Qpid JMS": (*_CLIENT, "jms"),
     "rhea": (*_CLIENT, "rhea"),
-    "Spark's connector": (sys.executable, "-c", _SPARK),
+    "Spark's connector": (sys.executable, "-m", "reconciliation", "--fetch-jars"),
 }
 LONG: dict[str, Sequence[str]] = {
     "Kafka": GATE["Kafka"],

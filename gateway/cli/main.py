@@ -298,7 +298,8 @@ def _mappings(argv: list[str]) -> int:
 def _reconcile(argv: list[str]) -> NoReturn:
     from gateway.cli.configuration.search import with_configuration
 
-    _become("reconciliation", with_configuration(argv))
+    fetches = any(word.partition("=")[0] == "--fetch-jars" for word in argv)  # then no realm is read
+    _become("reconciliation", argv if fetches else with_configuration(argv))
 
 
 def _console(argv: list[str]) -> NoReturn:

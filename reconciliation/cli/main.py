@@ -1,4 +1,5 @@
-"""`realmgate reconcile --config FILE --out DIR [--from ISO --to ISO]`: the judgement over everything that happened.
+"""`realmgate reconcile --config FILE --out DIR [--from ISO --to ISO]`: the judgement over everything that happened;
+`realmgate reconcile --fetch-jars [DIR]`: what that needs for a realm on Kafka.
 
 Exit code: 0 clean, 1 not clean or incomplete (`reconciliation.report.verdict`), 2 could not run.
 Progress goes to standard error, the summary to `out`. Runs beside a live gateway.
@@ -6,7 +7,6 @@ Progress goes to standard error, the summary to `out`. Runs beside a live gatewa
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 import time
@@ -19,12 +19,13 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from reconciliation.cli.arguments import parsed
 from reconciliation.jobs.reconcile import judge
-from reconciliation.model import spark
+from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.ranges import Extent
 from reconciliation.model.settings import Realm, SettingsError, load_realm
-from reconciliation.model.window import BEGINNING, END, Window, parse
+from reconciliation.model.window import Window
 from reconciliation.read import landing
 from reconciliation.report import balance, page, report, summary
 from reconciliation.report.verdict import verdict_of
@@ -33,16 +34,19 @@ CLEAN, ANOMALIES, COULD_NOT_RUN = 0, 1, 2
 
 
 def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
-    arguments = _parser().parse_args(argv)
+    arguments = parsed(argv)
     try:
+        if arguments.fetch_jars:
+            return _fetch(arguments.fetch_jars, dict(arguments.conf), out)
         realm = load_realm(arguments.config)
         window = Window(arguments.since, arguments.until)
         if window.since >= window.until:
             raise SettingsError("--from must be before --to")
         spark.check_java()
+        jars = connector.jars_in(arguments.jars) if realm.kind == "kafka" else []
         extent = landing.extent_of(realm)
         arguments.out.mkdir(parents=True, exist_ok=True)
-        session = spark.start(arguments.out / "scratch", kafka=realm.kind == "kafka", offsets=extent.offsets)
+        session = spark.start(arguments.out / "scratch", offsets=extent.offsets, jars=jars)
         try:
             return run(session, realm, extent, window, arguments.out, out)
         finally:
@@ -53,6 +57,13 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
     except (PySparkException, Py4JError) as error:
         sys.stderr.write(f"reconcile: Spark failed: {error}\n")
     return COULD_NOT_RUN
+
+
+def _fetch(directory: Path, conf: dict[str, str], out: TextIO) -> int:
+    spark.check_java()
+    for jar in connector.fetch(directory, conf):
+        out.write(f"{jar}\n")
+    return CLEAN
 
 
 def run(
@@ -95,17 +106,4 @@ def run(
 
 
 def versions() -> dict[str, str]:
-    return {name: version(name) for name in ("realmgate", "pyspark")} | {"connector": spark.CONNECTOR}
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="realmgate reconcile", description="Judge everything that happened in a realm."
-    )
-    parser.add_argument("--config", type=Path, required=True, help="the gateway's configuration file")
-    parser.add_argument("--out", type=Path, required=True, help="directory for the report")
-    parser.add_argument(
-        "--from", dest="since", type=parse, default=BEGINNING, help="report from this ISO time on (UTC)"
-    )
-    parser.add_argument("--to", dest="until", type=parse, default=END, help="report what is before this ISO time (UTC)")
-    return parser
+    return {name: version(name) for name in ("realmgate", "pyspark")} | {"connector": connector.CONNECTOR}

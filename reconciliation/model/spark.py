@@ -1,8 +1,6 @@
 """The Spark session: local, quiet, in UTC, sized for one machine.
 
-The Kafka connector is resolved by Ivy through `spark.jars.packages` (about 10 s the first time on a machine, 0.5 s
-and no network afterwards), and only for a realm on Kafka. pyspark 4.0.5 goes with connector 4.0.0: newer connectors
-lack their token provider in public registries. Errors: `SetupError`.
+Nothing is downloaded. Errors: `SetupError`.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,8 +18,6 @@ from pyspark.sql import SparkSession
 
 from reconciliation.model.errors import SetupError
 
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
-_IN_THE_WHEEL = "org.apache.hadoop:hadoop-client-runtime,org.apache.hadoop:hadoop-client-api"  # 60 MB not fetched twice
 JAVA_MIN = 17
 JAVA_INSTALL = "apt-get install -y openjdk-17-jre-headless"
 MEMORY = "4g"
@@ -55,8 +51,9 @@ def check_java() -> None:
         )
 
 
-def start(scratch: Path, *, kafka: bool, offsets: int, cores: int = 2) -> SparkSession:
-    """A session that leaves nothing behind but in `scratch`. `offsets`: how many there are to read, at most."""
+def start(scratch: Path, *, offsets: int, jars: Sequence[Path], cores: int = 2) -> SparkSession:
+    """A session that leaves nothing behind but in `scratch`. `offsets`: how many there are to read, at most. `jars`:
+    what is loaded besides Spark itself."""
     check_java()
     is_small = offsets <= SMALL_OFFSETS
     settings = {
@@ -74,8 +71,8 @@ def start(scratch: Path, *, kafka: bool, offsets: int, cores: int = 2) -> SparkS
     }
     if is_small:
         settings |= _SMALL
-    if kafka:
-        settings |= {"spark.jars.packages": CONNECTOR, "spark.jars.excludes": _IN_THE_WHEEL}
+    if jars:
+        settings["spark.jars"] = ",".join(map(str, jars))
     builder = SparkSession.builder.master(f"local[{cores}]").appName("realmgate reconcile")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -85,8 +82,7 @@ def start(scratch: Path, *, kafka: bool, offsets: int, cores: int = 2) -> SparkS
 
 @contextmanager
 def _said_to(file: Path) -> Iterator[None]:
-    """The JVM inherits standard output and error when it starts: Ivy and Spark say a lot there, that no operator
-    needs."""
+    """The JVM inherits standard output and error when it starts: Spark says a lot there, that no operator needs."""
     kept = [os.dup(1), os.dup(2)]
     log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     sys.stdout.flush()

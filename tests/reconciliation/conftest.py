@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from reconciliation.cli import main as commands
-from reconciliation.model import spark
+from reconciliation.model import connector, spark
 from reconciliation.model.settings import Realm
 from reconciliation.model.window import Window
 from reconciliation.read import landing
@@ -21,7 +21,7 @@ from reconciliation.read import landing
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    started = spark.start(tmp_path_factory.mktemp("spark"), kafka=True, offsets=0, cores=1)
+    started = spark.start(tmp_path_factory.mktemp("spark"), offsets=0, jars=connector.jars_in(None), cores=1)
     yield started
     started.stop()
 

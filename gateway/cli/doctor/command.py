@@ -190,6 +190,6 @@ def _machine(settings: Settings, reports: Path | None, now_s: float) -> Checks:
         ("certificates", lambda: machine.certificates(settings, now_s)),
         ("users", lambda: machine.users(settings)),
         ("file limit", lambda: machine.files(settings)),
-        ("spark", machine.spark),
+        ("spark", lambda: machine.spark(settings)),
         ("verdict", lambda: machine.verdict(reports, now_s)),
     )

@@ -32,8 +32,12 @@ _MANIFEST = "manifest.json"
 _HEALTH_S = 5.0
 _JAVA_S = 60.0
 _JAVA = """
-from reconciliation.model.spark import CONNECTOR, check_java
+import sys
+from reconciliation.model.connector import CONNECTOR, jars_in
+from reconciliation.model.spark import check_java
 check_java()
+if sys.argv[1] == "kafka":
+    jars_in(None)
 print(CONNECTOR)
 """
 _VALIDITY = re.compile(rb"\x30[\x1e\x20\x22](?:\x17\x0d|\x18\x0f)[0-9]{12,14}Z(?:\x17\x0d|\x18\x0f)([0-9]{12,14})Z")
@@ -146,11 +150,12 @@ def files(settings: Settings) -> Iterator[Finding]:
         yield ok("file limit", f"this user may open {'any number of' if hard < 0 else hard} files, {wanted} are needed")
 
 
-def spark() -> Iterator[Finding]:
+def spark(settings: Settings) -> Iterator[Finding]:
     """As the reconciliation itself finds them."""
+    kind = "embedded" if isinstance(settings.realm, EmbeddedRealm) else "kafka"
     try:
         done = subprocess.run(  # noqa: S603
-            [sys.executable, "-P", "-c", _JAVA], capture_output=True, text=True, check=False, timeout=_JAVA_S
+            [sys.executable, "-P", "-c", _JAVA, kind], capture_output=True, text=True, check=False, timeout=_JAVA_S
         )
     except subprocess.TimeoutExpired:
         yield not_looked_at("spark", f"Java and pyspark did not answer within {_JAVA_S:.0f} s")
@@ -158,10 +163,14 @@ def spark() -> Iterator[Finding]:
     if done.returncode == 0:
         yield ok("spark", f"Java and pyspark are there; the connector is {done.stdout.strip()}")
         return
-    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1].rpartition("Error: ")[2]
+    what, _, fetch = last.rpartition("; this fetches it: ")
+    if what:
+        yield warn("spark", what, f"{fetch}; where it is in another place: realmgate reconcile --jars DIR")
+        return
     yield warn(
         "spark",
-        f"realmgate reconcile cannot run here: {last.rpartition('Error: ')[2]}",
+        f"realmgate reconcile cannot run here: {last}",
         "install Java 17 and the packages that realmgate reconcile names, or reconcile elsewhere",
     )
 

@@ -121,9 +121,10 @@ def test_reconcile_gets_what_was_found(config: Path, monkeypatch: pytest.MonkeyP
     became: list[list[str]] = []
     monkeypatch.setattr(os, "execv", lambda _, words: became.append(words[4:]))
     monkeypatch.setenv("REALMGATE_CONFIG", str(config))
-    for words in (["--out", "x"], ["--out", "x", "--config=y"], ["--help"]):
+    for words in (["--out", "x"], ["--out", "x", "--config=y"], ["--help"], ["--fetch-jars=x"]):
         cli.run(["reconcile", *words])
-    assert became == [["--config", str(config), "--out", "x"], ["--out", "x", "--config=y"], ["--help"]]
+    as_they_are = [["--out", "x", "--config=y"], ["--help"], ["--fetch-jars=x"]]
+    assert became == [["--config", str(config), "--out", "x"], *as_they_are]
 
 
 def test_serve_begins_a_realm_that_only_this_machine_reaches(tmp_path: Path) -> None:

@@ -1,0 +1,64 @@
+"""The command line of `realmgate reconcile`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from reconciliation.model.connector import default_directory
+from reconciliation.model.window import BEGINNING, END, parse
+
+
+def parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """Ends the process with exit code 2 where the words make no sense."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    missing = [f"--{name}" for name in ("config", "out") if getattr(arguments, name) is None]
+    if missing and not arguments.fetch_jars:
+        parser.error(f"the following arguments are required: {', '.join(missing)}")
+    return arguments
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return name.strip(), value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="realmgate reconcile", description="Judge everything that happened in a realm."
+    )
+    parser.add_argument("--config", metavar="FILE", type=Path, help="the gateway's configuration file")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="directory for the report")
+    parser.add_argument(
+        "--from", metavar="ISO", dest="since", type=parse, default=BEGINNING, help="report from this time on (UTC)"
+    )
+    parser.add_argument(
+        "--to", metavar="ISO", dest="until", type=parse, default=END, help="report what is before this time (UTC)"
+    )
+    parser.add_argument(
+        "--conf",
+        metavar="KEY=VALUE",
+        type=_setting,
+        action="append",
+        default=[],
+        help="a setting of Spark; may be given several times",
+    )
+    parser.add_argument(
+        "--jars",
+        metavar="DIR",
+        type=Path,
+        help="where Spark's connector for Kafka is; default: where --fetch-jars puts it",
+    )
+    parser.add_argument(
+        "--fetch-jars",
+        metavar="DIR",
+        type=Path,
+        nargs="?",
+        const=default_directory(),
+        help="fetch Spark's connector for Kafka, and do nothing else",
+    )
+    return parser
