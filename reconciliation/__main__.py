@@ -3,7 +3,7 @@
 import re
 import sys
 import traceback
-from importlib.metadata import requires
+from importlib.metadata import PackageNotFoundError, requires
 
 COULD_NOT_RUN = 2
 _PACKAGES = {"pyspark": "pyspark", "py4j": "pyspark", "pyarrow": "pyarrow", "kafka": "kafka-python", "orjson": "orjson"}
@@ -18,11 +18,19 @@ def lacking(error: ModuleNotFoundError) -> str:
     package = _PACKAGES.get((error.name or "").partition(".")[0])
     if package is None:
         return ""
-    extra = [requirement for requirement in requires("realmgate") or () if _EXTRA.search(requirement)]
+    required = _requirements()
+    extra = [each for each in required if _EXTRA.search(each)]
     if not any(_is_of(package, each) for each in extra):
-        extra = [each for each in requires("realmgate") or () if _is_of(package, each)] or [package]
+        extra = [each for each in required if _is_of(package, each)] or [package]
     exact = " ".join(f"'{each.partition(';')[0].strip()}'" for each in extra)
     return f"reconcile: the Python package {package} is not installed: {sys.executable} -m pip install {exact}"
+
+
+def _requirements() -> list[str]:
+    try:
+        return requires("realmgate") or []
+    except PackageNotFoundError:  # its files came in an archive
+        return []
 
 
 def _is_of(package: str, requirement: str) -> bool:

@@ -40,6 +40,9 @@ def _parser() -> argparse.ArgumentParser:
         "--to", metavar="ISO", dest="until", type=parse, default=END, help="report what is before this time (UTC)"
     )
     parser.add_argument(
+        "--master", metavar="URL", help="Spark's master; default: two cores of this machine, or what spark-submit says"
+    )
+    parser.add_argument(
         "--conf",
         metavar="KEY=VALUE",
         type=_setting,

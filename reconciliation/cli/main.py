@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
 
@@ -25,6 +25,7 @@ from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.ranges import Extent
 from reconciliation.model.settings import Realm, SettingsError, load_realm
+from reconciliation.model.spark_settings import Asked
 from reconciliation.model.window import Window
 from reconciliation.read import landing
 from reconciliation.report import balance, page, report, summary
@@ -42,11 +43,12 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         window = Window(arguments.since, arguments.until)
         if window.since >= window.until:
             raise SettingsError("--from must be before --to")
-        spark.check_java()
-        jars = connector.jars_in(arguments.jars) if realm.kind == "kafka" else []
+        asked = Asked(arguments.master, dict(arguments.conf))
+        spark.check(asked)
+        jars = _jars(realm, arguments.jars)
         extent = landing.extent_of(realm)
         arguments.out.mkdir(parents=True, exist_ok=True)
-        session = spark.start(arguments.out / "scratch", offsets=extent.offsets, jars=jars)
+        session = spark.start(arguments.out / "scratch", offsets=extent.offsets, jars=jars, asked=asked)
         try:
             return run(session, realm, extent, window, arguments.out, out)
         finally:
@@ -64,6 +66,11 @@ def _fetch(directory: Path, conf: dict[str, str], out: TextIO) -> int:
     for jar in connector.fetch(directory, conf):
         out.write(f"{jar}\n")
     return CLEAN
+
+
+def _jars(realm: Realm, directory: Path | None) -> list[Path]:
+    """What is loaded besides Spark; nothing of what spark-submit has brought."""
+    return [] if realm.kind != "kafka" or spark.is_loaded(connector.CLASS) else connector.jars_in(directory)
 
 
 def run(
@@ -106,4 +113,11 @@ def run(
 
 
 def versions() -> dict[str, str]:
-    return {name: version(name) for name in ("realmgate", "pyspark")} | {"connector": connector.CONNECTOR}
+    return {name: _version(name) for name in ("realmgate", "pyspark")} | {"connector": connector.CONNECTOR}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"  # its files came in an archive, or with Spark itself

@@ -71,6 +71,7 @@ JARS = (
     ),
 )
 CONNECTOR = JARS[0].coordinate
+CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 _IN_SPARK = (
     "com.github.luben:zstd-jni",
     "com.google.code.findbugs:jsr305",

@@ -1,6 +1,6 @@
-"""The Spark session: local, quiet, in UTC, sized for one machine.
+"""The Spark session: our own, quiet, or the one that spark-submit prepared.
 
-Nothing is downloaded. Errors: `SetupError`.
+Nothing is downloaded. Errors: `SetupError`, `SettingsError`.
 """
 
 from __future__ import annotations
@@ -14,27 +14,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from reconciliation.model.errors import SetupError
+from reconciliation.model.spark_settings import Asked, checked, settings
 
 JAVA_MIN = 17
 JAVA_INSTALL = "apt-get install -y openjdk-17-jre-headless"
-MEMORY = "4g"
-_JAVA_OPTIONS = (
-    f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()} -XX:+UseParallelGC"
-)
-
-SMALL_OFFSETS = 200_000
-"""Up to here compiling costs more than it saves: plans are interpreted, and the JVM does with its first compiler.
-Measured on a demo: 49 CPU seconds become 19, a third of it the JVM's start."""
-_SMALL_JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1",)
-_SMALL = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
 
 
 def check_java() -> None:
@@ -51,33 +39,52 @@ def check_java() -> None:
         )
 
 
-def start(scratch: Path, *, offsets: int, jars: Sequence[Path], cores: int = 2) -> SparkSession:
-    """A session that leaves nothing behind but in `scratch`. `offsets`: how many there are to read, at most. `jars`:
-    what is loaded besides Spark itself."""
-    check_java()
-    is_small = offsets <= SMALL_OFFSETS
-    settings = {
-        "spark.driver.memory": MEMORY,
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": " ".join((_JAVA_OPTIONS, *(_SMALL_JAVA_OPTIONS if is_small else ()))),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "16",
-        "spark.sql.parquet.compression.codec": "zstd",
-        "spark.local.dir": str(scratch / "spill"),
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-    }
-    if is_small:
-        settings |= _SMALL
-    if jars:
-        settings["spark.jars"] = ",".join(map(str, jars))
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("realmgate reconcile")
-    for name, value in settings.items():
+def check(asked: Asked) -> None:
+    """Whether a session can be made, as far as it can be told before."""
+    given = submitted()
+    checked(asked, given)
+    if given is None:
+        check_java()
+
+
+def submitted() -> dict[str, str] | None:
+    """What spark-submit has set, which started this process; None: it did not."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return None
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
+
+
+def start(
+    scratch: Path, *, offsets: int, jars: Sequence[Path], asked: Asked | None = None, cores: int = 2
+) -> SparkSession:
+    """A session that leaves nothing behind but in `scratch`, which is there. `offsets`: how many there are to read, at
+    most. `jars`: what is loaded besides Spark itself. `cores`: where no master is named."""
+    given = submitted()
+    wanted = checked(asked or Asked(), given)
+    builder = SparkSession.builder
+    for name, value in settings(wanted, given, scratch=scratch, offsets=offsets, jars=jars, cores=cores).items():
         builder = builder.config(name, value)
-    with _said_to(scratch.with_name("spark.log")):
-        return builder.getOrCreate()
+    if given is None:
+        with _said_to(scratch.with_name("spark.log")):
+            return builder.getOrCreate()
+    session = builder.getOrCreate()
+    for jar in jars:
+        session.sql(f"ADD JAR '{jar.as_uri()}'")  # the JVM was there before: spark.jars would not reach it
+    return session
+
+
+def is_loaded(name: str) -> bool:
+    """Whether the JVM that spark-submit started has this class."""
+    if submitted() is None:
+        return False
+    jvm = SparkContext._jvm
+    assert jvm is not None
+    try:
+        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
+    except Py4JJavaError:
+        return False
+    return True
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 from reconciliation.jobs.reconcile import Judgement
@@ -21,7 +21,7 @@ from reconciliation.report.error_matrix import Cell, error_cells
 from reconciliation.report.findings import ClassReport, Findings
 from reconciliation.report.verdict import Verdict, verdict_of
 
-_STYLE = Path(__file__).with_name("page.css")
+_STYLE = files("reconciliation.report") / "page.css"
 _TEXT_COLUMNS = ("node", "kind", "durable")
 _BAD_COLUMNS = ("+skipped", "+ended before stored", "+lost by retention", "+anomalies", "+unproven", "+unread")
 _SUM_COLUMNS = ("accepted", "entitled", "=stored")

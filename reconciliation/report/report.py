@@ -30,7 +30,9 @@ from reconciliation.report.findings import ClassReport, Findings
 from reconciliation.report.verdict import Verdict
 from reconciliation.transforms.verdicts import INTERNAL
 
-_ORDER = [("at", "ascending"), ("store", "ascending"), ("eid", "ascending")]  # first what has no time: whole sources
+_FIRST = ("at", "store", "eid")  # first what has no time: whole sources
+_ORDER = [(name, "ascending") for name in (*_FIRST, *(name for name in FINDING.names if name not in _FIRST))]
+"""By every column: the order in which Spark's tasks end is to leave no trace."""
 VERSION = 1
 MANIFEST = "manifest.json"
 

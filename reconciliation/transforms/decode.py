@@ -82,7 +82,7 @@ def acts(records: DataFrame) -> DataFrame:
         F.max(ranges["last"]).alias("highest"),
         F.sum(ranges["last"] - ranges["first"] + 1).alias("count"),
         F.min("at").alias("at"),
-        F.min_by("run", "at").alias("run"),
+        F.min_by("run", F.struct("at", "run")).alias("run"),
     )
 
 

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from reconciliation.model import schemas
 from reconciliation.model.ranges import Extent, Kind
@@ -24,15 +27,23 @@ LITERAL_ROWS_MAX = 5_000
 
 
 def local_table(spark: SparkSession, rows: Sequence[tuple[str | int | None, ...]], ddl: str) -> DataFrame:
-    """Rows of text and numbers as a table that the planner holds itself: broadcasting it takes no job, as it would for
-    `createDataFrame`. Many rows do go that way: as literals they would take longer to parse."""
-    if not rows or len(rows) > LITERAL_ROWS_MAX:
-        return spark.createDataFrame(rows, ddl)
-    columns = spark.createDataFrame([], ddl).schema
+    """Rows of text and numbers as a table that the planner holds itself: broadcasting it takes no job. Many rows come
+    by Arrow: as literals they would take longer to parse. Neither needs Python where Spark's executors are."""
+    columns = cast(StructType, StructType.fromDDL(ddl))
+    if not rows:
+        return _empty(spark, columns)
+    if len(rows) > LITERAL_ROWS_MAX:
+        arrays = [pa.array(column) for column in zip(*rows, strict=True)]
+        return spark.createDataFrame(pa.table(arrays, names=columns.names), columns)
     literals = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
     table = spark.sql(f"SELECT * FROM VALUES {literals}")  # noqa: S608  # escaped by _literal
     typed = zip(table.columns, columns.fields, strict=True)
     return table.select(*(F.col(name).cast(field.dataType).alias(field.name) for name, field in typed))
+
+
+def _empty(spark: SparkSession, columns: StructType) -> DataFrame:
+    nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in columns.fields]
+    return spark.range(1).select(nulls).where(F.lit(False))
 
 
 def _literal(value: str | int | None) -> str:
@@ -46,7 +57,7 @@ def _literal(value: str | int | None) -> str:
 def landed_records(spark: SparkSession, landed: Landed, kind: Kind) -> DataFrame:
     files = landed.files(kind)
     if files is None:
-        return spark.createDataFrame([], schemas.RECORD_DDL)
+        return local_table(spark, [], schemas.RECORD_DDL)
     return spark.read.schema(schemas.RECORD_DDL).parquet(str(files))
 
 

@@ -50,7 +50,7 @@ def numbering(outcomes: DataFrame, journal: DataFrame, before: int, hidden_from:
             F.max("low").alias("low"),
             F.min("offset").alias("offset_first"),
             F.min_by("at", "offset").alias("at_offset_first"),
-            F.min_by("next", "n").alias("next"),
+            F.min_by("next", F.struct("n", "offset")).alias("next"),
             F.max("closed").alias("closed"),
             F.collect_set("digest").alias("digests"),
             F.max("recorded").alias("recorded"),

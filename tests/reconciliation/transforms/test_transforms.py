@@ -11,7 +11,7 @@ from reconciliation.model import schemas
 from reconciliation.model.runs import numbering_findings, runs_of
 from reconciliation.model.window import Window, parse
 from reconciliation.report import report
-from reconciliation.transforms import blocks, runs, tallies
+from reconciliation.transforms import blocks, frames, runs, tallies
 from reconciliation.transforms.frames import local_table
 from tests.reconciliation.numberings import numbering
 
@@ -28,6 +28,20 @@ def told(*seqs: int) -> list[tuple[str | int | None, ...]]:
 
 def stored(seq: int, eid: int) -> list[tuple[str | int | None, ...]]:
     return [account(seq, "stored", eid), account(seq, "event", eid)]
+
+
+def test_a_small_table_is_the_planners_own(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As literals, by Arrow, or empty: no executor needs Python for it."""
+    rows: list[tuple[str | int | None, ...]] = [("it's \u00fc", None), (None, 1 << 40), ("", -1)]
+    few = local_table(session, rows, "name string, number bigint")
+    monkeypatch.setattr(frames, "LITERAL_ROWS_MAX", 2)
+    many = local_table(session, rows, "name string, number bigint")
+    none = local_table(session, [], "name string, number bigint")
+    assert [tuple(row) for row in few.collect()] == [tuple(row) for row in many.collect()] == rows
+    assert none.collect() == []
+    for table in (few, many, none):
+        assert [field.dataType.simpleString() for field in table.schema.fields] == ["string", "bigint"]
+        assert "LocalRelation" in table._jdf.queryExecution().optimizedPlan().toString()
 
 
 @pytest.mark.parametrize(

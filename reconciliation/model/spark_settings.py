@@ -1,0 +1,98 @@
+"""What Spark is told: our settings, then what spark-submit has set, then what the command line asks for.
+
+Without a master it is one machine, two cores. A named master may be anything that Spark knows; what only one machine
+needs is left out then. Errors: `SettingsError`. Source: docs/reconciliation.md "On a cluster".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reconciliation.model.settings import SettingsError
+
+MASTER, JARS, JAVA = "spark.master", "spark.jars", "spark.driver.extraJavaOptions"
+_LOCAL = "local[{cores}]"
+_MEMORY = "4g"
+_LOG = Path(__file__).with_name("log4j2.properties")
+
+SMALL_OFFSETS = 200_000
+"""Up to here compiling costs more than it saves: plans are interpreted, and the JVM does with its first compiler.
+Measured on a demo: 49 CPU seconds become 19, a third of it the JVM's start."""
+_SMALL_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+_SMALL = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+_JUDGED_BY = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+"""Another value would change what is found."""
+_EVERYWHERE = {"spark.ui.showConsoleProgress": "false", "spark.sql.parquet.compression.codec": "zstd"}
+_LAUNCHED = {"spark.app.name": "realmgate reconcile", "spark.driver.memory": _MEMORY, "spark.ui.enabled": "false"}
+"""Where the JVM is ours to start."""
+_ONE_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "16",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks of Spark. `master`: None for one machine, or what spark-submit has set."""
+
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+def checked(asked: Asked, submitted: Mapping[str, str] | None) -> dict[str, str]:
+    """What is asked for, by Spark's names. `submitted`: what spark-submit has set; None: it has not started us. What
+    it has set cannot be changed any more, or is not ours to change."""
+    wanted = dict(asked.conf) if asked.master is None else {**asked.conf, MASTER: asked.master}
+    if wanted.get("spark.jars.packages"):
+        remedy = "fetch the jars before, and name them by --conf spark.jars=FILE,FILE"
+        raise SettingsError(f"--conf spark.jars.packages: a reconciliation downloads nothing; {remedy}")
+    for name, value in _JUDGED_BY.items():
+        if wanted.get(name, value) != value:
+            raise SettingsError(f"--conf {name}={wanted[name]}: what is found depends on it; it is always {value}")
+    for name, value in wanted.items():
+        if submitted is not None and submitted.get(name, value) != value:
+            what = f"--master {value}" if name == MASTER else f"--conf {name}={value}"
+            raise SettingsError(
+                f"{what}: spark-submit has set {name}={submitted[name]}; write it there, or leave it out"
+            )
+    return wanted
+
+
+def settings(
+    wanted: Mapping[str, str],
+    submitted: Mapping[str, str] | None,
+    *,
+    scratch: Path,
+    offsets: int,
+    jars: Sequence[Path],
+    cores: int,
+) -> dict[str, str]:
+    """All that a session is made with. `wanted`: see `checked`; `offsets`: how many there are to read, at most."""
+    if submitted is not None:
+        unset = {name: value for name, value in _EVERYWHERE.items() if name not in submitted}
+        return {**unset, **wanted, **_JUDGED_BY}
+    master = wanted.get(MASTER, "")
+    is_small = not master and offsets <= SMALL_OFFSETS
+    ours = {MASTER: _LOCAL.format(cores=cores), **_EVERYWHERE, **_LAUNCHED}
+    ours |= {"spark.local.dir": str(scratch / "spill"), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
+    if not master or master.startswith("local"):
+        ours |= _ONE_MACHINE
+    if is_small:
+        ours |= _SMALL
+    return {**ours, **wanted, **_added(wanted, is_small, jars), **_JUDGED_BY}
+
+
+def _added(wanted: Mapping[str, str], is_small: bool, jars: Sequence[Path]) -> dict[str, str]:
+    """Settings that are lists: what is asked for comes to ours."""
+    log = [f"-Dlog4j2.configurationFile={_LOG.as_uri()}"] if _LOG.is_file() else []  # it is not, inside an archive
+    java = [*log, "-XX:+UseParallelGC", *([_SMALL_JAVA_OPTIONS] if is_small else ()), wanted.get(JAVA, "")]
+    files = [*map(str, jars), *filter(None, [wanted.get(JARS)])]
+    return {JAVA: " ".join(filter(None, java)), **({JARS: ",".join(files)} if files else {})}

@@ -1,0 +1,98 @@
+"""What Spark is told: on one machine, on a named master, and where spark-submit was there before."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from reconciliation.cli import main as commands
+from reconciliation.model.settings import SettingsError
+from reconciliation.model.spark_settings import SMALL_OFFSETS, Asked, checked, settings
+
+SCRATCH = Path("/nowhere/scratch")
+FOR_ONE_MACHINE = {"spark.driver.host", "spark.driver.bindAddress"}
+
+
+def told(asked: Asked, submitted: Mapping[str, str] | None = None, offsets: int = 0, *jars: str) -> dict[str, str]:
+    wanted = checked(asked, submitted)
+    paths = [Path(jar) for jar in jars]
+    return settings(wanted, submitted, scratch=SCRATCH, offsets=offsets, jars=paths, cores=2)
+
+
+def test_without_a_master_it_is_this_machine_alone() -> None:
+    small, large = told(Asked()), told(Asked(), None, SMALL_OFFSETS + 1)
+    assert small["spark.master"] == large["spark.master"] == "local[2]"
+    assert {small[name] for name in FOR_ONE_MACHINE} == {"127.0.0.1"}
+    assert (small["spark.sql.shuffle.partitions"], large["spark.sql.shuffle.partitions"]) == ("1", "16")
+    assert "TieredStopAtLevel=1" in small["spark.driver.extraJavaOptions"]
+    assert "TieredStopAtLevel" not in large["spark.driver.extraJavaOptions"]
+
+
+def test_a_named_master_gets_nothing_that_only_one_machine_needs() -> None:
+    cluster = told(Asked("spark://there:7077"))
+    assert cluster["spark.master"] == "spark://there:7077"
+    assert not FOR_ONE_MACHINE & cluster.keys() and "spark.sql.shuffle.partitions" not in cluster
+    assert {told(Asked("local[7]"))[name] for name in FOR_ONE_MACHINE} == {"127.0.0.1"}
+
+
+def test_a_setting_of_the_command_line_comes_before_ours() -> None:
+    wanted = {"spark.driver.memory": "9g", "spark.sql.shuffle.partitions": "7", "spark.executor.cores": "3"}
+    asked = told(Asked(None, wanted))
+    assert wanted.items() <= asked.items()
+    assert told(Asked(None, {"spark.master": "local[5]"}))["spark.master"] == "local[5]"
+
+
+def test_a_list_of_the_command_line_is_added_to_ours() -> None:
+    more = {"spark.jars": "s3a://x/y.jar", "spark.driver.extraJavaOptions": "-Dmine=1"}
+    asked = told(Asked(None, more), None, 0, "/jars/a.jar", "/jars/b.jar")
+    assert asked["spark.jars"] == "/jars/a.jar,/jars/b.jar,s3a://x/y.jar"
+    assert asked["spark.driver.extraJavaOptions"].startswith("-Dlog4j2.configurationFile=file:")
+    assert asked["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
+
+
+def test_what_spark_submit_has_set_stays() -> None:
+    submitted = {"spark.master": "yarn", "spark.ui.showConsoleProgress": "true", "spark.executor.cores": "8"}
+    session = told(Asked(None, {"spark.executor.cores": "8", "spark.sql.files.maxPartitionBytes": "1m"}), submitted)
+    assert "spark.master" not in session and "spark.ui.showConsoleProgress" not in session
+    assert "spark.driver.memory" not in session and "spark.local.dir" not in session
+    assert session["spark.sql.files.maxPartitionBytes"] == "1m"
+    assert (session["spark.sql.session.timeZone"], session["spark.sql.ansi.enabled"]) == ("UTC", "true")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (Asked("spark://there:7077"), "--master spark://there:7077: spark-submit has set spark.master=yarn"),
+        (Asked(None, {"spark.app.name": "x"}), "--conf spark.app.name=x: spark-submit has set spark.app.name=y"),
+    ],
+)
+def test_what_spark_submit_has_set_is_not_contradicted(asked: Asked, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        checked(asked, {"spark.master": "yarn", "spark.app.name": "y"})
+    assert checked(Asked("yarn"), {"spark.master": "yarn"}) == {"spark.master": "yarn"}, "the same may be said twice"
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("spark.jars.packages=a:b:1", "a reconciliation downloads nothing; fetch the jars before"),
+        ("spark.sql.session.timeZone=CET", "what is found depends on it; it is always UTC"),
+        ("spark.sql.ansi.enabled=false", "what is found depends on it; it is always true"),
+    ],
+)
+def test_what_a_reconciliation_cannot_be_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], setting: str, words: str
+) -> None:
+    (tmp_path / "realmgate.yaml").write_text("realm: {kind: embedded, path: realm}\n")
+    argv = ["--config", str(tmp_path / "realmgate.yaml"), "--out", str(tmp_path / "out"), "--conf", setting]
+    assert commands.main(argv, io.StringIO()) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_setting_without_a_value(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        commands.main(["--config", "x", "--out", "y", "--conf", "spark.cores"], io.StringIO())
+    assert "'spark.cores' is not KEY=VALUE" in capsys.readouterr().err
