@@ -108,5 +108,5 @@ prerequisites-test prerequisites-long:
 	@touch $@
 
 .cache/jars.stamp: reconciliation/model/connector.py .cache/setup.stamp
-	@$(BIN)/realmgate reconcile --fetch-jars >/dev/null
-	@touch $@
+	@if $(BIN)/realmgate reconcile --fetch-jars >/dev/null; then touch $@; else \
+	  echo "setup: all but reconciling a realm on Kafka works; for that, later: $(BIN)/realmgate reconcile --fetch-jars" >&2; fi

@@ -3,7 +3,7 @@
 They are fetched once, by `realmgate reconcile --fetch-jars`, through Spark's own Ivy: from where this machine gets its
 Maven artifacts. A reconciliation fetches nothing. pyspark 4.0.5 goes with connector 4.0.0: newer connectors lack their
 token provider in public registries. What else the connector depends on is in Spark itself, of the same versions.
-Errors: `SetupError`. Source: docs/adr/0110.
+Errors: `SetupError`. Source: docs/adr/0109.
 """
 
 from __future__ import annotations
