@@ -119,6 +119,9 @@ class Outcomes:
         first, last = seqs[0], seqs[-1]
         reported = self._told
         if last - first + 1 == len(seqs) and (len(seqs) < 3 or sorted(seqs) == list(range(first, last + 1))):
+            if first == self._low and not reported:  # in order, as of most publishers
+                self._low = last + 1
+                return
             reported.add(first, last)
         else:
             for seq in seqs:

@@ -35,15 +35,14 @@ class Attestation:
 
     def advance(self, closing: bool) -> None:
         """Once a turn."""
-        if self._asked or not self.owing:
-            return
         context = self._context
         now_s = context.clock.monotonic_s()
-        if closing or now_s >= self._due_s:
-            self._due_s = now_s + context.limits.attestation_interval_s
-            self._asked = stored = self._stored
-            note = {("", "", 0): (1, stored, 0, 1)}
-            EachStore(context.journal, self._is_noted, self._is_refused).note("recorded", OUTCOMES, note)
+        if self._asked or not (closing or now_s >= self._due_s) or not self.owing:
+            return
+        self._due_s = now_s + context.limits.attestation_interval_s
+        self._asked = stored = self._stored
+        note = {("", "", 0): (1, stored, 0, 1)}
+        EachStore(context.journal, self._is_noted, self._is_refused).note("recorded", OUTCOMES, note)
 
     def _is_noted(self) -> None:
         self._noted, self._asked = self._asked, 0

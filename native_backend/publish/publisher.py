@@ -67,7 +67,8 @@ class Publisher:
         batch, context = appended.batch, self._context
         events = context.events.get((batch.topic, batch.partition))
         if events is not None and appended.offsets:
-            keys = batch.keys[appended.first : appended.first + len(appended.offsets)]
+            first, count = appended.first, len(appended.offsets)
+            keys = batch.keys if count == len(batch.keys) else batch.keys[first : first + count]
             events.stored(appended.offsets, keys, context.clock.epoch_us() // 1000)
 
     def completed(self, appended: Appended) -> None:

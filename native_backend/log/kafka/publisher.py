@@ -97,9 +97,11 @@ class Publisher:
             return self._start_anew(error)
         for place, lane in list(self._lanes.items()):
             self._land(lane, landed)
-            self._launch(lane)
-            if not lane.flying and not lane.waiting:
-                del self._lanes[place]
+            if not lane.flying:
+                if lane.waiting:
+                    self._fill(lane)
+                else:
+                    del self._lanes[place]
         return landed
 
     def close(self) -> None:
@@ -142,25 +144,26 @@ class Publisher:
             if lane.look_up is not None and not lane.look_up.done():
                 return
             flight = lane.waiting[0]
+            count = flight.count
             if not lane.flying:
                 room_bytes = self._batches.most(flight.batch.topic)
-            if room_bytes < inf and flight.count and flight.record_bytes > room_bytes:
-                if flight.count > 1:
-                    lane.waiting.appendleft(flight.cut(flight.count // 2))
+            if room_bytes < inf and count and flight.record_bytes > room_bytes:
+                if count > 1:
+                    lane.waiting.appendleft(flight.cut(count // 2))
                     continue
                 if lane.flying:
                     return
             if lane.flying and lane.flying[-1].headed != flight.headed:
                 return  # two producers, one order
-            if flight.count > room:
+            if count > room:
                 lane.waiting.appendleft(flight.cut(room))
                 continue
-            if flight.size > self._in_flight_bytes_max and flight.count > 1:
-                lane.waiting.appendleft(flight.cut(flight.count // 2))
+            if flight.size > self._in_flight_bytes_max and count > 1:
+                lane.waiting.appendleft(flight.cut(count // 2))
                 continue
-            if flight.count:
+            if count:
                 over_bytes = self._bytes + flight.size > self._in_flight_bytes_max
-                if (over_bytes or self._count + flight.count > self._in_flight_max) and self._count:
+                if (over_bytes or self._count + count > self._in_flight_max) and self._count:
                     return
                 if not self._produce(lane, flight):
                     return
