@@ -33,6 +33,7 @@ LONG: dict[str, str] = {
     r"fuzz/test_sanitized\.py": "test_fuzz.py: the same cases, without a sanitizer",
     # -- gateway
     r"gateway/admin/.*[\[-]kafka": "the same on the embedded realm",
+    r"gateway/admin/test_history_kills\.py": "test_history.py: one kill, on the embedded realm",
     r"gateway/admin/test_(alerts|dashboard)\.py::.*prometheus": "the same, evaluated by promql.py there",
     r"gateway/cli/(?!test_message_numbers\.py::.*\[kafka-3).*[\[-]kafka": "the same on the embedded realm",
     r"gateway/admin/test_alerts\.py::test_errors_of_a_kafka": "test_kafka_stopped_fires_and_is_over_when_it_goes_on",
