@@ -43,6 +43,14 @@ STORED_S: Final = 5.0
 """So long what was read of the realm is not read again."""
 STORED_KEPT: Final = 32
 """Pages of dead letters that are kept, of all users together."""
+HISTORY_S: Final = 20.0
+"""So long the history of one time is not read again."""
+HISTORY_PAGES: Final = 40
+"""Of one gateway and time, of 1,500 records at most; two weeks need 14."""
+HISTORY_KEPT: Final = 8
+"""Times of which the history is kept as it was read."""
+GAPS_SHOWN: Final = 50
+"""Times without a record, the longest ones."""
 COMMANDS_SHOWN: Final = 100
 """Of the commands of the last week."""
 ACT_TIMEOUT_S: Final = 600.0

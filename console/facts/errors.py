@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from console.facts.gateway import Gateway
-from console.facts.history import MINUTE_US, Key
+from console.facts.rises import MINUTE_US, Key
 from console.limits import MINUTES
 from gateway.verdict.answers import Row
 from gateway.verdict.kinds import (
@@ -70,12 +70,12 @@ class Board:
         now, before, totals = Counter[Kind](), Counter[Kind](), Counter[Kind]()
         by_gateway: dict[Kind, Counter[str]] = defaultdict(Counter)
         for gateway in self._gateways:
-            history, shown = gateway.history, self.shown
-            counted = history.counts(shown.now_us, shown.minutes)
+            rises, shown = gateway.rises, self.shown
+            counted = rises.counts(shown.now_us, shown.minutes)
             for into, of in (
                 (now, counted),
-                (before, history.counts(shown.now_us, shown.minutes, shown.minutes)),
-                (totals, history.totals),
+                (before, rises.counts(shown.now_us, shown.minutes, shown.minutes)),
+                (totals, rises.totals),
             ):
                 for key, count in of.items():
                     if (kind := kind_of(key)) is not None and count:
@@ -113,14 +113,14 @@ class Board:
             return known
         return min(
             self.shown.now_us,
-            max((each.history.last_us(lambda key: kind_of(key) == kind) for each in self._gateways), default=0),
+            max((each.rises.last_us(lambda key: kind_of(key) == kind) for each in self._gateways), default=0),
         )
 
     def _nodes(self, kind: Kind, entries: Sequence[Row]) -> list[dict[str, Any]]:
         """By name: those that are counted by name, and of others those that entries name."""
         found: Counter[str] = Counter()
         for gateway in self._gateways:
-            for key, count in gateway.history.totals.items():
+            for key, count in gateway.rises.totals.items():
                 if key[0] == "errors" and key[5] and kind_of(key) == kind:
                     found[key[5]] += int(count)
         for each in entries:
@@ -135,12 +135,12 @@ class Board:
             kind = kind_of(key)
             return kind is not None and wanted(kind)
 
-        each = [of.history.series(self.shown.now_us, self.shown.minutes, is_wanted) for of in self._gateways]
+        each = [of.rises.series(self.shown.now_us, self.shown.minutes, is_wanted) for of in self._gateways]
         return [sum(column) for column in zip(*each, strict=True)] if each else [0] * self.shown.minutes
 
     def watched(self) -> list[bool]:
         """Was every gateway that answers read in that minute?"""
-        each = [of.history.watched(self.shown.now_us, self.shown.minutes) for of in self._gateways if of.answered_us]
+        each = [of.rises.watched(self.shown.now_us, self.shown.minutes) for of in self._gateways if of.answered_us]
         return [all(column) for column in zip(*each, strict=True)] if each else [False] * self.shown.minutes
 
 
@@ -149,7 +149,7 @@ def _knows_before(gateways: Sequence[Gateway], shown: Shown) -> bool:
     if shown.minutes * 2 > MINUTES:
         return False
     since_us = shown.now_us - 2 * shown.minutes * MINUTE_US
-    return all(each.history.known_us <= since_us or len(each.errors) < ERRORS for each in gateways if each.answered_us)
+    return all(each.rises.known_us <= since_us or len(each.errors) < ERRORS for each in gateways if each.answered_us)
 
 
 _LOGIN: Final = ("failed-login", "login-unheard", "sasl")

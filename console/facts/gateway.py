@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from console.facts.history import MINUTE_US, History, Key, counters_of
+from console.facts.rises import MINUTE_US, Key, Rises, counters_of
 from console.limits import HAPPENINGS
 from gateway.verdict.answers import Row
 from gateway.verdict.kinds import ELSEWHERE, GIVEN_UP, class_of, code_of
@@ -34,7 +34,7 @@ class Gateway(Standing):
         super().__init__(url)
         self.connections: list[Row] = []
         self.links_left_out = False
-        self.history = History()
+        self.rises = Rises()
         self.happened: deque[Happening] = deque(maxlen=HAPPENINGS)
         self.tried_us = 0
         self.slow_s = 0.0  # what the last round took
@@ -49,7 +49,7 @@ class Gateway(Standing):
         self._add(errors)
         self.answered_us, self.failed_us, self.problem, self.tried_us = at_us, 0, "", at_us
         began_us = int((samples.one("process_start_time_seconds") or 0) * 1e6)
-        self.history.take(self.run, at_us, counters_of(samples), self._seeds(), began_us)
+        self.rises.take(self.run, at_us, counters_of(samples), self._seeds(), began_us)
 
     @property
     def errors_since_us(self) -> int:

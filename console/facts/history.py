@@ -1,129 +1,110 @@
-"""Differences of counters, by minute, for the last `MINUTES`: what `/metrics` counts since a run began becomes what
-happened when.
+"""The history as gateways answer it, of the time that a page asks for. It lies in their logs, so it is there after any
+restart, of a gateway as of the console; it ends a minute ago. What this console saw itself, of the last hour and to the
+second, is `console.facts.rises` (ADR 0109).
 
-A gateway is read only while a page is looked at. What its counters rose by between two readings that are minutes apart
-is spread evenly over these minutes, and they are marked as not watched. Microseconds since 1970.
+Microseconds since 1970.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
-from console.limits import KEYS, MINUTES
-from gateway.verdict.samples import Samples
+from gateway.verdict.history import MINUTE_US, STEPS_US, HistoryRow
+from gateway.verdict.standing import WAITS
 
-Key = tuple[str, ...]
-"""A short name of the counter, then its label values."""
-MINUTE_US: Final = 60_000_000
-COUNTED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "errors": ("realmgate_errors_total", ("condition", "code", "class", "rule", "node")),
-    "faults": ("realmgate_peer_faults_total", ("fault",)),
-    "deliveries": ("realmgate_deliveries_total", ("direction", "node", "outcome")),
-    "rules": ("realmgate_rule_decisions_total", ("table", "rule")),
-    "letters": ("realmgate_dead_letters_total", ("node", "cause")),
-    "retries": ("realmgate_control_retries_total", ("code",)),
-    "given_up": ("realmgate_control_retries_given_up_total", ("code",)),
+SPANS: Final[Mapping[str, tuple[int, str]]] = {
+    "1h": (60, "minute"),
+    "6h": (360, "5min"),
+    "24h": (1_440, "15min"),
+    "7d": (10_080, "hour"),
+    "14d": (20_160, "hour"),
 }
+"""Minutes, and how long one bar is."""
+SPAN: Final = "6h"
 
 
-def counters_of(samples: Samples) -> dict[Key, float]:
-    """At most `KEYS`."""
-    found: dict[Key, float] = {}
-    for short, (name, labels) in COUNTED.items():
-        for values, number in samples.all(name):
-            if len(found) >= KEYS:
-                return found
-            found[short, *(values.get(label, "") for label in labels)] = number
-    return found
+class Asked(NamedTuple):
+    """`to_us`: the end; 0: now, whenever that is."""
+
+    span: str = SPAN
+    to_us: int = 0
+
+    @property
+    def step(self) -> str:
+        return SPANS[self.span][1]
+
+    @property
+    def step_us(self) -> int:
+        return STEPS_US[self.step]
+
+    @property
+    def span_us(self) -> int:
+        return SPANS[self.span][0] * MINUTE_US
+
+    def window(self, now_us: int) -> tuple[int, int]:
+        """Of whole bars; the last one may be under way."""
+        end_us = -(-(self.to_us or now_us) // self.step_us) * self.step_us
+        return end_us - self.span_us, end_us
 
 
+def asked_of(query: Mapping[str, str], now_us: int) -> Asked:
+    """`?span=&to=2026-11-25T10:00Z`; of what cannot be read the first choice."""
+    span, to_us = query.get("span", ""), _us_of(query.get("to", ""))
+    return Asked(span if span in SPANS else SPAN, to_us if 0 < to_us < now_us else 0)
+
+
+def _us_of(written: str) -> int:
+    try:
+        at = datetime.fromisoformat(written)
+        return int((at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() * 1e6)
+    except (ValueError, OverflowError):
+        return 0
+
+
+def written(at_us: int) -> str:
+    """As it stands in an address: to the minute."""
+    return datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%dT%H:%MZ")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one gateway answered last, whole. `at_us`: when, by its clock; 0: it never did. `known_us`: when its oldest
+    record begins; None: there is none. `problem`: why it could not be read since then."""
+
+    rows: tuple[HistoryRow, ...] = ()
+    known_us: int | None = None
+    at_us: int = 0
+    read_us: int = 0  # by our clock
+    state: str = ""
+    is_cut: bool = False
+    problem: str = ""
+
+    @property
+    def waits(self) -> bool:
+        """For its realm: it has no history to answer from."""
+        return self.state in WAITS
+
+    @property
+    def counted_us(self) -> int:
+        """The end of the last record; 0: there is none."""
+        return max((row.end_us for row in self.rows), default=0)
+
+
+NEVER: Final = Reading()
+
+
+@dataclass(frozen=True, slots=True)
 class History:
-    """Of one gateway, over its runs."""
+    """Of all gateways, by name. Those that are not in it have not been asked, or have not answered yet."""
 
-    def __init__(self) -> None:
-        self.totals: dict[Key, float] = {}  # since its run began
-        self.known_us = 0  # counters are known from here on; errors of before, as far as entries are kept
-        self._run = ""
-        self._read_us = 0
-        self._minutes: dict[int, Counter[Key]] = {}
-        self._watched: set[int] = set()
+    asked: Asked = field(default_factory=Asked)
+    readings: Mapping[str, Reading] = field(default_factory=dict)
 
-    def take(
-        self,
-        run: str,
-        at_us: int,
-        counters: Mapping[Key, float],
-        seeds: Iterable[tuple[int, Key, int]] = (),
-        began_us: int = 0,
-    ) -> None:
-        """A reading. At the first one `seeds` are what else is known of the time before: when, of which counter, how
-        often; and of a run that began within the hour everything has happened since."""
-        if not self._read_us:
-            self._begin(at_us, counters, seeds, began_us)
-        else:
-            before = self.totals if run == self._run else {}
-            self._spread(at_us, {key: number - before.get(key, 0) for key, number in counters.items()})
-        self._run, self._read_us, self.totals = run, at_us, dict(counters)
-        self._forget(at_us)
+    def of(self, gateway: str) -> Reading:
+        return self.readings.get(gateway, NEVER)
 
-    def _begin(
-        self, at_us: int, counters: Mapping[Key, float], seeds: Iterable[tuple[int, Key, int]], began_us: int
-    ) -> None:
-        placed: Counter[Key] = Counter()
-        for when_us, key, count in seeds:
-            counted = key if key in counters else (*key[:-1], "")  # a name that is no node's is not counted by name
-            if when_us <= at_us and key[0] in ("errors", "faults"):
-                self._minutes.setdefault(when_us // MINUTE_US, Counter())[counted] += count
-                placed[counted] += count
-        self.known_us = at_us
-        if at_us - MINUTES * MINUTE_US < began_us <= at_us:
-            self.known_us = self._read_us = began_us
-            self._spread(at_us, {key: number - placed[key] for key, number in counters.items()})
-            self._watched.clear()
 
-    def _spread(self, at_us: int, risen: Mapping[Key, float]) -> None:
-        first, last = self._read_us // MINUTE_US, at_us // MINUTE_US
-        first = max(min(first, last), last - MINUTES + 1)
-        minutes = range(first, last + 1) if last - first > 1 else range(last, last + 1)
-        if len(minutes) == 1:
-            self._watched.add(last)
-        for key, number in risen.items():
-            whole = max(0, round(number))
-            if not whole:
-                continue
-            each, more = divmod(whole, len(minutes))
-            for at, minute in enumerate(minutes):
-                if count := each + (at < more):
-                    self._minutes.setdefault(minute, Counter())[key] += count
-
-    def _forget(self, at_us: int) -> None:
-        oldest = at_us // MINUTE_US - MINUTES
-        for minute in [each for each in self._minutes if each <= oldest]:
-            del self._minutes[minute]
-        self._watched = {each for each in self._watched if each > oldest}
-
-    def counts(self, now_us: int, minutes: int, before: int = 0) -> Counter[Key]:
-        """Of so many minutes that end `before` minutes ago."""
-        last = now_us // MINUTE_US - before
-        found: Counter[Key] = Counter()
-        for minute in range(last - minutes + 1, last + 1):
-            found.update(self._minutes.get(minute, {}))
-        return found
-
-    def series(self, now_us: int, minutes: int, wanted: Callable[[Key], bool]) -> list[int]:
-        """Each minute's sum, the oldest first."""
-        last = now_us // MINUTE_US
-        nothing: Counter[Key] = Counter()
-        shown = [self._minutes.get(minute, nothing) for minute in range(last - minutes + 1, last + 1)]
-        return [sum(count for key, count in of.items() if wanted(key)) for of in shown]
-
-    def last_us(self, wanted: Callable[[Key], bool]) -> int:
-        """The end of the last minute in which it rose; 0: it did not."""
-        found = [minute for minute, of in self._minutes.items() if any(wanted(key) for key in of)]
-        return (max(found) + 1) * MINUTE_US if found else 0
-
-    def watched(self, now_us: int, minutes: int) -> list[bool]:
-        last = now_us // MINUTE_US
-        return [minute in self._watched for minute in range(last - minutes + 1, last + 1)]
+NOTHING_READ: Final = History()

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from console.facts.errors import Shown
 from console.facts.gateway import Gateway
-from console.facts.history import MINUTE_US
+from console.facts.rises import MINUTE_US
 from console.limits import MINUTES
 
 _NODE: Final = {
@@ -80,7 +80,7 @@ def _consumers(gateway: Gateway, node: str) -> int:
 
 def _letters(gateway: Gateway, shown: Shown) -> Counter[str]:
     found: Counter[str] = Counter()
-    for key, count in gateway.history.counts(shown.now_us, shown.minutes).items():
+    for key, count in gateway.rises.counts(shown.now_us, shown.minutes).items():
         if key[0] == "letters":
             found[key[1]] += count
     return found
@@ -93,7 +93,7 @@ def _accepted(counted: Mapping[str, Mapping[str, int]], direction: str) -> int:
 def outcomes_of(gateway: Gateway, shown: Shown) -> dict[str, dict[str, dict[str, int]]]:
     """Deliveries that got their outcome in the time shown: node, direction, outcome, count."""
     found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: {"in": {}, "out": {}})
-    for key, count in gateway.history.counts(shown.now_us, shown.minutes).items():
+    for key, count in gateway.rises.counts(shown.now_us, shown.minutes).items():
         if key[0] == "deliveries":
             _, direction, node, outcome = key
             found[node].setdefault(direction, {})[outcome] = count
@@ -154,8 +154,8 @@ def letters(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
     """Messages that became dead letters, by the node that they were in, and cause."""
     found: dict[tuple[str, str, str], Row] = {}
     for gateway in shown.of(gateways):
-        counts = gateway.history.counts(shown.now_us, shown.minutes)
-        for key, total in gateway.history.totals.items():
+        counts = gateway.rises.counts(shown.now_us, shown.minutes)
+        for key, total in gateway.rises.totals.items():
             if key[0] == "letters":
                 row = {"node": key[1], "cause": key[2], "gateway": gateway.name}
                 found[gateway.name, key[1], key[2]] = {**row, "count": counts[key], "in_this_run": int(total)}
@@ -166,8 +166,8 @@ def retries(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
     """Control calls to the log that were asked again, by the log's code: how many passed in the end."""
     asked, given_up, now = Counter[str](), Counter[str](), Counter[str]()
     for gateway in shown.of(gateways):
-        counts = gateway.history.counts(shown.now_us, shown.minutes)
-        for key, total in gateway.history.totals.items():
+        counts = gateway.rises.counts(shown.now_us, shown.minutes)
+        for key, total in gateway.rises.totals.items():
             if key[0] == "retries":
                 asked[key[1]] += int(total)
                 now[key[1]] += counts[key]
@@ -182,13 +182,13 @@ def retries(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
 def known_from_us(gateways: Iterable[Gateway], shown: Shown) -> int:
     """Since when the counters of all that answer are known in the time shown."""
     begin_us = shown.now_us - shown.minutes * MINUTE_US
-    return max((each.history.known_us for each in shown.of(gateways) if each.answered_us), default=begin_us)
+    return max((each.rises.known_us for each in shown.of(gateways) if each.answered_us), default=begin_us)
 
 
 def before_of(gateways: Iterable[Gateway], shown: Shown) -> int | None:
     """What is known of the minutes before those that are shown, where nothing was counted: 0, or None for unknown."""
     since_us = shown.now_us - 2 * shown.minutes * MINUTE_US
-    is_known = all(each.history.known_us <= since_us for each in shown.of(gateways) if each.answered_us)
+    is_known = all(each.rises.known_us <= since_us for each in shown.of(gateways) if each.answered_us)
     return 0 if is_known and shown.minutes * 2 <= MINUTES else None
 
 
@@ -197,11 +197,11 @@ def hits(gateways: Sequence[Gateway], shown: Shown) -> dict[str, dict[str, int |
     the runs; and the errors that peers got by it."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for gateway in shown.of(gateways):
-        history = gateway.history
+        rises = gateway.rises
         for column, counted in (
-            ("count", history.counts(shown.now_us, shown.minutes)),
-            ("before", history.counts(shown.now_us, shown.minutes, shown.minutes)),
-            ("in_this_run", history.totals),
+            ("count", rises.counts(shown.now_us, shown.minutes)),
+            ("before", rises.counts(shown.now_us, shown.minutes, shown.minutes)),
+            ("in_this_run", rises.totals),
         ):
             for key, count in counted.items():
                 if key[0] == "rules":

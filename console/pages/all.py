@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from console.pages.errors import errors, one_error, refusals
+from console.pages.history import history
 from console.pages.overview import find, overview
 from console.pages.peers import connections, links
 from console.pages.rules import rules
@@ -27,6 +28,7 @@ class Page(NamedTuple):
 PAGES: Final[Mapping[str, Page]] = {
     "/": Page("overview", "Overview", overview, "o", links=True),
     "/errors": Page("errors", "Errors", errors, "e"),
+    "/history": Page("history", "History", history, "h"),
     "/refusals": Page("refusals", "Refusals", refusals, "r"),
     "/nodes": Page("nodes", "Nodes", nodes, "n", links=True),
     "/durables": Page("durables", "Durables", durables, "d"),

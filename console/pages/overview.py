@@ -123,7 +123,7 @@ def _capacity(view: View) -> list[Document]:
 def _transactions(view: View) -> Document:
     count = sum(
         found for each in view.shown.of(view.gateways)
-        for key, found in each.history.counts(view.now_us, view.shown.minutes).items()
+        for key, found in each.rises.counts(view.now_us, view.shown.minutes).items()
         if key[0] == "rules" and key[1] in ("committed", "coordinate")
     )  # fmt: skip
     return {"open": _sum(view, "transactions_open"), "held_bytes": _sum(view, "transaction_bytes"), "decided": count}

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from console.facts.errors import Shown
 from console.facts.gateway import Gateway
-from console.facts.history import MINUTE_US
+from console.facts.history import NOTHING_READ, History
 from console.facts.letters import NOT_READ, Stored
 from console.facts.realm import known_from_us
+from console.facts.rises import MINUTE_US
 from console.facts.rules import Tables
 from console.limits import LOOKED_S, PROBLEMS_SHOWN
 from console.pages.words import clock, iso
@@ -30,7 +31,7 @@ STALE_S: Final = 60.0
 @dataclass(slots=True)
 class View:
     """`query`: the parameters of the request; `tables` None: not loaded yet; `user`: who has logged in; `stored`:
-    what was read of the realm itself; `acts`: the console takes actions."""
+    what was read of the realm itself; `history`: of the time asked for; `acts`: the console takes actions."""
 
     gateways: Sequence[Gateway]
     reports: Sequence[Report]
@@ -41,6 +42,7 @@ class View:
     has_reports: bool = False
     user: str = ""
     stored: Stored = NOT_READ
+    history: History = NOTHING_READ
     acts: bool = False
     problems: list[Problem] = field(init=False)
 

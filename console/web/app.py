@@ -20,12 +20,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from console.facts.gateway import Gateway
+from console.facts.history import NOTHING_READ
 from console.facts.letters import NOT_READ
 from console.limits import RENDERED, REPORT_BYTES, STREAMS
 from console.pages.all import PAGES
 from console.pages.csv_tables import as_csv, first_of, tables
 from console.pages.view import Document, View, frame
 from console.poll.commands import Commands
+from console.poll.history_reader import HISTORY, HistoryReader
 from console.poll.poller import Watch
 from console.poll.realm_reader import READS_REALM, RealmReader
 from console.settings import Settings, SettingsError
@@ -52,6 +54,7 @@ class Console:
         self._pages = Pages()
         self._reports = Reports(settings.reports)
         self._realm = RealmReader(Commands(settings.config) if settings.config is not None else None, clock)
+        self._history = HistoryReader(self._watch.gateways, clock)
         self._rendered: OrderedDict[tuple[Any, ...], tuple[Document, str]] = OrderedDict()
         sessions = None if settings.users is None else Sessions(settings.users, settings.groups, clock)
         if sessions is not None and sessions.problem:
@@ -82,6 +85,7 @@ class Console:
         self._watch.start()
         self._tables.want([])
         yield
+        await self._history.stop()
         await self._watch.stop()
 
     def _html(self, path: str) -> Answer:
@@ -131,6 +135,8 @@ class Console:
         self._tables.want(self._watch.gateways)
         if path in READS_REALM:
             await self._realm.read(path, query, self._login.user(request))
+        if path == HISTORY:
+            await self._history.read(query)
         if path in ("/rules", "/errors/one"):
             await self._tables.wait()
         return self._again(path, query, self._login.user(request))
@@ -149,6 +155,7 @@ class Console:
             has_reports=bool(self._settings.reports),
             user=user,
             stored=self._realm.known(path, query, user) if path in READS_REALM else NOT_READ,
+            history=self._history.known(query) if path == HISTORY else NOTHING_READ,
             acts=self._settings.actions,
         )
 
@@ -170,6 +177,8 @@ class Console:
         query, user = dict(parse_qsl(asked.query)), self._login.user(request)
 
         def make() -> tuple[Document, str]:
+            if asked.path == HISTORY:
+                self._history.want(query)  # it comes with a later event
             return self._again(asked.path, query, user)
 
         links = PAGES[asked.path].links

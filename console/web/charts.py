@@ -1,6 +1,7 @@
 """Bars by minute as SVG, drawn here: no script, and the numbers stand in a sentence beside them.
 
-Colours are classes of the style sheet. A bar of minutes that were not watched is pale.
+Colours are classes of the style sheet. A bar of minutes that were not watched is pale. Where it is not known what
+happened, the drawing is hatched from top to bottom, and has no bar.
 """
 
 from __future__ import annotations
@@ -13,10 +14,18 @@ from markupsafe import Markup
 _WIDTH = 12  # of a bar, of 100 units of height: the drawing is stretched to its place
 
 
-def bars(values: Sequence[int], klass: str, say: str, watched: Sequence[bool] = (), *, small: bool = False) -> Markup:
-    """`say`: what it shows, in a sentence. `small`: within a row."""
-    most, width = max([*values, 1]), _WIDTH * len(values)
-    drawn = []
+def bars(
+    values: Sequence[int | None],
+    klass: str,
+    say: str,
+    watched: Sequence[bool] = (),
+    unknown: Sequence[Sequence[float]] = (),
+    *,
+    small: bool = False,
+) -> Markup:
+    """`say`: what it shows, in a sentence. `unknown`: from and to where, in bars. `small`: within a row."""
+    most, width = max([*(value or 0 for value in values), 1]), _WIDTH * len(values)
+    drawn = [hatch for begin, end in unknown for hatch in _hatched(begin * _WIDTH, end * _WIDTH)]
     for at, value in enumerate(values):
         if value:
             height = max(3.0, value / most * 96)
@@ -34,6 +43,14 @@ def bars(values: Sequence[int], klass: str, say: str, watched: Sequence[bool] = 
     axis = f'<line class="axis" x1="0" x2="{width}" y1="99.5" y2="99.5"/>'
     head = f'<svg class="{kind}" viewBox="0 0 {width} 100" preserveAspectRatio="none" role="img"'
     return _drawing(f'{head} aria-label="{escape(say)}">{axis}{"".join(drawn)}</svg>')
+
+
+def _hatched(begin: float, end: float) -> list[str]:
+    lines = [
+        f'<line class="hatch" x1="{x}" x2="{min(x + _WIDTH, end):.1f}" y1="100" y2="0"/>'
+        for x in range(int(begin), int(end), _WIDTH)
+    ]
+    return [f'<rect class="gap" x="{begin:.1f}" width="{max(2.0, end - begin):.1f}" height="100"/>', *lines]
 
 
 def _drawing(svg: str) -> Markup:

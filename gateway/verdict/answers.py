@@ -74,7 +74,13 @@ def _reload(found: Mapping[str, Any]) -> Row:
 
 
 def read_page(body: bytes, what: str) -> tuple[Row, list[Row]]:
-    """The gateway of an answer of `/api/WHAT` (run, at_us, state, next, left_out), and its rows. Raises WrongAnswer."""
+    """The gateway of an answer of `/api/WHAT`, and its rows. Raises WrongAnswer."""
+    head, rows = read_list(body, what)
+    return head, [_row(row, FIELDS[what]) for row in rows]
+
+
+def read_list(body: bytes, what: str) -> tuple[Row, list[Row]]:
+    """The gateway (run, at_us, state, next, left_out, known_us), and its rows as they came. Raises WrongAnswer."""
     found = _mapping(body, f"/api/{what}")
     gateways = _list(found.get("gateways"))
     if len(gateways) != 1 or not isinstance(gateways[0], dict):
@@ -85,7 +91,8 @@ def read_page(body: bytes, what: str) -> tuple[Row, list[Row]]:
         raise WrongAnswer(f"/api/{what} has no list of at most {ROWS} rows: {text(gateway.get('problem')) or ''}")
     head: Row = {name: text(gateway.get(name)) for name in ("run", "state", "next")}
     head |= {"at_us": number(gateway.get("at_us")) or 0, "left_out": number(gateway.get("left_out")) or 0}
-    return head, [_row(row, FIELDS[what]) for row in rows if isinstance(row, dict)]
+    head["known_us"] = number(gateway.get("known_us"))
+    return head, [row for row in rows if isinstance(row, dict)]
 
 
 def _row(found: Mapping[str, Any], fields: Mapping[str, tuple[str, ...]]) -> Row:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Final
 
-from gateway.verdict.answers import number, text
+from gateway.verdict.answers import number, read_list, text
 from gateway.verdict.kinds import board_class
 from gateway.verdict.limits import HISTORY_ENTRIES
 
@@ -58,6 +58,12 @@ class HistoryRow:
     numbers: Mapping[str, int]
     counts: Mapping[str, Mapping[Key, int]]
     accept: tuple[int, ...]
+
+
+def read_history(body: bytes) -> tuple[Row, list[HistoryRow]]:
+    """A page: its gateway (run, at_us, state, next, known_us), and its rows. Raises WrongAnswer."""
+    head, rows = read_list(body, "history")
+    return head, [history_row(row) for row in rows]
 
 
 def history_row(found: Mapping[str, Any]) -> HistoryRow:

@@ -16,11 +16,13 @@ STOPPED: Final = "stopped"
 KILLED: Final = "killed"
 NOT_KEPT: Final = "not kept"
 NONE: Final = "none"
+SILENT: Final = "silent"
 WORDS: Final = {
     STOPPED: "the gateway was down, stopped in order",
     KILLED: "the gateway was killed or cut off; its last minute is not counted",
     NOT_KEPT: "none is kept, or none was written",
     NONE: "none was written",
+    SILENT: "the gateway does not answer, so what it wrote is not known",
 }
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from console.facts.gateway import Gateway
+from console.facts.history import History, Reading, asked_of
 from console.pages.view import View
 from gateway.verdict.answers import read_health, read_page
+from gateway.verdict.history import HistoryRow, history_row
 from gateway.verdict.samples import read_samples
 
 NOW_US = 1_795_560_852_000_000  # 2026-11-24T22:54:12Z
@@ -154,5 +157,33 @@ def gateway(
     return made
 
 
+def history_of(run: str, begin: float, end: float, *, closed: bool = False, **counts: Any) -> HistoryRow:
+    """A row of the history; `begin`, `end`: minutes ago."""
+    begin_us, end_us = (NOW_US - round(minutes * 60 * SECOND_US) for minutes in (begin, end))
+    times = {"begin_us": begin_us, "end_us": end_us}
+    return history_row({**times, "runs": [{**times, "run": run, "closed": closed}], "records": 1, **counts})
+
+
+NIGHT: tuple[HistoryRow, ...] = (
+    history_of("earlier", 180, 120, closed=True,
+               deliveries=[["in", "small", "accepted", 40], ["out", "orders", "rejected", 4]],
+               dead_letters=[["orders", "rejected", 4]]),
+    history_of(RUN, 60, 3, deliveries=[["in", "small", "accepted", 2], ["in", "small", "rejected", 3]],
+               errors=[["amqp:resource-limit-exceeded", "capacity-reached", "transient",
+                        "published.capacity-reached-rejected", "small", 3]],
+               rules=[["publish", "publish-mixed", 5]]),
+    history_of(RUN, 3, 0.5),
+)  # fmt: skip
+"""A run that was stopped two hours ago, an hour without any, and the run of now."""
+
+
+def reading(*rows: HistoryRow, **other: Any) -> Reading:
+    """Whole since five hours, a second ago."""
+    known_us = NOW_US - 300 * 60 * SECOND_US
+    at_us = NOW_US - SECOND_US
+    return replace(Reading(rows or NIGHT, known_us, at_us, at_us, "ready"), **other)
+
+
 def view(*gateways: Gateway, **query: str) -> View:
-    return View([*gateways], [], None, NOW_US, query, realm="um")
+    history = History(asked_of(query, NOW_US), {each.name: reading() for each in gateways})
+    return View([*gateways], [], None, NOW_US, query, realm="um", history=history)

@@ -76,6 +76,12 @@ def test_an_incident_is_found_with_the_keyboard_alone(
         ("rules", ("g", "u>", "f", "type:capacity-reached-rejected", "Enter>"), ("capacity-reached-rejected",)),
         ("reconciliation", ("g", "c>"), ("Not clean.", "lost write (P1)")),
         ("dead letters", ("g", "x>"), ("app:bad", "cannot parse order 4711", "bills")),
+        ("history", ("g", "h>", "f", "type:capacity-reached-rejected"), ("2 rows", "Times without a record", "small")),
+        (
+            "history, one error",
+            ("g", "h>", "f", "type:resource-limit", "Escape", "j", "Enter>"),
+            ("erp-export-1", "small 3"),
+        ),
         ("denials", ("g", "r>", "f", "type:secret"), ("anonymous", "amqp:unauthorized-access")),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

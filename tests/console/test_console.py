@@ -102,6 +102,40 @@ def test_a_misspelt_queue_is_found(gateway: GatewayProcess, console: ConsoleProc
     assert "The ATTACH" in console.words(problem["link"]) or "attach.yaml" in console.words(problem["link"])
 
 
+def history_has(watch: Watch, name: str) -> None:
+    """The gateway has written it down."""
+    until(lambda: name in watch.ask("/api/history?limit=500")[2].decode(), f"{name} in the history")
+
+
+def written(watch: Watch, wanted: list[str]) -> int:
+    """So many deliveries, of direction, node and outcome."""
+    [answer] = json.loads(watch.ask("/api/history?limit=500")[2])["gateways"]
+    return sum(count for row in answer["history"] for *key, count in row["deliveries"] if key == wanted)
+
+
+def test_what_was_counted_earlier_is_shown(gateway: GatewayProcess, console: ConsoleProcess) -> None:
+    """In HTML, in JSON, as CSV, and by the command line: the same numbers."""
+    with Peer(gateway.port, container="shop-batch-2") as peer:
+        peer.stored("orders", *[MESSAGE] * 7)
+        peer.send(frames.attach_sender("ordres", 7, "to-ordres"))
+        assert peer.refused() == "amqp:not-found"
+    watch = Watch.of(gateway)
+    counted = watch.metrics()["realmgate_deliveries_total", ("in", "orders", "accepted")]
+    history_has(watch, "attach.refuse-an-unknown-node")
+    until(lambda: written(watch, ["in", "orders", "accepted"]) == counted >= 7, "the messages in the history")
+    assert 'href="/history"' in console.get("/")[2]
+    page = console.words("/history?span=1h")
+    assert "counted until" in page and "None is kept, or none was written." in page and "orders" in page
+    document = console.json("/history.json?span=1h&node=orders")
+    [value] = [each["value"] for each in document["facts"] if each["name"] == "In"]
+    shown = told(*document["command"].split()[1:], "--gateway", watch.url)[1]
+    assert value >= counted and re.search(rf"^TOTAL +{value} ", shown, re.MULTILINE), shown
+    assert None in document["charts"][0]["series"], "what was before the gateway is not known"
+    status, headers, body = console.get("/history.csv?table=errors&span=1h")
+    assert (status, headers["content-type"]) == (200, "text/csv; charset=utf-8") and "unknown-node" in body
+    assert console.get("/history.csv?span=1h")[2].startswith("at,at_us,link,record,in,refused,out,")
+
+
 def test_a_full_node_is_found_with_the_way_to_its_messages(gateway: GatewayProcess, console: ConsoleProcess) -> None:
     with Peer(gateway.port, container="erp-export-1") as peer:
         peer.publisher("small")
@@ -171,7 +205,7 @@ def test_there_are_no_actions_unless_they_are_switched_on(console: ConsoleProces
 def test_every_page_names_its_gateway_and_age(gateway: GatewayProcess, console: ConsoleProcess) -> None:
     name = Watch.of(gateway).url.removeprefix("http://")
     for path in ("/", "/errors", "/refusals", "/nodes", "/durables", "/links", "/connections", "/dead", "/rules",
-                 "/reconciliation", "/gateways", "/find"):  # fmt: skip
+                 "/history", "/reconciliation", "/gateways", "/find"):  # fmt: skip
         page = console.words(path)
         assert name in page and " ago" in page, path
         document = console.json("/overview.json" if path == "/" else f"{path}.json")
@@ -237,14 +271,19 @@ def test_so_many_pages_are_live_and_the_next_one_says_that_it_is_not(console: Co
 
 def test_a_gateway_that_goes_is_said_and_its_history_stays(tmp_path: Path) -> None:
     directory = tmp_path / "gateway"
-    gateway = start_gateway(directory, embedded_realm(directory), admin=ADMIN, nodes={})
+    limits = {"history_interval_s": 1}
+    gateway = start_gateway(directory, embedded_realm(directory), admin=ADMIN, nodes={}, limits=limits)
     console = start_console(tmp_path, "--gateway", Watch.of(gateway).url)
     try:
         with Peer(gateway.port, container="shop") as peer:
             peer.send(frames.attach_sender("oders", 7, "to-oders"))
             peer.refused()
         console.until("/errors", "oders")
+        history_has(Watch.of(gateway), "attach.refuse-an-unknown-node")
+        assert "unknown-node" in console.words("/history?span=1h")
         gateway.kill()
+        assert "cannot be read: /api/history: Connection refused. Nothing is known" in console.words("/history?span=6h")
+        assert "unknown-node" in console.words("/history?span=1h"), "what was read stays"
         page = console.until("/errors", "does not answer", "Connection refused")
         assert "last heard" in page and "oders" in page
         overview = console.json("/overview.json")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from console.facts.gateway import Gateway
-from console.facts.history import MINUTE_US, History
+from console.facts.rises import MINUTE_US, Rises
 from console.limits import KEYS, MINUTES
 from gateway.verdict.answers import read_health, read_page, text
 from gateway.verdict.limits import ROWS, SAMPLES, TEXT
@@ -69,50 +69,50 @@ def test_text_is_shown_as_it_is_or_escaped() -> None:
 
 
 def test_a_counter_becomes_minutes() -> None:
-    history = History()
-    history.take("r", NOW_US, {KEY: 10}, began_us=NOW_US - 10 * 3600 * SECOND_US)
-    assert history.counts(NOW_US, MINUTES)[KEY] == 0  # it happened before anyone looked
+    rises = Rises()
+    rises.take("r", NOW_US, {KEY: 10}, began_us=NOW_US - 10 * 3600 * SECOND_US)
+    assert rises.counts(NOW_US, MINUTES)[KEY] == 0  # it happened before anyone looked
     for at in range(1, 4):
-        history.take("r", NOW_US + at * 20 * SECOND_US, {KEY: 10 + at})
+        rises.take("r", NOW_US + at * 20 * SECOND_US, {KEY: 10 + at})
     now_us = NOW_US + MINUTE_US
-    assert history.counts(now_us, 2)[KEY] == 3
-    assert sum(history.series(now_us, 5, lambda key: key == KEY)) == 3
-    assert history.counts(now_us, 2, before=2)[KEY] == 0
-    assert history.totals[KEY] == 13
+    assert rises.counts(now_us, 2)[KEY] == 3
+    assert sum(rises.series(now_us, 5, lambda key: key == KEY)) == 3
+    assert rises.counts(now_us, 2, before=2)[KEY] == 0
+    assert rises.totals[KEY] == 13
 
 
 def test_what_rose_while_nobody_looked_is_spread() -> None:
-    history = History()
-    history.take("r", NOW_US, {KEY: 0}, began_us=1)
+    rises = Rises()
+    rises.take("r", NOW_US, {KEY: 0}, began_us=1)
     later_us = NOW_US + 9 * MINUTE_US
-    history.take("r", later_us, {KEY: 105})
-    series = history.series(later_us, 10, lambda key: True)
+    rises.take("r", later_us, {KEY: 105})
+    series = rises.series(later_us, 10, lambda key: True)
     assert sum(series) == 105 and max(series) - min(series) == 1
-    assert history.watched(later_us, 10) == [False] * 10
-    history.take("r", later_us + 2 * SECOND_US, {KEY: 106})
-    assert history.watched(later_us + 2 * SECOND_US, 10)[-1]
+    assert rises.watched(later_us, 10) == [False] * 10
+    rises.take("r", later_us + 2 * SECOND_US, {KEY: 106})
+    assert rises.watched(later_us + 2 * SECOND_US, 10)[-1]
 
 
 def test_another_run_counts_from_nothing() -> None:
-    history = History()
-    history.take("r", NOW_US, {KEY: 500}, began_us=1)
-    history.take("s", NOW_US + 2 * SECOND_US, {KEY: 4})
-    history.take("s", NOW_US + 4 * SECOND_US, {KEY: 3})  # a counter that falls is no negative number
-    assert history.counts(NOW_US + 4 * SECOND_US, 5)[KEY] == 4
+    rises = Rises()
+    rises.take("r", NOW_US, {KEY: 500}, began_us=1)
+    rises.take("s", NOW_US + 2 * SECOND_US, {KEY: 4})
+    rises.take("s", NOW_US + 4 * SECOND_US, {KEY: 3})  # a counter that falls is no negative number
+    assert rises.counts(NOW_US + 4 * SECOND_US, 5)[KEY] == 4
 
 
 def test_what_is_older_than_an_hour_is_forgotten() -> None:
-    history = History()
-    history.take("r", NOW_US, {KEY: 0}, began_us=1)
+    rises = Rises()
+    rises.take("r", NOW_US, {KEY: 0}, began_us=1)
     for minute in range(200):
-        history.take("r", NOW_US + minute * MINUTE_US, {KEY: minute})
-    assert history.counts(NOW_US + 199 * MINUTE_US, 10_000)[KEY] == MINUTES
-    assert history.last_us(lambda key: key == KEY) == (NOW_US // MINUTE_US + 200) * MINUTE_US
+        rises.take("r", NOW_US + minute * MINUTE_US, {KEY: minute})
+    assert rises.counts(NOW_US + 199 * MINUTE_US, 10_000)[KEY] == MINUTES
+    assert rises.last_us(lambda key: key == KEY) == (NOW_US // MINUTE_US + 200) * MINUTE_US
 
 
 def test_a_run_of_this_hour_is_known_from_its_beginning() -> None:
     """Kept refusals say when; what no entry stands for is spread over the run."""
-    found = gateway().history
+    found = gateway().rises
     full = ("errors", "amqp:resource-limit-exceeded", "capacity-reached", "transient",
             "published.capacity-reached-rejected", "small")  # fmt: skip
     counts = found.counts(NOW_US, 60)
@@ -125,7 +125,7 @@ def test_a_run_of_this_hour_is_known_from_its_beginning() -> None:
 
 def test_a_label_may_take_many_values_and_few_are_followed() -> None:
     many = "".join(f'realmgate_peer_faults_total{{fault="f{at}"}} 1\n' for at in range(KEYS + 100))
-    assert len(gateway(metrics=many).history.totals) == KEYS
+    assert len(gateway(metrics=many).rises.totals) == KEYS
 
 
 def test_entries_that_happen_again_are_the_same_ones() -> None:

@@ -147,7 +147,7 @@ def test_what_was_known_stays_when_a_gateway_goes_and_comes() -> None:
         while not gateway.failed_us:
             await watch.changed.wait()
             await watch.look(links=False)
-        assert gateway.history.totals and gateway.errors and gateway.links
+        assert gateway.rises.totals and gateway.errors and gateway.links
         answers[0] = well
         while gateway.failed_us:
             await watch.changed.wait()

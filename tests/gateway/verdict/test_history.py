@@ -5,9 +5,13 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+import orjson
+import pytest
+
 from gateway.cli.gateways.peer_arguments import STEPS
-from gateway.verdict.history import MINUTE_US, STEPS_US, HistoryRow, Sums, by_slot, distinct, history_row
+from gateway.verdict.history import MINUTE_US, STEPS_US, HistoryRow, Sums, by_slot, distinct, history_row, read_history
 from gateway.verdict.history_gaps import Gap, gaps
+from gateway.verdict.samples import WrongAnswer
 
 T = 1_795_561_200_000_000  # 2026-11-24T23:00:00Z
 
@@ -107,3 +111,8 @@ def test_an_answer_of_another_form_counts_nothing() -> None:
     made = history_row(odd)
     assert (made.begin_us, made.runs[0].run, made.numbers["records"]) == (0, "", 0)
     assert made.counts["deliveries"] == {("in", "", "accepted"): 2, ("", "", ""): 0}
+    gateway = {"run": "r", "at_us": T, "state": "ready", "history": [odd, 3], "next": None, "known_us": T - 1}
+    head, rows = read_history(orjson.dumps({"gateways": [gateway]}))
+    assert (head["known_us"], rows) == (T - 1, [made])
+    with pytest.raises(WrongAnswer, match="the log does not answer"):
+        read_history(b'{"gateways": [{"problem": "the log does not answer"}]}')

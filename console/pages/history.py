@@ -1,0 +1,198 @@
+"""`/history`: what was counted earlier, as the gateways have written it down, and of which times there is no record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from shlex import quote
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
+
+from console.facts.history import SPANS, Asked, Reading, written
+from console.limits import GAPS_SHOWN, HISTORY_S, ROWS_SHOWN
+from console.pages.view import Document, View, frame
+from console.pages.words import iso
+from gateway.verdict.history import MINUTE_US, OTHER, Sums, by_slot, distinct
+from gateway.verdict.history_gaps import SILENT, Gap, gaps
+
+_CHARTS: Final = (
+    ("in", "fine"), ("out", "fine"), ("fatal", "fatal"), ("transient", "transient"), ("indeterminate", "indeterminate"),
+)  # fmt: skip
+_ALWAYS: Final = ("in", "out", "fatal", "transient")
+_FACTS: Final = (
+    ("In", "in", "deliveries from publishers"),
+    ("Refused", "refused", "of these, not accepted"),
+    ("Out", "out", "deliveries to consumers"),
+    ("Fatal", "fatal", "errors"),
+    ("Transient", "transient", "errors"),
+    ("Indeterminate", "indeterminate", "errors"),
+    ("Dead letters", "dead_letters", "messages"),
+)
+
+
+class _Time(NamedTuple):
+    """What is shown: from when to when, of bars of that length; and until when all of it is counted."""
+
+    begin_us: int
+    end_us: int
+    step_us: int
+    counted_us: int
+
+    @property
+    def slots(self) -> range:
+        return range(self.begin_us, self.end_us, self.step_us)
+
+
+def history(view: View) -> Document:
+    """`?span=1h|6h|24h|7d|14d&to=&gateway=&node=`: charts, a line a bar, times without a record, and who it was."""
+    shown = [each.name for each in view.shown.of(view.gateways)]
+    readings = {name: view.history.of(name) for name in shown}
+    rows = distinct({name: each.rows for name, each in readings.items()})
+    time = _time(view, [readings[name] for name in rows])
+    missing = sorted((gap, name) for name in rows for gap in _gaps_of(readings[name], time, view.now_us))
+    node = view.query.get("node", "")
+    counted = [row for of in rows.values() for row in of if time.begin_us <= row.begin_us < time.end_us]
+    slots = {slot: _wanted(of, node) for slot, of in by_slot(counted, time.step_us).items()}
+    whole = Sums(counted)
+    times = [*_times(view.history.asked, time, slots, [gap for gap, _ in missing])]
+    return frame(
+        view, "history", "History", "What was counted earlier, and of which times is there no record?",
+        **_window(view.history.asked, time), node=node, command=_command(view.history.asked, time, node),
+        times=times[::-1],
+        charts=[*_charts(times)],
+        facts=_facts(_wanted(whole, node), missing),
+        gaps=[_gap(gap, name) for gap, name in _longest(missing)], gaps_count=len(missing),
+        gap_bars=_bars([gap for gap, _ in missing], time),
+        **_tables(whole, node),
+        readings=[_reading(view, name, each, name in rows) for name, each in readings.items()],
+        every_s=HISTORY_S,
+    )  # fmt: skip
+
+
+def _time(view: View, readings: Sequence[Reading]) -> _Time:
+    asked = view.history.asked
+    begin_us, end_us = asked.window(view.now_us)
+    counted_us = min((each.counted_us for each in readings if each.rows), default=0)
+    return _Time(begin_us, end_us, asked.step_us, counted_us)
+
+
+def _gaps_of(reading: Reading, time: _Time, now_us: int) -> list[Gap]:
+    """Of a gateway that has never answered none are known, nor of one that waits for its realm."""
+    if not reading.at_us or reading.waits:
+        return []
+    counted_us = reading.counted_us if reading.is_cut or reading.problem else reading.at_us
+    found = gaps(reading.rows, time.begin_us, min(time.end_us, counted_us), reading.known_us)
+    since_us, end_us = max(counted_us, time.begin_us), min(time.end_us, now_us)
+    if reading.problem and since_us < end_us:
+        found.append(Gap(since_us, end_us, SILENT))
+    return found
+
+
+def _wanted(sums: Sums, node: str) -> Sums:
+    return sums.by_node().get(node, Sums()) if node else sums
+
+
+def _window(asked: Asked, time: _Time) -> Document:
+    """In place of the frame's own, which is of what the console saw itself."""
+    later_us = time.end_us + asked.span_us
+    return {
+        "span": asked.span, "spans": [*SPANS], "step": asked.step,
+        "window_minutes": asked.span_us // MINUTE_US,
+        "from": iso(time.begin_us), "from_us": time.begin_us, "to": iso(time.end_us), "to_us": time.end_us,
+        "counted_from": iso(time.begin_us), "counted": asked.span, "is_now": not asked.to_us,
+        "earlier": written(time.begin_us), "later": written(later_us),
+        "counted_until": iso(time.counted_us), "counted_until_us": time.counted_us,
+    }  # fmt: skip
+
+
+def _command(asked: Asked, time: _Time, node: str) -> str:
+    times = f"--since {written(time.begin_us)} --until {written(time.end_us)}"
+    return f"realmgate history {times} --by {asked.step}" + (f" --node {quote(node)}" if node else "")
+
+
+def _times(asked: Asked, time: _Time, slots: Mapping[int, Sums], missing: Sequence[Gap]) -> Iterator[Document]:
+    """A line a bar, the oldest first. `record`: of the whole time, of a part, or of none of it."""
+    for slot in time.slots:
+        end_us = slot + time.step_us
+        lacks = any(gap.begin_us < end_us and gap.end_us > slot for gap in missing) or end_us > time.counted_us
+        sums = slots.get(slot, Sums())
+        is_known = slot in slots or not lacks
+        yield {
+            "at": iso(slot), "at_us": slot, "link": _closer(asked, end_us),
+            "record": "whole" if not lacks else "a part" if is_known else "none",
+            **{name: count if is_known else None for name, count in sums.figures().items()},
+            "accept_p99_ms": _finite(sums.accept_p99_ms()),
+        }  # fmt: skip
+
+
+def _closer(asked: Asked, end_us: int) -> str:
+    """The address of the hour that ends with it; empty: this is it."""
+    if asked.step == "minute":
+        return ""
+    hour_us = 60 * MINUTE_US
+    return f"/history?{urlencode({'span': '1h', 'to': written(-(-end_us // hour_us) * hour_us)})}"
+
+
+def _finite(p99_ms: float | None) -> float | None:
+    return p99_ms if p99_ms is None or isfinite(p99_ms) else -1
+
+
+def _charts(times: Sequence[Mapping[str, Any]]) -> Iterator[Document]:
+    for name, klass in _CHARTS:
+        series = [each[name] for each in times]
+        known = [value for value in series if value is not None]
+        if sum(known) or name in _ALWAYS:
+            yield {
+                "name": name, "class": klass, "series": series, "count": sum(known), "most": max(known, default=0),
+                "whole": [each["record"] == "whole" for each in times],
+            }  # fmt: skip
+
+
+def _facts(whole: Sums, missing: Sequence[tuple[Gap, str]]) -> list[Document]:
+    figures = whole.figures()
+    rows: list[Document] = [{"name": title, "value": figures[name], "about": about} for title, name, about in _FACTS]
+    without_s = sum(gap.end_us - gap.begin_us for gap, _ in missing) / 1e6
+    return [*rows, {"name": "No record", "value": None, "about": "of this time", "seconds": without_s}]
+
+
+def _longest(missing: Sequence[tuple[Gap, str]]) -> list[tuple[Gap, str]]:
+    """The latest first."""
+    kept = sorted(missing, key=lambda each: each[0].begin_us - each[0].end_us)[:GAPS_SHOWN]
+    return sorted(kept, reverse=True)
+
+
+def _gap(gap: Gap, gateway: str) -> Document:
+    return {
+        "gateway": gateway, "begin": iso(gap.begin_us), "begin_us": gap.begin_us, "end": iso(gap.end_us),
+        "end_us": gap.end_us, "for_s": (gap.end_us - gap.begin_us) / 1e6, "why": gap.why, "words": gap.words,
+    }  # fmt: skip
+
+
+def _bars(missing: Sequence[Gap], time: _Time) -> list[list[float]]:
+    """Where gaps lie in a chart, in bars from its left edge."""
+    return [
+        [round((at_us - time.begin_us) / time.step_us, 2) for at_us in (gap.begin_us, gap.end_us)] for gap in missing
+    ]
+
+
+def _tables(whole: Sums, node: str) -> Document:
+    """By node, condition and rule; of one node its errors only."""
+    nodes = [] if node else whole.nodes()
+    errors = _wanted(whole, node).errors()
+    rules = [] if node else whole.rules()
+    together = sum(count for key, count in whole.counts["deliveries"].items() if key[1] == OTHER)
+    return {
+        "nodes": nodes[:ROWS_SHOWN], "nodes_count": len(nodes),
+        "errors": errors[:ROWS_SHOWN], "errors_count": len(errors),
+        "rules": rules[:ROWS_SHOWN], "rules_count": len(rules),
+        "missed": whole.numbers["missed"], "together": together,
+    }  # fmt: skip
+
+
+def _reading(view: View, gateway: str, of: Reading, counts: bool) -> Document:
+    """`counts` false: another gateway answers from the same records, and has later ones."""
+    return {
+        "gateway": gateway, "at": iso(of.read_us), "age_s": view.age_s(of.read_us), "problem": of.problem,
+        "waits": of.waits, "counts": counts, "is_cut": of.is_cut, "known_from": iso(of.known_us),
+        "known_us": of.known_us, "counted_until": iso(of.counted_us), "counted_until_us": of.counted_us,
+    }  # fmt: skip

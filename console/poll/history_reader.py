@@ -1,0 +1,107 @@
+"""Reads the history of the gateways while a page asks for it, and keeps it for a moment, for all viewers together.
+
+A gateway has one request for its history under way at most. One that is slow or silent delays no other, and no page by
+more than `FIRST_WAIT_S`. Nothing here raises for what a gateway answers: it is written into `Reading.problem`, and
+what was read before stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from console.facts.gateway import Gateway
+from console.facts.history import NEVER, Asked, History, Reading, asked_of
+from console.limits import FIRST_WAIT_S, HISTORY_KEPT, HISTORY_PAGES, HISTORY_S
+from console.poll.fetch import NoAnswer, fetch
+from gateway.verdict.history import MINUTE_US, HistoryRow, read_history
+from gateway.verdict.limits import ROWS
+from gateway.verdict.samples import WrongAnswer
+from native_backend.clock import Clock
+
+log = logging.getLogger("realmgate.console")
+HISTORY: Final = "/history"
+"""The page that asks for it."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    history: History
+    began_s: float = float("-inf")
+    under_way: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+class HistoryReader:
+    """See the module's docstring."""
+
+    def __init__(self, gateways: Sequence[Gateway], clock: Clock) -> None:
+        self._gateways, self._clock = gateways, clock
+        self._kept: OrderedDict[Asked, _Kept] = OrderedDict()
+        self._turns = {each.name: asyncio.Lock() for each in gateways}
+
+    def known(self, query: Mapping[str, str]) -> History:
+        """What was read last of that time."""
+        asked = asked_of(query, self._clock.epoch_us())
+        kept = self._kept.get(asked)
+        return kept.history if kept is not None else History(asked)
+
+    def want(self, query: Mapping[str, str]) -> set[asyncio.Task[None]]:
+        """Begin to read, unless it is under way or was begun a moment ago. What is under way."""
+        asked, now_s = asked_of(query, self._clock.epoch_us()), self._clock.monotonic_s()
+        kept = self._kept.setdefault(asked, _Kept(History(asked)))
+        self._kept.move_to_end(asked)
+        if not kept.under_way and now_s - kept.began_s >= HISTORY_S:
+            kept.began_s = now_s
+            for gateway in self._gateways:
+                task = asyncio.create_task(self._read(gateway, kept))
+                kept.under_way.add(task)
+                task.add_done_callback(kept.under_way.discard)
+        for old in [each for each in self._kept if not self._kept[each].under_way][: len(self._kept) - HISTORY_KEPT]:
+            del self._kept[old]
+        return {*kept.under_way}
+
+    async def read(self, query: Mapping[str, str]) -> None:
+        """The same, and wait for it, `FIRST_WAIT_S` at most."""
+        if under_way := self.want(query):
+            await asyncio.wait(under_way, timeout=FIRST_WAIT_S)
+
+    async def stop(self) -> None:
+        under_way = [task for kept in self._kept.values() for task in kept.under_way]
+        for task in under_way:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _read(self, gateway: Gateway, kept: _Kept) -> None:
+        try:
+            async with self._turns[gateway.name]:
+                found = await self._pages(gateway, kept.history.asked)
+        except (NoAnswer, WrongAnswer) as error:
+            found = replace(kept.history.of(gateway.name), problem=str(error))
+        except Exception:  # we are wrong: what was read before stays
+            log.exception("the history of %s", gateway.name)
+            found = replace(kept.history.of(gateway.name), problem="the console itself failed to read the answer")
+        kept.history = replace(kept.history, readings={**kept.history.readings, gateway.name: found})
+
+    async def _pages(self, gateway: Gateway, asked: Asked) -> Reading:
+        """Raises NoAnswer, WrongAnswer."""
+        begin_us, end_us = asked.window(self._clock.epoch_us())
+        minutes = str((end_us - begin_us) // MINUTE_US)
+        query = {"since": str(begin_us), "minutes": minutes, "step": asked.step, "limit": str(ROWS)}
+        rows: list[HistoryRow] = []
+        reading = NEVER
+        for number in range(HISTORY_PAGES):
+            _, body = await fetch(gateway.url, "/api/history", query)
+            head, page = read_history(body)
+            rows += page
+            known_us = head["known_us"] if number == 0 else reading.known_us
+            reading = Reading(tuple(rows), known_us, int(head["at_us"]), self._clock.epoch_us(), head["state"] or "")
+            if not head["next"]:
+                return reading
+            query["after"] = head["next"]
+        return replace(reading, is_cut=True)

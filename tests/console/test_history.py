@@ -1,0 +1,208 @@
+"""The page of the history: bars, gaps and tables on fixed facts; and how it is read of gateways that answer, fall
+silent or hang."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from console.facts.gateway import Gateway
+from console.facts.history import Asked, History, asked_of
+from console.limits import HISTORY_KEPT, HISTORY_PAGES, HISTORY_S
+from console.pages.all import PAGES
+from console.pages.view import View
+from console.poll.history_reader import HistoryReader
+from console.web.charts import bars
+from console.web.render import Pages
+from native_backend.clock import SystemClock
+from tests.console.fixed import NOW_US, RUN, SECOND_US, gateway, history_of, page, reading, view
+from tests.console.scripted_admin import http, scripted_admin
+from tests.kit.patience import HANG_S
+
+MINUTE_US = 60 * SECOND_US
+MARKUP = "<script>alert(1)</script>"
+
+
+def document(made: View) -> dict[str, Any]:
+    return PAGES["/history"].make(made)
+
+
+def html(made: View) -> str:
+    return Pages().main(document(made), "/history", made.query)
+
+
+def facts(of: dict[str, Any]) -> dict[str, Any]:
+    return {each["name"]: each["value"] for each in of["facts"]}
+
+
+def test_a_time_without_a_record_is_a_gap_and_never_0() -> None:
+    found = document(view(gateway()))
+    assert (found["span"], found["step"], len(found["times"])) == ("6h", "5min", 72)
+    assert facts(found) == {
+        "In": 45, "Refused": 3, "Out": 4, "Fatal": 0, "Transient": 3, "Indeterminate": 0, "Dead letters": 4,
+        "No record": None,
+    }  # fmt: skip
+    assert [(each["why"], round(each["for_s"] / 60)) for each in found["gaps"]] == [
+        ("stopped", 60), ("none", 120), ("not kept", 59),
+    ]  # fmt: skip
+    series = {each["name"]: each["series"] for each in found["charts"]}
+    assert [*series] == ["in", "out", "fatal", "transient"], "of indeterminate there is none"
+    assert sum(value is None for value in series["in"]) > 40 and series["in"].count(40) == 1
+    lines = {each["record"] for each in found["times"]}
+    assert lines == {"whole", "a part", "none"}
+    assert found["times"][0]["record"] == "a part", "the latest comes first, and is under way"
+    first, last = found["gap_bars"][0], found["gap_bars"][-1]
+    assert first[0] == 0 and 46 < last[0] < 49 and last[1] - last[0] == pytest.approx(12)
+
+
+def test_the_page_says_where_it_knows_nothing_and_since_when() -> None:
+    text = html(view(gateway()))
+    assert 'class="gap"' in text and "It is not 0." in text and "no record" in text
+    assert "The gateway was down, stopped in order." in text and "counted until 22:53:42" in text
+    silent = reading(problem="no answer within 5 s")
+    made = view(gateway())
+    made.history = History(Asked(), {"gw-a:9464": silent})
+    found = document(made)
+    assert facts(found)["In"] == 45 and found["gaps"][0]["why"] == "silent"
+    assert "cannot be read: no answer within 5 s. Shown is what it answered" in html(made)
+    made.history = History(Asked(), {})
+    found = document(made)
+    assert found["gaps"] == [] and {each["record"] for each in found["times"]} == {"none"}
+    assert "its history is being read" in html(made)
+    made.history = History(Asked(), {"gw-a:9464": reading(rows=(), state="standby", known_us=None)})
+    assert "waits for its realm" in html(made) and not document(made)["gaps"]
+
+
+def test_gateways_on_one_realm_count_once_and_others_are_added() -> None:
+    made = view(gateway(1), gateway(2))
+    assert facts(document(made))["In"] == 45 and "they are counted once" in html(made)
+    other = reading(history_of("other", 200, 0.5, deliveries=[["in", "far", "accepted", 5]]))
+    made.history = replace(made.history, readings={"gw-a:1": reading(), "gw-a:2": other})
+    found = document(made)
+    assert facts(found)["In"] == 50 and {each["gateway"] for each in found["gaps"]} == {"gw-a:1", "gw-a:2"}
+    made.query = {"gateway": "gw-a:2"}
+    assert facts(document(made))["In"] == 5
+
+
+def test_one_node_alone_and_the_rows_that_lead_there() -> None:
+    text = html(view(gateway()))
+    assert "/history?node=small" in text and "/errors/one?class=transient" in text
+    found = document(view(gateway(), node="orders"))
+    assert (facts(found)["In"], facts(found)["Out"], found["errors"], found["nodes"]) == (0, 4, [], [])
+    assert found["command"].endswith("--by 5min --node orders")
+    rows = [[row["node"], row["in"], row["dead_letters"]] for row in document(view(gateway()))["nodes"]]
+    assert rows == [["small", 45, 0], ["orders", 0, 4]]
+
+
+def test_the_time_is_chosen_in_the_address() -> None:
+    assert asked_of({"span": "24h", "to": "2026-11-24T20:00Z"}, NOW_US) == Asked("24h", NOW_US - 10_452 * SECOND_US)
+    later, never = {"to": "2027-01-01T00:00Z"}, {"span": "9y", "to": "yesterday"}
+    assert asked_of(later, NOW_US) == asked_of(never, NOW_US) == Asked("6h", 0)
+    found = document(view(gateway(), span="1h", to="2026-11-24T21:00Z"))
+    assert (found["from"][:16], found["to"][:16], found["is_now"]) == ("2026-11-24T20:00", "2026-11-24T21:00", False)
+    assert (found["earlier"], found["later"]) == ("2026-11-24T20:00Z", "2026-11-24T22:00Z")
+    closer = [each["link"] for each in document(view(gateway(), span="7d"))["times"]]
+    assert closer[1] == "/history?span=1h&to=2026-11-24T22%3A00Z" and len(closer) == 168
+
+
+def test_what_peers_write_is_escaped() -> None:
+    odd: dict[str, Any] = {
+        "deliveries": [["in", MARKUP, MARKUP, 1]],
+        "errors": [[MARKUP, MARKUP, "fatal", MARKUP, MARKUP, 1]],
+        "rules": [[MARKUP, MARKUP, 1]],
+    }
+    made = view(gateway())
+    made.history = History(Asked(), {"gw-a:9464": reading(history_of(RUN, 9, 1, **odd), problem=MARKUP)})
+    assert MARKUP not in html(made)
+
+
+def test_a_chart_is_hatched_where_nothing_is_known() -> None:
+    drawn = bars([None, 4], "fine", "say", (False, True), [[0, 1]])
+    assert drawn.count('class="gap" x="0.0" width="12.0"') == 1 and drawn.count('class="fine"') == 1
+    assert 'class="gap"' not in bars([0, 4], "fine", "say")
+
+
+class _Ahead(SystemClock):
+    ahead_s = 0.0
+
+    def monotonic_s(self) -> float:
+        return super().monotonic_s() + self.ahead_s
+
+
+def reads(urls: list[str], look: Callable[[HistoryReader, _Ahead], Awaitable[None]]) -> None:
+    async def run() -> None:
+        clock = _Ahead()
+        reader = HistoryReader([Gateway(url) for url in urls], clock)
+        try:
+            async with asyncio.timeout(HANG_S):
+                await look(reader, clock)
+        finally:
+            await reader.stop()
+
+    asyncio.run(run())
+
+
+def raw(run: str, minute: int) -> dict[str, Any]:
+    times = {"begin_us": minute * MINUTE_US, "end_us": (minute + 1) * MINUTE_US}
+    runs = [{**times, "run": run, "closed": False}]
+    return {"id": str(minute), **times, "runs": runs, "records": 1, "deliveries": [["in", "q", "accepted", 1]]}
+
+
+def test_all_pages_are_read_once_for_a_while() -> None:
+    def paged(path: str) -> bytes:
+        after = "after=" in path
+        return http(page("history", [raw("a", 7 + after)], next=None if after else "7", known_us=None if after else 5))
+
+    async def look(reader: HistoryReader, clock: _Ahead) -> None:
+        await reader.read({})
+        await reader.read({})
+        [found] = reader.known({}).readings.values()
+        assert [row.begin_us for row in found.rows] == [7 * MINUTE_US, 8 * MINUTE_US] and found.known_us == 5
+        assert len(admin.asked) == 2 and "step=5min&limit=500&after=7" in admin.asked[1]
+        clock.ahead_s = HISTORY_S + 1
+        await reader.read({})
+        assert len(admin.asked) == 4
+        assert not reader.known({"span": "1h"}).readings
+        for minute in range(HISTORY_KEPT + 1):
+            await reader.read({"to": f"2026-01-01T00:{minute:02}Z"})
+        assert not reader.known({}).readings, "the oldest one was given up"
+
+    with scripted_admin(paged) as admin:
+        reads([admin.url], look)
+
+
+def test_so_many_pages_are_read_and_no_more() -> None:
+    async def look(reader: HistoryReader, _: _Ahead) -> None:
+        await reader.read({})
+        [found] = reader.known({}).readings.values()
+        assert found.is_cut and len(found.rows) == HISTORY_PAGES == len(admin.asked)
+
+    with scripted_admin(lambda _: http(page("history", [raw("a", 7)], next="7"))) as admin:
+        reads([admin.url], look)
+
+
+def test_what_was_read_stays_when_a_gateway_falls_silent_and_a_hung_one_delays_no_other() -> None:
+    answers = [http(page("history", [raw("a", 7)], known_us=5))]
+
+    async def look(reader: HistoryReader, clock: _Ahead) -> None:
+        name, hung = (url.removeprefix("http://") for url in (admin.url, silent.url))
+        await reader.read({})
+        assert len(reader.known({}).of(name).rows) == 1
+        assert hung not in reader.known({}).readings, "it has not answered yet"
+        await asyncio.gather(*reader.want({}))
+        assert "no answer to /api/history" in reader.known({}).of(hung).problem
+        answers[0] = http(
+            json.dumps({"gateways": [{"problem": "the log does not answer"}]}).encode(), "503 Unavailable"
+        )
+        clock.ahead_s = HISTORY_S + 1
+        await reader.read({})
+        found = reader.known({}).of(name)
+        assert len(found.rows) == 1 and "the log does not answer" in found.problem
+
+    with scripted_admin(lambda _: answers[0]) as admin, scripted_admin(lambda _: None) as silent:
+        reads([admin.url, silent.url], look)
