@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from gateway.cli.answering_log import open_answering, remedy_of
-from gateway.cli.doctor import machine, realm
+from gateway.cli.doctor import machine, realm, written_history
 from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok
 from gateway.cli.output import write_json
 from gateway.cli.typed_numbers import ANSWER_S
@@ -32,7 +32,7 @@ from native_backend.log.port import Failure, Inspection, LogError
 from native_backend.nodes.metadata import realm_topics
 from native_backend.nodes.metadata_writer import realm_metadata
 
-_OF_THE_REALM = ("lease", "nodes", "broker", "topics", "groups", "evidence", "clocks", "disk", "open")
+_OF_THE_REALM = ("lease", "nodes", "broker", "topics", "groups", "evidence", "history", "clocks", "disk", "open")
 _FILE = "realm.sqlite"
 Checks = tuple[tuple[str, Callable[[], Iterable[Finding]]], ...]
 
@@ -117,6 +117,7 @@ class _Realm:
     def __init__(self, settings: Settings, now_s: float, timeout_s: float) -> None:
         self.reached = False
         self._settings, self._now_s, self._timeout_s = settings, now_s, timeout_s
+        self._interval_s = settings.limits.history_interval_s
         self._found: list[Finding] = []
         self._failed: list[Finding] = []
 
@@ -166,6 +167,7 @@ class _Realm:
                 ("topics", lambda: realm.topics(inspected, at.prefix, usable, there.keys())),
                 ("groups", lambda: realm.groups(log, at.prefix, metadata, usable)),
                 ("evidence", lambda: realm.evidence(log, at.prefix)),
+                ("history", lambda: written_history.written(log, at.prefix, self._interval_s, self._now_s)),
                 ("clocks", lambda: realm.clock(log, at.prefix, self._now_s)),
                 ("disk", lambda: machine.disk(self._settings, inspected)),
                 ("open", lambda: machine.exposure(self._settings, bool(metadata.acl))),

@@ -19,12 +19,13 @@ import pytest
 import yaml
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from gateway.cli.doctor import machine
+from gateway.cli.doctor import command, machine
 from gateway.cli.doctor.command import examine
 from gateway.cli.doctor.finding import Finding
 from gateway.config.settings import load_settings
 from gateway.serve.open_log import open_log
 from mappings.compiler.table_set import SHIPPED
+from native_backend.clock import SystemClock
 from native_backend.log.port import Log
 from reconciliation.model.ranges import Extent
 from reconciliation.model.window import BEGINNING, END, Window
@@ -127,6 +128,52 @@ def test_faults_of_a_realm_turn_their_lines_red(new_gateway: StartGateway, kind:
         log.control.delete_topics([node, f"{prefix}.commands"])
         wrong = red(gateway)
     assert "orders" in wrong["nodes"][0].words and f"{prefix}.commands" in wrong["topics"][0].words
+
+
+class _Ahead(SystemClock):
+    """Ten minutes ahead: what is new is old, and what has begun is long under way."""
+
+    def epoch_us(self) -> int:
+        return super().epoch_us() + 600_000_000
+
+
+@REALMS
+def test_a_history_that_is_not_written_is_red(
+    new_gateway: StartGateway, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gateway that has served for ten minutes, and has no record, or none that is newer."""
+    gateway = new_gateway(kind, limits={"history_interval_s": 3600})
+    says(gateway, 60)
+    assert "too early to say" in of_history(gateway, "not looked at")
+    monkeypatch.setattr(command, "SystemClock", _Ahead)
+    assert "there is no record" in of_history(gateway, "warn")
+    says(gateway, 600)
+    assert "too early to say" in of_history(gateway, "not looked at")
+    gateway.stop()
+    says(gateway, 60)
+    assert "none is written" in of_history(gateway, "ok")
+    gateway.settings["limits"]["history_interval_s"] = 3600
+    gateway.start()
+    says(gateway, 60)
+    assert "the newest record is 10 min old" in of_history(gateway, "warn")
+    monkeypatch.setattr(command, "SystemClock", SystemClock)
+    assert "its newest record is " in of_history(gateway, "ok")
+
+
+def says(gateway: GatewayProcess, interval_s: int) -> None:
+    """What the configuration says to the commands; the gateway has read it already."""
+    gateway.settings["limits"]["history_interval_s"] = interval_s
+    gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
+
+
+def of_history(gateway: GatewayProcess, status: str) -> str:
+    """The words of its line, which has that status; and no other line is red."""
+    findings = examine(gateway.config_path, None, HANG_S)[1]
+    wrong = {one.check for one in findings if one.status in ("warn", "FAIL")}
+    [found] = [one for one in findings if one.check == "history"]
+    assert found.status == status and wrong == ({"history"} if status == "warn" else set()), findings
+    assert bool(found.remedy) == (status == "warn")
+    return found.words
 
 
 @REALMS
