@@ -1,4 +1,4 @@
-"""`python -m reconciliation`: what `realmgate reconcile` starts as a process of its own."""
+"""`python -m reconciliation`: what `realmgate reconcile` and `realmgate what-if` start as a process of its own."""
 
 import re
 import sys
@@ -38,9 +38,14 @@ def _is_of(package: str, requirement: str) -> bool:
 
 
 try:
-    from reconciliation.cli.main import main
+    if sys.argv[1:2] == ["what-if"]:
+        from reconciliation.cli import what_if
 
-    code = main(sys.argv[1:])
+        code = what_if.main(sys.argv[2:])
+    else:
+        from reconciliation.cli.main import main
+
+        code = main(sys.argv[1:])
 except Exception as error:  # ours to mend: shown in full, but never with the exit code that means "anomalies found"
     remedy = lacking(error) if isinstance(error, ModuleNotFoundError) else ""
     if remedy:

@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     from gateway.cli.gateways.peer_arguments import add_peers
     from gateway.cli.imports.arguments import add_import
     from gateway.cli.trace.arguments import add_trace
+    from gateway.cli.what_if_arguments import add_what_if
 
     parser = _Parser(
         prog="realmgate",
@@ -100,6 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     add_user(commands.add_parser("user", help="make entries for the users file", allow_abbrev=False))
     commands.add_parser("mappings", help="check, test, explain, expand and compare mapping tables", add_help=False)
     commands.add_parser("console", help="show pages for operators over one or several gateways", add_help=False)
+    other = commands.add_parser("what-if", help="what other tables would have decided", allow_abbrev=False)
+    add_what_if(other, add_config)
     commands.add_parser("reconcile", help="check whether the realm holds what peers were answered", add_help=False)
     return parser
 
@@ -192,6 +195,10 @@ def _on_the_realm(arguments: argparse.Namespace, settings: Settings) -> int:
         from gateway.cli.trace import command as trace_command
 
         return trace_command.run(arguments, settings, sys.stdout)
+    if arguments.command == "what-if":
+        from gateway.cli import what_if
+
+        return what_if.run(arguments, settings)
     if arguments.command == "replay":
         from gateway.cli import explain_record as replay
 

@@ -39,6 +39,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--to", metavar="ISO", dest="until", type=parse, default=END, help="report what is before this time (UTC)"
     )
+    add_spark(parser)
+    parser.add_argument(
+        "--fetch-jars",
+        metavar="DIR",
+        type=Path,
+        nargs="?",
+        const=default_directory(),
+        help="fetch Spark's connector for Kafka, and do nothing else",
+    )
+    return parser
+
+
+def add_spark(parser: argparse.ArgumentParser) -> None:
+    """Where Spark runs, and what it is told."""
     parser.add_argument(
         "--master", metavar="URL", help="Spark's master; default: two cores of this machine, or what spark-submit says"
     )
@@ -56,12 +70,3 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="where Spark's connector for Kafka is; default: where --fetch-jars puts it",
     )
-    parser.add_argument(
-        "--fetch-jars",
-        metavar="DIR",
-        type=Path,
-        nargs="?",
-        const=default_directory(),
-        help="fetch Spark's connector for Kafka, and do nothing else",
-    )
-    return parser

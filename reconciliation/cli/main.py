@@ -45,7 +45,7 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
             raise SettingsError("--from must be before --to")
         asked = Asked(arguments.master, dict(arguments.conf))
         spark.check(asked)
-        jars = _jars(realm, arguments.jars)
+        jars = jars_of(realm, arguments.jars)
         extent = landing.extent_of(realm)
         arguments.out.mkdir(parents=True, exist_ok=True)
         session = spark.start(arguments.out / "scratch", offsets=extent.offsets, jars=jars, asked=asked)
@@ -68,7 +68,7 @@ def _fetch(directory: Path, conf: dict[str, str], out: TextIO) -> int:
     return CLEAN
 
 
-def _jars(realm: Realm, directory: Path | None) -> list[Path]:
+def jars_of(realm: Realm, directory: Path | None) -> list[Path]:
     """What is loaded besides Spark; nothing of what spark-submit has brought."""
     return [] if realm.kind != "kafka" or spark.is_loaded(connector.CLASS) else connector.jars_in(directory)
 

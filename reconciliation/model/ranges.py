@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from typing import Literal
 
 Kind = Literal["realm", "tables", "state", "outcomes", "journal", "lease", "commands", "events"]
 SINGLE: tuple[Kind, ...] = ("realm", "tables", "state", "outcomes", "journal", "lease", "commands")
 """Kinds that are one topic each, `PREFIX.KIND`; the other topics hold events: those of the nodes in the metadata."""
+KINDS: tuple[Kind, ...] = (*SINGLE, "events")
 REQUIRED: tuple[Kind, ...] = ("realm", "tables", "state", "outcomes", "journal")
 """Without one of these something cannot be judged."""
 
@@ -106,6 +107,16 @@ class Extent:
     def offsets(self) -> int:
         """How many offsets the ranges span: at least as many as there are records."""
         return sum(one.end - one.first for one in self.ranges)
+
+    def only(self, prefix: str, kinds: Collection[Kind]) -> Extent:
+        """What it says of topics of these kinds."""
+        return replace(
+            self,
+            ranges=tuple(one for one in self.ranges if kind_of(prefix, one.topic) in kinds),
+            positions=tuple(one for one in self.positions if kind_of(prefix, one.topic) in kinds),
+            topics={topic: id_ for topic, id_ in self.topics.items() if kind_of(prefix, topic) in kinds},
+            unread=tuple(one for one in self.unread if kind_of(prefix, one.topic) in kinds),
+        )
 
     def as_json(self) -> dict[str, object]:
         return {

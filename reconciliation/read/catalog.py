@@ -112,7 +112,7 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
         for node, durable in known.metadata.each_durable()
         if node.store in nodes
     ]
-    stored = [record for _, record in _newest(landed, "tables", unreadable)]
+    stored = stored_tables(landed, unreadable)
     tables = by_digest(stored)
     facts = Cells(tables)
     firsts = {(one.topic, one.partition): one.first for one in landed.extent.ranges}
@@ -135,6 +135,11 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
         frozenset(_ended(landed)),
         unreadable,
     )
+
+
+def stored_tables(landed: Landed, unreadable: list[str]) -> list[dict[str, Any]]:
+    """The expanded documents, one for each digest under which some are stored."""
+    return [record for _, record in _newest(landed, "tables", unreadable)]
 
 
 def absence(extent: Extent, node: Node) -> str:

@@ -7,7 +7,7 @@ each other: what the journal says was there when the outcomes ended. Errors: `So
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from reconciliation.model.errors import SourceError
 from reconciliation.model.ranges import (
     GONE,
+    KINDS,
     REQUIRED,
     SINGLE,
     TORN,
@@ -31,7 +32,8 @@ from reconciliation.model.schemas import RECORD
 from reconciliation.read import realm_file
 from reconciliation.read.known_nodes import KnownNodes
 
-BATCH_RECORDS = 32_768
+BATCH_RECORDS, BATCH_BYTES = 32_768, 64 << 20
+"""What is written at a time, whichever is reached first: it is a row group, which one task reads."""
 
 
 def extent_of(directory: Path, prefix: str) -> Extent:
@@ -40,11 +42,11 @@ def extent_of(directory: Path, prefix: str) -> Extent:
         return _extent(realm, prefix)
 
 
-def export(directory: Path, prefix: str, target: Path) -> Extent:
-    """Write every record of the realm below `target`; returns what was read (a live realm may have grown since it was
-    asked for its extent)."""
+def export(directory: Path, prefix: str, target: Path, kinds: Collection[Kind] = KINDS) -> Extent:
+    """Write every record of the realm of these kinds below `target`; returns what was read (a live realm may have grown
+    since it was asked for its extent)."""
     with _opened(directory) as realm:
-        extent = _extent(realm, prefix)
+        extent = _extent(realm, prefix).only(prefix, kinds)
         torn: list[Unread] = []
         writers: dict[Kind, _KindFile] = {}
         try:
@@ -109,10 +111,12 @@ class _KindFile:
         directory.mkdir(parents=True, exist_ok=True)
         self._writer = pq.ParquetWriter(directory / "part-0.parquet", RECORD, compression="zstd")
         self._rows: list[realm_file.Row] = []
+        self._bytes = 0
 
     def add(self, row: realm_file.Row) -> None:
         self._rows.append(row)
-        if len(self._rows) >= BATCH_RECORDS:
+        self._bytes += len(row[5] or b"")
+        if len(self._rows) >= BATCH_RECORDS or self._bytes >= BATCH_BYTES:
             self._flush()
 
     def close(self) -> None:
@@ -124,4 +128,4 @@ class _KindFile:
             columns = zip(*self._rows, strict=True)
             arrays = [pa.array(column, field.type) for column, field in zip(columns, RECORD, strict=True)]
             self._writer.write_batch(pa.record_batch(arrays, schema=RECORD))
-            self._rows = []
+            self._rows, self._bytes = [], 0

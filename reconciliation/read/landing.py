@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from reconciliation.model.errors import SourceError
-from reconciliation.model.ranges import TORN, Extent, Kind, name_of
+from reconciliation.model.ranges import KINDS, TORN, Extent, Kind, name_of
 from reconciliation.model.settings import Realm
 from reconciliation.read import export, sources
 
@@ -37,17 +38,19 @@ class Landed:
         return path if path.exists() else None
 
 
-def land(realm: Realm, extent: Extent, spark: SparkSession, directory: Path) -> Landed:
-    """Make the realm, as it was when `extent` was asked for or later, available as Parquet below `directory`."""
+def land(realm: Realm, extent: Extent, spark: SparkSession, directory: Path, kinds: Collection[Kind] = KINDS) -> Landed:
+    """Make the realm, as it was when `extent` was asked for or later, available as Parquet below `directory`. `kinds`:
+    only the records of these."""
+    extent = extent.only(realm.prefix, kinds)
     for attempt in range(1, TRIES + 1):
         target = directory / name_of(extent)
         if _is_whole(target):
             return Landed(target, extent)
         try:
-            return _fill(realm, spark, extent, directory)
+            return _fill(realm, spark, extent, directory, kinds)
         except SourceError:
             # A trim may have overtaken the offsets: ask again. What fails the same way twice is reported.
-            previous, extent = extent, extent_of(realm)
+            previous, extent = extent, extent_of(realm).only(realm.prefix, kinds)
             if attempt == TRIES or extent.ranges == previous.ranges:
                 raise
     raise AssertionError("the loop returns or raises")
@@ -69,12 +72,12 @@ def _is_whole(target: Path) -> bool:
     return all(one["why"] != TORN for one in json.loads((target / COMPLETE).read_text())["unread"])
 
 
-def _fill(realm: Realm, spark: SparkSession, extent: Extent, directory: Path) -> Landed:
+def _fill(realm: Realm, spark: SparkSession, extent: Extent, directory: Path, kinds: Collection[Kind]) -> Landed:
     making = directory / "making"
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True)
     if realm.path is not None:
-        extent = export.export(realm.path, realm.prefix, making)
+        extent = export.export(realm.path, realm.prefix, making, kinds)
     else:
         sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, extent, making)
     target = directory / name_of(extent)

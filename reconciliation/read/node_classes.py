@@ -33,8 +33,13 @@ class Classification:
 
 
 def _pattern(patterns: Iterable[str]) -> re.Pattern[str]:
-    """What follows a `*` is looked for once: the first place where it fits is as good as any later one."""
-    return re.compile("|".join(map(_expression, patterns)) or "(?!)", re.DOTALL)
+    return re.compile(pattern_text(patterns), re.DOTALL)
+
+
+def pattern_text(patterns: Iterable[str]) -> str:
+    """A regular expression for whole names, in which a dot is any character; Python and Java read it alike. What
+    follows a `*` is looked for once: the first place where it fits is as good as any later one."""
+    return "|".join(map(_expression, patterns)) or "(?!)"
 
 
 def _expression(pattern: str) -> str:

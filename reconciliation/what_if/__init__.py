@@ -1,0 +1,1 @@
+"""What other tables would have decided about the recorded facts."""
