@@ -1,6 +1,6 @@
 """The history as gateways answer it, of the time that a page asks for. It lies in their logs, so it is there after any
 restart, of a gateway as of the console; it ends a minute ago. What this console saw itself, of the last hour and to the
-second, is `console.facts.rises` (ADR 0109).
+second, is `console.facts.rises` (ADR 0110).
 
 Microseconds since 1970.
 """

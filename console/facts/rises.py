@@ -1,6 +1,6 @@
 """What counters rose by, by minute, for the last `MINUTES`: what `/metrics` counts since a run began becomes what
 happened when. It is this console's own observation, to the second; what the gateways have written down of longer times
-is `console.facts.history` (ADR 0109).
+is `console.facts.history` (ADR 0110).
 
 A gateway is read only while a page is looked at. What its counters rose by between two readings that are minutes apart
 is spread evenly over these minutes, and they are marked as not watched. Microseconds since 1970.
