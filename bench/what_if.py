@@ -22,6 +22,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 
 from bench.__main__ import RESULTS
 from bench.machine import Machine
@@ -111,15 +112,17 @@ def _write(writer: pq.ParquetWriter, rows: list[tuple[Any, ...]]) -> None:
     writer.write_batch(pa.record_batch(arrays, schema=RECORD))
 
 
-def measured(landed: Landed, offsets: int, scratch: Path, count: int) -> dict[str, Any]:
+def measured(machine: Machine, landed: Landed, offsets: int, scratch: Path, count: int) -> dict[str, Any]:
+    """The session stays, so that `machine` can still ask what it used."""
     began, before = time.monotonic(), time.process_time()
     session = spark.start(scratch, offsets=offsets, jars=[])
-    process = session.sparkContext._gateway.proc.pid
+    launched: Any = session.sparkContext._gateway
+    process = launched.proc.pid
+    machine.pids = [process]
     started, cpu = time.monotonic(), used_s(process) + time.process_time() - before
     question = Question(OTHER, ExpandedTables(load_tables(profile=OTHER).expanded()), assumed={"framing": "whole"})
     answer = what_if(session, landed, [TABLES.expanded()], question, lambda _: None)
     ended, all_cpu = time.monotonic(), used_s(process) + time.process_time() - before
-    session.stop()
     assert answer.deliveries.all == count, answer.deliveries
     return {
         "start_s": round(started - began, 1), "decide_s": round(ended - started, 1), "start_cpu_s": round(cpu, 1),
@@ -146,7 +149,9 @@ def main() -> int:
         landed = Landed(Path(directory), Extent((), ()))
         size = land(Path(directory, "kind=outcomes"), records(count, turn, arguments.peers))
         offsets = count // turn * 100
-        found = Machine([]).measured(measured, landed, offsets, Path(directory, "scratch"), count)
+        machine = Machine([])
+        found = machine.measured(measured, machine, landed, offsets, Path(directory, "scratch"), count)
+        SparkSession.active().stop()
     report = {
         "deliveries": count,
         "turn": turn,

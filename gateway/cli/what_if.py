@@ -13,14 +13,12 @@ import json
 import os
 import sys
 import tempfile
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from gateway.cli.output import print_error
+from gateway.config.settings import Settings
 from mappings.compiler.loading import Loader
 from transformers.events.installed import complaint_about
-
-if TYPE_CHECKING:
-    from gateway.config.settings import Settings
 
 _COULD_NOT_RUN = 2
 _PASSED = {

@@ -90,7 +90,7 @@ def test_the_expanded_tables_are_handed_on(run: Run, handed: None, config: Path,
 
 def test_the_process_that_decides_reads_them(config: Path, tmp_path: Path) -> None:
     """It has read and compared them when it finds no realm there."""
-    command = [REALMGATE, "what-if", "--profile", "um-9.12", "--config", config]
+    command = [str(REALMGATE), "what-if", "--profile", "um-9.12", "--config", str(config)]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False, env=environment)
     assert (done.returncode, done.stdout) == (2, "")

@@ -18,8 +18,10 @@ from pyspark.sql import SparkSession
 from mappings import TableSet, load_tables
 from mappings.compiler.table_set import SHIPPED
 from reconciliation.cli import what_if as command
+from reconciliation.model.window import Window
 from reconciliation.read import landing
 from reconciliation.what_if import text
+from reconciliation.what_if.document import is_alike
 from reconciliation.what_if.expanded_tables import ExpandedTables
 from reconciliation.what_if.job import Question
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, start_gateway
@@ -106,7 +108,7 @@ def told(
         assert gateway.stop() == 0, gateway.log()
     place = place_of(gateway)
     plant(place)
-    window = command.Window(until=LATER_US)
+    window = Window(until=LATER_US)
     question = Question("ours", ExpandedTables(ours.expanded()), window, lines=LINES)
     document = command.run(session, place.realm, landing.extent_of(place.realm), question, directory / "out")
     session.catalog.clearCache()
@@ -165,7 +167,7 @@ def test_what_has_no_record_is_named(told: Told) -> None:
         "all": 2, "alike": 2, "alike_by_another_rule": 0, "differently": 0, "undecided": 0, "decided_by_assumption": 0,
     }, "a declare and its discharge"  # fmt: skip
     assert "is not simulated" in told.text.replace("\n", " ")
-    assert not command.is_alike(told.document)
+    assert not is_alike(told.document)
 
 
 def test_the_command_and_its_exit_codes(tmp_path: Path) -> None:
