@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from bench.__main__ import RESULTS
@@ -30,7 +28,7 @@ from bench.report import commit
 from mappings import Decision, load_tables
 from reconciliation.model import spark
 from reconciliation.model.ranges import Extent
-from reconciliation.model.schemas import RECORD
+from reconciliation.read.export import KindFile
 from reconciliation.read.landing import Landed
 from reconciliation.what_if.expanded_tables import ExpandedTables
 from reconciliation.what_if.job import Answer, Question, what_if
@@ -38,7 +36,6 @@ from tests.kit.wire.clients import used_s
 
 REQUIRED_S, REQUIRED_COUNT = 30.0, 100_000_000
 GROUPS, NODES = 4, 20
-BATCH_BYTES = 32 << 20
 TABLES = load_tables()
 OTHER = "um-9.12"
 _PUBLISH = {"sender_settle_mode": "unsettled", "presettled": "no", "rejected": "agreed", "released": "agreed"}
@@ -90,26 +87,12 @@ def records(count: int, turn: int, peers: int) -> Iterator[bytes]:
 
 def land(target: Path, values: Iterator[bytes]) -> int:
     """As landing leaves them; how many octets they are."""
-    target.mkdir(parents=True)
-    total, rows = 0, []
-    with pq.ParquetWriter(target / "part-0.parquet", RECORD, compression="zstd") as writer:
-        waiting = 0
-        for offset, value in enumerate(values):
-            rows.append(("um.outcomes", 0, offset, 0, b"run", value))
-            waiting += len(value)
-            total += len(value)
-            if waiting >= BATCH_BYTES:
-                _write(writer, rows)
-                rows, waiting = [], 0
-        if rows:
-            _write(writer, rows)
+    file, total = KindFile(target), 0
+    for offset, value in enumerate(values):
+        file.add(("um.outcomes", 0, offset, 0, b"run", value))
+        total += len(value)
+    file.close()
     return total
-
-
-def _write(writer: pq.ParquetWriter, rows: list[tuple[Any, ...]]) -> None:
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, RECORD, strict=True)]
-    writer.write_batch(pa.record_batch(arrays, schema=RECORD))
 
 
 def measured(machine: Machine, landed: Landed, offsets: int, scratch: Path, count: int) -> dict[str, Any]:

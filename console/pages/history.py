@@ -12,7 +12,7 @@ from console.facts.history import SPANS, Asked, Reading, written
 from console.limits import GAPS_SHOWN, HISTORY_S, ROWS_SHOWN
 from console.pages.view import Document, View, frame
 from console.pages.words import iso
-from gateway.verdict.history import MINUTE_US, OTHER, Sums, by_slot, distinct
+from gateway.verdict.history import MINUTE_US, Sums, by_slot, distinct
 from gateway.verdict.history_gaps import SILENT, Gap, gaps
 
 _CHARTS: Final = (
@@ -52,7 +52,7 @@ def history(view: View) -> Document:
     missing = sorted((gap, name) for name in rows for gap in _gaps_of(readings[name], time, view.now_us))
     node = view.query.get("node", "")
     counted = [row for of in rows.values() for row in of if time.begin_us <= row.begin_us < time.end_us]
-    slots = {slot: _wanted(of, node) for slot, of in by_slot(counted, time.step_us).items()}
+    slots = {slot: of.of_node(node) for slot, of in by_slot(counted, time.step_us).items()}
     whole = Sums(counted)
     times = [*_times(view.history.asked, time, slots, [gap for gap, _ in missing])]
     return frame(
@@ -60,7 +60,7 @@ def history(view: View) -> Document:
         **_window(view.history.asked, time), node=node, command=_command(view.history.asked, time, node),
         times=times[::-1],
         charts=[*_charts(times)],
-        facts=_facts(_wanted(whole, node), missing),
+        facts=_facts(whole.of_node(node), missing),
         gaps=[_gap(gap, name) for gap, name in _longest(missing)], gaps_count=len(missing),
         gap_bars=_bars([gap for gap, _ in missing], time),
         **_tables(whole, node),
@@ -86,10 +86,6 @@ def _gaps_of(reading: Reading, time: _Time, now_us: int) -> list[Gap]:
     if reading.problem and since_us < end_us:
         found.append(Gap(since_us, end_us, SILENT))
     return found
-
-
-def _wanted(sums: Sums, node: str) -> Sums:
-    return sums.by_node().get(node, Sums()) if node else sums
 
 
 def _window(asked: Asked, time: _Time) -> Document:
@@ -178,14 +174,13 @@ def _bars(missing: Sequence[Gap], time: _Time) -> list[list[float]]:
 def _tables(whole: Sums, node: str) -> Document:
     """By node, condition and rule; of one node its errors only."""
     nodes = [] if node else whole.nodes()
-    errors = _wanted(whole, node).errors()
+    errors = whole.of_node(node).errors()
     rules = [] if node else whole.rules()
-    together = sum(count for key, count in whole.counts["deliveries"].items() if key[1] == OTHER)
     return {
         "nodes": nodes[:ROWS_SHOWN], "nodes_count": len(nodes),
         "errors": errors[:ROWS_SHOWN], "errors_count": len(errors),
         "rules": rules[:ROWS_SHOWN], "rules_count": len(rules),
-        "missed": whole.numbers["missed"], "together": together,
+        "missed": whole.numbers["missed"], "together": whole.unnamed,
     }  # fmt: skip
 
 

@@ -278,8 +278,7 @@ _COMMANDS = {
     "doctor": _doctor,
     "import": _import,
     **dict.fromkeys(("send", "receive", "drain"), _client),
-    **dict.fromkeys(("connections", "links", "connection", "errors", "denials", "problems", "top"), _peers),
-    "history": _peers,
+    **dict.fromkeys(("connections", "links", "connection", "errors", "denials", "problems", "top", "history"), _peers),
 }
 
 

@@ -138,6 +138,15 @@ class Sums:
                 found.setdefault(key[at], Sums()).counts[name][key] += count
         return found
 
+    def of_node(self, node: str) -> Sums:
+        """What is counted under that name; empty: all."""
+        return self.by_node().get(node, Sums()) if node else self
+
+    @property
+    def unnamed(self) -> int:
+        """Deliveries that are counted under `OTHER`: their nodes are too many to be named."""
+        return sum(count for key, count in self.counts["deliveries"].items() if key[_NODE_AT["deliveries"]] == OTHER)
+
     def figures(self) -> dict[str, int]:
         """`refused`: came in and was not accepted. `returned`: a consumer gave it back."""
         came, went = Counter[str](), Counter[str]()

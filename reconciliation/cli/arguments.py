@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reconciliation.model.connector import default_directory
-from reconciliation.model.window import BEGINNING, END, parse
+from reconciliation.model.settings import SettingsError
+from reconciliation.model.window import BEGINNING, END, Window, parse
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
@@ -33,12 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--config", metavar="FILE", type=Path, help="the gateway's configuration file")
     parser.add_argument("--out", metavar="DIR", type=Path, help="directory for the report")
-    parser.add_argument(
-        "--from", metavar="ISO", dest="since", type=parse, default=BEGINNING, help="report from this time on (UTC)"
-    )
-    parser.add_argument(
-        "--to", metavar="ISO", dest="until", type=parse, default=END, help="report what is before this time (UTC)"
-    )
+    add_window(parser, "report")
     add_spark(parser)
     parser.add_argument(
         "--fetch-jars",
@@ -51,8 +47,26 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def add_window(parser: argparse.ArgumentParser, verb: str) -> None:
+    """`verb`: what the command does with a time. `window_of` reads it."""
+    parser.add_argument(
+        "--from", metavar="ISO", dest="since", type=parse, default=BEGINNING, help=f"{verb} from this time on (UTC)"
+    )
+    parser.add_argument(
+        "--to", metavar="ISO", dest="until", type=parse, default=END, help=f"{verb} what is before this time (UTC)"
+    )
+
+
+def window_of(arguments: argparse.Namespace) -> Window:
+    """Raises SettingsError."""
+    window = Window(arguments.since, arguments.until)
+    if window.since >= window.until:
+        raise SettingsError("--from must be before --to")
+    return window
+
+
 def add_spark(parser: argparse.ArgumentParser) -> None:
-    """Where Spark runs, and what it is told."""
+    """Where Spark runs, and with which settings."""
     parser.add_argument(
         "--master", metavar="URL", help="Spark's master; default: two cores of this machine, or what spark-submit says"
     )

@@ -19,7 +19,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from reconciliation.cli.arguments import parsed
+from reconciliation.cli.arguments import parsed, window_of
 from reconciliation.jobs.reconcile import judge
 from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
@@ -40,9 +40,7 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         if arguments.fetch_jars:
             return _fetch(arguments.fetch_jars, dict(arguments.conf), out)
         realm = load_realm(arguments.config)
-        window = Window(arguments.since, arguments.until)
-        if window.since >= window.until:
-            raise SettingsError("--from must be before --to")
+        window = window_of(arguments)
         asked = Asked(arguments.master, dict(arguments.conf))
         spark.check(asked)
         jars = jars_of(realm, arguments.jars)

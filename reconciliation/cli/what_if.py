@@ -22,14 +22,13 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from reconciliation.cli.arguments import add_spark
+from reconciliation.cli.arguments import add_spark, add_window, window_of
 from reconciliation.cli.main import jars_of
 from reconciliation.model import spark
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.ranges import Extent, Kind
 from reconciliation.model.settings import Realm, SettingsError, load_realm
 from reconciliation.model.spark_settings import MASTER, Asked
-from reconciliation.model.window import BEGINNING, END, Window, parse
 from reconciliation.read import landing
 from reconciliation.read.catalog import stored_tables
 from reconciliation.read.stored_tables import digest_of
@@ -108,12 +107,9 @@ def _check_place(asked: Asked, out: Path | None) -> None:
 
 
 def _question(arguments: argparse.Namespace) -> Question:
-    window = Window(arguments.since, arguments.until)
-    if window.since >= window.until:
-        raise SettingsError("--from must be before --to")
     assumed = dict(each.split("=", 1) for each in arguments.assume)
     tables = _read_tables(arguments.tables)
-    return Question(arguments.name or str(arguments.tables), tables, window, assumed, arguments.lines)
+    return Question(arguments.name or str(arguments.tables), tables, window_of(arguments), assumed, arguments.lines)
 
 
 def _read_tables(file: Path) -> ExpandedTables:
@@ -134,12 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", type=Path, required=True, help="the gateway's configuration file")
     parser.add_argument("--tables", type=Path, required=True, metavar="FILE", help="an expanded document, as JSON")
     parser.add_argument("--name", default="", metavar="TEXT", help="what the report calls these tables")
-    parser.add_argument(
-        "--from", dest="since", type=parse, default=BEGINNING, metavar="ISO", help="decide from this ISO time on (UTC)"
-    )
-    parser.add_argument(
-        "--to", dest="until", type=parse, default=END, metavar="ISO", help="decide what is before this ISO time (UTC)"
-    )
+    add_window(parser, "decide")
     parser.add_argument(
         "--assume", type=_assumption, action="append", default=[], metavar="FACT=VALUE",
         help="of a fact that the report names as not recorded; may be repeated",

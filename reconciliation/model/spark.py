@@ -40,7 +40,7 @@ def check_java() -> None:
 
 
 def check(asked: Asked) -> None:
-    """Whether a session can be made, as far as it can be told before."""
+    """Whether a session can be made, as far as that can be known before."""
     given = submitted()
     checked(asked, given)
     if given is None:

@@ -1,4 +1,4 @@
-"""What Spark is told: our settings, then what spark-submit has set, then what the command line asks for.
+"""The settings of Spark: ours, then what spark-submit has set, then what the command line asks for.
 
 Without a master it is one machine, two cores. A named master may be anything that Spark knows; what only one machine
 needs is left out then. Errors: `SettingsError`. Source: docs/reconciliation.md "On a cluster".

@@ -48,7 +48,7 @@ def export(directory: Path, prefix: str, target: Path, kinds: Collection[Kind] =
     with _opened(directory) as realm:
         extent = _extent(realm, prefix).only(prefix, kinds)
         torn: list[Unread] = []
-        writers: dict[Kind, _KindFile] = {}
+        writers: dict[Kind, KindFile] = {}
         try:
             for topic in sorted({one.topic for one in extent.ranges}):
                 _write(realm, topic, kind_of(prefix, topic), target, writers, torn)
@@ -90,7 +90,7 @@ def _ignored(topic: str, number: int, first: int, end: int) -> None:
 
 
 def _write(
-    realm: realm_file.Snapshot, topic: str, kind: Kind, target: Path, writers: dict[Kind, _KindFile], torn: list[Unread]
+    realm: realm_file.Snapshot, topic: str, kind: Kind, target: Path, writers: dict[Kind, KindFile], torn: list[Unread]
 ) -> None:
     def unreadable(name: str, number: int, first: int, end: int) -> None:
         torn.append(Unread(name, number, TORN, first, end))
@@ -100,11 +100,11 @@ def _write(
             continue  # a tombstone is no event
         file = writers.get(kind)
         if file is None:
-            file = writers[kind] = _KindFile(target / f"kind={kind}")
+            file = writers[kind] = KindFile(target / f"kind={kind}")
         file.add((*row[:5], None) if kind == "events" else row)
 
 
-class _KindFile:
+class KindFile:
     """One Parquet file, filled in batches."""
 
     def __init__(self, directory: Path) -> None:

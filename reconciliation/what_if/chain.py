@@ -1,5 +1,5 @@
 """How tables chain: from the facts of a delivery to what was done and told. A rule about what came names the native
-operation; when the realm has answered, a rule about the answer says what the peer is told.
+operation; when the realm has answered, a rule about the answer says which outcome the peer gets.
 
 The same steps as a gateway takes, written from docs/tables-vocabulary.md. Each function takes the tables, what is
 recorded, and the facts (a value for each axis); what the realm would have answered to another operation is not known.
@@ -88,7 +88,7 @@ def _published(tables: ExpandedTables, recorded: Recorded, facts: Facts, rule: R
 
 
 def _posted(tables: ExpandedTables, recorded: Recorded, facts: Facts, rule: Rule) -> Told:
-    """Inside a transaction: `posted` says what is told before its discharge, `published` what is recorded behind it."""
+    """Inside a transaction: `posted` says what the peer gets before its discharge, `published` what is recorded."""
     if recorded.answer_table not in ("posted", "published"):
         return Told(rule, None, None, {"operation": "publish"}, _answered_to("publish"))
     is_kept = recorded.answer_table == "published"
@@ -101,13 +101,13 @@ def _posted(tables: ExpandedTables, recorded: Recorded, facts: Facts, rule: Rule
     before = {f"{name} before the discharge": value for name, value in _result(posted.then).items()}
     settled = _settled(posted.then, facts)
     before |= {f"{name} before the discharge": value for name, value in settled.items()}
-    after = _settled(answer.then, facts) if settled.get("settled") != "yes" else {}  # it hears nothing any more
+    after = _settled(answer.then, facts) if settled.get("settled") != "yes" else {}  # it gets nothing any more
     told = {"operation": "publish", **_result(answer.then), **after, **before, **doom}
     return Told(rule, answer, posted, told)
 
 
 def _settled(then: Mapping[str, Any], facts: Facts) -> Effects:
-    """Whether the peer is told that it is settled; one that has settled itself is told nothing."""
+    """Whether the peer gets the settlement; one that has settled itself gets nothing."""
     heard = facts.get("peer_settled", "no") == "no" and facts.get("presettled", "no") == "no"
     return {"settled": _YES_NO[bool(then["settle"])]} if heard else {}
 

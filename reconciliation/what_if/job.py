@@ -107,7 +107,7 @@ def what_if(
     question: Question,
     tell: Callable[[str], None],
 ) -> Answer:
-    """`stored`: the expanded documents that the realm keeps. `tell` hears of each step."""
+    """`stored`: the expanded documents that the realm keeps. `tell` gets each step in words."""
     documents = by_digest(stored)
     own = {one["digest"]: ExpandedTables(one) for one in documents if digest_of(one) == one["digest"]}
     altered = {one["digest"] for one in documents} - own.keys()

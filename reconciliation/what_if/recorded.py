@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 DELIVERY = "delivery"
 GONE = ("lost", "cut-off", "stopped", "rolled-back", "sent-settled", "too-large")
-"""Causes of which the peer hears nothing: it has gone, or the delivery was settled before."""
+"""Causes of which the peer gets nothing: it has gone, or the delivery was settled before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,20 +10,15 @@ import pytest
 from native_backend.dispatch.context import RealmContext
 from native_backend.state.mistakes import Mistakes
 from native_backend.turn import Turn
+from tests.kit.realm.stopped_clock import StoppedClock
 
 
-class Ticks:
-    """A clock that stands until it is set, and what was done."""
+class Ticks(StoppedClock):
+    """And what was done."""
 
     def __init__(self) -> None:
-        self.now_s = 100.0
+        super().__init__()
         self.done: list[str] = []
-
-    def monotonic_s(self) -> float:
-        return self.now_s
-
-    def epoch_us(self) -> int:
-        return round(self.now_s * 1e6)
 
     def does(self, what: str) -> Any:
         return lambda *_: self.done.append(what)

@@ -6,12 +6,11 @@ Seconds since 1970. `LogError` is the caller's. Blocks.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
 from gateway.cli.doctor.finding import Finding, not_looked_at, ok, warn
-from native_backend.clock import SystemClock
 from native_backend.journal.lease_records import LeaseRecords, lease_topic
 from native_backend.journal.process_liveness import SystemLiveness
 from native_backend.log.port import Log, LogError
@@ -38,7 +37,7 @@ def written(log: Log, prefix: str, interval_s: float, now_s: float) -> Iterator[
         yield ok("history", "no gateway serves, so none is written")
         return
     late_s = max(_LATE_S, _INTERVALS * interval_s)
-    newest_s, serves_s = _newest_s(log, prefix), now_s - _since_s(log, prefix, lease.run)
+    newest_s, serves_s = _newest_s(log, prefix), now_s - _since_s(log, prefix, lease.run, now_s)
     if newest_s is not None and now_s - newest_s <= late_s:
         yield ok("history", f"its newest record is {max(0.0, now_s - newest_s):.0f} s old")
     elif serves_s <= late_s:
@@ -59,19 +58,21 @@ def _newest_s(log: Log, prefix: str) -> float | None:
     """When the newest record ends; None: there is none."""
     topic = f"{prefix}.{HISTORY}"
     try:
-        first, end = log.control.bounds(topic, 0, _DEADLINE_S)
+        return max((record["end"] / 1e6 for record in _newest(log, topic)), default=None)
     except LogError as error:
         if error.failure.cause != "not-found":
             raise
         return None
-    values = log.control.read_range(topic, 0, max(first, end - _TAIL), _TAIL, _DEADLINE_S).values
-    return max((orjson.loads(value)["end"] / 1e6 for value in values if value), default=None)
 
 
-def _since_s(log: Log, prefix: str, run: str) -> float:
+def _since_s(log: Log, prefix: str, run: str, now_s: float) -> float:
     """Since when that run owns the realm, at the latest: its oldest record of those that are kept."""
-    first, end = log.control.bounds(lease_topic(prefix), 0, _DEADLINE_S)
-    values = log.control.read_range(lease_topic(prefix), 0, max(first, end - _TAIL), _TAIL, _DEADLINE_S).values
-    records = (orjson.loads(value) for value in values if value)
-    own = (each["at"] / 1e6 for each in records if each["run"] == run and each["what"] != "ask")
-    return min(own, default=SystemClock().epoch_us() / 1e6)
+    records = _newest(log, lease_topic(prefix))
+    return min((each["at"] / 1e6 for each in records if each["run"] == run and each["what"] != "ask"), default=now_s)
+
+
+def _newest(log: Log, topic: str) -> list[dict[str, Any]]:
+    """Its last `_TAIL` records."""
+    first, end = log.control.bounds(topic, 0, _DEADLINE_S)
+    values = log.control.read_range(topic, 0, max(first, end - _TAIL), _TAIL, _DEADLINE_S).values
+    return [orjson.loads(value) for value in values if value]

@@ -122,11 +122,11 @@ def _write(asked: Asked, answers: Sequence[Answer], out: TextIO) -> None:
     for each in answers:
         out.writelines(f"{line}\n" for line in _of_gateway(each))
     counted = [row for each in answers for row in each.rows]
-    sums = {slot: _wanted(of, asked.node) for slot, of in by_slot(counted, STEPS_US[asked.step]).items()}
+    sums = {slot: of.of_node(asked.node) for slot, of in by_slot(counted, STEPS_US[asked.step]).items()}
     missing = [(gap, each.document["url"] if several else "") for each in answers for gap in each.gaps]
     early, notes = _placed([*sums], sorted(missing))
     out.writelines(f"  {line}\n" for line in early)
-    whole = _wanted(Sums(counted), asked.node)
+    whole = Sums(counted).of_node(asked.node)
     lines = [(time_of(slot), *_cells(of, bool(asked.node))) for slot, of in sums.items()]
     if lines:
         lines.append(("TOTAL", *_cells(whole, bool(asked.node))))
@@ -145,10 +145,6 @@ def _of_gateway(answer: Answer) -> Iterator[str]:
     of = answer.document
     waits = ": it has no history to answer from yet" if of["state"] in WAITS else ""
     yield f"gateway {of['run']} at {of['url']}: {of['state']}, {time_of(of['at_us'])}{waits}"
-
-
-def _wanted(sums: Sums, node: str) -> Sums:
-    return sums.by_node().get(node, Sums()) if node else sums
 
 
 def _placed(slots: Sequence[int], missing: Iterable[tuple[Gap, str]]) -> tuple[list[str], list[str]]:
@@ -199,9 +195,8 @@ def _remarks(asked: Asked, answers: Sequence[Answer], whole: Sums) -> Iterator[s
             yield f"counted until {time_of(each.counted_us)}{at}; the minute under way is not in it"
     if missed := whole.numbers["missed"]:
         yield f"{missed} records were not stored at once: their counts are in the next one"
-    together = sum(count for key, count in whole.counts["deliveries"].items() if key[1] == OTHER)
-    if asked.node and together:
-        yield f"{together:,} deliveries are counted under `{OTHER}`, without a name: some may be of {asked.node}"
+    if asked.node and whole.unnamed:
+        yield f"{whole.unnamed:,} deliveries are counted under `{OTHER}`, without a name: some may be of {asked.node}"
 
 
 def _most(titles: tuple[str, ...], found: Sequence[tuple[str, ...]], out: TextIO) -> None:

@@ -84,7 +84,8 @@ class Publisher:
     def append(self, batch: Append) -> None:
         lane = self._lanes.setdefault((batch.topic, batch.partition), Lane(self._launch_max))
         lane.waiting.extend(self._flights(batch))
-        self._launch(lane)
+        if not lane.flying:
+            self._fill(lane)
 
     def poll(self) -> list[Appended]:
         """What has landed, in order for each partition."""
@@ -133,12 +134,8 @@ class Publisher:
         if start < count:
             yield Flight(batch, start, count)
 
-    def _launch(self, lane: Lane) -> None:
-        """Give the producer what waits, as far as there is room, when all that it had has landed."""
-        if not lane.flying:
-            self._fill(lane)
-
     def _fill(self, lane: Lane) -> None:
+        """Give the producer what waits, as far as there is room: all that it had has landed."""
         room, room_bytes = lane.most, inf
         while lane.waiting and room:
             if lane.look_up is not None and not lane.look_up.done():

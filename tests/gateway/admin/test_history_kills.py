@@ -32,7 +32,7 @@ from tests.kit.wire.reloading import MESSAGE
 BATCH = 20
 FROZEN_S = 3.0
 TURN_US = 1_000_000
-"""Between what a peer hears and the turn's end, in which it is counted; a busy machine may stop there."""
+"""Between an answer to a peer and the turn's end, in which it is counted; a busy machine may stop there."""
 Row = dict[str, Any]
 Way = tuple[str, str]  # direction, outcome
 

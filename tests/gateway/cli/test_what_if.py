@@ -46,7 +46,7 @@ def test_wrong_tables_are_told_with_their_places(run: Run, tmp_path: Path) -> No
 
 
 class Handed(Exception):
-    """Instead of becoming another process: what that would be told."""
+    """Instead of becoming another process: the arguments of that process."""
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)

@@ -1,4 +1,4 @@
-"""What Spark is told: on one machine, on a named master, and where spark-submit was there before."""
+"""The settings of Spark: on one machine, on a named master, and where spark-submit was there before."""
 
 from __future__ import annotations
 
