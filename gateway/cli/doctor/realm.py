@@ -26,13 +26,21 @@ _TAIL = 200
 _KEEPS_ALL = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
-def owner(log: Log, prefix: str) -> Iterator[Finding]:
+def lease_of(log: Log, prefix: str) -> LeaseRecords | None:
+    """None: the realm was never opened."""
     records = LeaseRecords()
     try:
         records.read(log, prefix, _DEADLINE_S)
     except LogError as error:
         if error.failure.cause != "not-found":
             raise
+        return None
+    return records
+
+
+def owner(log: Log, prefix: str) -> Iterator[Finding]:
+    records = lease_of(log, prefix)
+    if records is None:
         yield ok("lease", "the realm was never opened")
         return
     who = f"run {records.run} on {records.process.get('host', 'a host that is not recorded')}"

@@ -11,7 +11,8 @@ from typing import Any, Final
 import orjson
 
 from gateway.cli.doctor.finding import Finding, not_looked_at, ok, warn
-from native_backend.journal.lease_records import LeaseRecords, lease_topic
+from gateway.cli.doctor.realm import lease_of
+from native_backend.journal.lease_records import lease_topic
 from native_backend.journal.process_liveness import SystemLiveness
 from native_backend.log.port import Log, LogError
 from native_backend.nodes.words import HISTORY
@@ -25,12 +26,8 @@ _INTERVALS: Final = 3
 def written(log: Log, prefix: str, interval_s: float, now_s: float) -> Iterator[Finding]:
     """A gateway that has served for three minutes, or three intervals where those are longer, has a record that is no
     older."""
-    lease = LeaseRecords()
-    try:
-        lease.read(log, prefix, _DEADLINE_S)
-    except LogError as error:
-        if error.failure.cause != "not-found":
-            raise
+    lease = lease_of(log, prefix)
+    if lease is None:
         yield ok("history", "the realm was never opened")
         return
     if lease.free or SystemLiveness().gone(lease.process):
