@@ -10,9 +10,10 @@ from typing import Any
 from reconciliation.model.window import readable
 
 _WIDTH = 116
+_RULES = 90  # characters of two rules that stand on one line
 _NAME = 40  # characters of a name that are shown
 _CHOICES = 4  # combinations of facts that are listed one by one
-_KINDS = {"differs": "Different", "undecided": "Not decidable"}
+_KINDS = {"differs": "Different", "undecided": "Not decidable (what you know, say by --assume FACT=VALUE)"}
 _WHATS = {
     ("delivery", "publish"): "messages published",
     ("delivery", "subscribe"): "deliveries to consumers",
@@ -96,7 +97,9 @@ def _changed(number: int, one: Document) -> Iterator[str]:
 def _change_rows(change: Document) -> list[list[str]]:
     if change["problem"]:
         return [["rule", change["old_rules"]], ["why not", change["problem"]]]
-    rows = [["rule", f"{change['old_rules']} -> {change['new_rules']}"]]
+    rules = f"{change['old_rules']} -> {change['new_rules']}"
+    fits = len(rules) <= _RULES
+    rows = [["rule", rules]] if fits else [["rule", change["old_rules"]], ["", f"-> {change['new_rules']}"]]
     for each in change["effects"]:
         new = f"not recorded: {change['not_recorded']}" if each["new"] is None else each["new"]
         rows.append([each["name"], f"{each['old']} -> {new}"])
