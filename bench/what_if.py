@@ -27,6 +27,7 @@ from bench.machine import Machine
 from bench.report import commit
 from mappings import Decision, load_tables
 from reconciliation.model import spark
+from reconciliation.model.folder import LocalFolder
 from reconciliation.model.ranges import Extent
 from reconciliation.read.export import KindFile
 from reconciliation.read.landing import Landed
@@ -129,7 +130,7 @@ def main() -> int:
     turn = arguments.turn // GROUPS * GROUPS
     count = arguments.count // turn * turn
     with tempfile.TemporaryDirectory(prefix="bench-what-if-") as directory:
-        landed = Landed(Path(directory), Extent((), ()))
+        landed = Landed(LocalFolder(Path(directory)), Extent((), ()))
         size = land(Path(directory, "kind=outcomes"), records(count, turn, arguments.peers))
         offsets = count // turn * 100
         machine = Machine([])

@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="realmgate reconcile", description="Judge everything that happened in a realm."
     )
     parser.add_argument("--config", metavar="FILE", type=Path, help="the gateway's configuration file")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="directory for the report")
+    parser.add_argument("--out", metavar="DIR|URI", help="directory for the landed records and the report")
     add_window(parser, "report")
     add_spark(parser)
     parser.add_argument(

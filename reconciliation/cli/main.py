@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
@@ -23,6 +25,8 @@ from reconciliation.cli.arguments import parsed, window_of
 from reconciliation.jobs.reconcile import judge
 from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
+from reconciliation.model.folder import Folder, LocalFolder, named
+from reconciliation.model.hadoop_folder import HadoopFolder
 from reconciliation.model.ranges import Extent
 from reconciliation.model.settings import Realm, SettingsError, load_realm
 from reconciliation.model.spark_settings import Asked
@@ -32,6 +36,7 @@ from reconciliation.report import balance, page, report, summary
 from reconciliation.report.verdict import verdict_of
 
 CLEAN, ANOMALIES, COULD_NOT_RUN = 0, 1, 2
+_MAKING = "making"
 
 
 def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
@@ -44,19 +49,37 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         asked = Asked(arguments.master, dict(arguments.conf))
         spark.check(asked)
         jars = jars_of(realm, arguments.jars)
+        place = named(arguments.out)
         extent = landing.extent_of(realm)
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        session = spark.start(arguments.out / "scratch", offsets=extent.offsets, jars=jars, asked=asked)
-        try:
-            return run(session, realm, extent, window, arguments.out, out)
-        finally:
-            session.stop()
-            shutil.rmtree(arguments.out / "scratch", ignore_errors=True)
+        with _scratch(place) as scratch:
+            session = spark.start(scratch, offsets=extent.offsets, jars=jars, asked=asked)
+            try:
+                return run(session, realm, extent, window, _folder(place, session, scratch), out)
+            finally:
+                session.stop()
     except (SettingsError, SourceError, SetupError, OSError) as error:
         sys.stderr.write(f"reconcile: {error}\n")
     except (PySparkException, Py4JError) as error:
         sys.stderr.write(f"reconcile: Spark failed: {error}\n")
     return COULD_NOT_RUN
+
+
+@contextmanager
+def _scratch(place: Path | str) -> Iterator[Path]:
+    """A directory of this machine, for as long as Spark runs. Beside it is what Spark says when it starts."""
+    base = place if isinstance(place, Path) else Path(tempfile.mkdtemp(prefix="realmgate-reconcile-"))
+    scratch = base / "scratch"
+    scratch.mkdir(parents=True, exist_ok=True)
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if not isinstance(place, Path):
+        shutil.rmtree(base, ignore_errors=True)  # where Spark did not start, an error names a file in it
+
+
+def _folder(place: Path | str, session: SparkSession, scratch: Path) -> Folder:
+    return LocalFolder(place) if isinstance(place, Path) else HadoopFolder(session, place, scratch)
 
 
 def _fetch(directory: Path, conf: dict[str, str], out: TextIO) -> int:
@@ -76,7 +99,7 @@ def run(
     realm: Realm,
     extent: Extent,
     window: Window,
-    directory: Path,
+    directory: Folder,
     out: TextIO,
     now_us: int | None = None,
 ) -> int:
@@ -87,9 +110,10 @@ def run(
         sys.stderr.write(f"reconcile: {time.monotonic() - began:5.1f} s  {step}\n")
         sys.stderr.flush()
 
-    (directory / report.MANIFEST).unlink(missing_ok=True)
-    making = directory / "making"
-    shutil.rmtree(making, ignore_errors=True)
+    directory.make()
+    directory.remove(report.MANIFEST)
+    directory.remove(_MAKING)
+    making = directory / _MAKING
     tell("landing the realm's records")
     landed = landing.land(realm, extent, session, directory / "landed")
     judgement = judge(
@@ -98,10 +122,11 @@ def run(
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, window)
     sheet = balance.balance(judgement, findings.totals)
-    report.publish(making, directory, window)
     text = summary.write(realm, window, landed, judgement, findings, sheet)
-    (directory / "summary.txt").write_text(text)
-    (directory / "index.html").write_text(page.render(realm, window, landed, judgement, findings, sheet))
+    shown = page.render(realm, window, landed, judgement, findings, sheet)
+    report.publish(_MAKING, directory, window)
+    directory.write("summary.txt", text.encode())
+    directory.write("index.html", shown.encode())
     verdict = verdict_of(findings, sheet)
     report.write_manifest(directory, window, landed, judgement, findings, sheet, verdict, versions())
     out.write(text)

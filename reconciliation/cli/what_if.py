@@ -26,6 +26,7 @@ from reconciliation.cli.arguments import add_spark, add_window, window_of
 from reconciliation.cli.main import jars_of
 from reconciliation.model import spark
 from reconciliation.model.errors import SetupError, SourceError
+from reconciliation.model.folder import LocalFolder
 from reconciliation.model.ranges import Extent, Kind
 from reconciliation.model.settings import Realm, SettingsError, load_realm
 from reconciliation.model.spark_settings import MASTER, Asked
@@ -83,7 +84,7 @@ def run(session: SparkSession, realm: Realm, extent: Extent, question: Question,
         sys.stderr.flush()
 
     tell("landing outcome records and tables")
-    landed = landing.land(realm, extent, session, directory / "landed-outcomes", KINDS)
+    landed = landing.land(realm, extent, session, LocalFolder(directory / "landed-outcomes"), KINDS)
     unreadable: list[str] = []
     answer = what_if(session, landed, stored_tables(landed, unreadable), question, tell)
     unread = [*(one.words for one in landed.extent.unread), *unreadable]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +13,7 @@ from pyspark.sql import functions as F
 from reconciliation.jobs import own_checks
 from reconciliation.model import schemas
 from reconciliation.model.acts import Act, evicted_below, orders
+from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import GONE, NO_END, Extent
 from reconciliation.model.runs import Numbering, Run, hole_finding, runs_of, told_since, trimmed_young, young_from
 from reconciliation.model.settings import Realm
@@ -59,7 +59,7 @@ class Judgement:
     unseen: dict[int, int]
     native: dict[int, int]
     findings: list[dict[str, Any]]
-    written: Path
+    written: Folder
     records: dict[str, int] = field(default_factory=dict)
     base: Base | None = None  # None: all evidence is kept
 
@@ -69,7 +69,7 @@ def judge(
     landed: Landed,
     realm: Realm,
     window: Window,
-    target: Path,
+    target: Folder,
     tell: Callable[[str], None],
     now_us: int,
 ) -> Judgement:
@@ -136,12 +136,12 @@ def judge(
     )
 
 
-def _write(parts: list[DataFrame], target: Path) -> None:
+def _write(parts: list[DataFrame], target: Folder) -> None:
     """The findings per delivery."""
-    target.mkdir(parents=True)
+    target.make()
     if parts:
         found = reduce(DataFrame.unionByName, parts).coalesce(1)
-        found.write.partitionBy("class").parquet(str(target), mode="append")
+        found.write.partitionBy("class").parquet(target.url, mode="append")
 
 
 def _no_outcomes(

@@ -174,7 +174,8 @@ def _rows(landed: Landed, kind: Kind) -> list[dict[str, Any]]:
     files = landed.files(kind)
     if files is None:
         return []
-    rows: list[dict[str, Any]] = pq.read_table(files, columns=["offset", "timestamp", "key", "value"]).to_pylist()
+    columns = ["offset", "timestamp", "key", "value"]
+    rows: list[dict[str, Any]] = pq.read_table(files.fetched(), columns=columns).to_pylist()
     return sorted(rows, key=lambda row: row["offset"])
 
 

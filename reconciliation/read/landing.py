@@ -9,19 +9,19 @@ Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from reconciliation.model.errors import SourceError
+from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import KINDS, TORN, Extent, Kind, name_of
 from reconciliation.model.settings import Realm
 from reconciliation.read import export, sources
 
 COMPLETE = "extent.json"
+_MAKING = "making"
 TRIES = 3
 
 
@@ -29,16 +29,18 @@ TRIES = 3
 class Landed:
     """Records that are here."""
 
-    directory: Path
+    directory: Folder
     extent: Extent
 
-    def files(self, kind: Kind) -> Path | None:
-        """The Parquet directory of a kind; None when it has no records."""
-        path = self.directory / f"kind={kind}"
-        return path if path.exists() else None
+    def files(self, kind: Kind) -> Folder | None:
+        """The Parquet files of a kind; None when it has no records."""
+        folder = self.directory / f"kind={kind}"
+        return folder if folder.exists() else None
 
 
-def land(realm: Realm, extent: Extent, spark: SparkSession, directory: Path, kinds: Collection[Kind] = KINDS) -> Landed:
+def land(
+    realm: Realm, extent: Extent, spark: SparkSession, directory: Folder, kinds: Collection[Kind] = KINDS
+) -> Landed:
     """Make the realm, as it was when `extent` was asked for or later, available as Parquet below `directory`. `kinds`:
     only the records of these."""
     extent = extent.only(realm.prefix, kinds)
@@ -65,25 +67,25 @@ def extent_of(realm: Realm) -> Extent:
     return offsets.extent_of(realm.bootstrap, realm.prefix, realm.client)
 
 
-def _is_whole(target: Path) -> bool:
+def _is_whole(target: Folder) -> bool:
     """It is complete, and every record of it could be decoded."""
-    if not (target / COMPLETE).exists():
-        return False
-    return all(one["why"] != TORN for one in json.loads((target / COMPLETE).read_text())["unread"])
+    complete = target.read(COMPLETE)
+    return complete is not None and all(one["why"] != TORN for one in json.loads(complete)["unread"])
 
 
-def _fill(realm: Realm, spark: SparkSession, extent: Extent, directory: Path, kinds: Collection[Kind]) -> Landed:
-    making = directory / "making"
-    shutil.rmtree(making, ignore_errors=True)
-    making.mkdir(parents=True)
+def _fill(realm: Realm, spark: SparkSession, extent: Extent, directory: Folder, kinds: Collection[Kind]) -> Landed:
+    directory.remove(_MAKING)
+    making = directory / _MAKING
+    making.make()
     if realm.path is not None:
-        extent = export.export(realm.path, realm.prefix, making, kinds)
+        with making.filled() as local:
+            extent = export.export(realm.path, realm.prefix, local, kinds)
     else:
-        sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, extent, making)
+        sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, extent, making.url)
     target = directory / name_of(extent)
-    for old in directory.iterdir():
-        if old != making:
-            shutil.rmtree(old)
-    making.rename(target)
-    (target / COMPLETE).write_text(json.dumps(extent.as_json(), indent=1))
+    for old in directory.names():
+        if old != _MAKING:
+            directory.remove(old)
+    directory.move(_MAKING, target)
+    target.write(COMPLETE, json.dumps(extent.as_json(), indent=1).encode())
     return Landed(target, extent)

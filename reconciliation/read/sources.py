@@ -23,9 +23,9 @@ _SAME_NAME = {"security.protocol", "sasl.mechanism", "ssl.endpoint.identificatio
 
 
 def land_kafka(
-    spark: SparkSession, bootstrap: str, prefix: str, client: Mapping[str, str], extent: Extent, target: Path
+    spark: SparkSession, bootstrap: str, prefix: str, client: Mapping[str, str], extent: Extent, target: str
 ) -> None:
-    """Read the ranges of `extent`, committed records only, and write them below `target`, in one job."""
+    """Read the ranges of `extent`, committed records only, and write them below `target`, a URL, in one job."""
     ranges = [one for one in extent.ranges if one.first < one.end]
     if not ranges:
         return
@@ -39,7 +39,7 @@ def land_kafka(
         .load()
     )
     try:
-        _landed(records, prefix).write.partitionBy("kind").parquet(str(target), mode="overwrite")
+        _landed(records, prefix).write.partitionBy("kind").parquet(target, mode="overwrite")
     except PySparkException as error:
         raise SourceError(f"Spark could not read Kafka at {bootstrap}: {_first_line(error)}") from error
 

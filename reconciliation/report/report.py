@@ -6,12 +6,11 @@ the manifest names is complete; a reader that finds no manifest waits.
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from hashlib import blake2b
-from pathlib import Path
+from io import BytesIO
 from typing import Any
 
 import orjson
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 
 from reconciliation.jobs.reconcile import Judgement
 from reconciliation.model.classes import CLASSES, INCOMPLETE, ORDER
+from reconciliation.model.folder import Folder
 from reconciliation.model.schemas import FINDING
 from reconciliation.model.window import Window
 from reconciliation.read.landing import Landed
@@ -37,17 +37,19 @@ VERSION = 1
 MANIFEST = "manifest.json"
 
 
-def add_findings(target: Path, findings: list[dict[str, Any]]) -> None:
+def add_findings(target: Folder, findings: list[dict[str, Any]]) -> None:
     """Findings made on the driver, beside those that Spark wrote."""
     for code in sorted({one["class"] for one in findings}):
-        directory = target / f"class={code}"
-        directory.mkdir(parents=True, exist_ok=True)
         rows = [one for one in findings if one["class"] == code]
         columns = FINDING.remove(FINDING.get_field_index("class"))
-        pq.write_table(pa.Table.from_pylist(rows, schema=columns), directory / "groups.parquet", compression="zstd")
+        content = BytesIO()
+        pq.write_table(pa.Table.from_pylist(rows, schema=columns), content, compression="zstd")
+        folder = target / f"class={code}"
+        folder.make()
+        folder.write("groups.parquet", content.getvalue())
 
 
-def condense(target: Path, window: Window) -> Findings:
+def condense(target: Folder, window: Window) -> Findings:
     """Count and pick examples: by time, then by place. What could not be seen (Q1) belongs to every window: when it
     happened is not known, as little as what it hides."""
     reports: dict[str, ClassReport] = {}
@@ -61,7 +63,8 @@ def condense(target: Path, window: Window) -> Findings:
     return Findings([reports[code] for code in ORDER if code in reports], totals)
 
 
-def _rows(target: Path) -> Iterator[dict[str, Any]]:
+def _rows(written: Folder) -> Iterator[dict[str, Any]]:
+    target = written.fetched()
     partitioning = ds.partitioning(pa.schema([("class", pa.string())]), flavor="hive")
     for directory in sorted(target.glob("class=*")):
         dataset = ds.dataset(
@@ -73,17 +76,15 @@ def _rows(target: Path) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
 
 
-def publish(making: Path, out: Path, window: Window) -> Path:
-    """Put the finished window in place of an earlier one."""
-    target = out / "report" / f"window={window.name}"
-    shutil.rmtree(target, ignore_errors=True)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    making.rename(target)
-    return target
+def publish(making: str, out: Folder, window: Window) -> None:
+    """Put the finished window, which has the name `making`, in place of an earlier one."""
+    reports, name = out / "report", f"window={window.name}"
+    reports.remove(name)
+    out.move(making, reports / name)
 
 
 def write_manifest(
-    out: Path,
+    out: Folder,
     window: Window,
     landed: Landed,
     judgement: Judgement,
@@ -91,7 +92,7 @@ def write_manifest(
     sheet: Balance,
     verdict: Verdict,
     versions: dict[str, str],
-) -> Path:
+) -> None:
     """Last of all: what was read, by which versions, and what came of it."""
     content = {
         "v": VERSION,
@@ -119,6 +120,4 @@ def write_manifest(
         "balance": {**asdict(sheet), "difference": sheet.difference},
     }
     content["digest"] = blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
-    path = out / MANIFEST
-    path.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    return path
+    out.write(MANIFEST, orjson.dumps(content, option=orjson.OPT_INDENT_2))

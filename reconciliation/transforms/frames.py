@@ -58,7 +58,7 @@ def landed_records(spark: SparkSession, landed: Landed, kind: Kind) -> DataFrame
     files = landed.files(kind)
     if files is None:
         return local_table(spark, [], schemas.RECORD_DDL)
-    return spark.read.schema(schemas.RECORD_DDL).parquet(str(files))
+    return spark.read.schema(schemas.RECORD_DDL).parquet(files.url)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from reconciliation.cli import main as commands
 from reconciliation.model import connector, spark
+from reconciliation.model.folder import LocalFolder
 from reconciliation.model.settings import Realm
 from reconciliation.model.window import Window
 from reconciliation.read import landing
@@ -54,7 +55,7 @@ def reconcile(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
         """`out`: where an earlier one has left its landing."""
         out, text = out or tmp_path_factory.mktemp("out"), io.StringIO()
         extent = landing.extent_of(realm)
-        code = commands.run(session, realm, extent, window or Window(), out, text, now_us)
+        code = commands.run(session, realm, extent, window or Window(), LocalFolder(out), text, now_us)
         session.catalog.clearCache()
         return Result(code, text.getvalue(), json.loads((out / "manifest.json").read_text()), out)
 

@@ -27,12 +27,13 @@ from gateway.serve.open_log import open_log
 from mappings.compiler.table_set import SHIPPED
 from native_backend.clock import SystemClock
 from native_backend.log.port import Log
+from reconciliation.model.folder import LocalFolder
 from reconciliation.model.ranges import Extent
 from reconciliation.model.window import BEGINNING, END, Window
 from reconciliation.read.landing import Landed
 from reconciliation.report.balance import Balance
 from reconciliation.report.findings import Findings
-from reconciliation.report.report import write_manifest
+from reconciliation.report.report import MANIFEST, write_manifest
 from reconciliation.report.verdict import Verdict, Word
 from tests.kit.patience import HANG_S
 from tests.kit.processes.certificates import Authority
@@ -78,10 +79,11 @@ def used(new_gateway: StartGateway, kind: str, **settings: Any) -> GatewayProces
 def report_in(directory: Path, word: Word, sentence: str) -> Path:
     """The manifest of a report with that verdict, as the reconciliation itself writes it."""
     directory.mkdir(parents=True, exist_ok=True)
-    landed = Landed(directory / "landed", Extent((), ()))
+    landed = Landed(LocalFolder(directory / "landed"), Extent((), ()))
     judged: Any = SimpleNamespace(runs=[], catalog=SimpleNamespace(digests=()))
     of = Window(BEGINNING, END), landed, judged, Findings([], Counter()), Balance([], [], 0, 0)
-    return write_manifest(directory, *of, Verdict(word, True, sentence), {})
+    write_manifest(LocalFolder(directory), *of, Verdict(word, True, sentence), {})
+    return directory / MANIFEST
 
 
 def log_of(gateway: GatewayProcess) -> Log:

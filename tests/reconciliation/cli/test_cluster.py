@@ -1,5 +1,6 @@
 """The report of a real cluster, a master and two workers, is byte for byte that of one machine: on evidence with every
-kind of fault, of either realm, by `--master` or by `spark-submit`, and where a worker is killed meanwhile.
+kind of fault, of either realm, by `--master` or by `spark-submit`, and where a worker is killed meanwhile. It is at
+a URI: of ViewFs, which comes with Spark, and mounts a directory of this machine; or of `file:`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ NOT_CLEAN = 1
 PACKAGE = Path(__file__).parents[3] / "reconciliation"
 
 
+URI = "viewfs://reports/kept"
+
+
 @dataclass(slots=True)
 class Evidence:
     """A realm with faults, and what one machine says of it, as it is by default."""
@@ -40,15 +44,19 @@ class Evidence:
     directory: Path
     alone: dict[str, bytes]
 
+    @property
+    def mount(self) -> dict[str, str]:
+        """Below `URI` is what is below `directory`."""
+        return {"spark.hadoop.fs.viewfs.mounttable.reports.link./kept": self.directory.as_uri()}
+
 
 def conf(*settings: dict[str, str]) -> list[str]:
     return [word for each in settings for name, value in each.items() for word in ("--conf", f"{name}={value}")]
 
 
 def report(out: Path) -> dict[str, bytes]:
-    found = {name: (out / name).read_bytes() for name in REPORT}
-    found["summary.txt"] = found["summary.txt"].replace(str(out).encode(), b"OUT")
-    return found
+    assert {each.name for each in out.iterdir()} >= {"landed", "report"}
+    return {name: (out / name).read_bytes() for name in REPORT}
 
 
 def run(words: Sequence[object], begun: Callable[[str], object] = str) -> str:
@@ -71,10 +79,9 @@ def run(words: Sequence[object], begun: Callable[[str], object] = str) -> str:
     return "".join(said)
 
 
-def reconcile(of: Evidence, out: Path, master: str, begun: Callable[[str], object] = str) -> dict[str, bytes]:
-    settings = conf(EXECUTOR, INTERPRETED, SEVERAL)
-    run([REALMGATE, "reconcile", "--config", of.config, "--out", out, "--master", master, *settings], begun)
-    return report(out)
+def reconcile(of: Evidence, uri: str, master: str, begun: Callable[[str], object] = str) -> None:
+    settings = conf(EXECUTOR, INTERPRETED, SEVERAL, of.mount)
+    run([REALMGATE, "reconcile", "--config", of.config, "--out", uri, "--master", master, *settings], begun)
 
 
 def written(place: Place, directory: Path) -> Path:
@@ -115,23 +122,24 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_two_workers_say_what_one_machine_says(cluster: Cluster, embedded: Evidence) -> None:
     before = [worker.tasks for worker in cluster.workers]
-    assert reconcile(embedded, embedded.directory / "two", cluster.url) == embedded.alone
+    reconcile(embedded, f"{URI}/two", cluster.url)
+    assert report(embedded.directory / "two") == embedded.alone
     assert all(worker.tasks > tasks for worker, tasks in zip(cluster.workers, before, strict=True)), "both had a part"
     assert all(f'"{code}"'.encode() in embedded.alone["manifest.json"] for code in ("P1", "A2", "A7", "S2", "Q1"))
 
 
 def test_spark_submit_with_an_archive_of_the_package(cluster: Cluster, kafka: Evidence, tmp_path: Path) -> None:
     """The driver gets the connector after its JVM was started."""
-    archive, out = tmp_path / "realmgate.zip", kafka.directory / "submitted"
+    archive = tmp_path / "realmgate.zip"
     with zipfile.ZipFile(archive, "w") as file:
         for each in PACKAGE.rglob("*"):
             if each.suffix in (".py", ".css", ".properties"):
                 file.write(each, each.relative_to(PACKAGE.parent))
     (tmp_path / "main.py").write_bytes((PACKAGE / "__main__.py").read_bytes())
-    settings = conf(EXECUTOR, INTERPRETED, SEVERAL, {"spark.driver.host": "127.0.0.1"})
+    settings = conf(EXECUTOR, INTERPRETED, SEVERAL, kafka.mount)
     words = ["--master", cluster.url, *settings, "--py-files", archive, tmp_path / "main.py"]
-    said = run([SPARK / "bin" / "spark-submit", *words, "--config", kafka.config, "--out", out])
-    assert report(out) == kafka.alone
+    said = run([SPARK / "bin" / "spark-submit", *words, "--config", kafka.config, "--out", f"{URI}/submitted"])
+    assert report(kafka.directory / "submitted") == kafka.alone
     assert f"{archive}/reconciliation/jobs" in said, "where Spark says that the jobs come from"
 
 
@@ -145,5 +153,6 @@ def test_a_worker_that_is_killed_meanwhile_changes_nothing(cluster: Cluster, kaf
             killed.append(lost.tasks)
             cluster.kill(lost)
 
-    assert reconcile(kafka, kafka.directory / "killed", cluster.url, kill) == kafka.alone
+    reconcile(kafka, (kafka.directory / "killed").as_uri(), cluster.url, kill)
+    assert report(kafka.directory / "killed") == kafka.alone
     assert killed and killed[0] > before, "it had a part, until it was killed"

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from native_backend.log.sqlite.schema import connect
+from reconciliation.model.folder import LocalFolder
 from reconciliation.model.ranges import TORN
 from reconciliation.model.runs import Numbering, runs_of, tail_findings
 from reconciliation.model.window import Window
@@ -81,7 +82,7 @@ def test_the_end_of_the_outcomes_is_cut_off(place: Place, reconcile: Reconcile) 
     [orders] = result.manifest["balance"]["nodes"]
     assert (orders["accepted"], orders["unproven"], orders["indeterminate"], orders["stored"]) == (3, 3, 0, 6)
     for window in (Window(1, 2), Window(run.world.clock.now_us + 1, run.world.clock.now_us + 2)):
-        findings = report.condense(result.out / "report" / f"window={Window().name}", window)
+        findings = report.condense(LocalFolder(result.out / "report" / f"window={Window().name}"), window)
         [missing] = [one for one in findings.classes if one.code != "P5"]
         details = [row["detail"] for row in missing.examples]
         assert (missing.code, len(details)) == ("Q1", 3), details
@@ -198,7 +199,8 @@ def test_records_that_cannot_be_read(
     assert is_incomplete(result)
     assert "these records cannot be decoded" in " / ".join(row["detail"] for row in result.examples("Q1"))
     for is_torn in (True, False):
-        landed = landing.land(place.realm, landing.extent_of(place.realm), session, result.out / "landed")
+        folder = LocalFolder(result.out / "landed")
+        landed = landing.land(place.realm, landing.extent_of(place.realm), session, folder)
         assert [one.why for one in landed.extent.unread] == [TORN] * is_torn
         restored(tmp_path / "realm", octets)
 

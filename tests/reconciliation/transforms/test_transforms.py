@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from reconciliation.model import schemas
+from reconciliation.model.folder import LocalFolder
 from reconciliation.model.runs import numbering_findings, runs_of
 from reconciliation.model.window import Window, parse
 from reconciliation.report import report
@@ -156,7 +157,8 @@ def test_a_window_reports_what_lies_in_it_and_balances_all(tmp_path: Path) -> No
     rows = [
         {"class": "P1", "count": 1, "store": 5, "eid": at, "at": at, "detail": ""} for at in (noon - 1, noon, noon + 9)
     ]
-    report.add_findings(tmp_path, [{**dict.fromkeys(schemas.FINDING_COLUMNS), **row} for row in rows])
-    findings = report.condense(tmp_path, Window(noon, noon + 9))
+    folder = LocalFolder(tmp_path)
+    report.add_findings(folder, [{**dict.fromkeys(schemas.FINDING_COLUMNS), **row} for row in rows])
+    findings = report.condense(folder, Window(noon, noon + 9))
     assert [(one.code, one.count, one.first_eid) for one in findings.classes] == [("P1", 1, noon)]
     assert findings.totals["P1", 5, None] == 3
