@@ -22,6 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from reconciliation.cli.arguments import parsed, window_of
+from reconciliation.cli.progress import Progress, SparkWork
 from reconciliation.jobs.reconcile import judge
 from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
@@ -104,21 +105,23 @@ def run(
     now_us: int | None = None,
 ) -> int:
     """With a session that is there: land, judge, report. `now_us`: another time than it is."""
-    began = time.monotonic()
+    now = time.time_ns() // 1000 if now_us is None else now_us
+    with Progress(SparkWork(session)) as progress:
+        return _run(session, realm, extent, window, directory, out, now, progress)
 
-    def tell(step: str) -> None:
-        sys.stderr.write(f"reconcile: {time.monotonic() - began:5.1f} s  {step}\n")
-        sys.stderr.flush()
 
+def _run(
+    session: SparkSession, realm: Realm, extent: Extent, window: Window, directory: Folder, out: TextIO, now_us: int,
+    progress: Progress,
+) -> int:  # fmt: skip
     directory.make()
     directory.remove(report.MANIFEST)
     directory.remove(_MAKING)
     making = directory / _MAKING
-    tell("landing the realm's records")
-    landed = landing.land(realm, extent, session, directory / "landed")
-    judgement = judge(
-        session, landed, realm, window, making, tell, time.time_ns() // 1000 if now_us is None else now_us
-    )
+    progress.begin("landing the realm's records")
+    landed = landing.land(realm, extent, session, directory / "landed", note=progress.note)
+    judgement = judge(session, landed, realm, window, making, progress.begin, now_us)
+    progress.begin("writing the report")
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, window)
     sheet = balance.balance(judgement, findings.totals)
@@ -131,7 +134,7 @@ def run(
     report.write_manifest(directory, window, landed, judgement, findings, sheet, verdict, versions())
     out.write(text)
     out.write(f"\nPage: {directory / 'index.html'}\n")
-    tell("done")
+    progress.end("done")
     return CLEAN if verdict.clean else ANOMALIES
 
 

@@ -7,7 +7,7 @@ each other: what the journal says was there when the outcomes ended. Errors: `So
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,6 +34,8 @@ from reconciliation.read.known_nodes import KnownNodes
 
 BATCH_RECORDS, BATCH_BYTES = 32_768, 64 << 20
 """What is written at a time, whichever is reached first: it is a row group, which one task reads."""
+Note = Callable[[str], object]
+"""Gets words for what remains."""
 
 
 def extent_of(directory: Path, prefix: str) -> Extent:
@@ -42,16 +44,22 @@ def extent_of(directory: Path, prefix: str) -> Extent:
         return _extent(realm, prefix)
 
 
-def export(directory: Path, prefix: str, target: Path, kinds: Collection[Kind] = KINDS) -> Extent:
+def export(directory: Path, prefix: str, target: Path, kinds: Collection[Kind] = KINDS, note: Note = str) -> Extent:
     """Write every record of the realm of these kinds below `target`; returns what was read (a live realm may have grown
     since it was asked for its extent)."""
     with _opened(directory) as realm:
         extent = _extent(realm, prefix).only(prefix, kinds)
         torn: list[Unread] = []
         writers: dict[Kind, KindFile] = {}
+
+        def batch_written() -> None:
+            written = sum(file.written for file in writers.values())
+            note(f"{written:,} records are written, at most {extent.offsets - written:,} remain")
+
         try:
             for topic in sorted({one.topic for one in extent.ranges}):
-                _write(realm, topic, kind_of(prefix, topic), target, writers, torn)
+                kind = kind_of(prefix, topic)
+                _write(realm, topic, kind, target / f"kind={kind}", writers, torn, batch_written)
         finally:
             for file in writers.values():
                 file.close()
@@ -90,8 +98,9 @@ def _ignored(topic: str, number: int, first: int, end: int) -> None:
 
 
 def _write(
-    realm: realm_file.Snapshot, topic: str, kind: Kind, target: Path, writers: dict[Kind, KindFile], torn: list[Unread]
-) -> None:
+    realm: realm_file.Snapshot, topic: str, kind: Kind, target: Path, writers: dict[Kind, KindFile],
+    torn: list[Unread], batch_written: Callable[[], None],
+) -> None:  # fmt: skip
     def unreadable(name: str, number: int, first: int, end: int) -> None:
         torn.append(Unread(name, number, TORN, first, end))
 
@@ -100,18 +109,20 @@ def _write(
             continue  # a tombstone is no event
         file = writers.get(kind)
         if file is None:
-            file = writers[kind] = KindFile(target / f"kind={kind}")
+            file = writers[kind] = KindFile(target, batch_written)
         file.add((*row[:5], None) if kind == "events" else row)
 
 
 class KindFile:
     """One Parquet file, filled in batches."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, batch_written: Callable[[], None]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._writer = pq.ParquetWriter(directory / "part-0.parquet", RECORD, compression="zstd")
         self._rows: list[realm_file.Row] = []
         self._bytes = 0
+        self._batch_written = batch_written
+        self.written = 0
 
     def add(self, row: realm_file.Row) -> None:
         self._rows.append(row)
@@ -128,4 +139,6 @@ class KindFile:
             columns = zip(*self._rows, strict=True)
             arrays = [pa.array(column, field.type) for column, field in zip(columns, RECORD, strict=True)]
             self._writer.write_batch(pa.record_batch(arrays, schema=RECORD))
+            self.written += len(self._rows)
             self._rows, self._bytes = [], 0
+            self._batch_written()

@@ -19,6 +19,7 @@ from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import KINDS, TORN, Extent, Kind, name_of
 from reconciliation.model.settings import Realm
 from reconciliation.read import export, sources
+from reconciliation.read.export import Note
 
 COMPLETE = "extent.json"
 _MAKING = "making"
@@ -39,17 +40,18 @@ class Landed:
 
 
 def land(
-    realm: Realm, extent: Extent, spark: SparkSession, directory: Folder, kinds: Collection[Kind] = KINDS
-) -> Landed:
+    realm: Realm, extent: Extent, spark: SparkSession, directory: Folder, kinds: Collection[Kind] = KINDS,
+    note: Note = str,
+) -> Landed:  # fmt: skip
     """Make the realm, as it was when `extent` was asked for or later, available as Parquet below `directory`. `kinds`:
-    only the records of these."""
+    only the records of these. `note`: gets words for what remains, time and again."""
     extent = extent.only(realm.prefix, kinds)
     for attempt in range(1, TRIES + 1):
         target = directory / name_of(extent)
         if _is_whole(target):
             return Landed(target, extent)
         try:
-            return _fill(realm, spark, extent, directory, kinds)
+            return _fill(realm, spark, extent, directory, kinds, note)
         except SourceError:
             # A trim may have overtaken the offsets: ask again. What fails the same way twice is reported.
             previous, extent = extent, extent_of(realm).only(realm.prefix, kinds)
@@ -73,13 +75,15 @@ def _is_whole(target: Folder) -> bool:
     return complete is not None and all(one["why"] != TORN for one in json.loads(complete)["unread"])
 
 
-def _fill(realm: Realm, spark: SparkSession, extent: Extent, directory: Folder, kinds: Collection[Kind]) -> Landed:
+def _fill(
+    realm: Realm, spark: SparkSession, extent: Extent, directory: Folder, kinds: Collection[Kind], note: Note
+) -> Landed:
     directory.remove(_MAKING)
     making = directory / _MAKING
     making.make()
     if realm.path is not None:
         with making.filled() as local:
-            extent = export.export(realm.path, realm.prefix, local, kinds)
+            extent = export.export(realm.path, realm.prefix, local, kinds, note)
     else:
         sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, extent, making.url)
     target = directory / name_of(extent)

@@ -1,0 +1,133 @@
+"""What a reconciliation says while it goes on: which step of how many, and what remains of it."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from native_backend.log.open import open_embedded
+from reconciliation.cli import main as commands
+from reconciliation.cli.progress import STEPS, Progress, SparkWork, Work
+from reconciliation.model.folder import LocalFolder
+from reconciliation.model.settings import Realm
+from reconciliation.model.window import Window
+from reconciliation.read import export, landing
+from tests.kit.patience import until
+from tests.reconciliation.world import World
+
+SLEEPS = "java_method('java.lang.Thread', 'sleep', 200 + id * 0)"
+"""In the JVM, so that no Python is needed for it."""
+OFTEN_S = 0.02
+BUSY, WAITING = Work(1, 0, 4, 1, 1), Work(1, 0, 4, 0, 0)
+
+
+def test_the_tasks_that_remain_are_told_while_spark_works(session: SparkSession) -> None:
+    said: list[str] = []
+    with Progress(SparkWork(session), said.append, OFTEN_S) as progress:
+        progress.begin("sleeping")
+        session.range(0, 4, 1, 4).select(F.expr(SLEEPS)).collect()
+        progress.end("done")
+    assert re.fullmatch(rf"reconcile: +\d+\.\d s  1 of {STEPS}  sleeping\n", said[0])
+    assert re.fullmatch(r"reconcile: +\d+\.\d s  done\n", said[-1])
+    remain = [int(found[1]) for line in said if (found := re.search(r"s: (\d) of 4 tasks of this query remain", line))]
+    assert remain == sorted(remain, reverse=True) and {3, 2} <= {*remain}, said
+
+
+@dataclass(slots=True)
+class Told:
+    """A worker of which the test tells what it does."""
+
+    now: Work | None
+    cancelled: int = 0
+
+    def work(self) -> Work | None:
+        return self.now
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+def test_what_a_step_notes_comes_before_what_spark_says() -> None:
+    said: list[str] = []
+    with Progress(Told(BUSY), said.append, OFTEN_S) as progress:
+        progress.begin("one")
+        progress.note("7 remain")
+        until(lambda: "7 remain" in said[-1], "the note")
+        progress.begin("two")
+        until(lambda: BUSY.words in said[-1], "Spark's words")
+    assert not any(BUSY.words in line for line in said[: [" two" in line for line in said].index(True)])
+
+
+def test_nothing_is_said_once_it_has_ended() -> None:
+    said: list[str] = []
+    with Progress(Told(None), said.append, OFTEN_S) as progress:
+        progress.begin("one")
+        until(lambda: len(said) > 2, "two looks")
+        progress.end("done")
+        until(lambda: not progress._ticks.is_alive(), "the end")
+    assert said[-1].endswith("  done\n")
+
+
+def test_a_query_that_no_executor_takes_is_ended() -> None:
+    """Spark itself would wait for ever. One that gets on is not, however long it takes."""
+    said: list[str] = []
+    worker = Told(BUSY)
+    with Progress(worker, said.append, OFTEN_S, 5 * OFTEN_S) as progress:
+        progress.begin("one")
+        until(lambda: len(said) > 12, "more looks than are allowed without a task")
+        assert not worker.cancelled
+        worker.now = WAITING
+        until(lambda: worker.cancelled, "the end of the query")
+    assert any("4 of 4 tasks of this query remain; no task runs" in line for line in said)
+    assert any("Spark has no executor; look at the master" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("work", "words"),
+    [
+        (Work(1, 0, 40, 12, 2), "28 of 40 tasks of this query remain"),
+        (Work(3, 1, 2000, 999, 2), "1,001 of 2,000 tasks of this query remain, in 2 of 3 stages"),
+    ],
+)
+def test_what_remains_in_words(work: Work, words: str) -> None:
+    assert work.words == words
+
+
+def test_the_records_that_remain_are_noted_while_they_are_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "BATCH_RECORDS", 2)
+    with_records(tmp_path / "realm")
+    noted: list[str] = []
+    export.export(tmp_path / "realm", "um", tmp_path / "out", note=noted.append)
+    counts = [tuple(map(int, re.findall(r"\d+", words))) for words in noted]
+    assert counts == sorted(counts) and len({done + left for done, left in counts}) == 1, noted
+    assert re.fullmatch(r"\d+ records are written, at most \d+ remain", noted[0])
+
+
+def test_a_run_names_its_steps_in_order(
+    session: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of them, so that `6 of 6` is the last one."""
+    with_records(tmp_path / "realm")
+    realm = Realm("embedded", "um", path=tmp_path / "realm")
+    folder = LocalFolder(tmp_path / "out")
+    commands.run(session, realm, landing.extent_of(realm), Window(), folder, io.StringIO())
+    said = capsys.readouterr().err
+    assert re.findall(rf"s  (\d) of {STEPS}  ", said) == [str(number) for number in range(1, STEPS + 1)]
+    assert said.splitlines()[-1].endswith(" s  done")
+
+
+def with_records(directory: Path) -> None:
+    log = open_embedded(directory)
+    world = World(log, "um")
+    run = world.run()
+    run.publish(world.queue("orders"), 5)
+    run.close()
+    log.close()
