@@ -50,7 +50,7 @@ BUILT = "interop"  # its clients are built beside the first rooms
 TIERS = {"gate": ("-m", "not long"), "long": ("-m", "long"), "all": ()}
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.record", "--color=no")
 BESIDE = ("nice", "-n", "5")  # a third of another's share; with 15 and foreign load they were the length of the run
-LANES = 3  # on two cores: most of the time each waits
+LANES = 4  # on two cores: most of the time each waits
 PORTS_FROM, PORTS = 10_000, 3_700  # of the first lane, and how many a lane has
 STOP_KAFKA = HERE.parent / "deploy" / "kafka" / "stop.sh"
 ROOM_HANG_S = 2700.0  # a hang limit: some fixture waits for ever, and no alarm of a test looks at fixtures

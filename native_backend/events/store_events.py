@@ -44,7 +44,8 @@ class StoreEvents:
         self.target = -1  # where the store ended at the last look
         self.top = 0  # above every event that is known
         self.changes += 1
-        self.map = EventMap()
+        self._map = EventMap()
+        self._joining = (0, 0)  # events that are not in `_map` yet: [first, end)
         self.expired = Intervals()  # events
         self.future = Intervals()  # events that are not due
         self.times = EventTimes()
@@ -54,6 +55,15 @@ class StoreEvents:
         self._transactions = array(
             "q"
         )  # the last event of each that this process stored at or above `counted_to`, rising
+
+    @property
+    def map(self) -> EventMap:
+        """Which EIDs are events."""
+        first, end = self._joining
+        if first < end:
+            self._map.add(first, end - 1)
+            self._joining = (end, end)
+        return self._map
 
     # -- what this process stores
 
@@ -112,8 +122,16 @@ class StoreEvents:
         self.confirm(records.next)
 
     def _add(self, runs: list[tuple[int, int]]) -> None:
+        """They are rising. A batch mostly begins where the last one ended: they become one range, which costs less than
+        a mask for each."""
         for first, last in runs:
-            self.map.add(first, last)
+            begun, end = self._joining
+            if first == end:
+                self._joining = (begun, last + 1)
+                continue
+            if begun < end:
+                self._map.add(begun, end - 1)
+            self._joining = (first, last + 1)
         if runs:
             self.top = max(self.top, runs[-1][1] + 1)
 
