@@ -1,4 +1,4 @@
-/* Runs of deliveries between proton and Python's columns: the five loops that every message goes through.
+/* Runs of deliveries between proton and Python's columns: the loops that every message goes through.
  *
  * A call through cffi costs as much as what proton does in it, and lets go of the interpreter's lock besides; a message
  * took a dozen of them. Here a run is one call. This is part of the engine's fence (engine.py): a pointer is an int on
@@ -207,6 +207,23 @@ static PyObject *settle(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *settle_run(PyObject *self, PyObject *args)
+{
+    PyObject *run;
+    unsigned long long state;
+    if (!PyArg_ParseTuple(args, "O!K", &PyList_Type, &run, &state))
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(run); i++) {
+        void *delivery = PyLong_AsVoidPtr(PyList_GET_ITEM(run, i));
+        if (!delivery)
+            return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "no delivery at %zd", i);
+        if (state)
+            delivery_update(delivery, state);
+        delivery_settle(delivery);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *bind(PyObject *self, PyObject *extension)
 {
     const char *path = PyUnicode_AsUTF8(extension);
@@ -225,6 +242,7 @@ static PyMethodDef methods[] = {
     {"read_accepted", read_accepted, METH_VARARGS,
      "read_accepted(collector, link, unsettled, seqs, eids): up to the first that is not accepted and settled."},
     {"settle", settle, METH_VARARGS, "settle(deliveries, seqs, state or 0, whether to settle)"},
+    {"settle_run", settle_run, METH_VARARGS, "settle_run(deliveries in order, state or 0)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 from cproton import ffi, lib
 
+from gateway.amqp import _deliveries
 from gateway.amqp.error_description import ErrorDescription
-from gateway.amqp.link_ends import Link, delivery
+from gateway.amqp.link_ends import STATES, Link, delivery
 from gateway.amqp.output import Output
 from gateway.amqp.proton_data import provisional, tell_declared, tell_in_transaction
 from gateway.frames.attach_frame import AttachAnswer
@@ -34,6 +36,18 @@ class Incoming(Link):
         self.arrived: list[int] = []  # pointers of deliveries that have no seq yet, in order
         self._told: set[int] = set()  # pointers of those that have their outcome, and wait for that
         self._first: set[int] = set()  # pointers of those whose transfers asked for the other way
+        self._runs: deque[tuple[int, list[int]]] = deque()  # first seq, pointers: not in the dict
+
+    @property
+    def _deliveries(self) -> dict[int, int]:
+        while self._runs:
+            first_seq, run = self._runs.popleft()
+            self._by_seq.update(zip(range(first_seq, first_seq + len(run)), run, strict=True))
+        return self._by_seq
+
+    @property
+    def unsettled_count(self) -> int:
+        return len(self._by_seq) + sum(len(run) for _, run in self._runs)
 
     def confirm(self, answer: AttachAnswer) -> None:
         if answer.message_size_max is not None:
@@ -54,7 +68,7 @@ class Incoming(Link):
         arrived = self.arrived
         taken, self.arrived = (arrived, []) if len(arrived) == count else (arrived[:count], arrived[count:])
         if self.alive:
-            self._deliveries.update(zip(range(first_seq, first_seq + count), taken, strict=True))
+            self._runs.append((first_seq, taken))
 
     def settle(
         self,
@@ -65,6 +79,9 @@ class Incoming(Link):
         settle: bool = True,
     ) -> None:
         """Where the publisher settles first (X-3), they have their outcome now, and are settled when it has settled."""
+        if settle and not condition and not self.settles_second and (run := self._next_run(seqs)):
+            _deliveries.settle_run(run, STATES.get(outcome, 0))
+            return
         super().settle(seqs, outcome, condition, description, settle and not self.settles_second)
         if not settle or not self.settles_second:
             return
@@ -77,6 +94,21 @@ class Incoming(Link):
                 lib.pn_delivery_settle(delivery(number))
             else:
                 self._told.add(number)
+
+    def _next_run(self, seqs: Sequence[int]) -> list[int]:
+        """The pointers of those, where they are the ones that have waited longest: what mostly comes, for the price of
+        a few in a dict. Empty: they have to be looked up one by one."""
+        if not self._runs or type(seqs) is not range or seqs[0] != self._runs[0][0]:
+            return []
+        first_seq, run = self._runs.popleft()
+        count = len(seqs)
+        if count < len(run):
+            self._runs.appendleft((first_seq + count, run[count:]))
+            return run[:count]
+        if count > len(run):
+            self._runs.appendleft((first_seq, run))
+            return []
+        return run
 
     def settles_first(self, number: int) -> None:
         """The transfer of that delivery said so, on a link that settles second."""

@@ -84,7 +84,12 @@ class Link:
         self.left = False  # its peer has detached or closed it
         self.settles_second = False  # agreed: the sender settles a delivery, and only then does the receiver
         self.owner: LinkOwner = UNOWNED
-        self._deliveries: dict[int, int] = {}  # seq -> pointer, what is still to be settled by us
+        self._by_seq: dict[int, int] = {}  # pointers, of what is still to be settled by us
+
+    @property
+    def _deliveries(self) -> dict[int, int]:
+        """Seq -> pointer, all that is still to be settled by us."""
+        return self._by_seq
 
     @property
     def sends(self) -> bool:

@@ -118,7 +118,7 @@ class Outcomes:
     def _close(self, seqs: Sequence[int]) -> None:
         first, last = seqs[0], seqs[-1]
         reported = self._told
-        if last - first + 1 == len(seqs) and (len(seqs) < 3 or sorted(seqs) == list(range(first, last + 1))):
+        if last - first + 1 == len(seqs) and (type(seqs) is range or _is_dense(seqs)):
             if first == self._low and not reported:  # in order, as of most publishers
                 self._low = last + 1
                 return
@@ -180,3 +180,8 @@ class Outcomes:
         if decisions:
             record["decisions"] = decisions
         self._append(self.run.encode(), orjson.dumps(record))
+
+
+def _is_dense(seqs: Sequence[int]) -> bool:
+    """As many as there are from the first to the last: each of these once, in any order?"""
+    return len(seqs) < 3 or sorted(seqs) == list(range(seqs[0], seqs[-1] + 1))

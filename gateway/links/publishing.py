@@ -169,7 +169,7 @@ class PublishingLink(LinkOwner):
     def _all_at_once(
         self, keys: Sequence[bytes], values: Sequence[bytes], transfers: TransferRun, first_seq: int, size_bytes: int
     ) -> None:
-        settled = int(any(transfers.presettled))
+        settled = int(any(transfers.presettled[:1]))  # as all of them
         batch = self._batch(first_seq, settled, self._common[settled], len(keys), size_bytes)
         self._carry_out(batch, keys, values)
 
@@ -381,5 +381,6 @@ Post = Callable[[PublishingLink, Columns, Columns, TransferRun, int], None]
 
 
 def _is_mixed(transfers: TransferRun) -> bool:
-    """Some came settled, and some did not."""
-    return 0 < sum(transfers.presettled) < len(transfers.presettled)
+    """Some came settled, and some did not. Equal lists are found equal sooner than one is summed up."""
+    presettled = transfers.presettled
+    return presettled != presettled[:1] * len(presettled)

@@ -109,7 +109,7 @@ class Flight:
     @property
     def is_down(self) -> bool:
         """The producer has said what became of each record that it took."""
-        return not self.count or len(self.offsets) == self.end - self.start
+        return len(self.offsets) == self.end - self.start or not self.count
 
     def give_up(self, failure: Failure) -> Iterator[Appended]:
         """Whatever has not been told yet, told as failed."""

@@ -164,9 +164,10 @@ class Publisher:
                     return
                 if not self._produce(lane, flight):
                     return
-                self._count += flight.count
-                self._bytes += flight.weight
-                room -= flight.count
+                if taken := flight.count:
+                    self._count += taken
+                    self._bytes += flight.size
+                    room -= taken
                 room_bytes -= flight.record_bytes if room_bytes < inf else 0
             lane.flying.append(lane.waiting.popleft())
 
@@ -206,8 +207,9 @@ class Publisher:
             if not flight.is_down:
                 return
             lane.flying.popleft()
-            self._count -= flight.count
-            self._bytes -= flight.weight
+            if count := flight.count:
+                self._count -= count
+                self._bytes -= flight.size
             if not lane.flying and not was_refused:
                 lane.most = min(2 * lane.most, self._launch_max)
 
