@@ -1,8 +1,8 @@
-"""One tier of the suite, room by room, in four lanes at once: `make test` runs the gate so, `make test-long` the rest.
+"""One tier of the suite, room by room, in five lanes at once: `make test` runs the gate so, `make test-long` the rest.
 
     python -m tests.lanes gate|long|all
 
-Most of the suite waits: for a broker, a JVM, a second that has to pass. So three lanes take room after room of it, the
+Most of the suite waits: for a broker, a JVM, a second that has to pass. So four lanes take room after room of it, the
 long ones first. The rooms in `QUIET` wait for nothing: they have no process, no port and no clock but a simulated one.
 They run beside the others, niced, on what those leave of the machine, when what the tests need is there
 (`tests/ready.py`); `interop` waits for that. `tests/test_tidy.py` is left out: `make check` has just run it.
@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from tests.ready import STEPS, prepare
+from tests.ready import BESIDE, STEPS, prepare
 from tests.record import Record, read
 from tests.tiers import LONG
 from tests.verdict import Room, Verdict, duration, note_unsteady
@@ -49,7 +49,6 @@ FIRST = (
 BUILT = "interop"  # its clients are built beside the first rooms
 TIERS = {"gate": ("-m", "not long"), "long": ("-m", "long"), "all": ()}
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.record", "--color=no")
-BESIDE = ("nice", "-n", "5")  # a third of another's share; with 15 and foreign load they were the length of the run
 LANES = 4  # on two cores: most of the time each waits
 PORTS_FROM, PORTS = 10_000, 3_700  # of the first lane, and how many a lane has
 STOP_KAFKA = HERE.parent / "deploy" / "kafka" / "stop.sh"
