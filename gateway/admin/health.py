@@ -108,6 +108,8 @@ def _warnings(gateway: Gateway) -> list[str]:
     warnings = [
         f"open to the world: {words}" for words in exposures(gateway.settings, gateway.realm.authorizer.has_grants)
     ]
+    if gateway.users.weakness:
+        warnings.append(gateway.users.weakness)
     if figures.evidence_failed:
         warnings.append(f"{figures.evidence_failed} evidence records were not stored: reconciliation will show gaps")
     if gateway.in_flight_bytes > gateway.limits.in_flight_bytes:

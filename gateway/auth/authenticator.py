@@ -1,9 +1,10 @@
-"""Users, and how long an address has to wait before its next attempt, for all connections of one process."""
+"""Users, and whose turn it is to log in, for all connections of one process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
+from gateway.auth.login_queue import Attempt, Later, LoginQueue
 from gateway.auth.login_throttle import LoginThrottle, network
 from gateway.auth.sasl import LoginPolicy
 from gateway.auth.users import Users
@@ -14,33 +15,45 @@ Tell = Callable[[str, str, Hashable, str, str], object]
 
 
 class Authenticator:
-    """Opens a `LoginPolicy` for each connection."""
+    """Opens a `Login` for each connection."""
 
-    def __init__(self, users: Users, failures_kept: int, clock: Clock, tell: Tell) -> None:
-        """`tell` counts a fault, says it, and whose it was."""
+    def __init__(self, users: Users, failures_kept: int, clock: Clock, tell: Tell, later: Later) -> None:
+        """`tell` counts a fault, says it, and whose it was; `later` is the loop's."""
         self.users = users
         self.tell = tell
         self.failed = 0  # attempts, ever
         self.throttle = LoginThrottle(failures_kept)
         self.clock = clock
+        self.queue = LoginQueue(self.throttle, clock, later)
 
-    def login_policy(self, address: str) -> LoginPolicy:
-        return _ThrottledLogin(self, address)
+    def login(self, address: str) -> Login:
+        return Login(self, address)
 
 
-class _ThrottledLogin(LoginPolicy):
+class Login(LoginPolicy):
     """One connection's."""
 
     def __init__(self, authenticator: Authenticator, address: str) -> None:
         super().__init__(authenticator.users)
         self._authenticator = authenticator
         self._address = address
+        self._attempt: Attempt | None = None
 
-    def wait_s(self, user: str) -> float | None:
-        delay_s = self._authenticator.throttle.wait_s(self._address, user, self._authenticator.clock.monotonic_s())
-        if delay_s is None:
-            self._tell("login-unheard", user, "there were too many failed logins; the delay would be too long")
-        return delay_s
+    def enter(self, user: str, begin: Callable[[], None], unheard: Callable[[], None]) -> None:
+        """`begin` is called when the user's turn has come, perhaps at once; `unheard` if it does not come."""
+
+        def turned_away() -> None:
+            self._tell("login-unheard", user, "too many logins of its address wait, or failed; the delay is too long")
+            unheard()
+
+        self._attempt = Attempt(network(self._address), user, begin, turned_away)
+        if not self._authenticator.queue.enter(self._attempt):
+            turned_away()
+
+    def leave(self) -> None:
+        """It is decided, or the peer has gone before its turn: the next one's turn comes."""
+        if self._attempt is not None:
+            self._authenticator.queue.leave(self._attempt)
 
     def decided(self, user: str, granted: bool) -> None:
         authenticator = self._authenticator

@@ -4,10 +4,10 @@
     to_send, rest, state = sasl.receive(data)      # until state is no longer "negotiating"
 
 `rest` is what the peer sent for AMQP, its AMQP header included; it stays empty until authenticated, and then `subject`
-is who the peer is. "refused": send `to_send`, then close the socket. "held": wait `pending.delay_s`, call `pending.job`
-(on another thread, if there is one), then `proceed` with what it gave; what arrives meanwhile may be given to
-`receive`. Source: AMQP 1.0 part 2 section 2.2 (header negotiation), part 5 section 5.3 (SASL). Errors: none, whatever
-the bytes.
+is who the peer is. "refused": send `to_send`, then close the socket. "held": the peer has said all that decides about
+`pending.user`. Wait for that user's turn, call `pending.job` (on another thread, if there is one), then `proceed` with
+what it gave, or `turn_away`; what arrives meanwhile may be given to `receive`.
+Source: AMQP 1.0 part 2 section 2.2 (header negotiation), part 5 section 5.3 (SASL). Errors: none, whatever the bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AHEAD_MAX = 65_536  # octets that a peer may send while it is held
 
 _MECHANISMS, _CHALLENGE, _OUTCOME = 0x40, 0x42, 0x44
 _SYMBOLS = {composite.symbol: composite.code for composite in (SASL_INIT, SASL_RESPONSE)}
-_OK, _AUTH = UByte(0), UByte(1)
+_OK, _AUTH, _LATER = UByte(0), UByte(1), UByte(4)  # "sys-temp"
 _FRAME = struct.Struct(">IBB")  # size, data offset, type; two more octets are ignored
 _SASL_TYPE = 1
 
@@ -43,19 +43,15 @@ _SASL_TYPE = 1
 class PendingStep:
     """What stands between a peer's words and the answer to them. The job takes milliseconds of a processor."""
 
-    delay_s: float
+    user: str
     job: Callable[[], Granted | Denied] | None = None
 
 
 class LoginPolicy:
-    """Who may come in, and after which wait. This one has no wait: see `gateway.auth.authenticator`."""
+    """Who may come in."""
 
     def __init__(self, users: Users) -> None:
         self.users = users
-
-    def wait_s(self, user: str) -> float | None:
-        """Before `user`'s attempt is heard; None: it is refused unheard."""
-        return 0.0
 
     def decided(self, user: str, granted: bool) -> None:
         """How the attempt ended."""
@@ -94,15 +90,21 @@ class SaslServer:
         self._buffer += data
         if self._state == "held" and len(self._buffer) > AHEAD_MAX:
             self.pending = None
+            self._policy.decided(self._user or "", False)  # it may be heard already, and is not answered
             self._refuse(b"")
         to_send = b"" if self._header_seen or self._state != "negotiating" else self._header()
         return self._resume(to_send)
 
     def proceed(self, outcome: Granted | Denied | None) -> tuple[bytes, bytes, State]:
-        """The wait is over; `outcome` is what the hold's job gave."""
+        """Its turn has come; `outcome` is what the hold's job gave."""
         assert self._state == "held"
         self._state, self.pending = "negotiating", None
         return self._resume(self._conclude(outcome or self._held))
+
+    def turn_away(self) -> tuple[bytes, bytes, State]:
+        """Its turn does not come: the peer may try again later. No failure of the user's."""
+        self.pending = None
+        return self._refuse(_frame(_OUTCOME, [_LATER])), b"", self._state
 
     def _resume(self, to_send: bytes) -> tuple[bytes, bytes, State]:
         while self._state == "negotiating" and self._header_seen and (body := self._next_frame()) is not None:
@@ -169,19 +171,14 @@ class SaslServer:
         return self._heard(next_step)
 
     def _heard(self, next_step: Step) -> bytes:
-        """Once it is known who asks: it may have to wait before anything is looked at."""
+        """A challenge tells nothing. What decides about a user waits for that user's turn, be it right or wrong."""
         user = self._user
-        delay_s: float | None = 0.0
-        if user is not None and not self.entered:
-            self.entered = True
-            delay_s = self._policy.wait_s(user)
-        if delay_s is None:
-            return self._refuse(_frame(_OUTCOME, [_AUTH]))  # unheard: no failure of the user's
-        if delay_s > 0 or isinstance(next_step, Check):
-            self._state, self._held = "held", next_step
-            self.pending = PendingStep(delay_s, next_step.job if isinstance(next_step, Check) else None)
-            return b""
-        return self._conclude(next_step)
+        self.entered = user is not None
+        if user is None or isinstance(next_step, bytes):
+            return self._conclude(next_step)
+        self._state, self._held = "held", next_step
+        self.pending = PendingStep(user, next_step.job if isinstance(next_step, Check) else None)
+        return b""
 
     def _conclude(self, next_step: Step) -> bytes:
         if isinstance(next_step, bytes):

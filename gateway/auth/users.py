@@ -1,6 +1,6 @@
 """Users, their groups, and what proves who they are: the file that `security.users` names.
 
-    users: {alice: {groups: [traders], scram: ["SCRAM-SHA-256$15000:SALT$STORED:SERVER"]},
+    users: {alice: {groups: [traders], scram: ["SCRAM-SHA-256$100000:SALT$STORED:SERVER"]},
             feed: {certificates: ["subject:CN=feed,O=Example", "dns:feed.example"]}}
 
 An entry under `scram` is what RFC 5803 has a server keep: the password cannot be read from it, and one entry serves its
@@ -17,11 +17,13 @@ import secrets
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from gateway.auth.certificate_names import KINDS
+from gateway.auth.known_passwords import KnownPasswords
 from mappings.language.yaml_lines import Document, Node, Problem, load_document, refuse_unknown_keys, suggest
 from native_backend.nodes.grants import ANONYMOUS, Subject
 
@@ -30,10 +32,11 @@ MECHANISMS: Final = ("ANONYMOUS", "PLAIN", *SCRAM, "EXTERNAL")
 ASKS_WHO: Final = frozenset({"PLAIN", *SCRAM, "EXTERNAL"})  # needs users
 BY_CERTIFICATE: Final = frozenset({"EXTERNAL"})  # of the peer's own, so on TLS only
 IN_THE_CLEAR: Final = frozenset({"PLAIN"})  # who listens on the wire learns the password
-ITERATIONS: Final = 15_000
+ITERATIONS: Final = 100_000  # some 20 ms of one processor with SHA-256, 40 ms with SHA-512
 ITERATIONS_MIN, ITERATIONS_MAX = 4_096, 1_000_000  # RFC 7677; about half a second of one processor
 SALT_MIN: Final = 12  # octets
 NAME_MAX: Final = 255  # octets; more would not fit into a SASL frame with the rest of SCRAM's message
+_NAMED = 5  # in a warning
 _ENTRY = re.compile(r"(SCRAM-SHA-(?:256|512))\$([0-9]{1,8}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+):([A-Za-z0-9+/=]+)")
 _EXAMPLE = "make it with: realmgate user hash NAME"
 _KINDS = tuple(f"{kind}:" for kind in KINDS)
@@ -66,8 +69,13 @@ class Users:
 
     def __init__(self, users: Mapping[str, User]) -> None:
         self._users = users
+        self._iterations = {
+            mechanism: sorted({user.keys[mechanism].iterations for user in users.values() if mechanism in user.keys})
+            for mechanism in SCRAM
+        }
         self._by_certificate = {name: user.name for user in users.values() for name in user.certificates}
         self._secret = secrets.token_bytes(32)
+        self.known_passwords = KnownPasswords()
 
     def __len__(self) -> int:
         return len(self._users)
@@ -94,11 +102,22 @@ class Users:
         return found.pop() if len(found) == 1 else None
 
     def _keys_of_unknown(self, name: str, mechanism: str) -> Keys:
-        """The same salt for the same name; keys that fit no password."""
+        """The same salt and rounds for the same name, as users have them; keys that fit no password."""
         salt = hmac.digest(self._secret, f"{mechanism}:{name}".encode(), sha256)[:16]
-        known = (user.keys[mechanism].iterations for user in self._users.values() if mechanism in user.keys)
         key = secrets.token_bytes(SCRAM[mechanism])
-        return Keys(next(known, ITERATIONS), salt, key, key)
+        counts = self._iterations.get(mechanism) or [ITERATIONS]
+        return Keys(counts[salt[0] % len(counts)], salt, key, key)
+
+    @cached_property
+    def weakness(self) -> str:
+        """Whose entries have fewer rounds than new ones get, in words, with the remedy behind the last colon; or
+        nothing. They are valid."""
+        weak = [user.name for user in self._users.values() if any(map(_is_weak, user.keys.values()))]
+        if not weak:
+            return ""
+        named = ", ".join(ascii(name[:80]) for name in weak[:_NAMED]) + ", ..." * (len(weak) > _NAMED)
+        what = f"{len(weak)} users have passwords with fewer than {ITERATIONS:,} rounds, easier to guess from the file"
+        return f"{what} ({named}): realmgate user hash NAME makes an entry anew"
 
 
 NO_USERS: Final = Users({})
@@ -167,6 +186,10 @@ def _refuse_shared(listed: Node, users: Mapping[str, User], problems: list[Probl
             if other != user.name:
                 message = f"certificates: {entry[:80]!a} is the name of {other[:80]!a}, too"
                 problems.append(Problem(listed.file, listed.key_line(user.name), message, "keep one"))
+
+
+def _is_weak(keys: Keys) -> bool:
+    return keys.iterations < ITERATIONS
 
 
 def _wrong_name(name: str) -> str | None:

@@ -127,7 +127,7 @@ def add_user(user: argparse.ArgumentParser) -> None:
     )
     hashing.add_argument("name", metavar="NAME")
     hashing.add_argument("--group", metavar="GROUP", action="append", default=[], help="may be given several times")
-    hashing.add_argument("--iterations", metavar="N", type=int, help="default: 15000")
+    hashing.add_argument("--iterations", metavar="N", type=int, help="default: 100000")
 
 
 def add_acl(acl: argparse.ArgumentParser, add_config: AddConfig) -> None:

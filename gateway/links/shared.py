@@ -38,6 +38,7 @@ class Shared:
     def __init__(self, settings: Settings, realm: NativeRealm, tables: TableSet, clock: Clock) -> None:
         self.settings = settings
         self.limits = settings.limits
+        self.users = settings.security.users  # as their file was read last
         self.realm = realm
         self.tables = tables
         self.clock = clock

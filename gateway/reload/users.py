@@ -46,9 +46,12 @@ class UserFile(WatchedFiles):
         users, problems = await asyncio.get_running_loop().run_in_executor(self._workers, read, self._file)
         if problems:
             return [*map(str, problems)]
-        self._authenticator.users = users
+        said = self._gateway.users.weakness
+        self._authenticator.users = self._gateway.users = users
         self._use(users)
         log.info("the users file was read: %d users", len(users))
+        if users.weakness not in ("", said):
+            log.warning("%s", users.weakness)
         return []
 
     def _use(self, users: Users) -> None:

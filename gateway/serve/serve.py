@@ -60,6 +60,8 @@ def serve(settings: Settings) -> int:
     _begin_evidence(gateway)
     for words in exposures(settings, realm.authorizer.has_grants):
         log.warning("open to the world: %s", words)
+    if gateway.users.weakness:
+        log.warning("%s", gateway.users.weakness)
     gc.freeze()  # what is here now stays; and cycles are rare on the hot path, so look for them seldom
     gc.set_threshold(100_000, 20, 100)
     checker = TableChecker()

@@ -75,9 +75,9 @@ class PeerSocket(asyncio.Protocol):
             transport.abort()
             return
         security, server = self._gateway.settings.security, self._server
-        sasl = sasl_server(security, server.authenticator, transport)
-        checks = server.password_checks
-        self._handshake = SaslHandshake(sasl, transport, server.loop, checks, self._enter, self._refuse)
+        login, checks = server.authenticator.login(address_of(transport)), server.password_checks
+        sasl = sasl_server(security, login, transport)
+        self._handshake = SaslHandshake(sasl, login, transport, server.loop, checks, self._enter, self._refuse)
         self._connection = self._gateway.connect()
         self._connection.address = address_of(transport)
         self._connection.write_pressure.in_socket = transport.get_write_buffer_size
@@ -231,6 +231,8 @@ class PeerSocket(asyncio.Protocol):
             self._receive(self._connection, data)  # what came before the end still counts
             self._server.turn()
         self._server.waiting.pop(self, None)
+        if self._handshake is not None:
+            self._handshake.hung_up()
         connection, self._connection, self._handshake = self._connection, None, None
         if connection is not None:
             self._server.sockets.pop(connection, None)

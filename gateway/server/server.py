@@ -112,7 +112,7 @@ class Server:
             loop.add_reader(self.gateway.realm.descriptor, self._on_readable)
         users, failures_kept = self.gateway.settings.security.users, self.gateway.limits.failed_logins
         tell = partial(self.gateway.turn_away, "login")
-        self.authenticator = Authenticator(users, failures_kept, self.gateway.clock, tell)
+        self.authenticator = Authenticator(users, failures_kept, self.gateway.clock, tell, loop.call_later)
         self.listening = Listeners(self.gateway, self.password_checks, lambda: PeerSocket(self))
         self.watched = [*self._watched()]
         listeners = await self.listening.open(loop)

@@ -130,6 +130,9 @@ def users(settings: Settings) -> Iterator[Finding]:
         yield warn("users", f"{file}: every user of this machine may read it", f"chmod o-r {file}")
     else:
         yield ok("users", f"{file} can be read")
+    if weakness := settings.security.users.weakness:
+        what, _, remedy = weakness.rpartition(": ")
+        yield warn("users", what, remedy)
 
 
 def exposure(settings: Settings, has_grants: bool) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import time
 from collections.abc import Iterator
@@ -51,8 +52,8 @@ def test_protons_client_is_refused(gateway: GatewayProcess, password: str, mecha
         connect(gateway, password, mechanism, user="bob")
 
 
-def open_socket(gateway: GatewayProcess) -> socket.socket:
-    peer = socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG_S)
+def open_socket(gateway: GatewayProcess, address: str = "127.0.0.1") -> socket.socket:
+    peer = socket.create_connection(("127.0.0.1", gateway.port), HANG_S, source_address=(address, 0))
     peer.sendall(SASL_HEADER)
     assert peer.recv(8, socket.MSG_WAITALL) == SASL_HEADER
     assert list(read_frame(peer).value[0].items) == ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
@@ -79,8 +80,8 @@ def test_bare_amqp_is_not_let_in_past_the_users(gateway: GatewayProcess) -> None
         assert peer.recv(1) == b""
 
 
-def guess(gateway: GatewayProcess, user: str, password: str) -> int | None:
-    with open_socket(gateway) as peer:
+def guess(gateway: GatewayProcess, user: str, password: str, address: str = "127.0.0.1") -> int | None:
+    with open_socket(gateway, address) as peer:
         peer.sendall(init("PLAIN", f"\0{user}\0{password}".encode()))
         code = read_frame(peer).value[0]
         return int(code)
@@ -92,6 +93,25 @@ def test_guessing_gets_slower_and_slows_no_other_peer(gateway: GatewayProcess) -
     assert time.monotonic() - begin >= 0.1 + 0.2 + 0.4
     assert guess(gateway, "alice", PASSWORD) == 0
     assert guess(gateway, "alice", PASSWORD) == 0
+
+
+def test_guesses_in_parallel_gain_nothing_and_hold_no_other_address_up(gateway: GatewayProcess) -> None:
+    guessers = [open_socket(gateway) for _ in range(50)]
+    begin = time.monotonic()
+    for number, peer in enumerate(guessers):
+        peer.sendall(init("PLAIN", f"\0carol\0{number}".encode()))
+    assert guess(gateway, "alice", PASSWORD, "127.0.0.2") == 0
+    answered: list[socket.socket] = []
+    while len(answered) < 3:
+        answered += select.select([peer for peer in guessers if peer not in answered], [], [], HANG_S)[0]
+    answered += select.select([peer for peer in guessers if peer not in answered], [], [], 0)[0]
+    elapsed_s = time.monotonic() - begin
+    assert len(answered) <= sum(due_s <= elapsed_s for due_s in (0, 0.1, 0.3, 0.7, 1.5, 3.1, 6.3))
+    assert [read_frame(peer).value[0] for peer in answered] == [1] * len(answered)
+    assert guess(gateway, "carol", "wrong", "127.0.0.2") == 1, "the same user from elsewhere does not wait behind them"
+    for peer in guessers:
+        peer.close()
+    assert guess(gateway, "alice", PASSWORD) == 0, "of their address another user does not wait either"
 
 
 def test_hanging_up_while_a_password_is_checked_breaks_nothing(gateway: GatewayProcess) -> None:

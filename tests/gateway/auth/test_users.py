@@ -50,6 +50,20 @@ def test_an_unknown_user_looks_like_a_known_one(tmp_path: Path) -> None:
     assert users.keys("alice", "SCRAM-SHA-512").salt != known.salt  # alice has no entry for it: as if unknown
 
 
+def test_entries_of_fewer_rounds_work_and_are_named(tmp_path: Path) -> None:
+    new = hash_password(PASSWORD, "SCRAM-SHA-256")
+    assert new.startswith("SCRAM-SHA-256$100000:")
+    weak = "".join(f"  old-{number}: {{scram: [{json.dumps(ENTRY)}]}}\n" for number in range(7))
+    users, problems = load(tmp_path, f"users:\n{weak}  new: {{scram: [{json.dumps(new)}]}}\n")
+    assert problems == [] and is_password(users, "old-6", PASSWORD) and is_password(users, "new", PASSWORD)
+    assert users.weakness.startswith("7 users have passwords with fewer than 100,000 rounds")
+    assert "('old-0', 'old-1', 'old-2', 'old-3', 'old-4', ...): realmgate user hash NAME" in users.weakness
+    rounds = {users.keys(f"unknown-{number}", "SCRAM-SHA-256").iterations for number in range(50)}
+    assert rounds == {4096, 100_000}, "an unknown user has such rounds as others have"
+    users, _ = load(tmp_path, f"users: {{new: {{scram: [{json.dumps(new)}]}}}}\n")
+    assert users.weakness == ""
+
+
 def test_a_certificate_is_of_the_user_that_has_a_name_of_it(tmp_path: Path) -> None:
     users, problems = load(
         tmp_path, "users:\n  a: {certificates: ['subject:CN=a', 'dns:a']}\n  b: {certificates: ['dns:b']}\n"

@@ -64,6 +64,12 @@ def test_every_user_that_is_denied_is_named(gateway: GatewayProcess) -> None:
     assert found["realmgate_peer_faults_total", ("access-denied",)] == 6
 
 
+def test_passwords_of_few_rounds_are_named(gateway: GatewayProcess) -> None:
+    words = "4 users have passwords with fewer than 100,000 rounds"
+    assert len(said(gateway, words, "'ann', 'ben', 'cay', 'dan'")) == 1
+    assert [words in warning for warning in Watch.of(gateway).health()["warnings"]] == [True]
+
+
 def test_an_attach_to_no_node_is_named(gateway: GatewayProcess) -> None:
     with Peer(gateway.port, container="lost-application") as peer:
         for handle in range(3):
