@@ -16,10 +16,10 @@ from gateway.verdict.answers import Row
 from gateway.verdict.kinds import (
     ELSEWHERE,
     GIVEN_UP,
-    TURNED_AWAY,
     WHO_MAX,
     Kind,
     board_class,
+    is_counted_as_fault,
     kind_of_entry,
     who_of,
 )
@@ -46,8 +46,8 @@ def kind_of(key: Key) -> Kind | None:
     if key[0] != "errors":
         return None
     _, condition, code, klass, rule, _node = key
-    if rule in TURNED_AWAY:
-        return None  # a fault has counted it
+    if is_counted_as_fault(rule):
+        return None
     return Kind(board_class(klass, code), condition, code, rule)
 
 

@@ -13,6 +13,8 @@ from mappings.compiler.errors import errors_of, is_code
 ELSEWHERE: Final = ("access-denied", "too-large-for-the-consumer")  # faults that are counted as errors as well
 TURNED_AWAY: Final = ("login", "fault")
 """Rules of peers that had no connection yet: what turned them away is counted as a fault as well."""
+_TABLE: Final = "fault."
+"""Before the name of each rule of table `fault`: it decides about faults only, and each fault is counted as one."""
 GIVEN_UP: Final = "given-up"
 """What a consumer gave up is no error that a peer got."""
 WHO_MAX: Final = 20
@@ -34,6 +36,11 @@ class Kind(NamedTuple):
     def address(self) -> dict[str, str]:
         """As parameters of a URL."""
         return {"class": self.klass, "condition": self.condition, "code": self.code, "rule": self.rule}
+
+
+def is_counted_as_fault(rule: str) -> bool:
+    """Is an error of that rule in the counter of faults as well, which has faults that no rule decided about, too?"""
+    return rule in TURNED_AWAY or rule.startswith(_TABLE)
 
 
 def kind_of_entry(error: Row) -> Kind:

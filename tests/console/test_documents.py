@@ -18,7 +18,7 @@ from console.pages.words import change, clock, duration, octets, some
 from console.web.render import Pages
 from gateway.verdict.reports import Report
 from gateway.verdict.samples import quantile_s, read_samples
-from tests.console.fixed import MISSPELT, NOW_US, REFUSED, RUN, SECOND_US, error, gateway, view
+from tests.console.fixed import METRICS, MISSPELT, NOW_US, REFUSED, RUN, SECOND_US, error, gateway, view
 
 MARKUP = "<script>alert(1)</script>"
 
@@ -60,6 +60,25 @@ def test_the_board_tells_fatal_from_transient() -> None:
     assert fatal["failed-login"]["who"][0]["user"] == "ann"
     assert fatal["failed-login"]["decided_by"] == ""
     assert document["charts"][0]["count"] == 2 and document["charts"][1]["series"][-3] == 3
+
+
+def test_a_fault_of_a_peer_is_on_the_board_once() -> None:
+    """Its rule and its kind count it, each in a counter of its own; an assertion has no rule."""
+    labels = 'class="fatal",code="over-credit",condition="amqp:link:transfer-limit-exceeded",node="small"'
+    metrics = (
+        f'{METRICS}realmgate_errors_total{{{labels},rule="fault.over-credit"}} 2.0\n'
+        'realmgate_peer_faults_total{fault="over-credit"} 2.0\nrealmgate_peer_faults_total{fault="assertion"} 1.0\n'
+    )
+    broken = error(
+        4, "fault", 30, user="shop", container="shop-batch-1", address="10.20.4.17", node="small", link="to-small",
+        condition="amqp:link:transfer-limit-exceeded", rule="fault.over-credit", fault="over-credit", count=2,
+    ) | {"class": "fatal"}  # fmt: skip
+    board = Board([gateway(metrics=metrics, errors=[broken])], Shown(NOW_US, 30))
+    rows = {row["code"]: (row["condition"], row["decided_by"], row["count"]) for row in board.rows if row["code"]}
+    assert len([row for row in board.rows if row["code"] == "over-credit"]) == 1
+    assert rows["over-credit"] == ("amqp:link:transfer-limit-exceeded", "fault.over-credit", 2)
+    assert rows["assertion"][2] == 1
+    assert sum(row["count"] for row in board.rows) == 1 + 3 + 1 + 2 + 1
 
 
 def test_the_board_adds_gateways_and_shows_one() -> None:
