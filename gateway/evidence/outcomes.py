@@ -184,4 +184,7 @@ class Outcomes:
 
 def _is_dense(seqs: Sequence[int]) -> bool:
     """As many as there are from the first to the last: each of these once, in any order?"""
-    return len(seqs) < 3 or sorted(seqs) == list(range(seqs[0], seqs[-1] + 1))
+    if len(seqs) < 3:
+        return True
+    dense = list(range(seqs[0], seqs[-1] + 1))
+    return seqs == dense or sorted(seqs) == dense
