@@ -200,12 +200,11 @@ class RealmMetrics:
         stored = yield from _last(self.depths.stored(node))
         oldest_ms = yield from _last(self.depths.oldest(node))
         counted_store = self._context.counted.get(node.store)
-        occupancy = counted_store.occupancy if isinstance(counted_store, CountedStore) else None
         yield NodeFigures(
             node=node.name,
             partition=node.partition,
             stored=stored,
-            size_bytes=occupancy.size_bytes if occupancy is not None else None,
+            size_bytes=counted_store.size_bytes if isinstance(counted_store, CountedStore) else None,
             events_max=node.properties.capacity_events or 0,
             bytes_max=node.properties.capacity_bytes or 0,
             temporary=node.temporary,

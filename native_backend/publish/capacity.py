@@ -52,7 +52,8 @@ class CountedStore:
     ) -> None:
         self.node = node
         self.group = [self]
-        self.occupancy: Occupancy | None = None  # None: not counted yet
+        self.occupancy: Occupancy | None = None  # None: nothing is counted yet
+        self.is_whole = False  # counted to the end of the store, once: below, `occupancy` lacks what is not read yet
         self._context, self._state_of, self._evicted = context, state_of, evicted
         self._waiting: deque[tuple[Strings, Strings, Any]] = deque()
         self._asking: deque[Callable[[LogError | None], None]] = deque()  # who waits until it is counted
@@ -75,14 +76,24 @@ class CountedStore:
     def publish(self, keys: Strings, values: Strings, owner: Any) -> None:
         if self._waiting or not self.is_counted():
             self._waiting.append((keys, values, owner))
-            for each in self.group:
-                if each.occupancy is None:
-                    each._scan()
+            self._count_group()
         elif self.occupancy is not None:
             self._admit(self.occupancy, keys, values, owner)
 
     def is_counted(self) -> bool:
-        return all(each.occupancy is not None for each in self.group)
+        """All stores of the node, each to its end: one that is read in part would seem to have room."""
+        return all(each.is_whole for each in self.group)
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Octets of what this store keeps; None: it is not counted to its end."""
+        return self.occupancy.size_bytes if self.is_whole and self.occupancy is not None else None
+
+    def _count_group(self) -> None:
+        """Also where a reading broke off."""
+        for each in self.group:
+            if not each.is_whole:
+                each._scan()
 
     def _counted(self) -> tuple[int, int]:
         """Events and octets of the whole node, as far as they are counted."""
@@ -139,9 +150,7 @@ class CountedStore:
     def when_counted(self, when_done: Callable[[LogError | None], None]) -> None:
         """All stores of the node."""
         self._asking.append(when_done)
-        for each in self.group:
-            if each.occupancy is None:
-                each._scan()
+        self._count_group()
 
     def reserve(self, sizes: list[int]) -> int:
         """Room for all of these, or for none. How many would fit; to be called once it is counted."""
@@ -163,7 +172,7 @@ class CountedStore:
         """They are not stored; unless `certain`, they may be."""
         self._forget(len(sizes), sum(sizes))
         if not certain:
-            self.occupancy = None
+            self._count_anew()
 
     @property
     def is_full(self) -> bool:
@@ -177,16 +186,19 @@ class CountedStore:
         if self.occupancy is None or self.node.kind != "queue" or operation == "return":
             return
         if operation in _OPERATORS:
-            self.occupancy = None
+            self._count_anew()
         else:
             self.occupancy.end(runs)
 
     def recount(self) -> None:
         """The log has lost some of its events, and some of those that were stored last may never be counted."""
-        self.occupancy = None
+        self._count_anew()
         for _, count, size in self._uncounted:
             self._forget(count, size)
         self._uncounted.clear()
+
+    def _count_anew(self) -> None:
+        self.occupancy, self.is_whole = None, False
 
     def _forget(self, count: int, size: int) -> None:
         self._appended -= count
@@ -261,6 +273,7 @@ class CountedStore:
         if self._uncounted or self._is_hidden(occupancy):
             self.is_behind = True  # a log may show what is stored a little late
             return
+        self.is_whole = True
         if self.is_counted():
             for each in self.group:
                 each._admit_waiting()

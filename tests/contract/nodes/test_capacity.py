@@ -4,18 +4,20 @@ whatever happens."""
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
+from typing import Any
 
 import pytest
 
 from native_backend.dispatch.retention_loss import ALARM
 from native_backend.limits import RealmLimits
-from native_backend.log.port import Append, Appended
+from native_backend.log.port import Append, Appended, Failure, LogError, Records
 from native_backend.nodes.answers import Commanded, Published
 from native_backend.nodes.commands import Command
 from native_backend.nodes.metadata_writer import set_properties
 from native_backend.nodes.properties import Properties
-from tests.contract.actions import FULL, create, entries, offer, stored
-from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.contract.actions import FULL, await_shown, create, entries, offer, stored
+from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.realm_process import RealmProcess
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -45,26 +47,55 @@ def test_what_is_under_way_counts_too(realm: RealmProcess) -> None:
     assert [each.answer for each in told] == ["stored"] * 3 + ["capacity-reached"] * 3
 
 
+@SPREAD
 @pytest.mark.parametrize("orderly", [False, True])
 def test_the_count_is_right_after_a_restart(start: Start, orderly: bool) -> None:
+    """Of all stores, each of which is read in more than one stretch."""
     realm = start()
-    node = create(realm, "orders", replace(FULL, capacity_events=300))
-    eids, _ = offer(realm, node, 290)
+    node = create(realm, "orders", replace(FULL, capacity_events=700))
+    eids = realm.publish(node, bodies(690))
+    await_shown(realm, node, eids)
     consumer = realm.consumer(node)
-    consumer.receive(290)
+    consumer.receive(690)
     consumer.acknowledge(eids[5:250:2])
     if orderly:
         realm.close()
     else:
         realm.kill()
     later = start()
-    left = 290 - len(eids[5:250:2])
-    more, refused = offer(later, later.find("orders") or node, 300)
-    assert (len(more), refused) == (300 - left, left)
-    again = later.consumer(node)
-    got = again.receive(300)
+    there = later.find("orders") or node
+    left = 690 - len(eids[5:250:2])
+    more, refused = offer(later, there, 700)
+    assert (len(more), refused) == (700 - left, left)
+    again = later.consumer(there)
+    got = again.receive(700)
     again.acknowledge(got[:100])
-    assert len(offer(later, node, 120)[0]) == 100
+    assert len(offer(later, there.parts[-1], 120)[0]) == 100
+
+
+@SPREAD
+def test_a_count_that_broke_off_goes_on(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read in part seems to have room, and has no size."""
+    realm = start()
+    node = create(realm, "orders", replace(FULL, capacity_events=700))
+    await_shown(realm, node, realm.publish(node, bodies(690)))
+    realm.kill()
+    later = start()
+    there = later.find("orders") or node
+    read, times = later.log.control.read_range, count(1)
+
+    def breaks_off(*where: Any) -> Records:
+        if next(times) > there.partitions:
+            raise LogError(Failure("unavailable", "for now", "LATER"))
+        return read(*where)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(later.log.control, "read_range", breaks_off)
+        later.realm.publish(there, [b"key"] * 30, bodies(30), "early")
+        refused = later.answer(Published, lambda answer: answer.owner == "early")
+        assert (refused.answer, len(refused.eids)) == ("unavailable", 30)
+        assert [one.size_bytes for one in later.realm.metrics.nodes() if one is not None] == [None] * there.partitions
+    assert offer(later, there, 30)[1] == 20
 
 
 def test_events_of_other_writers_count(realm: RealmProcess) -> None:
