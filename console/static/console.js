@@ -24,7 +24,7 @@ addEventListener('DOMContentLoaded', () => {
     if (seconds < 120) return `${Math.round(seconds)} s`;
     return seconds < 7200 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3600)} h`;
   };
-  let shownAt = Date.now(), paused = false, pending = null, waiting = null;
+  let shownAt = Date.now(), paused = false, pending = false, waiting = null;
   const state = text => { if (live.textContent !== text) live.textContent = text; };
   setInterval(() => {
     const passed = (Date.now() - shownAt) / 1000;
@@ -81,13 +81,18 @@ addEventListener('DOMContentLoaded', () => {
     ready();
     main.focus({ preventScroll: true });
   }
-  function took(text) {
+  let parts = []; // of the page as it is now; an event has those that changed
+  function came(text) {
     const data = JSON.parse(text);
-    if (paused) { pending = text; return; }
+    for (const [at, part] of Object.entries(data.parts)) parts[at] = part;
+    parts.length = data.count;
+    if (paused) pending = true; else took();
+  }
+  function took() {
     shownAt = Date.now();
     live.dataset.live = 'yes';
     const verdict = $('.verdict strong', main)?.textContent;
-    apply(data.html);
+    apply(parts.join(''));
     const now = $('.verdict strong', main)?.textContent;
     if (now !== verdict) say(now);
     sift();
@@ -96,7 +101,8 @@ addEventListener('DOMContentLoaded', () => {
   function connect() {
     if (source || !body().dataset.stream) return;
     source = new EventSource(body().dataset.stream);
-    source.addEventListener('page', event => took(event.data));
+    parts = []; // the first event has all
+    source.addEventListener('parts', event => came(event.data));
     source.addEventListener('over', () => { source.close(); source = null; location.reload(); });
     source.onerror = () => { live.dataset.live = 'broken'; };
   }
@@ -116,7 +122,7 @@ addEventListener('DOMContentLoaded', () => {
     pause.setAttribute('aria-pressed', paused);
     pause.firstChild.data = paused ? 'Resume ' : 'Pause ';
     say(paused ? 'Paused' : 'Live');
-    if (!paused && pending) { took(pending); pending = null; }
+    if (!paused && pending) { took(); pending = false; }
   }
   pause.hidden = !body().dataset.stream;
   $('#theme').hidden = $('#help').hidden = false;

@@ -18,6 +18,8 @@ from gateway.verdict.kinds import Kind
 
 HERE = Path(__file__).parent.parent
 STATIC = HERE / "static"
+PART = "<!--part-->"
+"""Between parts of a page that change at different times. No text of a peer can have it: `<` is escaped."""
 
 
 def environment() -> Environment:
@@ -41,6 +43,7 @@ def environment() -> Environment:
         "bars": charts.bars,
         "meter": charts.meter,
         "mix": charts.mix,
+        "part": Markup(PART),  # noqa: S704 -- a constant
         "error_address": error_address,
         "pages": [(path, page) for path, page in PAGES.items() if page.key],
     }

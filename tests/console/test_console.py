@@ -10,6 +10,7 @@ from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import proton
 import pytest
@@ -243,16 +244,27 @@ def test_another_name_for_this_machine_is_refused(console: ConsoleProcess) -> No
     assert console.get("/no-such-page")[0] == 404 and console.get("/errors", method="DELETE")[0] in (403, 405)
 
 
-def test_an_open_page_gets_its_content_anew(console: ConsoleProcess) -> None:
-    with urllib.request.urlopen(f"{console.url}/stream?page=%2Ferrors%3Fwindow%3D5", timeout=60) as stream:
+def streamed(console: ConsoleProcess, page: str, count: int) -> list[dict[str, Any]]:
+    """The first events of a page that is open."""
+    events: list[dict[str, Any]] = []
+    with urllib.request.urlopen(f"{console.url}/stream?{urlencode({'page': page})}", timeout=60) as stream:
         assert stream.headers["Content-Type"].startswith("text/event-stream")
-        events: list[dict[str, Any]] = []
-        while len(events) < 2:
+        while len(events) < count:
             line = stream.readline().decode()
             if line.startswith("data: "):
                 events.append(json.loads(line.removeprefix("data: ")))
-    assert all("<h1>Errors</h1>" in event["html"] for event in events)
-    assert events[0]["at_us"] < events[1]["at_us"]
+    return events
+
+
+def test_an_open_page_gets_what_changed_of_its_content(console: ConsoleProcess) -> None:
+    first, later = streamed(console, "/errors?window=5", 2)
+    assert "<h1>Errors</h1>" in "".join(first["parts"].values()) and len(first["parts"]) == first["count"]
+    assert first["at_us"] < later["at_us"] and later["count"] == first["count"]
+    made = [part for part in later["parts"].values() if 'data-key="made"' in part]
+    assert len(made) == 1, "the time at which it was made has changed"
+
+
+def test_there_is_no_stream_of_no_page(console: ConsoleProcess) -> None:
     assert console.get("/stream?page=%2Fno-such")[0] == 404
 
 

@@ -18,7 +18,9 @@ from console.pages.all import PAGES
 from console.pages.view import View
 from console.poll.history_reader import HistoryReader
 from console.web.charts import bars
-from console.web.render import Pages
+from console.web.render import PART, Pages
+from console.web.stream import changed_parts
+from gateway.verdict.history import HistoryRow
 from native_backend.clock import SystemClock
 from tests.console.fixed import NOW_US, RUN, SECOND_US, gateway, history_of, page, reading, view
 from tests.console.scripted_admin import http, scripted_admin
@@ -125,6 +127,31 @@ def test_a_chart_is_hatched_where_nothing_is_known() -> None:
     drawn = bars([None, 4], "fine", "say", (False, True), [[0, 1]])
     assert drawn.count('class="gap" x="0.0" width="12.0"') == 1 and drawn.count('class="fine"') == 1
     assert 'class="gap"' not in bars([0, 4], "fine", "say")
+
+
+def test_of_two_weeks_only_what_changed_is_sent() -> None:
+    """A reading that says the same, then one with another minute."""
+    counts: dict[str, Any] = {"deliveries": [["in", f"n{at}", "accepted", 5] for at in range(20)]}
+    hours = [history_of(RUN, 60 * at + 60, 60 * at, **counts) for at in range(330, 0, -1)]
+    latest = history_of(RUN, 60, 2, **counts)
+    again, minute = replace(latest), history_of(RUN, 60, 1, **counts)
+
+    def parts(newest: HistoryRow, later_s: int) -> list[str]:
+        now_us = NOW_US + later_s * SECOND_US
+        read = reading(*hours, newest, known_us=hours[0].begin_us, at_us=now_us, read_us=now_us)
+        made = replace(view(gateway(), span="14d"), now_us=now_us)
+        made.history = History(asked_of(made.query, now_us), {"gw-a:9464": read})
+        return html(made).split(PART)
+
+    before = parts(latest, 0)
+    whole = sum(map(len, before))
+    same = changed_parts(before, parts(again, 2))
+    assert whole > 150_000 and 0 < sum(map(len, same.values())) < 4_000
+    now = parts(minute, 4)
+    changed = changed_parts(before, now)
+    assert sum(map(len, changed.values())) < whole / 2, "a minute lies in one bar of each chart, and in one row"
+    assert [changed.get(str(at), before[at]) for at in range(len(now))] == now, "joined, it is the page as it is now"
+    assert changed_parts([], now) == {str(at): part for at, part in enumerate(now)}
 
 
 class _Ahead(SystemClock):
