@@ -58,6 +58,7 @@ class Watch:
         """A page stays open inside."""
         self.streams += 1
         self.link_streams += links
+        self._wake_sleepers()
         try:
             yield
         finally:
@@ -70,10 +71,15 @@ class Watch:
         self._looked_s = now_s
         if links:
             self.links_wanted_s = now_s
+        self._wake_sleepers()
         waiting = [each.fresh(now_s, links) for each in self._pollers]
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_WAIT_S):
                 await asyncio.gather(*waiting)
+
+    def _wake_sleepers(self) -> None:
+        for each in self._pollers:
+            each.wake_sleeper()
 
     def has_changed(self) -> None:
         self.version += 1
@@ -90,6 +96,7 @@ class _Poller:
         self._ended_s = float("-inf")  # the last round, well or not
         self._links_s = float("-inf")
         self._wake = asyncio.Event()
+        self._sleeps = False  # until a page is looked at
         self._round = asyncio.Event()  # set and replaced when a round ends
 
     async def fresh(self, now_s: float, links: bool) -> None:
@@ -100,6 +107,11 @@ class _Poller:
             self._wake.set()
             await ended.wait()
 
+    def wake_sleeper(self) -> None:
+        """A page is looked at. One that waits for its next round waits on."""
+        if self._sleeps:
+            self._wake.set()
+
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:
@@ -109,8 +121,9 @@ class _Poller:
                 self._watch.has_changed()
                 ended, self._round = self._round, asyncio.Event()
                 ended.set()
+            self._sleeps = not self._watch.is_looked_at
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._interval_s if self._watch.is_looked_at else None):
+                async with asyncio.timeout(None if self._sleeps else self._interval_s):
                     await self._wake.wait()
 
     async def _once(self) -> None:

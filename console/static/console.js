@@ -81,7 +81,7 @@ addEventListener('DOMContentLoaded', () => {
     ready();
     main.focus({ preventScroll: true });
   }
-  let parts = []; // of the page as it is now; an event has those that changed
+  const parts = []; // of the page as it is now; the first event of a connection has all, a later one those that changed
   function came(text) {
     const data = JSON.parse(text);
     for (const [at, part] of Object.entries(data.parts)) parts[at] = part;
@@ -101,7 +101,6 @@ addEventListener('DOMContentLoaded', () => {
   function connect() {
     if (source || !body().dataset.stream) return;
     source = new EventSource(body().dataset.stream);
-    parts = []; // the first event has all
     source.addEventListener('parts', event => came(event.data));
     source.addEventListener('over', () => { source.close(); source = null; location.reload(); });
     source.onerror = () => { live.dataset.live = 'broken'; };

@@ -56,6 +56,20 @@ def test_a_look_waits_for_the_first_answers() -> None:
         assert admin.asked[:3] == ["/health", "/metrics", "/api/errors?since=0&limit=500"]
 
 
+def test_a_page_that_stays_open_is_enough_to_ask() -> None:
+    """It may come back from the background, and no page is made then."""
+
+    async def stay(watch: Watch) -> None:
+        await asyncio.sleep(0)  # the pollers have begun to wait
+        with watch.viewer(links=False):
+            while not watch.version:
+                await watch.changed.wait()
+
+    with scripted_admin() as admin:
+        [found] = watching([admin.url], stay)
+        assert found.state == "ready"
+
+
 def test_links_are_asked_for_where_a_page_shows_them() -> None:
     with scripted_admin() as admin:
         [found] = watching([admin.url], lambda watch: watch.look(links=False))
