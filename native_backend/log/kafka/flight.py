@@ -81,11 +81,6 @@ class Flight:
         return self.end - self.start - len(self.refusals)
 
     @property
-    def weight(self) -> int:
-        """Bytes of values (and of headers) that it has in the producer's queue."""
-        return self.size if self.count else 0
-
-    @property
     def record_bytes(self) -> int:
         """Of its records in a batch, about; counted anew each time."""
         return sum(map(record_size, *self.columns()))

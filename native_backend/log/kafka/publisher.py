@@ -164,12 +164,21 @@ class Publisher:
                     return
                 if not self._produce(lane, flight):
                     return
-                if taken := flight.count:
-                    self._count += taken
-                    self._bytes += flight.size
-                    room -= taken
+                self._took(flight)
+                room -= flight.count
                 room_bytes -= flight.record_bytes if room_bytes < inf else 0
             lane.flying.append(lane.waiting.popleft())
+
+    def _took(self, flight: Flight) -> None:
+        """The producer has its records in its queue."""
+        if count := flight.count:
+            self._count += count
+            self._bytes += flight.size
+
+    def _gave_back(self, flight: Flight) -> None:
+        if count := flight.count:
+            self._count -= count
+            self._bytes -= flight.size
 
     def _produce(self, lane: Lane, flight: Flight) -> bool:
         """Hand a flight over; False when its topic has to be looked up first."""
@@ -207,9 +216,7 @@ class Publisher:
             if not flight.is_down:
                 return
             lane.flying.popleft()
-            if count := flight.count:
-                self._count -= count
-                self._bytes -= flight.size
+            self._gave_back(flight)
             if not lane.flying and not was_refused:
                 lane.most = min(2 * lane.most, self._launch_max)
 
@@ -224,14 +231,12 @@ class Publisher:
         while lane.flying and not first:
             flight = lane.flying.pop()
             first = flight.unstored_from()
-            self._count -= flight.count
-            self._bytes -= flight.weight
+            self._gave_back(flight)
             if not first or first < flight.end - flight.start:
                 lane.waiting.appendleft(flight.unlaunched(first))
             if first:
                 lane.flying.append(flight)
-                self._count += flight.count
-                self._bytes += flight.weight
+                self._took(flight)
         for flight in lane.flying:
             flight.lay_on_others()
 
