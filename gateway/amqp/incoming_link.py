@@ -98,16 +98,15 @@ class Incoming(Link):
     def _next_run(self, seqs: Sequence[int]) -> list[int]:
         """The pointers of those, where they are the ones that have waited longest: what mostly comes, for the price of
         a few in a dict. Empty: they have to be looked up one by one."""
-        if not self._runs or type(seqs) is not range or seqs[0] != self._runs[0][0]:
+        if not self._runs or type(seqs) is not range:
             return []
-        first_seq, run = self._runs.popleft()
-        count = len(seqs)
+        (first_seq, run), count = self._runs[0], len(seqs)
+        if seqs[0] != first_seq or count > len(run):
+            return []
         if count < len(run):
-            self._runs.appendleft((first_seq + count, run[count:]))
+            self._runs[0] = first_seq + count, run[count:]
             return run[:count]
-        if count > len(run):
-            self._runs.appendleft((first_seq, run))
-            return []
+        self._runs.popleft()
         return run
 
     def settles_first(self, number: int) -> None:
