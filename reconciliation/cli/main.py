@@ -52,7 +52,7 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         jars = jars_of(realm, arguments.jars)
         place = named(arguments.out)
         extent = landing.extent_of(realm)
-        with _scratch(place) as scratch:
+        with scratch_of(place) as scratch:
             session = spark.start(scratch, offsets=extent.offsets, jars=jars, asked=asked)
             try:
                 return run(session, realm, extent, window, _folder(place, session, scratch), out)
@@ -66,7 +66,7 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
 
 
 @contextmanager
-def _scratch(place: Path | str) -> Iterator[Path]:
+def scratch_of(place: Path | str) -> Iterator[Path]:
     """A directory of this machine, for as long as Spark runs. Beside it is what Spark says when it starts."""
     base = place if isinstance(place, Path) else Path(tempfile.mkdtemp(prefix="realmgate-reconcile-"))
     scratch = base / "scratch"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 import tempfile
 import time
@@ -23,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from reconciliation.cli.arguments import add_spark, add_window, window_of
-from reconciliation.cli.main import jars_of
+from reconciliation.cli.main import jars_of, scratch_of
 from reconciliation.model import spark
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.folder import LocalFolder
@@ -57,14 +56,12 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         extent = landing.extent_of(realm).only(realm.prefix, KINDS)
         with tempfile.TemporaryDirectory(prefix="realmgate-what-if-") as temporary:
             directory = arguments.out or Path(temporary)
-            directory.mkdir(parents=True, exist_ok=True)
-            offsets = extent.offsets * _RECORD_OFFSETS
-            session = spark.start(directory / "scratch", offsets=offsets, jars=jars, asked=asked)
-            try:
-                told = run(session, realm, extent, question, directory)
-            finally:
-                session.stop()
-                shutil.rmtree(directory / "scratch", ignore_errors=True)
+            with scratch_of(directory) as scratch:
+                session = spark.start(scratch, offsets=extent.offsets * _RECORD_OFFSETS, jars=jars, asked=asked)
+                try:
+                    told = run(session, realm, extent, question, directory)
+                finally:
+                    session.stop()
         _write(told, arguments, out)
         return ALIKE if is_alike(told) else DIFFERENT
     except (SettingsError, SourceError, SetupError, OSError) as error:
