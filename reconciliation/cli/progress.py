@@ -136,7 +136,7 @@ class Progress:
                 work = self._worker.work()
                 self._look(work, time.monotonic())
             except Py4JError:
-                return  # Spark has ended, or ends: the error itself is told by who waits for its work
+                return  # Spark has ended, or ends: the step that waits for its work raises the error
 
     def _look(self, work: Work | None, now: float) -> None:
         if work is None or not work.waits:

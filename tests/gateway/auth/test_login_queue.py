@@ -68,7 +68,7 @@ def timers(clock: VirtualClock) -> VirtualTimers:
 
 @pytest.fixture
 def told() -> list[tuple[str, str, object]]:
-    """Fault, words and key of what an operator is told."""
+    """Fault, words and key of each line for an operator."""
     return []
 
 
