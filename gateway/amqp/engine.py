@@ -79,7 +79,7 @@ class Engine:
         lib.pn_transport_bind(self._transport, self._connection)
         self._handle_max = handles_max - 1
         self._endpoints = Endpoints(channel_max, handles_max)
-        self._frame_reader = FrameReader(frame_size_max, message_size_max, self._endpoints)
+        self.frame_reader = FrameReader(frame_size_max, message_size_max, self._endpoints)
         self._opening = opening or _no_properties
         self._header_left = 8
         self._opened = False
@@ -95,17 +95,19 @@ class Engine:
 
     # -- bytes in
 
-    def receive(self, data: bytes | memoryview) -> None:
-        """Read what the peer sent. Facts pile up until they are taken."""
+    def receive(self, data: bytes | memoryview, effort_max: int = 0) -> None:
+        """Read what the peer sent. Facts pile up until they are taken. What `frame_reader` leaves unread at
+        `effort_max` is to be given again."""
         deliveries = self._deliveries
         if deliveries.failed:
+            self.frame_reader.effort, self.frame_reader.unread = 0, b""
             return
         if self._header_left:
             cut = min(self._header_left, len(data))
             self._header_left -= cut
             self._push(data, 0, cut)
             data = data[cut:]
-        for octets, start, end, frame in self._frame_reader.walk(data):
+        for octets, start, end, frame in self.frame_reader.walk(data, effort_max):
             if type(frame) is TransferRun:
                 deliveries.begin_run(frame)
                 self._push(octets, start, end)

@@ -17,6 +17,7 @@ from concurrent.futures import Executor
 from gateway.config.listen_faults import bind_problem
 from gateway.config.settings import Listen, SettingsProblems
 from gateway.reload.certificates import Certificates
+from gateway.server.peer_socket import PeerSocket
 from gateway.server.tls import TlsLayer
 from gateway.session.gateway import Gateway
 
@@ -26,7 +27,7 @@ BACKLOG = 1_024  # connections that wait to be accepted: after a restart all cli
 class Listeners:
     """One gateway's. `certificates`: None where no listener speaks TLS."""
 
-    def __init__(self, gateway: Gateway, workers: Executor, port: Callable[[], asyncio.Protocol]) -> None:
+    def __init__(self, gateway: Gateway, workers: Executor, port: Callable[[], PeerSocket]) -> None:
         """`port` makes what talks AMQP on one socket."""
         self._gateway = gateway
         self._port = port
@@ -61,14 +62,15 @@ class Listeners:
             server.close()
 
     def _stack(self, listen: Listen) -> Callable[[], asyncio.Protocol]:
-        port = self._web if listen.web else self._port
+        port: Callable[[], asyncio.Protocol] = self._web if listen.web else self._port
         return (lambda: self._secured(port())) if listen.secure else port
 
     def _web(self) -> asyncio.Protocol:
         # wsproto takes some memory: only where it is asked for
         from gateway.server.websocket import WebSocketLayer
 
-        return WebSocketLayer(self._port(), self._gateway.settings.security.websocket_origins, self._web_failed)
+        port, origins = self._port(), self._gateway.settings.security.websocket_origins
+        return WebSocketLayer(port, origins, self._web_failed, lambda: port.is_known)
 
     def _secured(self, port: asyncio.Protocol) -> asyncio.Protocol:
         assert self.certificates is not None, "settings.py lets no secure listener pass without certificates"

@@ -19,6 +19,7 @@ from native_backend.nodes.grants import Subject
 TURN_MESSAGES = 250
 TURN_BYTES_MIN, TURN_BYTES_MAX = 16_384, 262_144
 READ_AHEAD_BYTES = 524_288
+TURN_EFFORT = 64  # of frames that are no plain deliveries, `gateway.frames.frame_reader`: some 2 ms
 STREAM_MESSAGES = 32  # in a turn: then the peer streams, and what comes may wait for a turn's worth
 
 
@@ -65,8 +66,10 @@ class PeerSocket(asyncio.Protocol):
         self._ahead: deque[memoryview] = deque()  # read from the socket, for the turns to come
         self._ahead_bytes = 0
         self._scheduled = False  # the next turn
+        self._held_up = False  # until the connection has what it waits for of the realm
         self._streams = False
         self._pressure = self._gate_closed = False
+        self._lost = False  # the socket has gone
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport = cast(asyncio.Transport, transport)
@@ -82,6 +85,11 @@ class PeerSocket(asyncio.Protocol):
         self._connection.address = address_of(transport)
         self._connection.write_pressure.in_socket = transport.get_write_buffer_size
         server.sockets[self._connection] = self
+
+    @property
+    def is_known(self) -> bool:
+        """It has logged in."""
+        return self._connection is not None and self._handshake is None
 
     def data_received(self, data: bytes) -> None:
         connection = self._connection
@@ -116,6 +124,9 @@ class PeerSocket(asyncio.Protocol):
         connection, room = self._connection, self._turn_bytes
         if connection is None or not self._ahead:
             return
+        if connection.waiting and not self._lost:
+            self._held_up = True
+            return
         data = []
         while room and self._ahead:
             octets = self._ahead.popleft()
@@ -128,13 +139,21 @@ class PeerSocket(asyncio.Protocol):
         if self._ahead and not self._scheduled:
             self._soon()
         self._receive(connection, data)
+        if self._lost and not self._ahead:
+            self._leave()
         self._gate()
 
     def _receive(self, connection: Connection, data: list[memoryview]) -> None:
-        messages, heard = connection.messages, False
+        messages, heard, effort = connection.messages, False, TURN_EFFORT
         try:
-            for octets in data:
-                heard |= connection.receive(octets)
+            for at, octets in enumerate(data):
+                heard |= connection.receive(octets, effort)
+                reader = connection.engine.frame_reader
+                effort -= reader.effort
+                if effort <= 0:
+                    self._put_back([reader.unread, *data[at + 1 :]])
+                    data = [*data[:at], octets[: len(octets) - len(reader.unread)]]
+                    break
         except Exception:
             self._gateway.report("a turn failed; its connection is closed")  # we are wrong: every other goes on
             self._ahead.clear()
@@ -148,9 +167,19 @@ class PeerSocket(asyncio.Protocol):
             self._turn_bytes = min(TURN_BYTES_MAX, max(TURN_BYTES_MIN, fitting))
         self._server.received(size_bytes, heard)
 
+    def _put_back(self, octets: list[bytes | memoryview]) -> None:
+        """They took no plain deliveries to read: others have their turn before the rest."""
+        rest = [memoryview(each) for each in octets if each]
+        self._ahead.extendleft(reversed(rest))
+        self._ahead_bytes += sum(map(len, rest))
+        if rest and not self._scheduled:
+            self._soon()
+
     def _gate(self) -> None:
         """Read from the socket, or do not: too much waits here, for the realm, or for the peer to read it."""
-        closed = self._pressure or self._ahead_bytes > READ_AHEAD_BYTES or self._is_unread
+        connection = self._connection
+        held_up = self._pressure or (connection is not None and connection.waiting)
+        closed = held_up or self._ahead_bytes > READ_AHEAD_BYTES or self._is_unread
         if closed != self._gate_closed and not self._transport.is_closing():
             self._gate_closed = closed
             if closed:
@@ -186,7 +215,12 @@ class PeerSocket(asyncio.Protocol):
         if connection is None:
             return False
         for piece in (pieces := connection.data_to_send()):
-            self._transport.write(piece)
+            if not self._transport.is_closing():
+                self._transport.write(piece)
+        if self._held_up and not connection.waiting:
+            self._held_up = False
+            if not self._scheduled:
+                self._soon()
         self._gate()
         if connection.closing and connection.engine.finished:
             self._transport.close()
@@ -225,11 +259,17 @@ class PeerSocket(asyncio.Protocol):
         self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._connection is not None and self._ahead:
+        self._lost = True
+        if self._connection is not None and self._ahead and not self._scheduled:
             data = [*self._ahead]
             self._ahead.clear()
+            self._ahead_bytes = 0
             self._receive(self._connection, data)  # what came before the end still counts
             self._server.turn()
+        if not self._ahead:
+            self._leave()
+
+    def _leave(self) -> None:
         self._server.waiting.pop(self, None)
         if self._handshake is not None:
             self._handshake.hung_up()

@@ -98,17 +98,19 @@ class Connection:
         self.undecided = UndecidedAttaches()
         self.liveness = Liveness(gateway.clock)
         self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
-        self._waiting = False  # for the realm, before the next fact is carried out
+        self.waiting = False  # for the realm, before the next fact is carried out: then nothing more is to be read
         self._held = 0  # octets that came meanwhile
 
-    def receive(self, data: bytes | memoryview) -> bool:
-        """One turn. False: there was no more in it than a heartbeat, or a part of something."""
+    def receive(self, data: bytes | memoryview, effort_max: int = 0) -> bool:
+        """One turn. False: there was no more in it than a heartbeat, or a part of something. With `effort_max` it may
+        leave something unread: `engine.frame_reader`."""
         self.liveness.heard = True
-        self.engine.receive(data)
+        self.engine.receive(data, effort_max)
         self.write_pressure.notify()
-        if self._waiting:
-            self._held += len(data)
-            self.gateway.count_bytes(len(data))
+        if self.waiting:
+            size = len(data) - len(self.engine.frame_reader.unread)
+            self._held += size
+            self.gateway.count_bytes(size)
         facts = self.engine.take_facts()
         self._carry_out(facts)
         self.touch()
@@ -116,18 +118,18 @@ class Connection:
 
     def _carry_out(self, facts: list[Fact]) -> None:
         on: Any = _ON
-        self._unprocessed = unprocessed = facts[::-1] + self._unprocessed if self._waiting else facts[::-1]
-        while unprocessed and not self._waiting:
+        self._unprocessed = unprocessed = facts[::-1] + self._unprocessed if self.waiting else facts[::-1]
+        while unprocessed and not self.waiting:
             fact = unprocessed.pop()
             on[type(fact)](self, fact)
 
     def wait(self) -> None:
         """Carry nothing more out until `resume`: what follows must not overtake what waits for the realm."""
-        self._waiting = True
+        self.waiting = True
 
     def resume(self) -> None:
-        if self._waiting:
-            self._waiting = False
+        if self.waiting:
+            self.waiting = False
             self.gateway.release_bytes(self._held)
             self._held = 0
             unprocessed, self._unprocessed = self._unprocessed, []
@@ -136,6 +138,7 @@ class Connection:
 
     def tick(self, now_s: float) -> None:
         """Once in a while: the peer's silence, and transactions that take too long. Monotonic seconds."""
+        self.liveness.heard |= self.waiting  # it is not silent: it is not read
         idle_s, silence_s = self.gateway.limits.idle_timeout_ms / 1000, self.liveness.silence_s(now_s)
         if self.opened and not self.closing and 0 < idle_s <= silence_s:
             self.fault("idle", f"silent for {silence_s:.1f} s")

@@ -192,7 +192,7 @@ class Wire:
     @property
     def kept(self) -> int:
         """Octets of a frame that is not whole yet."""
-        return len(self.connection.engine._frame_reader._rest)
+        return len(self.connection.engine.frame_reader._rest)
 
 
 class CaseGateway:

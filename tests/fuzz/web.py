@@ -10,7 +10,7 @@ import asyncio
 import struct
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from gateway.server.websocket import WebSocketLayer
 from tests.fuzz.steps import Step
@@ -102,8 +102,29 @@ class _Nothing(asyncio.Transport):
     def close(self) -> None:
         self.closing = True
 
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
     def is_closing(self) -> bool:
         return self.closing
+
+
+class _Turns:
+    """The loop: what is to be called."""
+
+    def __init__(self) -> None:
+        self.due: list[Callable[[], None]] = []
+        self.now_s = 0.0
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        self.due.append(call)
+
+    def time(self) -> float:
+        self.now_s += 1.0  # so no frames are a flood
+        return self.now_s
 
 
 class _Above(asyncio.Protocol):
@@ -119,12 +140,15 @@ class Web:
 
     def __init__(self, take: Callable[[bytes], None]) -> None:
         self._below = _Nothing()
-        self._layer = WebSocketLayer(_Above(take), (), lambda _: None)
+        self._turns = _Turns()
+        self._layer = WebSocketLayer(_Above(take), (), lambda _: None, lambda: True, cast(Any, self._turns))
         self._layer.connection_made(self._below)
 
     def receive(self, data: bytes) -> bool:
         """Whether the connection goes on."""
         self._layer.data_received(data)
+        while self._turns.due:
+            self._turns.due.pop()()
         return not self._below.closing
 
     def write(self, data: bytes) -> None:

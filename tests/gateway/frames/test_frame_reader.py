@@ -351,3 +351,18 @@ def test_of_a_session_that_we_have_ended_only_its_end_is_heard() -> None:
     said = b"".join(bytes(data[start:end]) for data, start, end, _ in pieces)
     assert said == heartbeats + other + heartbeats + frames.end() + frames.begin()
     assert not handles.discards
+
+
+@pytest.mark.parametrize("size", [11, 64, 10_000])
+def test_a_walk_ends_where_it_took_its_effort_and_goes_on_there(size: int) -> None:
+    stream = b"".join([*ATTACHED, *[frames.begin(1), PLAIN["flow"], HEARTBEAT, frames.end(1)] * 20, frames.begin(2)])
+    whole = [piece[3] for piece in pieces_of([stream]) if piece[3] is not None]
+    tap, found, efforts = FrameReader(FRAME_MAX, MESSAGE_MAX, opened()), list[object](), list[int]()
+    for at in range(0, len(stream), size):
+        rest: bytes | memoryview = stream[at : at + size]
+        while rest:
+            found += [piece[3] for piece in tap.walk(rest, 24) if piece[3] is not None]
+            efforts.append(tap.effort)
+            rest = tap.unread
+    assert found == whole
+    assert max(efforts) <= 24 and sum(efforts) == 8 * len(whole)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.kit.patience import HANG_S
+from tests.kit.patience import HANG_S, until
+from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import GatewayProcess, StartGateway
 from tests.kit.wire import frames
 from tests.kit.wire.frames import AMQP_HEADER
@@ -30,7 +31,7 @@ FLOOD_S = HANG_S
 def flooded_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GatewayProcess, int]]:
     """One for all floods, and its memory before the first: what a flood leaves behind adds up."""
     limits = {"write_buffer_bytes": MIB // 16, "open_timeout_ms": 5_000, "idle_timeout_ms": 0}
-    for gateway in serve(tmp_path_factory, limits=limits):
+    for gateway in serve(tmp_path_factory, limits=limits, admin={"listen": "http://127.0.0.1:0"}):
         with Peer(gateway.port) as peer:
             peer.stored("any.q", *[MESSAGE] * 50)  # everything that is made once is there
         yield gateway, gateway.rss_bytes()
@@ -41,7 +42,13 @@ def flooded(flooded_gateway: tuple[GatewayProcess, int]) -> Iterator[GatewayProc
     gateway, before = flooded_gateway
     yield gateway
     served(gateway.port)
+    worked_off(Watch.of(gateway))
     assert gateway.rss_bytes() - before < ROOM
+
+
+def worked_off(watch: Watch) -> None:
+    """What those who hung up had sent before is carried out in turns, behind those of others."""
+    until(lambda: b"\nrealmgate_connections 0.0\n" in watch.ask("/metrics")[2], "the end of the flood's connection")
 
 
 def served(port: int) -> None:
