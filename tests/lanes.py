@@ -52,7 +52,7 @@ PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests
 LANES = 4  # on two cores: most of the time each waits
 PORTS_FROM, PORTS = 10_000, 3_700  # of the first lane, and how many a lane has
 STOP_KAFKA = HERE.parent / "deploy" / "kafka" / "stop.sh"
-ROOM_HANG_S = 2700.0  # a hang limit: some fixture waits for ever, and no alarm of a test looks at fixtures
+SILENCE_S = 1800.0  # a hang limit: some fixture waits for ever, and no alarm of a test looks at fixtures
 PROGRESS_S = 30.0
 
 
@@ -77,7 +77,7 @@ class Look:
 
     records: Path
     command: Sequence[str] = PYTEST
-    hang_s: float = ROOM_HANG_S
+    hang_s: float = SILENCE_S
     brokers: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="lanes-")))
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -107,12 +107,21 @@ class Look:
                 process_group=0,
             )
             self._running.append(process)
-            try:
-                code: int | None = process.wait(self.hang_s)
-            except subprocess.TimeoutExpired:
-                code = None
-                end(process)
+            code = self._ended(process, record)
         return Room(room, code, time.monotonic() - began, read(record), printed.read_text(errors="replace"))
+
+    def _ended(self, process: subprocess.Popen[bytes], record: Path) -> int | None:
+        """Its exit code; None: no test of it has begun or ended for `hang_s`, and it was killed. A room that goes on
+        hangs never, however slow the machine is."""
+        written, since = -1, time.monotonic()
+        while time.monotonic() - since < self.hang_s:
+            try:
+                return process.wait(min(30.0, self.hang_s))
+            except subprocess.TimeoutExpired:
+                if (size := record.stat().st_size if record.exists() else 0) != written:
+                    written, since = size, time.monotonic()
+        end(process)
+        return None
 
     def so_far(self) -> list[Record]:
         """What the pytests of the first look have done until now."""

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -171,10 +172,34 @@ def test_a_room_that_does_not_end_as_pytest_does_is_red(look: Look, text: str, w
 
 
 def test_a_fixture_that_hangs_ends_its_room(look: Look) -> None:
-    look.hang_s = 3.0
+    look.hang_s = 4.0
     verdict = ran(look, bad=FIXTURE_HANGS)
-    assert "bad did not end in 3 s, beside bad/test_bad.py::test_with_it" in verdict.text()
+    assert re.search(r"/bad did not end in \d+ s, beside bad/test_bad.py::test_with_it\n", verdict.text())
     assert last_line(verdict).endswith("RED")
+
+
+@pytest.mark.parametrize(("a_line_each_s", "exit_code"), [(1_000, 0), (3_000, None)])
+def test_a_room_hangs_where_no_test_goes_on_however_long_it_takes(
+    look: Look, monkeypatch: pytest.MonkeyPatch, a_line_each_s: int, exit_code: int | None
+) -> None:
+    """It takes five hours; the limit is half an hour without a line."""
+    now_s, record = 0.0, look.records / "slow.jsonl"
+    ended: list[object] = []
+
+    class Slow:
+        def wait(self, seconds: float) -> int:
+            nonlocal now_s
+            now_s += seconds
+            if now_s >= 18_000:
+                return 0
+            record.write_text("x" * int(now_s / a_line_each_s))
+            raise subprocess.TimeoutExpired("pytest", seconds)
+
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(lanes, "end", ended.append)
+    process = Slow()
+    assert look._ended(process, record) == exit_code  # type: ignore[arg-type]
+    assert ended == ([process] if exit_code is None else [])
 
 
 def test_a_client_that_cannot_be_built_is_red_as_that(look: Look, capfd: pytest.CaptureFixture[str]) -> None:
