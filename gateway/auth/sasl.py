@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gateway.auth.mechanisms import MECHANISMS, Check, Denied, External, Granted, Mechanism, Step
+from gateway.auth.mechanisms import MECHANISMS, External
+from gateway.auth.step import Check, Denied, Granted, Mechanism, Step
 from gateway.auth.users import NO_USERS, Users
 from gateway.frames.field_faults import invalid_field
 from gateway.frames.performatives import SASL_INIT, SASL_RESPONSE

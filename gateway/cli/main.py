@@ -46,7 +46,7 @@ def run(argv: list[str]) -> int:
             return _tell([f"realmgate: {clash}"])
         if argv and argv[0] in _PASSED:
             return _PASSED[argv[0]](argv[1:])
-        arguments = _parser().parse_args(argv)
+        arguments = _parser(argv[0] if argv else "").parse_args(argv)
         find_configuration(arguments)
         code = _COMMANDS.get(arguments.command, _configured)(arguments)
         sys.stdout.flush()
@@ -60,8 +60,9 @@ def run(argv: list[str]) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
-    from gateway.cli.arguments import add_acl, add_durable, add_node, add_queue, add_user
+def _parser(command: str = "") -> argparse.ArgumentParser:
+    """Of all commands. With `command`, the arguments of some others are left out: what those need is imported in more
+    time than a command takes."""
     from gateway.cli.audit.arguments import add_audit
     from gateway.cli.client.arguments import add_client
     from gateway.cli.configuration.arguments import add_configuration
@@ -72,7 +73,6 @@ def _parser() -> argparse.ArgumentParser:
     from gateway.cli.gateways.peer_arguments import add_peers
     from gateway.cli.imports.arguments import add_import
     from gateway.cli.trace.arguments import add_trace
-    from gateway.cli.what_if_arguments import add_what_if
 
     parser = _Parser(
         prog="realmgate",
@@ -85,11 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     add_config(serve)
     config = commands.add_parser("config", help="check, show and begin a configuration", allow_abbrev=False)
     add_configuration(config)
-    node = commands.add_parser("node", help="create, change, list, show and delete nodes", allow_abbrev=False)
-    add_node(node, add_config)
-    add_durable(commands.add_parser("durable", help="list, show, seek and delete durables"), add_config)
-    add_queue(commands.add_parser("queue", help="peek at, purge, move and resend events"), add_config)
-    add_acl(commands.add_parser("acl", help="who may do what", allow_abbrev=False), add_config)
+    for name, about in _ON_REQUEST.items():
+        added = commands.add_parser(name, help=about, allow_abbrev=False)
+        if command in ("", name):
+            _add(name, added)
     add_decisions(commands.add_parser("decisions", help="list what peers were refused"), add_config)
     add_audit(commands.add_parser("audit", help="who gave which command, and why", allow_abbrev=False), add_config)
     add_peers(commands)
@@ -98,13 +97,38 @@ def _parser() -> argparse.ArgumentParser:
     add_import(commands.add_parser("import", help="make a file of nodes of another broker's", allow_abbrev=False))
     add_trace(commands.add_parser("trace", help="what became of one message", allow_abbrev=False), add_config)
     add_doctor(commands.add_parser("doctor", help="look for what is wrong", allow_abbrev=False), add_config)
-    add_user(commands.add_parser("user", help="make entries for the users file", allow_abbrev=False))
     commands.add_parser("mappings", help="check, test, explain, expand and compare mapping tables", add_help=False)
     commands.add_parser("console", help="show pages for operators over one or several gateways", add_help=False)
-    other = commands.add_parser("what-if", help="what other tables would have decided", allow_abbrev=False)
-    add_what_if(other, add_config)
     commands.add_parser("reconcile", help="check whether the realm holds what peers were answered", add_help=False)
     return parser
+
+
+_ON_REQUEST = {
+    "node": "create, change, list, show and delete nodes",
+    "durable": "list, show, seek and delete durables",
+    "queue": "peek at, purge, move and resend events",
+    "acl": "who may do what",
+    "user": "make entries for the users file",
+    "what-if": "what other tables would have decided",
+}
+"""Commands whose arguments are made from what the realm or the tables know."""
+
+
+def _add(name: str, parser: argparse.ArgumentParser) -> None:
+    from gateway.cli.configuration.search import add_config
+
+    if name == "what-if":
+        from gateway.cli.what_if_arguments import add_what_if
+
+        add_what_if(parser, add_config)
+        return
+    from gateway.cli import arguments
+
+    if name == "user":
+        arguments.add_user(parser)
+        return
+    added = {"node": arguments.add_node, "durable": arguments.add_durable, "queue": arguments.add_queue}
+    added.get(name, arguments.add_acl)(parser, add_config)
 
 
 class _Parser(argparse.ArgumentParser):

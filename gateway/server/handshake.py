@@ -9,8 +9,8 @@ from functools import partial
 
 from gateway.auth.authenticator import Login
 from gateway.auth.certificate_names import names
-from gateway.auth.mechanisms import Denied, Granted
 from gateway.auth.sasl import PendingStep, SaslServer, State
+from gateway.auth.step import Denied, Granted
 from gateway.config.settings import Security
 from native_backend.nodes.grants import Subject
 

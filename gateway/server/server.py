@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from gateway.admin.http import HttpServer
+from gateway.auth import mechanisms
 from gateway.auth.authenticator import Authenticator
 from gateway.config.settings import SettingsProblems
 from gateway.evidence.log_events import about
@@ -111,6 +112,7 @@ class Server:
         if self.gateway.realm.descriptor >= 0:
             loop.add_reader(self.gateway.realm.descriptor, self._on_readable)
         users, failures_kept = self.gateway.settings.security.users, self.gateway.limits.failed_logins
+        mechanisms.make_ready(self.gateway.settings.security.sasl)
         tell = partial(self.gateway.turn_away, "login")
         self.authenticator = Authenticator(users, failures_kept, self.gateway.clock, tell, loop.call_later)
         self.listening = Listeners(self.gateway, self.password_checks, lambda: PeerSocket(self))

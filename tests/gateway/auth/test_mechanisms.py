@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scramp import ScramClient, ScramException
 
 from gateway.auth import known_passwords
-from gateway.auth.mechanisms import MECHANISMS, Check, Denied, Granted, Step
+from gateway.auth.mechanisms import MECHANISMS
 from gateway.auth.passwords import hash_password
 from gateway.auth.sasl import AHEAD_MAX, AMQP_HEADER, SASL_HEADER, LoginPolicy, SaslServer
+from gateway.auth.step import Check, Denied, Granted, Step
 from gateway.auth.users import SCRAM, User, Users, read_users
 from mappings.language.yaml_lines import Problem, parse_document
 from native_backend.nodes.grants import Subject
 from tests.gateway.auth.sasl_frames import bodies, frame, init
+from tests.kit.patience import HANG_S
 from transformers.codec import Described
 
 PASSWORD = "päss,wörd=1"
@@ -176,3 +181,14 @@ def test_the_passwords_that_are_known_are_bounded(monkeypatch: pytest.MonkeyPatc
 
 def test_a_user_shows_no_keys() -> None:
     assert "keys" not in repr(User("a", frozenset(), {"SCRAM-SHA-256": USERS.keys(NAME, "SCRAM-SHA-256")}))
+
+
+def test_what_passwords_need_is_there_before_the_first_login_and_only_where_they_are_offered() -> None:
+    """In a process of its own: it is imported once."""
+    looks = (
+        "import sys; from gateway.auth import mechanisms; from gateway.serve import serve\n"
+        "mechanisms.make_ready(['ANONYMOUS', 'EXTERNAL']); print('scramp' in sys.modules)\n"
+        "mechanisms.make_ready(['PLAIN']); print('scramp' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", looks], capture_output=True, text=True, timeout=HANG_S, check=True)
+    assert done.stdout.split() == ["False", "True"]

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.auth.mechanisms import MECHANISMS, Denied, Granted, Step
+from gateway.auth.mechanisms import MECHANISMS
 from gateway.auth.sasl import AMQP_HEADER, FRAME_SIZE_MAX, ROUNDS_MAX, SASL_HEADER, SaslServer, State
+from gateway.auth.step import Denied, Granted, Step
 from gateway.auth.users import Users
 from native_backend.nodes.grants import Subject
 from tests.gateway.auth.sasl_frames import bodies, frame, init

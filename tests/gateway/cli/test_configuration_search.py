@@ -63,6 +63,15 @@ def test_the_commands_are_found() -> None:
     assert len(READ) > 30 and ("node", "show", "1") in READ and ("serve",) in READ
 
 
+def test_each_command_has_all_its_arguments_where_it_is_the_one_that_is_given() -> None:
+    """The arguments of some others are left out then."""
+    for first in {words[0] for words in READ}:
+        mine = [
+            words for words in commands(cli._parser(first)) if words[0] == first and words[:2] != ("config", "init")
+        ]
+        assert mine == [words for words in READ if words[0] == first]
+
+
 @pytest.mark.parametrize("words", [each for each in (*READ, *ALSO) if each != ("serve",)], ids=" ".join)
 def test_a_command_without_a_configuration_names_the_places(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
     code, out, err = run(*words, configured=False)
