@@ -121,6 +121,9 @@ class RealmLimits:
     topic_round_nodes: int = 50
     """How often the topics of all nodes are looked at, and of how many nodes in one look: with more nodes a round takes
     longer."""
+    settings_round_s: float = 60.0
+    settings_round_topics: int = 100
+    """How often the settings of all topics are looked at, and of how many in one look, a second apart."""
     diagnosis_s: float = 0.25
     """How often it is looked what keeps the realm from its work."""
     diagnosis_probe_s: float = 2.0

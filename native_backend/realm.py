@@ -43,6 +43,7 @@ from native_backend.publish.commit import Commit, Posting
 from native_backend.publish.diagnosis import Diagnosis
 from native_backend.publish.event_sizes import EventSizes
 from native_backend.publish.publisher import Publisher
+from native_backend.publish.settings_watch import SettingsWatch
 from native_backend.publish.topic_watch import TopicWatch
 from native_backend.shard.shard import Shard
 from native_backend.shard.truncation import Truncations
@@ -113,7 +114,7 @@ class Realm:
         self.authorizer = Authorizer(metadata, context)
         metadata.on_changed.append(windows.change)
         self._shard = Shard(context, metadata)
-        self._watch = TopicWatch(context, metadata, self._gone)
+        self._watch, self._settings_watch = TopicWatch(context, metadata, self._gone), SettingsWatch(context, metadata)
         self._truncations = Truncations(context, metadata, self._shard)
         self._publisher = Publisher(context, metadata, self._shard, self._truncations)
         self._diagnosis = Diagnosis(context, self._publisher.evidence)
@@ -139,6 +140,7 @@ class Realm:
         prefix, deadline_s = self._context.prefix, self._context.limits.control_deadline_s
         specs = [TopicSpec(name, compacted=compacted) for name, compacted in realm_topics(prefix).items()]
         self._log.control.create_topics(specs, deadline_s)
+        self._settings_watch.open()
         self._lease.acquire(standby)
         try:
             with self._lease.keep():
@@ -337,6 +339,7 @@ class Realm:
     def _timed_parts(self) -> Iterator[Part]:
         yield "shard", self._shard.advance
         yield "topic watch", self._watch.advance
+        yield "settings of topics", self._settings_watch.advance
         yield "diagnosis", self._diagnosis.advance
         yield "metadata", self._follow_when_due
 

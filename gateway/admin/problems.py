@@ -29,6 +29,9 @@ _LATER: Final = "waiting records are stored then; nothing else is needed"
 _OURS: Final = "the gateway itself is wrong: report the traceback in its log; restart it where work stands still"
 _REMEDIES: Final = {
     **{f"topic-{how}": remedy for how, remedy in broken_nodes.REMEDIES.items()},
+    "topic-deletes": "set them back with the commands that it names",
+    "topic-risks": "do what it names",
+    "topic-settings-unread": "give the gateway's user DescribeConfigs on its topics, and Describe on the cluster",
     "evidence-waits": f"make sure that the log accepts records; {_LATER}",
     "evidence-refused": "make sure that the topic PREFIX.outcomes exists and that the gateway may write to it",
     "access-lists-unread": "give the gateway's user Describe on the cluster, or make sure that the log can be reached",

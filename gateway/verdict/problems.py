@@ -18,7 +18,7 @@ from gateway.verdict.slow_peers import slow_peers
 from gateway.verdict.standing import WAITS, Standing
 
 _OLD_US: Final = 2 * 86_400_000_000
-_LOSES: Final = ("topic-missing", "topic-made-again", "evidence-refused", "turn-fails")
+_LOSES: Final = ("topic-missing", "topic-made-again", "topic-deletes", "evidence-refused", "turn-fails")
 _RANK: Final = {"fatal": 1, "indeterminate": 2, "transient": 3, "slow": 4}
 _OF_NODES: Final = "topic-"
 _OF_THE_LOG: Final = ("cannot-write", "lease-lapsed", "log-unreachable", "metadata-unread")
@@ -87,7 +87,7 @@ def _concerned(gateway: Standing, problem: Row) -> dict[str, Any]:
     """The node and the peers: of a node that is broken, those with a link to it and those that had one; of a log that
     does not answer, those that wait for its answer, or got another one than they asked for."""
     kind = problem["kind"]
-    if kind.startswith(_OF_NODES):
+    if kind.startswith(_OF_NODES) and problem["about"]:
         links = [row for row in (*gateway.links, *gateway.errors) if row["node"] == problem["about"]]
         nodes = [problem["about"]]
     elif kind in _OF_THE_LOG:

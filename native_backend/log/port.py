@@ -278,8 +278,9 @@ class Control(Protocol):
         """On how many brokers a record is at least when it is answered as stored; None for a log without brokers."""
         ...
 
-    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0) -> Inspection | None:
-        """How its brokers and these topics are set up, for an operator; None for a log without brokers."""
+    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0, *, disks: bool = True) -> Inspection | None:
+        """How its brokers and these topics are set up, for an operator; None for a log without brokers. Without
+        `disks` it is not asked how full they are: that takes long where there are many partitions."""
         ...
 
 

@@ -26,6 +26,9 @@ Kind = Literal[
     "topic-missing",  # about a node; so are the next two
     "topic-made-again",
     "topic-unavailable",
+    "topic-deletes",  # about a node, or the realm's own topics: by its settings Kafka deletes what is stored
+    "topic-risks",  # the same: by them, or without a broker, it may lose it
+    "topic-settings-unread",
     "access-lists-unread",
     "turn-fails",  # about a step of every turn: an exception that is a mistake of ours ends it
 ]

@@ -5,7 +5,7 @@ Each check yields findings; `LogError` is the caller's. Blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 
 import orjson
 
@@ -14,16 +14,16 @@ from gateway.cli.output import printable
 from native_backend.journal.journal import journal_topic
 from native_backend.journal.lease_records import LeaseRecords, lease_topic
 from native_backend.journal.process_liveness import SystemLiveness
-from native_backend.log.port import Inspection, Log, LogError, TopicState
+from native_backend.log.port import Inspection, Log, LogError
 from native_backend.nodes import broken_nodes
 from native_backend.nodes.group_offset import parse_projection
 from native_backend.nodes.metadata import Metadata, realm_topics
 from native_backend.nodes.node import Node
+from native_backend.nodes.topic_settings import Wanted, faults
 
 _DEADLINE_S = 10.0
 _AHEAD_S = 2.0
 _TAIL = 200
-_KEEPS_ALL = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
 def lease_of(log: Log, prefix: str) -> LeaseRecords | None:
@@ -103,8 +103,8 @@ def topics(
     if isinstance(inspected, LogError):
         yield not_looked_at("topics", f"their settings: {inspected}")
         return
-    wanted = {topic: (compacted, False) for topic, compacted in own.items()}
-    wanted |= {node.topic: (False, node.adopted) for node in usable}
+    wanted = {topic: Wanted(compacted) for topic, compacted in own.items()}
+    wanted |= {node.topic: Wanted(adopted=node.adopted) for node in usable}
     found, looked_at = len(gone), 0
     for topic in [each for each in sorted(wanted) if each in there]:
         state = inspected.topics.get(topic) if inspected is not None else None
@@ -113,37 +113,13 @@ def topics(
         if inspected is None or state is None:
             continue
         looked_at += 1
-        for finding in (*_of_topic(topic, state.settings, *wanted[topic]), *_copies(topic, state, inspected.brokers)):
+        for fault in faults(topic, state, wanted[topic], inspected.brokers):
             found += 1
-            yield finding
+            yield (warn if fault.grade == "risks" else fail)("topics", fault.detail, fault.remedy)
     if not found:
         alone = inspected is not None and inspected.brokers == 1
         copies = "; one broker: a lost disk loses the realm" if alone else ""
         yield ok("topics", f"settings of {looked_at} topics keep what is stored{copies}" if inspected else "all there")
-
-
-def _copies(topic: str, state: TopicState, brokers: int) -> Iterator[Finding]:
-    if state.in_sync < state.replicas:
-        words = f"{topic}: {state.in_sync} of {state.replicas} replicas are in sync"
-        yield warn("topics", words, "start the brokers that are missing")
-    if brokers > 1 and min(int(state.settings.get("min.insync.replicas", "1")), state.replicas) < 2:
-        words = f"{topic}: what is answered as stored may be on one broker only"
-        yield warn("topics", words, "3 replicas, and kafka-configs --alter --add-config min.insync.replicas=2")
-
-
-def _of_topic(topic: str, has: Mapping[str, str], compacted: bool, adopted: bool) -> Iterator[Finding]:
-    alter = f"kafka-configs --alter --entity-type topics --entity-name {topic} --add-config"
-    policy = "compact" if compacted else "delete"
-    if has.get("cleanup.policy") != policy:
-        words = f"{topic}: cleanup.policy is {has.get('cleanup.policy')}, not {policy}"
-        yield fail("topics", words, f"{alter} cleanup.policy={policy}")
-    for name, value in _KEEPS_ALL.items():
-        if not compacted and has.get(name) != value:
-            words = f"{topic}: {name} is {has.get(name)}: Kafka deletes messages that no consumer has had"
-            yield (warn if adopted else fail)("topics", words, f"{alter} {name}={value}")
-    if has.get("unclean.leader.election.enable") == "true":
-        words = f"{topic}: unclean.leader.election.enable is true: messages that were answered as stored may be lost"
-        yield fail("topics", words, f"{alter} unclean.leader.election.enable=false")
 
 
 def groups(log: Log, prefix: str, metadata: Metadata, usable: list[Node]) -> Iterator[Finding]:

@@ -32,8 +32,10 @@ from native_backend.log.retry import Retries
 T = TypeVar("T")
 IN_SYNC = "min.insync.replicas"
 RECORD_BYTES = "max.message.bytes"
-KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+_CLEAN = {"unclean.leader.election.enable": "false"}  # said, whatever the cluster's default is
+KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1", **_CLEAN}
 COMPACTED = {
+    **_CLEAN,
     "cleanup.policy": "compact",
     "segment.ms": "600000",  # only closed segments are cleaned
     "min.cleanable.dirty.ratio": "0.1",
@@ -157,8 +159,8 @@ class AdminCalls:
 
         return self._call(ask, deadline_s)
 
-    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0) -> Inspection:
-        return self._call(lambda admin: inspect(admin, topics), deadline_s)
+    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0, *, disks: bool = True) -> Inspection:
+        return self._call(lambda admin: inspect(admin, topics, disks=disks), deadline_s)
 
     def access_lists(self, deadline_s: float = 10.0) -> AccessLists:
         """Every access list entry about topics. Needs Describe on the cluster."""

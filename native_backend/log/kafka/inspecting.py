@@ -10,12 +10,14 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from native_backend.log.port import Inspection, TopicState
 
+_NAMES = ("cleanup.policy", "retention.ms", "retention.bytes", "min.insync.replicas", "unclean.leader.election.enable")
 
-def inspect(admin: KafkaAdminClient, topics: Sequence[str]) -> Inspection:
+
+def inspect(admin: KafkaAdminClient, topics: Sequence[str], *, disks: bool = True) -> Inspection:
     """Raises `KafkaError`."""
     brokers = admin.describe_cluster()["brokers"]
     version = str(admin.get_broker_version_data(brokers[0]["broker_id"]))
-    wanted = [ConfigResource(ConfigResourceType.TOPIC, topic, None) for topic in topics]
+    wanted = [ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(_NAMES)) for topic in topics]
     settings = admin.describe_configs(wanted, config_filter="all").get("topic", {}) if wanted else {}
     states = {}
     for topic in admin.describe_topics(list(topics)) if topics else ():
@@ -26,7 +28,8 @@ def inspect(admin: KafkaAdminClient, topics: Sequence[str]) -> Inspection:
                 min(len(each["replica_nodes"]) for each in partitions),
                 min(len(each["isr_nodes"]) for each in partitions),
             )
-    return Inspection(len(brokers), version.removeprefix("<BrokerVersionData ").rstrip(">"), _free(admin), states)
+    free_bytes = _free(admin) if disks else None
+    return Inspection(len(brokers), version.removeprefix("<BrokerVersionData ").rstrip(">"), free_bytes, states)
 
 
 def _free(admin: KafkaAdminClient) -> int | None:

@@ -1,0 +1,111 @@
+"""Looks once a minute whether the settings of the realm's topics keep what is stored: those of its own, and of nodes.
+
+What would lose acknowledgements or nodes stops the start. All else is shown as a trouble, until it is mended. What
+could not be looked at is shown as that. A log without brokers has no such settings.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from native_backend.dispatch.context import RealmContext
+from native_backend.log.port import Failure, Inspection, LogError
+from native_backend.nodes.metadata import Metadata, realm_topics
+from native_backend.nodes.topic_settings import SettingFault, Wanted, faults, is_vital
+from native_backend.state.troubles import Kind
+
+_LOOK_S = 1.0
+_SHOWN = 3
+_KINDS: Mapping[str, Kind] = {"deletes": "topic-deletes", "loses": "topic-risks", "risks": "topic-risks"}
+_PASSES = ("unavailable", "indeterminate")  # and is shown by others
+
+
+class SettingsWatch:
+    """Watches the topics of one realm."""
+
+    def __init__(self, context: RealmContext, metadata: Metadata) -> None:
+        self._context = context
+        self._metadata = metadata
+        self._own = {topic: Wanted(compacted) for topic, compacted in realm_topics(context.prefix).items()}
+        self._round: deque[str] = deque()  # topics that are still to be looked at in this one
+        self._found: dict[str, list[SettingFault]] = {}  # by topic, of this round
+        self._unread: list[str] = []
+        self._round_s = self._look_s = 0.0
+        self._looking = False
+        self._is_none = False  # there are no such settings
+
+    def open(self) -> None:
+        """Look at the realm's own topics. Blocks; raises LogError where one would lose what the realm lives by."""
+        inspected = self._inspect([*self._own])
+        if inspected is None:
+            self._is_none = True
+            return
+        for topic, state in inspected.topics.items():
+            for fault in faults(topic, state, self._own[topic], inspected.brokers):
+                if fault.grade == "deletes" and is_vital(self._context.prefix, topic):
+                    raise LogError(Failure("invalid", f"{fault.detail}: {fault.remedy}"))
+
+    def advance(self) -> None:
+        """Once in a while."""
+        now_s = self._context.clock.monotonic_s()
+        if self._is_none or self._looking or now_s < self._look_s:
+            return
+        if not self._round:
+            if now_s < self._round_s:
+                return
+            self._round_s = now_s + self._context.limits.settings_round_s
+            self._round.extend({*self._own, *self._nodes()})
+            self._found, self._unread = {}, []
+        few = min(len(self._round), self._context.limits.settings_round_topics)
+        topics = [self._round.popleft() for _ in range(few)]
+        self._looking = True
+        self._context.worker.submit(lambda: self._inspect(topics), lambda seen: self._looked(topics, seen))
+
+    def _inspect(self, topics: Sequence[str]) -> Inspection | None:
+        control, deadline_s = self._context.log.control, self._context.limits.control_deadline_s
+        return control.inspect(topics, deadline_s, disks=False)
+
+    def _nodes(self) -> dict[str, tuple[str, Wanted]]:
+        """Name and what it is for, by topic."""
+        nodes = self._metadata.nodes.values()
+        return {node.topic: (node.name, Wanted(adopted=node.adopted)) for node in nodes}
+
+    def _looked(self, topics: Sequence[str], seen: Inspection | LogError | None) -> None:
+        self._looking = False
+        self._look_s = self._context.clock.monotonic_s() + _LOOK_S
+        if isinstance(seen, LogError):
+            self._round.clear()
+            if seen.failure.cause not in _PASSES:
+                self._context.troubles.begin("topic-settings-unread", str(seen))
+            return
+        if seen is None:
+            return
+        nodes = self._nodes()
+        for topic in topics:
+            state, wanted = seen.topics.get(topic), self._own.get(topic) or nodes.get(topic, ("", None))[1]
+            if wanted is not None and state is not None:
+                self._found[topic] = list(faults(topic, state, wanted, seen.brokers))
+            elif topic in self._own:  # one of a node that is not there is a trouble of its own
+                self._unread.append(topic)
+        if not self._round:
+            self._tell(nodes)
+
+    def _tell(self, nodes: Mapping[str, tuple[str, Wanted]]) -> None:
+        """At the end of a round."""
+        troubles = self._context.troubles
+        if self._unread:
+            troubles.begin("topic-settings-unread", f"{', '.join(self._unread[:_SHOWN])}: they may not be read")
+        else:
+            troubles.end("topic-settings-unread")
+        words: dict[tuple[Kind, str], list[str]] = {}
+        for topic, found in self._found.items():
+            about = nodes[topic][0] if topic in nodes else ""
+            for fault in found:
+                words.setdefault((_KINDS[fault.grade], about), []).append(f"{fault.detail} ({fault.remedy})")
+        for trouble in troubles.present():
+            if trouble.kind in _KINDS.values() and (trouble.kind, trouble.about) not in words:
+                troubles.end(trouble.kind, trouble.about)
+        for (kind, about), each in words.items():
+            more = f"; and {len(each) - _SHOWN} more" if len(each) > _SHOWN else ""
+            troubles.begin(kind, "; ".join(each[:_SHOWN]) + more, about)
