@@ -266,6 +266,19 @@ def test_a_message_that_is_never_whole_fails_its_discharge(peer: Transacting, no
     assert peer.discharge(transaction) == "rejected:amqp:transaction:rollback"
 
 
+def test_1_3_J_a_message_of_which_a_part_is_there_ends_the_control_link(peer: Transacting, node: str) -> None:
+    """At the discharge. What comes later of it is of no transaction any more, and is not stored."""
+    peer.publisher(node)
+    transaction = peer.begun()
+    number = peer.number()
+    peer.send(parts(number, first(number, frames.in_transaction(transaction))))
+    peer.send(frames.discharge(peer.number(), transaction))
+    assert peer.expect("detach").condition == "amqp:transaction:rollback"
+    peer.send(frames.frame(frames.TRANSFER, [UInt(0)], b""))
+    assert peer.outcomes(1) == {number: "rejected:amqp:transaction:unknown-id"}
+    peer.there(node, 0)
+
+
 def test_an_aborted_message_leaves_its_transaction_as_it_is(peer: Transacting, node: str) -> None:
     peer.publisher(node)
     transaction = peer.begun()
@@ -290,6 +303,24 @@ def test_what_comes_behind_the_end_of_its_link_fails_its_discharge(gateway: Gate
         wrong = frames.frame(frames.TRANSFER, [UInt(0), None, b"u"], large[600:])
         peer.send(begun, wrong, *(frames.transfer(number, ONE, state=state) for number in numbers[1:]))
         assert peer.detached(0) == "amqp:invalid-field"
+        assert peer.discharge(transaction) == "rejected:amqp:transaction:rollback"
+        peer.there(node, 0)
+
+
+@pytest.mark.requirement("W-5")
+@pytest.mark.parametrize("count", [1, 5])
+def test_whole_messages_behind_the_end_of_their_link_fail_their_discharge(
+    gateway: GatewayProcess, node: str, count: int
+) -> None:
+    """What ended the link was of no transaction."""
+    with Transacting(gateway.port) as peer:
+        peer.publisher(node)
+        transaction = peer.begun()
+        state = frames.in_transaction(transaction)
+        wrong, *numbers = (peer.number() for _ in range(count + 1))
+        posted = (frames.transfer(number, ONE, state=state) for number in numbers)
+        peer.send(frames.transfer(wrong, ONE, tag=b"t" * 33), *posted)
+        peer.detached(0)
         assert peer.discharge(transaction) == "rejected:amqp:transaction:rollback"
         peer.there(node, 0)
 

@@ -10,6 +10,8 @@ import pytest
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
 from tests.kit.wire.transacting import Transacting
+from tests.wire.conftest import serve
+from transformers.codec import Described, ULong
 
 ONE = frames.message(b"one")
 ACCEPTED = frames.state("accepted")
@@ -154,3 +156,47 @@ def test_a_set_over_two_links_is_carried_out(gateway: GatewayProcess, node: str)
         assert peer.discharge(transaction) == "accepted"
         peer.there(node, 0)
         peer.there(f"{node}.second", 0)
+
+
+REFUSED = {
+    "an outcome that its source does not list": (frames.state("rejected"), "amqp:not-allowed"),
+    "a state that AMQP does not define": (Described(ULong(0x77), []), "amqp:not-implemented"),
+}
+
+
+@pytest.mark.requirement("W-5", "I-7")
+@pytest.mark.parametrize("refused", REFUSED)
+def test_W_5_an_outcome_that_ends_its_link_fails_the_discharge(
+    gateway: GatewayProcess, node: str, refused: str
+) -> None:
+    """To commit the others would tear the transaction: both events are there again."""
+    outcome, condition = REFUSED[refused]
+    with Transacting(gateway.port) as peer:
+        peer.stored(node, ONE, ONE)
+        transaction = peer.begun()
+        peer.consumer(frames.source(node, outcomes=["accepted"]), credit=2)
+        given = [each.field(1) for each in peer.receive(2)]
+        peer.retire(transaction, given[0])
+        peer.retire(transaction, given[1], outcome=outcome)
+        assert peer.detached(1) == condition
+        peer.send(frames.detach(1))
+        assert peer.discharge(transaction) == ROLLED_BACK
+        assert len(peer.there(node, 2)) == 2
+
+
+@pytest.mark.requirement("W-5")
+def test_W_5_more_outcomes_than_a_transaction_takes_fail_the_discharge(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    for gateway in serve(tmp_path_factory, limits={"transaction_deliveries": 2}):
+        with Transacting(gateway.port) as peer:
+            peer.stored("any.orders", ONE, ONE, ONE)
+            transaction = peer.begun()
+            peer.consumer("any.orders", credit=3)
+            given = [each.field(1) for each in peer.receive(3)]
+            for number in given:
+                peer.retire(transaction, number)
+            assert peer.detached(1) == "amqp:resource-limit-exceeded"
+            peer.send(frames.detach(1))
+            assert peer.discharge(transaction) == ROLLED_BACK
+            assert len(peer.there("any.orders", 3)) == 3
