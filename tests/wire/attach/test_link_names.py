@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mappings import load_tables
+from native_backend.nodes.grants import Subject
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.scenarios.environment import Environment
 from tests.kit.wire import frames
@@ -213,3 +214,21 @@ def test_of_two_attaches_at_once_the_last_one_admitted_has_the_name() -> None:
     assert [(seen.name) for seen in peers[0].seen[2:]] == ["attach", "detach"]
     assert peers[0].seen[-1].condition == STOLEN
     assert len(env.gateway.link_names) == 1
+
+
+def test_another_users_durable_that_was_admitted_meanwhile_is_not_freed() -> None:
+    """Both are asked about at once, and both users may have it: the second one is refused, as if it had come later."""
+    env = Environment(TABLES)
+    env.realm.holds.add("subscribe")
+    alice, bob = env.peer("app"), env.peer("app")
+    for peer, user, answer in ((alice, "alice", "ready"), (bob, "bob", "in-use")):
+        peer.connection.subject = Subject(user)
+        env.realm.answers["subscribe"] = answer
+        assert peer.say(durable("c")) == []
+    env.realm.answers.clear()
+    env.realm.release()
+    bob.listen()
+    assert [seen.name for seen in bob.seen[2:]] == ["attach", "detach"]
+    assert bob.seen[-1].condition == LOCKED
+    alice.listen()
+    assert [seen.name for seen in alice.seen[2:]] == ["attach"]
