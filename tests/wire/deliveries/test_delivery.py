@@ -81,6 +81,19 @@ def test_a_browser_sees_what_is_due_and_a_selector_waits(gateway: GatewayProcess
         assert bodies(peer, 2) == [b"1", b"2"]
 
 
+@pytest.mark.parametrize("state", ["accepted", "rejected"])
+def test_a_browser_never_shows_what_was_ended_before_it_asked(gateway: GatewayProcess, node: str, state: str) -> None:
+    """Outcome and credit come in one breath: nothing of it is stored yet when the browser looks."""
+    with Peer(gateway.port) as peer:
+        peer.stored(node, frames.message(b"1"), frames.message(b"2"), frames.message(b"3"))
+        peer.consumer(node, credit=3)
+        first, second = (seen.field(1) for seen in peer.receive(3)[:2])
+        peer.consumer(frames.source(node, mode="copy"), handle=2, name="browser")
+        ended = frames.disposition(first, second, frames.state(state), settled=True)
+        peer.send(ended, frames.flow(2, 5, drain=True))
+        assert bodies(peer, 1, 2) == [b"3"] and peer.drained(2)
+
+
 def test_a_group_keeps_to_one_consumer_until_that_leaves(gateway: GatewayProcess, node: str) -> None:
     """Both get groups; what one has is in order; with its link its groups go to the other."""
     with Peer(gateway.port) as one, Peer(gateway.port) as other:
