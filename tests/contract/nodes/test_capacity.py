@@ -21,6 +21,7 @@ from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.realm_process import RealmProcess
 
 __all__ = ["realm", "start", "world"]  # fixtures
+pytestmark = SPREAD
 
 
 def test_a_full_queue_refuses_until_there_is_room(realm: RealmProcess) -> None:
@@ -47,7 +48,6 @@ def test_what_is_under_way_counts_too(realm: RealmProcess) -> None:
     assert [each.answer for each in told] == ["stored"] * 3 + ["capacity-reached"] * 3
 
 
-@SPREAD
 @pytest.mark.parametrize("orderly", [False, True])
 def test_the_count_is_right_after_a_restart(start: Start, orderly: bool) -> None:
     """Of all stores, each of which is read in more than one stretch."""
@@ -73,7 +73,6 @@ def test_the_count_is_right_after_a_restart(start: Start, orderly: bool) -> None
     assert len(offer(later, there.parts[-1], 120)[0]) == 100
 
 
-@SPREAD
 def test_a_count_that_broke_off_goes_on(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read in part seems to have room, and has no size."""
     realm = start()
@@ -189,7 +188,8 @@ def test_a_capacity_is_set_and_lifted_while_publishers_are_there(start: Start) -
     node = realm.create("orders")
     realm.publish(node, bodies(8))
     log = realm.world.open()
-    for properties, stored_then in ((FULL, 2), (Properties(), 5), (FULL, 0)):
+    full, lifted = (replace(each, partitions=realm.partitions) for each in (FULL, Properties()))
+    for properties, stored_then in ((full, 2), (lifted, 5), (full, 0)):
         set_properties(log, realm.prefix, "orders", lambda _, to=properties: to, realm.clock)  # type: ignore[misc]
         realm.until(lambda to=properties: realm.realm.node("orders").properties == to, "it is seen")  # type: ignore[misc,union-attr]
         assert len(offer(realm, node, 5)[0]) == stored_then

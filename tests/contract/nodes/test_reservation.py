@@ -9,11 +9,12 @@ from native_backend.limits import RealmLimits
 from native_backend.nodes.grants import ANONYMOUS
 from native_backend.nodes.metadata_writer import set_properties
 from native_backend.nodes.properties import Properties
-from tests.contract.actions import FULL, commit, committed, create, entries, offer, posting, retire
-from tests.kit.realm.fixtures import Start, bodies, realm, start, world
-from tests.kit.realm.realm_process import RealmProcess
+from tests.contract.actions import FULL, commit, committed, create, entries, in_each_store, offer, posting, retire
+from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.realm_process import RealmProcess, by_store
 
 __all__ = ["realm", "start", "world"]  # fixtures
+pytestmark = SPREAD
 
 
 def test_a_transaction_that_would_overfill_a_node_is_refused_as_a_whole(realm: RealmProcess) -> None:
@@ -22,7 +23,7 @@ def test_a_transaction_that_would_overfill_a_node_is_refused_as_a_whole(realm: R
     news = realm.create("news", "channel")
     taken = realm.publish(source, bodies(2))
     taker, listener = realm.consumer(source), realm.consumer(news, "durable", "d")
-    assert taker.receive(2) == taken
+    assert by_store(taker.receive(2)) == by_store(taken)
     offer(realm, orders, 4)
     settlements = retire(taker, taken[:1])
     brings = [
@@ -65,7 +66,8 @@ def test_a_full_node_that_got_room_by_its_properties_takes_transactions(start: S
     orders = create(realm, "orders", FULL)
     assert committed(realm, commit(realm, [], [posting(realm, "orders", bodies(10))])).answer == "done"
     realm.until(lambda: realm.realm.may_publish(orders, ANONYMOUS) == "capacity-reached", "the node being full")
-    for wanted in (replace(FULL, capacity_events=12), Properties()):
+    stores = realm.partitions
+    for wanted in (replace(FULL, capacity_events=12, partitions=stores), Properties(partitions=stores)):
         with closing(realm.world.open()) as log:
             set_properties(log, realm.prefix, "orders", lambda _, to=wanted: to, realm.clock)  # type: ignore[misc]
         realm.until(lambda: realm.realm.may_publish(orders, ANONYMOUS) == "ready", "the room by the new properties")
@@ -80,11 +82,20 @@ def test_what_transactions_bring_makes_a_node_give_up_its_oldest(realm: RealmPro
 
 
 def test_a_move_ends_where_its_target_is_full(realm: RealmProcess) -> None:
+    """A command is about one store. The stores of the target share its capacity: the first moves fill it, the others
+    move nothing."""
     orders, dead = realm.create("orders"), create(realm, "dead", FULL)
-    eids = realm.publish(orders, bodies(15))
+    eids = by_store(realm.publish(orders, bodies(15)))
     offer(realm, dead, 4)
-    moved = realm.command("move", orders, to="dead")
-    assert (moved.answer, moved.count, moved.detail) == ("done", 6, "dead is full")
+    left: list[int] = []
+    room = 6
+    for part, moved in zip(orders.parts, in_each_store(realm, "move", orders, to="dead"), strict=True):
+        some = eids[part.partition]
+        count = min(room, len(some))
+        assert (moved.answer, moved.count) == ("done", count)
+        assert moved.detail == ("dead is full" if count < len(some) else "")
+        room, left = room - count, left + some[count:]
+    assert not room
     assert offer(realm, dead, 1) == ([], 1)
-    assert realm.consumer(orders).receive(9) == eids[6:]
+    assert by_store(realm.consumer(orders).receive(9)) == by_store(left)
     assert len(realm.consumer(dead).receive(10)) == 10

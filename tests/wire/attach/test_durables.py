@@ -295,7 +295,7 @@ def test_3_3_a_durable_that_cannot_be_ended_says_so() -> None:
 
 
 @pytest.mark.parametrize("capability", ["topic", SHARED])
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("partitions", [1, 2, 3])
 def test_who_closes_the_last_link_for_good_ends_the_durable(
     gateway: GatewayProcess, node: str, capability: str, partitions: int
 ) -> None:
