@@ -1,7 +1,8 @@
 """What was counted earlier, by this run and by those before it: `/api/history`, read from the topic of the history.
 
 The realm's worker reads the log, a piece at a time; between two turns a few records are decoded. A page ends at `limit`
-rows, `_RECORDS` records or `_PAGE_BYTES`; `next` says where the next one goes on. Microseconds since 1970.
+rows, `_RECORDS` records or `_PAGE_BYTES`; `next` says where the next one goes on. A record that another one replaces
+counts once: `_PAST` records behind a page's end are looked at for that. Microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _MINUTES_MAX: Final = 366 * 24 * 60
 _STEPS_US: Final = {"minute": 0, "5min": 5 * _MINUTE_US, "15min": 15 * _MINUTE_US, "hour": 60 * _MINUTE_US}
 _RECORDS: Final = 1_500
 _PAGE_BYTES: Final = 1 << 20
+_PAST: Final = 100
+"""A run replaces its last record only; of other runs a few may lie between them, when the realm was taken over."""
 _STEP_BYTES: Final = 16_384  # decoded, or summed, without a pause: some 200 us
 _LATE_US: Final = 5 * _MINUTE_US
 """A run that ends may write its last record behind those of the next one."""
@@ -53,7 +56,7 @@ async def history(gateway: Gateway, answering: Answering, request: Request) -> R
         words = str(error) or f"the log has not answered within {_ANSWER_S:.0f} s"
         return answering.refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"the history cannot be read now: {words}")
     rows = await page.rows()
-    return answering.answer(history=rows, known_us=known_us, next=rows[-1]["id"] if page.is_cut else None)
+    return answering.answer(history=rows, known_us=known_us, next=page.next)
 
 
 async def _fill(gateway: Gateway, page: _Page, position: int | None) -> int | None:
@@ -106,14 +109,19 @@ def _decoded(value: bytes) -> Row | None:
 
 
 class _Page:
-    """The records of one answer. `is_cut`: there are more of them behind."""
+    """The records of one answer."""
 
     def __init__(self, since_us: int, until_us: int, limit: int, step_us: int) -> None:
         self.since_us, self._until_us, self._limit, self._step_us = since_us, until_us, limit, step_us
-        self.is_cut = False
         self._records: dict[tuple[str, int], tuple[int, int, Row]] = {}  # by run and number: offset, octets
         self._slots: set[int] = set()
-        self._bytes = 0
+        self._bytes = self._past = 0  # `_past`: records that were looked at behind its end
+        self._last = -1
+
+    @property
+    def next(self) -> str | None:
+        """The place of its last record; None: there are no more of them behind."""
+        return str(self._last) if self._past else None
 
     def take(self, offset: int, value: bytes) -> bool:
         """A record of the topic, in its order. False: the page is complete."""
@@ -124,14 +132,24 @@ class _Page:
             return bool(record["begin"] < self._until_us + _LATE_US)
         key = record["run"], record["n"]
         slot = self._slot(offset, record)
-        if key not in self._records and self._is_full(slot, len(value)):
-            self.is_cut = True
-            return False
-        self._records.pop(key, None)  # this one says all that the earlier one of that number said
+        if self._past or (key not in self._records and self._is_full(slot, len(value))):
+            self._past += 1
+            self._drop(key)
+            return self._past < _PAST
+        self._drop(key)
         self._records[key] = offset, len(value), record
         self._slots.add(slot)
         self._bytes += len(value)
+        self._last = offset
         return True
+
+    def _drop(self, key: tuple[str, int]) -> None:
+        """A later record of that number says all that this one said. Behind the end, the next page has it."""
+        if key in self._records:
+            offset, size, record = self._records.pop(key)
+            self._bytes -= size
+            if not self._step_us:
+                self._slots.remove(self._slot(offset, record))
 
     def _is_full(self, slot: int, size: int) -> bool:
         many = len(self._records) >= _RECORDS or (self._bytes + size > _PAGE_BYTES and self._bytes > 0)
