@@ -95,7 +95,10 @@ class SettingsWatch:
         """At the end of a round."""
         troubles = self._context.troubles
         if self._unread:
-            troubles.begin("topic-settings-unread", f"{', '.join(self._unread[:_SHOWN])}: they may not be read")
+            troubles.begin(
+                "topic-settings-unread",
+                f"{', '.join(self._unread[:_SHOWN])}: not there, or their settings may not be read",
+            )
         else:
             troubles.end("topic-settings-unread")
         words: dict[tuple[Kind, str], list[str]] = {}

@@ -5,7 +5,7 @@ Each check yields findings; `LogError` is the caller's. Blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 
 import orjson
 
@@ -24,6 +24,8 @@ from native_backend.nodes.topic_settings import Wanted, faults
 _DEADLINE_S = 10.0
 _AHEAD_S = 2.0
 _TAIL = 200
+MayBeMissing = Mapping[str, Callable[[str], Finding | None]]
+"""By topic, what its absence means to a check; None: it is lost."""
 
 
 def lease_of(log: Log, prefix: str) -> LeaseRecords | None:
@@ -92,20 +94,27 @@ def broker(inspected: Inspection | LogError | None) -> Iterator[Finding]:
 
 
 def topics(
-    inspected: Inspection | LogError | None, prefix: str, usable: list[Node], there: Set[str]
+    inspected: Inspection | LogError | None,
+    prefix: str,
+    usable: list[Node],
+    there: Set[str],
+    may_be_missing: MayBeMissing,
 ) -> Iterator[Finding]:
     """Those of the realm that are not there, and settings by which Kafka would delete what the realm counts on."""
     own = realm_topics(prefix)
-    gone = [topic for topic in sorted(own) if topic not in there and not there.isdisjoint(own)]
-    for topic in gone:
-        words = f"{topic} is not there, though the realm was opened"
-        yield fail("topics", words, "restore it from a backup; the next start makes an empty one")
+    lost = 0
+    for topic in sorted(own) if not there.isdisjoint(own) else ():
+        if topic not in there:
+            meaning = may_be_missing[topic]("topics") if topic in may_be_missing else None
+            lost += meaning is None
+            words = f"{topic} is not there, though the realm was opened"
+            yield meaning or fail("topics", words, "restore it from a backup; the next start makes an empty one")
     if isinstance(inspected, LogError):
         yield not_looked_at("topics", f"their settings: {inspected}")
         return
     wanted = {topic: Wanted(compacted) for topic, compacted in own.items()}
     wanted |= {node.topic: Wanted(adopted=node.adopted) for node in usable}
-    found, looked_at = len(gone), 0
+    found, looked_at = lost, 0
     for topic in [each for each in sorted(wanted) if each in there]:
         state = inspected.topics.get(topic) if inspected is not None else None
         if inspected is not None and state is None:
@@ -119,7 +128,8 @@ def topics(
     if not found:
         alone = inspected is not None and inspected.brokers == 1
         copies = "; one broker: a lost disk loses the realm" if alone else ""
-        yield ok("topics", f"settings of {looked_at} topics keep what is stored{copies}" if inspected else "all there")
+        there_is = "all there" if wanted.keys() <= there else "the others are there"
+        yield ok("topics", f"settings of {looked_at} topics keep what is stored{copies}" if inspected else there_is)
 
 
 def groups(log: Log, prefix: str, metadata: Metadata, usable: list[Node]) -> Iterator[Finding]:

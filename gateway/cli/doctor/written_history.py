@@ -5,7 +5,7 @@ Seconds since 1970. `LogError` is the caller's. Blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import orjson
@@ -23,9 +23,11 @@ _LATE_S: Final = 180.0
 _INTERVALS: Final = 3
 
 
-def written(log: Log, prefix: str, interval_s: float, now_s: float) -> Iterator[Finding]:
+def written(
+    log: Log, prefix: str, interval_s: float, now_s: float, missing: Callable[[str], Finding | None]
+) -> Iterator[Finding]:
     """A gateway that has served for three minutes, or three intervals where those are longer, has a record that is no
-    older."""
+    older. `missing`: what it means where the topic is not there; None: it is lost."""
     lease = lease_of(log, prefix)
     if lease is None:
         yield ok("history", "the realm was never opened")
@@ -34,7 +36,11 @@ def written(log: Log, prefix: str, interval_s: float, now_s: float) -> Iterator[
         yield ok("history", "no gateway serves, so none is written")
         return
     late_s = max(_LATE_S, _INTERVALS * interval_s)
-    newest_s, serves_s = _newest_s(log, prefix), now_s - _since_s(log, prefix, lease.run, now_s)
+    newest_s, is_there = _newest_s(log, prefix)
+    if not is_there and (meaning := missing("history")):
+        yield meaning
+        return
+    serves_s = now_s - _since_s(log, prefix, lease.run, now_s)
     if newest_s is not None and now_s - newest_s <= late_s:
         yield ok("history", f"its newest record is {max(0.0, now_s - newest_s):.0f} s old")
     elif serves_s <= late_s:
@@ -51,15 +57,15 @@ def written(log: Log, prefix: str, interval_s: float, now_s: float) -> Iterator[
         yield warn("history", words, remedy)
 
 
-def _newest_s(log: Log, prefix: str) -> float | None:
-    """When the newest record ends; None: there is none."""
+def _newest_s(log: Log, prefix: str) -> tuple[float | None, bool]:
+    """When the newest record ends; None: there is none. And whether the topic is there."""
     topic = f"{prefix}.{HISTORY}"
     try:
-        return max((record["end"] / 1e6 for record in _newest(log, topic)), default=None)
+        return max((record["end"] / 1e6 for record in _newest(log, topic)), default=None), True
     except LogError as error:
         if error.failure.cause != "not-found":
             raise
-        return None
+        return None, False
 
 
 def _since_s(log: Log, prefix: str, run: str, now_s: float) -> float:

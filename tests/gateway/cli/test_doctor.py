@@ -9,8 +9,11 @@ import socket
 import subprocess
 import time
 from collections import Counter
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,6 +39,7 @@ from reconciliation.report.findings import Findings
 from reconciliation.report.report import MANIFEST, write_manifest
 from reconciliation.report.verdict import Verdict, Word
 from tests.kit.patience import HANG_S
+from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.certificates import Authority
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway
 from tests.kit.wire import frames
@@ -181,9 +185,7 @@ def of_history(gateway: GatewayProcess, status: str) -> str:
 @REALMS
 def test_what_a_serving_gateway_says_is_wrong_is_shown(new_gateway: StartGateway, kind: str) -> None:
     gateway = used(new_gateway, kind, admin={"listen": "http://127.0.0.1:0"})
-    address = next(line for line in gateway.log_path.read_text().splitlines() if "health and metrics at" in line)
-    gateway.settings["admin"] = {"listen": address.rpartition(" at ")[2].split()[0]}
-    gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
+    asks(gateway, Watch.of(gateway).url)
     assert red(gateway) == {}
     with closing(log_of(gateway)) as log:
         log.control.delete_topics([*log.control.topics(f"{prefix_of(gateway)}.node.")])
@@ -191,6 +193,65 @@ def test_what_a_serving_gateway_says_is_wrong_is_shown(new_gateway: StartGateway
     while "gateway" not in (wrong := red(gateway)) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert "orders" in wrong["gateway"][0].words
+
+
+def asks(gateway: GatewayProcess, address: str | None) -> None:
+    """The configuration names that admin address to the commands; None: it has none."""
+    gateway.settings["admin"] = {"listen": address} if address else {}
+    gateway.config_path.write_text(yaml.safe_dump({key: value for key, value in gateway.settings.items() if value}))
+
+
+@contextmanager
+def earlier_release(run: str) -> Iterator[str]:
+    """The admin address of a gateway that knows no history."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_known = self.path == "/health"
+            self.send_response(200 if is_known else 404)
+            self.end_headers()
+            self.wfile.write(orjson.dumps({"run": run, "state": "ready"}) if is_known else b"there are: /health")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@REALMS
+def test_a_missing_history_is_a_fault_of_a_gateway_that_writes_one(new_gateway: StartGateway, kind: str) -> None:
+    """Not of one of an earlier release; where that is not known it is not looked at."""
+    gateway = used(new_gateway, kind, admin={"listen": "http://127.0.0.1:0"})
+    watch = Watch.of(gateway)
+    topic, run = f"{prefix_of(gateway)}.history", watch.health()["run"]
+    with closing(log_of(gateway)) as log:
+        log.control.delete_topics([topic])
+    asks(gateway, watch.url)
+    assert [one.words.split()[0] for one in red(gateway)["topics"]] == [topic], "it was deleted"
+    with earlier_release(run) as address:
+        asks(gateway, address)
+        assert red(gateway) == {}
+        for check in ("topics", "history"):
+            assert f"run {run} is of an earlier release" in said_of(gateway, check, "ok")
+    assert "does not answer" in said_of(gateway, "topics", "not looked at")
+    with earlier_release("of another realm") as address:
+        asks(gateway, address)
+        assert "does not own the realm" in said_of(gateway, "topics", "not looked at")
+    asks(gateway, None)
+    for check in ("topics", "history"):
+        assert "no admin address" in said_of(gateway, check, "not looked at")
+    gateway.stop()
+    assert "none serves" in said_of(gateway, "topics", "not looked at")
+
+
+def said_of(gateway: GatewayProcess, check: str, status: str) -> str:
+    """The first line of that check, which speaks of the history and has that status."""
+    of_check = [one for one in examine(gateway.config_path, None, HANG_S)[1] if one.check == check]
+    assert of_check[0].status == status and "history" in of_check[0].words, of_check
+    return of_check[0].words
 
 
 def test_settings_of_kafka_that_delete_messages_are_red(new_gateway: StartGateway) -> None:
