@@ -7,37 +7,21 @@ import json
 import random
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from proton import Delivery, Message
-from proton.utils import BlockingConnection, BlockingReceiver, SendException
+from proton import Message
+from proton.utils import SendException
 
 from gateway.cli.audit.who import who_am_i
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import GatewayProcess, StartGateway
+from tests.kit.wire.ledger import Ledger, client, tag_of
 from tests.kit.wire.logins import PASSWORD, connect, write_users
 
 WAIT_S = 60
 REALMS = pytest.mark.parametrize("kind", ["embedded", "kafka"])
-
-
-@contextmanager
-def client(gateway: GatewayProcess, container: str = "client") -> Iterator[BlockingConnection]:
-    connection = BlockingConnection(f"amqp://{gateway.address}", timeout=WAIT_S, container_id=container)
-    try:
-        yield connection
-    finally:
-        connection.close()
-
-
-def tag_of(receiver: BlockingReceiver) -> str:
-    """Of what was received last and is not settled."""
-    assert receiver.fetcher is not None
-    return str(receiver.fetcher.unsettled[-1].tag)
 
 
 def traced(gateway: GatewayProcess, *words: str) -> dict[str, Any]:
@@ -65,7 +49,7 @@ def until_settled(gateway: GatewayProcess, tag: str, what: str) -> dict[str, Any
 @REALMS
 def test_published_given_back_given_again_and_accepted(new_gateway: StartGateway, kind: str) -> None:
     gateway = new_gateway(kind)
-    with client(gateway, "shop") as connection:
+    with client(gateway.address, "shop") as connection:
         connection.create_sender("orders", name="to-orders").send(Message(id="order-1", body="one"))
         receiver = connection.create_receiver("orders", name="from-orders", credit=1)
         receiver.receive(WAIT_S)
@@ -103,7 +87,11 @@ def test_who_holds_a_message_is_named(new_gateway: StartGateway, partitions: str
     gateway = new_gateway("embedded", admin={"listen": "http://127.0.0.1:0"})
     url = Watch.of(gateway).url
     gateway.command("node", "create", "orders", "--partitions", partitions)
-    with client(gateway, "shop") as shop, client(gateway, "billing") as connection, client(gateway, "other") as other:
+    with (
+        client(gateway.address, "shop") as shop,
+        client(gateway.address, "billing") as connection,
+        client(gateway.address, "other") as other,
+    ):
         sender = shop.create_sender("orders")
         for each, name in ((other, "has-another"), (connection, "slow")):
             receiver = each.create_receiver("orders", name=name, credit=0)
@@ -134,7 +122,7 @@ def test_a_rejected_message_is_followed_to_its_dead_letter(new_gateway: StartGat
     gateway = new_gateway(kind)
     gateway.command("node", "create", "dead")
     gateway.command("node", "create", "orders", "--dead-letter", "dead")
-    with client(gateway) as connection:
+    with client(gateway.address) as connection:
         connection.create_sender("orders").send(Message(id="bad", body="two"))
         receiver = connection.create_receiver("orders", credit=1)
         receiver.receive(WAIT_S)
@@ -157,7 +145,7 @@ def test_a_rejected_message_is_followed_to_its_dead_letter(new_gateway: StartGat
 def test_a_rejected_message_without_a_dead_letter_node_is_kept_nowhere(new_gateway: StartGateway, kind: str) -> None:
     gateway = new_gateway(kind)
     gateway.command("node", "create", "orders")
-    with client(gateway) as connection:
+    with client(gateway.address) as connection:
         connection.create_sender("orders").send(Message(id="bad", body="two"))
         receiver = connection.create_receiver("orders", credit=1)
         receiver.receive(WAIT_S)
@@ -173,7 +161,7 @@ def test_expired_purged_and_moved(new_gateway: StartGateway, kind: str) -> None:
     gateway = new_gateway(kind)
     for name in ("short", "purged", "moved", "other"):
         gateway.command("node", "create", name)
-    with client(gateway) as connection:
+    with client(gateway.address) as connection:
         short = connection.create_sender("short")
         short.send(Message(id="short", body="x", ttl=0.001))
         for name in ("purged", "moved"):
@@ -207,7 +195,7 @@ def test_expired_purged_and_moved(new_gateway: StartGateway, kind: str) -> None:
 def test_a_refused_publish_and_what_is_not_found(new_gateway: StartGateway, kind: str) -> None:
     gateway = new_gateway(kind)
     gateway.command("node", "create", "full", "--capacity-events", "1", "--honour-capacity", "true")
-    with client(gateway) as connection:
+    with client(gateway.address) as connection:
         sender = connection.create_sender("full")
         sender.send(Message(id="first", body="x"))
         with pytest.raises(SendException):
@@ -241,38 +229,10 @@ def test_twenty_messages_of_a_node_of_three_partitions_have_the_clients_ledger(
     gateway, choose = new_gateway(kind), random.Random(19)
     gateway.command("node", "create", "dead", "--partitions", "3")
     gateway.command("node", "create", "spread", "--partitions", "3", "--dead-letter", "dead")
-    ledger: dict[str, list[str]] = {}
-    tags: dict[str, str] = {}
-    with client(gateway) as connection:
-        sender = connection.create_sender("spread")
-        for number in range(100):
-            sender.send(Message(id=f"m-{number}", body=number))
-        receiver = connection.create_receiver("spread", credit=1)
-        while sum(seen[-1] in ("settled", "dead-lettered") for seen in ledger.values()) < 100:
-            message = receiver.receive(WAIT_S)
-            tags[str(message.id)] = tag_of(receiver)
-            what = choose.choice(["settled", "settled", "returned", "failed", "dead-lettered"])
-            ledger.setdefault(str(message.id), []).append(what)
-            settle(receiver, what)
+    ledger = Ledger(choose)
+    with client(gateway.address) as connection:
+        ledger.go_through(connection, "spread", [f"m-{number}" for number in range(100)])
     gateway.stop()
-    for name in choose.sample(sorted(ledger), 20):
-        found = traced(gateway, *choose.choice([("--message-id", name), (tags[name],)]))
-        seen = [step["what"] for step in found["life"] if step["what"] in KINDS]
-        assert seen == ledger[name], (name, found)
-        assert [step for step in found["life"] if step["what"] == "given"] and found["not_recorded"] == []
-
-
-KINDS = ("settled", "returned", "failed", "dead-lettered")
-
-
-def settle(receiver: BlockingReceiver, what: str) -> None:
-    if what == "settled":
-        receiver.accept()
-    elif what == "dead-lettered":
-        receiver.reject()
-    elif what == "failed":
-        assert receiver.fetcher is not None
-        receiver.fetcher.unsettled[-1].local.failed = True
-        receiver.settle(Delivery.MODIFIED)
-    else:
-        receiver.release(delivered=False)
+    for name in choose.sample(sorted(ledger.done), 20):
+        found = traced(gateway, *choose.choice([("--message-id", name), (ledger.tags[name],)]))
+        assert ledger.agrees(name, found), (name, ledger.done[name], found)
