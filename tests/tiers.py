@@ -76,6 +76,7 @@ LONG: dict[str, str] = {
     r"reconciliation/variants/.*::test_(it_is_found_alone|what_has_its_reason)": "test_it_is_found_among_all",
     r"reconciliation/jobs/test_order\.py::(?!test_what_a_later)": "test_what_a_later_run_stored",
     r"reconciliation/read/test_(cut_evidence|incomplete)\.py::(?!test_no_outcome).*\[kafka": "test_no_outcome_record",
+    r"reconciliation/read/test_increments\.py::(?!test_what_retention_)": "test_what_retention_took; ../test_state.py",
     r"reconciliation/read/test_incomplete\.py::test_(a_batch_in|metadata_|without_|topics_)": "test_no_outcome_record",
     r"reconciliation/read/test_incomplete\.py::test_(a_run_without|no_outcome_).*\[embedded": "test_the_end_of_the",
     r"reconciliation/read/test_incomplete\.py::test_(what_is_missing_|a_journal_).*\[embedded": "test_the_end_of_the",

@@ -34,6 +34,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--config", metavar="FILE", type=Path, help="the gateway's configuration file")
     parser.add_argument("--out", metavar="DIR|URI", help="directory for the landed records and the report")
+    parser.add_argument(
+        "--state",
+        metavar="DIR|URI",
+        help="continue from what an earlier reconciliation has left there, and leave it for the next one",
+    )
     add_window(parser, "report")
     add_spark(parser)
     parser.add_argument(

@@ -32,7 +32,7 @@ from reconciliation.model.ranges import Extent
 from reconciliation.model.settings import Realm, SettingsError, load_realm
 from reconciliation.model.spark_settings import Asked
 from reconciliation.model.window import Window
-from reconciliation.read import landing
+from reconciliation.read import increments, landing
 from reconciliation.report import balance, page, report, summary
 from reconciliation.report.verdict import verdict_of
 
@@ -55,7 +55,9 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         with scratch_of(place) as scratch:
             session = spark.start(scratch, offsets=extent.offsets, jars=jars, asked=asked)
             try:
-                return run(session, realm, extent, window, _folder(place, session, scratch), out)
+                folder = _folder(place, session, scratch)
+                state = None if arguments.state is None else _folder(named(arguments.state), session, scratch)
+                return run(session, realm, extent, window, folder, out, state=state)
             finally:
                 session.stop()
     except (SettingsError, SourceError, SetupError, OSError) as error:
@@ -103,23 +105,30 @@ def run(
     directory: Folder,
     out: TextIO,
     now_us: int | None = None,
+    state: Folder | None = None,
 ) -> int:
-    """With a session that is there: land, judge, report. `now_us`: another time than it is."""
+    """With a session that is there: land, judge, report. `now_us`: another time than it is. `state`: where an earlier
+    reconciliation has left how far it came, and this one does."""
     now = time.time_ns() // 1000 if now_us is None else now_us
     with Progress(SparkWork(session)) as progress:
-        return _run(session, realm, extent, window, directory, out, now, progress)
+        return _run(session, realm, extent, window, directory, out, now, progress, state)
 
 
 def _run(
     session: SparkSession, realm: Realm, extent: Extent, window: Window, directory: Folder, out: TextIO, now_us: int,
-    progress: Progress,
+    progress: Progress, state: Folder | None,
 ) -> int:  # fmt: skip
     directory.make()
     directory.remove(report.MANIFEST)
     directory.remove(_MAKING)
     making = directory / _MAKING
     progress.begin("landing the realm's records")
-    landed = landing.land(realm, extent, session, directory / "landed", note=progress.note)
+    increment = None
+    if state is None:
+        landed = landing.land(realm, extent, session, directory / "landed", note=progress.note)
+    else:
+        increment = increments.land(realm, extent, session, state, now_us, progress.note)
+        landed = increment.landed
     judgement = judge(session, landed, realm, window, making, progress.begin, now_us)
     progress.begin("writing the report")
     report.add_findings(making, judgement.findings)
@@ -132,6 +141,8 @@ def _run(
     directory.write("index.html", shown.encode())
     verdict = verdict_of(findings, sheet)
     report.write_manifest(directory, window, landed, judgement, findings, sheet, verdict, versions())
+    if increment is not None:
+        increment.keep()  # last of all: what ends before has judged nothing
     out.write(text)
     out.write(f"\nPage: {directory / 'index.html'}\n")
     progress.end("done")

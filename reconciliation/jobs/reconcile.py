@@ -15,7 +15,7 @@ from reconciliation.model import schemas
 from reconciliation.model.acts import Act, evicted_below, orders
 from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import GONE, NO_END, Extent
-from reconciliation.model.runs import Numbering, Run, hole_finding, runs_of, told_since, trimmed_young, young_from
+from reconciliation.model.runs import Numbering, Run, hole_finding, q1, runs_of, told_since, trimmed_young, young_from
 from reconciliation.model.settings import Realm
 from reconciliation.model.tally import Tally, tally_findings, unknown_cells
 from reconciliation.model.window import Window
@@ -84,7 +84,7 @@ def judge(
     since = None if told is None else min(told, young)  # a run that began after that has all of its evidence
     runs = runs_of(numberings, since, ended=catalog.ended, growing=extent.growing)
     gaps = gaps_of(numberings, catalog, extent, prefix, since)
-    found = gaps.findings + _holes(records, numberings, since)
+    found = gaps.findings + _holes(records, numberings, since) + _remarked(landed)
     found += trimmed_young(numberings, young, catalog.outcomes_first)
     journal = extent.unread_of(f"{prefix}.journal")
     hidden = journal is not None and journal.why != GONE  # what a journal held that is gone, it holds no more
@@ -142,6 +142,10 @@ def _write(parts: list[DataFrame], target: Folder) -> None:
     if parts:
         found = reduce(DataFrame.unionByName, parts).coalesce(1)
         found.write.partitionBy("class").parquet(target.url, mode="append")
+
+
+def _remarked(landed: Landed) -> list[dict[str, Any]]:
+    return [q1(None, 1, one.at, one.words) for one in landed.remarks]
 
 
 def _no_outcomes(

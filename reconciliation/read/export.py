@@ -7,7 +7,7 @@ each other: what the journal says was there when the outcomes ended. Errors: `So
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,9 +44,12 @@ def extent_of(directory: Path, prefix: str) -> Extent:
         return _extent(realm, prefix)
 
 
-def export(directory: Path, prefix: str, target: Path, kinds: Collection[Kind] = KINDS, note: Note = str) -> Extent:
+def export(
+    directory: Path, prefix: str, target: Path, kinds: Collection[Kind] = KINDS, note: Note = str,
+    starts: Mapping[tuple[str, int], int] | None = None,
+) -> Extent:  # fmt: skip
     """Write every record of the realm of these kinds below `target`; returns what was read (a live realm may have grown
-    since it was asked for its extent)."""
+    since it was asked for its extent). `starts`: from that offset on, of a (topic, partition)."""
     with _opened(directory) as realm:
         extent = _extent(realm, prefix).only(prefix, kinds)
         torn: list[Unread] = []
@@ -59,7 +62,8 @@ def export(directory: Path, prefix: str, target: Path, kinds: Collection[Kind] =
         try:
             for topic in sorted({one.topic for one in extent.ranges}):
                 kind = kind_of(prefix, topic)
-                _write(realm, topic, kind, target / f"kind={kind}", writers, torn, batch_written)
+                rows = realm.rows(topic, _to(torn), starts)
+                _write(rows, kind, target / f"kind={kind}", writers, batch_written)
         finally:
             for file in writers.values():
                 file.close()
@@ -97,14 +101,18 @@ def _ignored(topic: str, number: int, first: int, end: int) -> None:
     """The export names it."""
 
 
-def _write(
-    realm: realm_file.Snapshot, topic: str, kind: Kind, target: Path, writers: dict[Kind, KindFile],
-    torn: list[Unread], batch_written: Callable[[], None],
-) -> None:  # fmt: skip
+def _to(torn: list[Unread]) -> realm_file.Torn:
     def unreadable(name: str, number: int, first: int, end: int) -> None:
         torn.append(Unread(name, number, TORN, first, end))
 
-    for row in realm.rows(topic, unreadable):
+    return unreadable
+
+
+def _write(
+    rows: Iterator[realm_file.Row], kind: Kind, target: Path, writers: dict[Kind, KindFile],
+    batch_written: Callable[[], None],
+) -> None:  # fmt: skip
+    for row in rows:
         if kind == "events" and row[5] is None:
             continue  # a tombstone is no event
         file = writers.get(kind)

@@ -9,8 +9,8 @@ Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
@@ -18,20 +18,34 @@ from reconciliation.model.errors import SourceError
 from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import KINDS, TORN, Extent, Kind, name_of
 from reconciliation.model.settings import Realm
+from reconciliation.model.state import Link, Remark
 from reconciliation.read import export, sources
 from reconciliation.read.export import Note
 
 COMPLETE = "extent.json"
-_MAKING = "making"
+MAKING = "making"
 TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Chain:
+    """Records that several reconciliations have landed: `folder` has a `link=NAME` for each."""
+
+    folder: Folder
+    prefix: str
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Landed:
-    """Records that are here."""
+    """Records that are here. `chain`: where those are that were landed in increments; the rest is in `directory`.
+    `remarks`: what was wrong with the evidence when it was continued. `said`: a line for the report; empty: none."""
 
     directory: Folder
     extent: Extent
+    chain: Chain | None = None
+    remarks: tuple[Remark, ...] = ()
+    said: str = ""
 
     def files(self, kind: Kind) -> Folder | None:
         """The Parquet files of a kind; None when it has no records."""
@@ -78,18 +92,29 @@ def _is_whole(target: Folder) -> bool:
 def _fill(
     realm: Realm, spark: SparkSession, extent: Extent, directory: Folder, kinds: Collection[Kind], note: Note
 ) -> Landed:
-    directory.remove(_MAKING)
-    making = directory / _MAKING
+    extent = fill(realm, spark, extent, directory, kinds, note, {})
+    target = directory / name_of(extent)
+    for old in directory.names():
+        if old != MAKING:
+            directory.remove(old)
+    directory.move(MAKING, target)
+    target.write(COMPLETE, json.dumps(extent.as_json(), indent=1).encode())
+    return Landed(target, extent)
+
+
+def fill(
+    realm: Realm, spark: SparkSession, extent: Extent, directory: Folder, kinds: Collection[Kind], note: Note,
+    starts: Mapping[tuple[str, int], int],
+) -> Extent:  # fmt: skip
+    """Write the records below `directory`/making, from `starts` on where a (topic, partition) has one; returns what was
+    there to be read."""
+    directory.remove(MAKING)
+    making = directory / MAKING
     making.make()
     if realm.path is not None:
         with making.filled() as local:
-            extent = export.export(realm.path, realm.prefix, local, kinds, note)
-    else:
-        sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, extent, making.url)
-    target = directory / name_of(extent)
-    for old in directory.names():
-        if old != _MAKING:
-            directory.remove(old)
-    directory.move(_MAKING, target)
-    target.write(COMPLETE, json.dumps(extent.as_json(), indent=1).encode())
-    return Landed(target, extent)
+            return export.export(realm.path, realm.prefix, local, kinds, note, starts)
+    ranges = (replace(one, first=starts.get((one.topic, one.partition), one.first)) for one in extent.ranges)
+    asked = replace(extent, ranges=tuple(ranges))
+    sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, asked, making.url)
+    return extent

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -50,9 +50,12 @@ class Snapshot:
             'SELECT "group", topic, partition, position, metadata FROM positions'
         ).fetchall()
 
-    def rows(self, topic: str, torn: Torn) -> Iterator[Row]:
-        """Every kept record of a topic, in order."""
+    def rows(self, topic: str, torn: Torn, starts: Mapping[tuple[str, int], int] | None = None) -> Iterator[Row]:
+        """Every kept record of a topic, in order. `starts`: from that offset on, of a (topic, partition)."""
         for number, kept, first, count, at_ms, data in self._connection.execute(_BATCHES, (topic,)):
+            kept = max(kept, (starts or {}).get((topic, number), 0))
+            if first + count <= kept:
+                continue
             try:
                 names, values = decode(data, count)
             except (struct.error, ValueError):

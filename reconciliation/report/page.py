@@ -79,6 +79,8 @@ def _header(
     yield f"<p>Realm: {escape(summary.place(realm))}. Window: {escape(summary.window_words(window))}.</p>"
     if judgement.base is not None:
         yield f"<p>{escape(summary.base_words(judgement, landed))}</p>"
+    if landed.said:
+        yield f"<p>{escape(landed.said)}</p>"
     yield '<dl class="tiles">'
     for term, figure, note in _tiles(judgement, findings, sheet):
         yield f"<div><dt>{term}</dt><dd>{figure}<small>{note}</small></dd></div>"

@@ -24,6 +24,7 @@ def write(
         "",
         f"Realm: {place(realm)}. Window: {window_words(window)}. {evidence_words(judgement, landed)}",
         *([base_words(judgement, landed)] if judgement.base is not None else []),
+        *([landed.said] if landed.said else []),
         "",
         *_balance(sheet),
         "",

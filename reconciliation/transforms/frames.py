@@ -15,11 +15,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from reconciliation.model import schemas
-from reconciliation.model.ranges import Extent, Kind
+from reconciliation.model.ranges import Extent, Kind, kind_of
 from reconciliation.model.runs import Numbering, Run
+from reconciliation.model.state import CHAINED
 from reconciliation.model.withdrawn import Withdrawn
 from reconciliation.read.catalog import NEVER, Catalog, DurableState
-from reconciliation.read.landing import Landed
+from reconciliation.read.landing import Chain, Landed
 from reconciliation.read.standing import Place
 from reconciliation.transforms import bases, claims, copies, decode
 
@@ -55,10 +56,34 @@ def _literal(value: str | int | None) -> str:
 
 
 def landed_records(spark: SparkSession, landed: Landed, kind: Kind) -> DataFrame:
+    if landed.chain is not None and kind in CHAINED:
+        return _of_links(spark, landed.chain, landed.extent, kind)
     files = landed.files(kind)
     if files is None:
         return local_table(spark, [], schemas.RECORD_DDL)
     return spark.read.schema(schemas.RECORD_DDL).parquet(files.url)
+
+
+def _of_links(spark: SparkSession, chain: Chain, extent: Extent, kind: Kind) -> DataFrame:
+    """What each link has landed, as far as it counts: not what was read anew since, nor what the store has no more."""
+    firsts = {(one.topic, one.partition): one.first for one in extent.ranges}
+    rows: list[tuple[str | int | None, ...]] = [
+        (link.name, one.topic, one.partition, max(one.first, firsts[one.topic, one.partition]))
+        for link in chain.links
+        for one in link.ranges
+        if kind_of(chain.prefix, one.topic) == kind and (one.topic, one.partition) in firsts
+    ]
+    names = list(dict.fromkeys(row[0] for row in rows))
+    folders = [folder for name in names if (folder := chain.folder / f"link={name}" / f"kind={kind}").exists()]
+    if not folders:
+        return local_table(spark, [], schemas.RECORD_DDL)
+    reader = spark.read.option("basePath", chain.folder.url).schema(f"link string, {schemas.RECORD_DDL}")
+    records = reader.parquet(*(folder.url for folder in folders))
+    counting = F.broadcast(local_table(spark, rows, schemas.COUNTING))
+    known = records.join(counting, ["link", "topic", "partition"], "inner")
+    return known.where(F.col("offset") >= F.col("counts")).select(
+        "topic", "partition", "offset", "timestamp", "key", "value"
+    )
 
 
 @dataclass(frozen=True, slots=True)

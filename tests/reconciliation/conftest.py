@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
@@ -39,6 +40,16 @@ class Result:
     def classes(self) -> dict[str, int]:
         return {one["class"]: one["count"] for one in self.manifest["classes"]}
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Every finding, as it is written; what only balances the books is none."""
+        directory = self.out / "report" / f"window={self.manifest['window']['name']}"
+        found: list[dict[str, Any]] = []
+        for part in sorted(directory.glob("class=*")):
+            code = part.name.removeprefix("class=")
+            if len(code) <= 3 and code[1:].isdigit():
+                found += [{**row, "class": code} for row in ds.dataset(part, format="parquet").to_table().to_pylist()]
+        return found
+
     def examples(self, code: str, node: str | None = None) -> list[dict[str, Any]]:
         found = [one for one in self.manifest["classes"] if one["class"] == code]
         return [row for one in found for row in one["examples"] if node is None or row["node"] == node]
@@ -51,11 +62,13 @@ Reconcile = Callable[..., Result]
 def reconcile(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Reconcile:
     """Judge a realm with the shared session; all else as the command does it."""
 
-    def run(realm: Realm, window: Window | None = None, out: Path | None = None, now_us: int | None = None) -> Result:
-        """`out`: where an earlier one has left its landing."""
+    def run(realm: Realm, window: Window | None = None, out: Path | None = None, now_us: int | None = None,
+            state: Path | None = None) -> Result:  # fmt: skip
+        """`out`: where an earlier one has left its landing; `state`: how far it came."""
+        kept = None if state is None else LocalFolder(state)
         out, text = out or tmp_path_factory.mktemp("out"), io.StringIO()
         extent = landing.extent_of(realm)
-        code = commands.run(session, realm, extent, window or Window(), LocalFolder(out), text, now_us)
+        code = commands.run(session, realm, extent, window or Window(), LocalFolder(out), text, now_us, kept)
         session.catalog.clearCache()
         return Result(code, text.getvalue(), json.loads((out / "manifest.json").read_text()), out)
 

@@ -7,13 +7,12 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow.dataset as ds
 import pytest
 
-from native_backend.nodes.properties import Properties
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.realms import made
 from tests.reconciliation.variants import of_publishes, of_settlements, of_the_evidence, of_the_realm
+from tests.reconciliation.variants.honest import honest
 from tests.reconciliation.variants.shared_realm import Expected, SharedRealm, Variant
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
@@ -43,44 +42,6 @@ def _is_of(row: Row, expected: Expected) -> bool:
     return not expected.run or row["run"] == expected.run
 
 
-def _found(result: Result) -> list[Row]:
-    """Every finding, as it is written; what only balances the books is none."""
-    directory = result.out / "report" / "window=all"
-    if not directory.exists():
-        [directory] = (result.out / "report").iterdir()
-    rows: list[Row] = []
-    for part in sorted(directory.glob("class=*")):
-        code = part.name.removeprefix("class=")
-        if len(code) <= 3 and code[1:].isdigit():
-            rows += [{**row, "class": code} for row in ds.dataset(part, format="parquet").to_table().to_pylist()]
-    return rows
-
-
-def honest(shared: SharedRealm) -> None:
-    """What has its reason is not named."""
-    world, run = shared.world, shared.run
-    stale = world.queue("honest-stale")
-    sent = run.publish(stale, 3, ttl="T1")
-    run.journal(stale, "queue", "expired", [sent[0].eid], [0], False, "ttl")
-    of_node = world.queue("honest-ttl", Properties(ttl_ms=1))
-    sent = run.publish(of_node, 2)
-    run.journal(of_node, "queue", "expired", [sent[1].eid], [0], False, "ttl")
-    small = world.queue("honest-small", Properties(capacity_events=2))
-    sent = run.publish(small, 3)
-    run.note(small, "", "evicted", sent[0].eid, sent[0].eid, "capacity")
-    orders, sent = shared.queue("honest-orders", 6)
-    to = world.queue("honest-letters")
-    shared.letters(orders, to, [sent[0].eid], [sent[0].eid])
-    world.command("d4", "purge", orders)
-    run.note(orders, "queue", "purge", sent[1].eid, sent[1].eid, "command d4")
-    run.settle(orders, sent[2:3], "released")
-    run.settle(orders, sent[2:3], "modified-failed")
-    run.settle(orders, sent[2:3], "accepted")
-    news = world.channel("honest-news")
-    run.settle(news, run.publish(news, 2), "released", journal=False)  # without a durable: in no journal
-    shared.at_end.append(lambda: world.project(orders, None, sent[0].eid))
-
-
 def planted(kind: str, request: pytest.FixtureRequest, directory: Path, reconcile: Reconcile,
             variants: list[Variant]) -> Judged:  # fmt: skip
     place = made(kind, request, directory / "realm")
@@ -90,7 +51,7 @@ def planted(kind: str, request: pytest.FixtureRequest, directory: Path, reconcil
         expected = {one.name: one.plant(shared, one.name) for one in variants}
         shared.close()
     result = reconcile(place.realm)
-    return Judged(expected, result, _found(result))
+    return Judged(expected, result, result.rows())
 
 
 @pytest.fixture(scope="module", params=["embedded", "kafka"])

@@ -1,0 +1,277 @@
+"""A reconciliation that continues from the last one's state finds what one over everything finds, wherever the history
+was cut; and what keeps it from continuing is named."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from native_backend.log.open import open_embedded
+from native_backend.log.sqlite.schema import connect
+from native_backend.nodes.node import Node
+from reconciliation.cli import main as commands
+from reconciliation.model.errors import SetupError
+from reconciliation.model.folder import LocalFolder
+from reconciliation.model.settings import Realm, SettingsError
+from reconciliation.read import increments, landing
+from reconciliation.report import report
+from tests.reconciliation import odd_realm, planting
+from tests.reconciliation.conftest import Reconcile, Result
+from tests.reconciliation.cut_world import CutWorld, cut_world
+from tests.reconciliation.realms import Place, made
+from tests.reconciliation.variants import of_publishes, of_settlements, of_the_evidence, of_the_realm
+from tests.reconciliation.variants.honest import honest
+from tests.reconciliation.variants.shared_realm import SharedRealm
+from tests.reconciliation.world import START_US, GatewayRun, World
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
+DAY_US = 86_400_000_000
+
+
+def variants(world: World) -> None:
+    """All that can be wrong."""
+    shared = SharedRealm(world)
+    honest(shared)
+    for module in (of_publishes, of_settlements, of_the_realm, of_the_evidence):
+        for one in module.VARIANTS:
+            one.plant(shared, one.name)
+    shared.close()
+
+
+def writes_of(fill: Callable[[World], object], directory: Path) -> int:
+    """How often it writes records."""
+    open_embedded(directory).close()
+    with cut_world(Realm("embedded", "um", path=directory), lambda: None) as world:
+        fill(world)
+        return world.writes
+
+
+def found(result: Result) -> dict[str, Any]:
+    """All that a reconciliation says, but for how it came to it."""
+    alike = {name: result.manifest[name] for name in ("verdict", "sentence", "complete", "runs", "balance")}
+    return {**alike, "rows": sorted(result.rows(), key=str), "code": result.code}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fill", "cuts"),
+    [("embedded", odd_realm.fill, 2), ("embedded", variants, 3), ("kafka", odd_realm.fill, 2), ("kafka", variants, 1)],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_increments_find_what_one_run_finds(
+    kind: str, fill: Callable[[World], object], cuts: int, request: pytest.FixtureRequest, tmp_path: Path,
+    reconcile: Reconcile,
+) -> None:  # fmt: skip
+    place, state = made(kind, request, tmp_path / "realm"), tmp_path / "state"
+    count = writes_of(fill, tmp_path / "twin")
+    chosen = random.Random(f"{kind} {fill.__name__}").sample(range(2, count), cuts)
+    with cut_world(place.realm, lambda: reconcile(place.realm, state=state), chosen) as world:
+        fill(world)
+    continued = reconcile(place.realm, state=state)
+    assert f"reconciliation number {cuts + 1} of this state" in continued.text
+    assert found(continued) == found(reconcile(place.realm)), f"cut behind the writes {sorted(chosen)}"
+
+
+def day(world: World, run: GatewayRun, orders: Node) -> None:
+    """Some are acknowledged, one is left."""
+    sent = run.publish(orders, 4)
+    run.turn()
+    run.settle(orders, sent[:3], "accepted")
+    run.turn()
+    run.attest()
+
+
+class Days:
+    """A realm of which each day is reconciled, and its twin, which keeps everything."""
+
+    def __init__(self, directory: Path, reconcile: Reconcile) -> None:
+        self.directory, self._reconcile = directory, reconcile
+        self.state = directory / "state"
+        self.realm = Realm("embedded", "um", path=directory / "realm")
+        self._world: World | None = None
+        open_embedded(directory / "realm").close()
+
+    def add(self, days: int, more: Callable[[World, GatewayRun, Node], None] = day) -> None:
+        with closing(open_embedded(self.directory / "realm")) as log:
+            if self._world is None:
+                self._world = World(log, "um")
+                self._orders = self._world.queue("orders")
+            world = self._world
+            world.log = log
+            log.control.claim(world.shard)
+            for _ in range(days):
+                run = world.run()
+                more(world, run, self._orders)
+                run.close()
+                run.attest()
+
+    def judged(self, **more: Any) -> Result:
+        return self._reconcile(self.realm, state=self.state, **more)
+
+    def trim(self, topic: str, offset: int) -> None:
+        with closing(open_embedded(self.directory / "realm")) as log:
+            log.control.trim(topic, 0, offset)
+
+    def end(self, kind: str) -> int:
+        with closing(open_embedded(self.directory / "realm")) as log:
+            return log.control.bounds(f"um.{kind}", 0)[1]
+
+    @property
+    def topic(self) -> str:
+        return self._orders.topic
+
+
+@pytest.fixture
+def days(tmp_path: Path, reconcile: Reconcile) -> Days:
+    return Days(tmp_path, reconcile)
+
+
+def test_evidence_trimmed_below_what_was_judged_stays_in_the_books(days: Days) -> None:
+    days.add(2)
+    days.judged()
+    days.trim("um.outcomes", days.end("outcomes") - 2)
+    days.trim("um.journal", days.end("journal") - 2)
+    days.trim(days.topic, 3)  # acknowledged
+    days.add(1)
+    result = days.judged(now_us=START_US + 20 * DAY_US)
+    assert (result.manifest["verdict"], result.code) == ("clean", 0), result.text
+    [orders] = result.manifest["balance"]["nodes"]
+    assert (orders["accepted"], orders["stored"], orders["retained_out"], orders["older"]) == (12, 9, 3, 0)
+    [queue] = result.manifest["balance"]["durables"]
+    assert (queue["entitled"], queue["acknowledged"], queue["available"]) == (12, 9, 3)
+    assert "Base:" not in result.text
+
+
+def test_what_retention_took_since_it_was_judged_is_lost(days: Days) -> None:
+    days.add(1)
+    assert days.judged().code == 0
+    days.trim(days.topic, 4)  # the last one was not acknowledged
+    days.add(1)
+    result = days.judged()
+    assert result.classes() == {"S1": 1}
+    assert result.manifest["balance"]["difference"] == 0
+
+
+def test_evidence_trimmed_before_it_was_judged_is_named_ever_after(days: Days) -> None:
+    days.add(1)
+    days.judged()
+    reached = days.end("outcomes")
+    days.add(2)
+    first = days.end("outcomes") - 2
+    days.trim("um.outcomes", first)
+    words = f"um.outcomes was trimmed up to offset {first:,}, and read up to {reached:,}"
+    for said in ("begun anew, because the evidence could not be continued (Q1)", "continued from that of"):
+        result = days.judged()
+        assert words in "".join(row["detail"] for row in result.examples("Q1")), result.text
+        assert (result.manifest["verdict"], result.code) == ("incomplete", 1)
+        assert said in result.text
+
+
+def test_evidence_restored_to_earlier_offsets_is_named(days: Days) -> None:
+    days.add(2)
+    days.judged()
+    reached = days.end("outcomes")
+    Place(days.realm).keep("um.outcomes", lambda record: record[0] < 3)
+    result = days.judged()
+    details = [row["detail"] for row in result.examples("Q1")]
+    assert any(f"and was read up to {reached:,}: it became shorter" in detail for detail in details), details
+
+
+def test_evidence_with_another_record_at_its_end_is_named(days: Days) -> None:
+    """As many records as before, and others."""
+    days.add(1)
+    days.judged()
+    reached = days.end("outcomes")
+    planting.edit(days.realm.path or Path(), "um.outcomes", lambda rows: [*rows[:-1], (rows[-1][0], b"x", b"{}")])
+    assert days.end("outcomes") == reached
+    details = [row["detail"] for row in days.judged().examples("Q1")]
+    assert any("than was read there: it was replaced" in detail for detail in details), details
+
+
+def test_a_store_that_became_shorter_and_grew_again_is_read_anew(days: Days, reconcile: Reconcile) -> None:
+    days.add(1)
+    days.judged()
+    planting.edit(days.realm.path or Path(), days.topic, lambda rows: rows[:2])
+    with closing(connect(days.realm.path or Path())) as connection, connection:
+        connection.execute("UPDATE partitions SET next = 2 WHERE topic = ?", (days.topic,))
+    days.add(2)
+    result = days.judged()
+    assert result.classes()["P1"] == 2
+    assert found(result) == found(reconcile(days.realm))
+
+
+def test_a_reconciliation_that_was_killed_leaves_the_earlier_state(
+    days: Days, reconcile: Reconcile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days.add(1)
+    days.judged()
+    before = (days.state / "state.json").read_bytes()
+    days.add(1)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for module, name in ((increments, "_seen"), (commands, "judge"), (report, "write_manifest")):
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(module, name, killed)
+            days.judged()
+        assert (days.state / "state.json").read_bytes() == before
+    days.add(1)
+    result = days.judged()
+    assert "reconciliation number 2 of this state" in result.text
+    assert found(result) == found(reconcile(days.realm))
+    assert len(list((days.state / "links").iterdir())) == 2
+
+
+def test_a_state_is_of_one_realm_and_one_release(days: Days, tmp_path: Path, reconcile: Reconcile) -> None:
+    days.add(1)
+    days.judged()
+    other = Realm("embedded", "um", path=tmp_path / "other")
+    with cut_world(Realm("embedded", "um", path=other.path), lambda: None) as world:
+        odd_realm.fill(world)
+    for realm in (other, Realm("embedded", "an", path=days.realm.path)):
+        with pytest.raises(SettingsError, match="is of another realm"):
+            reconcile(realm, state=days.state)
+    said = json.loads((days.state / "state.json").read_bytes())
+    (days.state / "state.json").write_text(json.dumps({**said, "v": 99}))
+    with pytest.raises(SettingsError, match="is of another release: name another directory by --state"):
+        days.judged()
+    (days.state / "state.json").write_text("{")
+    with pytest.raises(SettingsError, match="cannot be read"):
+        days.judged()
+
+
+def test_two_reconciliations_do_not_continue_from_the_same_state(
+    days: Days, session: SparkSession, tmp_path: Path
+) -> None:
+    days.add(1)
+    extent = landing.extent_of(days.realm)
+    increment = increments.land(days.realm, extent, session, LocalFolder(days.state), START_US)
+    days.judged()
+    with pytest.raises(SetupError, match=r"has continued from .* meanwhile: run again"):
+        increment.keep()
+
+
+def test_without_outcomes_nothing_is_continued(days: Days) -> None:
+    days.add(1)
+    days.judged()
+    before = (days.state / "state.json").read_bytes()
+    Place(days.realm).drop("um.outcomes")
+    result = days.judged()
+    assert "State: not continued and left as it was, because um.outcomes cannot be read" in result.text
+    assert (result.manifest["verdict"], (days.state / "state.json").read_bytes()) == ("incomplete", before)
+
+
+def test_a_cut_world_counts_its_writes(tmp_path: Path) -> None:
+    seen: list[int] = []
+    open_embedded(tmp_path).close()
+    with cut_world(Realm("embedded", "um", path=tmp_path), lambda: seen.append(world.writes), [2, 4]) as world:
+        assert isinstance(world, CutWorld)
+        odd_realm.fill(world)
+    assert seen == [2, 4]
