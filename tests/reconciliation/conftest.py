@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from reconciliation.cli import main as commands
 from reconciliation.model import connector, spark
-from reconciliation.model.folder import LocalFolder
+from reconciliation.model.folder import Folder, LocalFolder
 from reconciliation.model.settings import Realm
 from reconciliation.model.window import Window
 from reconciliation.read import landing
@@ -63,9 +63,9 @@ def reconcile(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     """Judge a realm with the shared session; all else as the command does it."""
 
     def run(realm: Realm, window: Window | None = None, out: Path | None = None, now_us: int | None = None,
-            state: Path | None = None) -> Result:  # fmt: skip
+            state: Path | Folder | None = None) -> Result:  # fmt: skip
         """`out`: where an earlier one has left its landing; `state`: how far it came."""
-        kept = None if state is None else LocalFolder(state)
+        kept = LocalFolder(state) if isinstance(state, Path) else state
         out, text = out or tmp_path_factory.mktemp("out"), io.StringIO()
         extent = landing.extent_of(realm)
         code = commands.run(session, realm, extent, window or Window(), LocalFolder(out), text, now_us, kept)

@@ -19,6 +19,7 @@ from native_backend.nodes.node import Node
 from reconciliation.cli import main as commands
 from reconciliation.model.errors import SetupError
 from reconciliation.model.folder import LocalFolder
+from reconciliation.model.hadoop_folder import HadoopFolder
 from reconciliation.model.settings import Realm, SettingsError
 from reconciliation.read import increments, landing
 from reconciliation.report import report
@@ -90,8 +91,8 @@ def day(world: World, run: GatewayRun, orders: Node) -> None:
 class Days:
     """A realm of which each day is reconciled, and its twin, which keeps everything."""
 
-    def __init__(self, directory: Path, reconcile: Reconcile) -> None:
-        self.directory, self._reconcile = directory, reconcile
+    def __init__(self, directory: Path, reconcile: Reconcile, session: SparkSession) -> None:
+        self.directory, self._reconcile, self._session = directory, reconcile, session
         self.state = directory / "state"
         self.realm = Realm("embedded", "um", path=directory / "realm")
         self._world: World | None = None
@@ -114,6 +115,11 @@ class Days:
     def judged(self, **more: Any) -> Result:
         return self._reconcile(self.realm, state=self.state, **more)
 
+    def landed(self) -> increments.Increment:
+        """Read, and not judged yet."""
+        extent = landing.extent_of(self.realm)
+        return increments.land(self.realm, extent, self._session, LocalFolder(self.state), START_US)
+
     def trim(self, topic: str, offset: int) -> None:
         with closing(open_embedded(self.directory / "realm")) as log:
             log.control.trim(topic, 0, offset)
@@ -128,8 +134,8 @@ class Days:
 
 
 @pytest.fixture
-def days(tmp_path: Path, reconcile: Reconcile) -> Days:
-    return Days(tmp_path, reconcile)
+def days(tmp_path: Path, reconcile: Reconcile, session: SparkSession) -> Days:
+    return Days(tmp_path, reconcile, session)
 
 
 def test_evidence_trimmed_below_what_was_judged_stays_in_the_books(days: Days) -> None:
@@ -150,7 +156,7 @@ def test_evidence_trimmed_below_what_was_judged_stays_in_the_books(days: Days) -
 
 def test_what_retention_took_since_it_was_judged_is_lost(days: Days) -> None:
     days.add(1)
-    assert days.judged().code == 0
+    days.landed().keep()
     days.trim(days.topic, 4)  # the last one was not acknowledged
     days.add(1)
     result = days.judged()
@@ -247,15 +253,24 @@ def test_a_state_is_of_one_realm_and_one_release(days: Days, tmp_path: Path, rec
         days.judged()
 
 
-def test_two_reconciliations_do_not_continue_from_the_same_state(
-    days: Days, session: SparkSession, tmp_path: Path
-) -> None:
+def test_two_reconciliations_do_not_continue_from_the_same_state(days: Days) -> None:
     days.add(1)
-    extent = landing.extent_of(days.realm)
-    increment = increments.land(days.realm, extent, session, LocalFolder(days.state), START_US)
-    days.judged()
+    one = days.landed()
+    days.landed().keep()
     with pytest.raises(SetupError, match=r"has continued from .* meanwhile: run again"):
-        increment.keep()
+        one.keep()
+
+
+def test_a_state_may_be_at_a_uri(days: Days, reconcile: Reconcile, session: SparkSession, tmp_path: Path) -> None:
+    session._jsc.hadoopConfiguration().set("fs.viewfs.mounttable.states.link./here", tmp_path.as_uri())
+    (tmp_path / "scratch").mkdir()
+    folder = HadoopFolder(session, "viewfs://states/here/kept", tmp_path / "scratch")
+    for _ in range(2):
+        days.add(1)
+        result = reconcile(days.realm, state=folder)
+    assert "reconciliation number 2 of this state" in result.text
+    assert found(result) == found(reconcile(days.realm))
+    assert len(list((tmp_path / "kept" / "links").glob("link=*"))) == 2
 
 
 def test_without_outcomes_nothing_is_continued(days: Days) -> None:
