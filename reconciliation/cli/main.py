@@ -33,6 +33,7 @@ from reconciliation.model.settings import Realm, SettingsError, load_realm
 from reconciliation.model.spark_settings import Asked
 from reconciliation.model.window import Window
 from reconciliation.read import increments, landing
+from reconciliation.read.increments import Increment
 from reconciliation.report import balance, page, report, summary
 from reconciliation.report.verdict import verdict_of
 
@@ -123,13 +124,12 @@ def _run(
     directory.remove(_MAKING)
     making = directory / _MAKING
     progress.begin("landing the realm's records")
-    increment = None
-    if state is None:
-        landed = landing.land(realm, extent, session, directory / "landed", note=progress.note)
-    else:
-        increment = increments.land(realm, extent, session, state, now_us, progress.note)
-        landed = increment.landed
-    judgement = judge(session, landed, realm, window, making, progress.begin, now_us)
+    increment = _land(session, realm, extent, directory, now_us, progress, state)
+    landed = increment.landed
+    try:
+        judgement = judge(session, landed, realm, window, making, progress.begin, now_us)
+    finally:
+        increment.check()  # before all that Spark says of records that were removed meanwhile
     progress.begin("writing the report")
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, window)
@@ -141,12 +141,26 @@ def _run(
     directory.write("index.html", shown.encode())
     verdict = verdict_of(findings, sheet)
     report.write_manifest(directory, window, landed, judgement, findings, sheet, verdict, versions())
-    if increment is not None:
+    try:
         increment.keep()  # last of all: what ends before has judged nothing
+    except SetupError:
+        directory.remove(report.MANIFEST)
+        raise
     out.write(text)
     out.write(f"\nPage: {directory / 'index.html'}\n")
     progress.end("done")
     return CLEAN if verdict.clean else ANOMALIES
+
+
+def _land(
+    session: SparkSession, realm: Realm, extent: Extent, directory: Folder, now_us: int, progress: Progress,
+    state: Folder | None,
+) -> Increment:  # fmt: skip
+    """Without a state: all of it, and nothing is left for the next one."""
+    if state is not None:
+        return increments.land(realm, extent, session, state, now_us, progress.note)
+    landed = landing.land(realm, extent, session, directory / "landed", note=progress.note)
+    return Increment(landed)
 
 
 def versions() -> dict[str, str]:

@@ -6,6 +6,7 @@ A plain path and a `file:` URI are directories of this machine. Any other URI is
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
 from reconciliation.model.settings import SettingsError
 
@@ -42,6 +44,10 @@ class Folder(Protocol):
 
     def write(self, name: str, content: bytes) -> None:
         """A file that is there as a whole or not at all."""
+
+    def create(self, name: str, content: bytes) -> bool:
+        """As `write`, and False where there is a file of that name: it stays. Of several at once one gets True, as far
+        as the file system can tell."""
 
     def remove(self, name: str) -> None:
         """A file, or a folder with all that is in it, if it is there."""
@@ -88,6 +94,25 @@ class LocalFolder:
         beside = self.path / f".{name}"
         beside.write_bytes(content)
         beside.replace(self.path / name)
+
+    def create(self, name: str, content: bytes) -> bool:
+        beside = self.path / f".{name}.{uuid4().hex}"
+        try:
+            with beside.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            try:
+                os.link(beside, self.path / name)
+            except FileExistsError:
+                return False
+            except OSError:  # a file system without links, as SMB is
+                if (self.path / name).exists():
+                    return False
+                beside.rename(self.path / name)
+            return True
+        finally:
+            beside.unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
         gone = self.path / name

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
@@ -67,6 +68,18 @@ class HadoopFolder:
             system.copyFromLocalFile(False, True, self._here(local / name), self._path(f".{name}"))
             system.delete(self._path(name), False)
             self._rename(system, self._path(f".{name}"), self._path(name))
+
+    def create(self, name: str, content: bytes) -> bool:
+        beside = f".{name}.{uuid4().hex}"
+        with self._reached() as system, self._passing() as local:
+            (local / name).write_bytes(content)
+            system.copyFromLocalFile(False, True, self._here(local / name), self._path(beside))
+            if not system.exists(self._path(name)) and system.rename(self._path(beside), self._path(name)):
+                return True
+            system.delete(self._path(beside), False)
+            if not system.exists(self._path(name)):
+                raise self._error(f"{beside} could not be renamed to {name}")
+            return False
 
     def remove(self, name: str) -> None:
         with self._reached() as system:

@@ -1,15 +1,22 @@
 """Landing in increments: a reconciliation continues from what earlier ones have read, in a directory of its own.
 
-Layout: DIRECTORY/links/link=NAME/kind=KIND/*.parquet, and DIRECTORY/state.json, which names the links that count and is
-written last of all (`Increment.keep`): a reconciliation that ends before leaves the earlier state in force. What it had
-landed is removed by the next one. Each partition is read from its last known record on, which has to be the same still:
-so a store that became shorter and grew again is seen. Errors: `SettingsError`, `SourceError`.
+Layout: DIRECTORY/links/link=NAME/kind=KIND/*.parquet with extent.json beside, and DIRECTORY/state-NUMBER.json, of which
+the highest number is in force: it names the links that count. It is written last of all, and never over another one
+(`Increment.keep`), so a reconciliation that ends before leaves the earlier state in force. Each one lands in a link of
+its own, and nothing of a link is removed before a state is in force that does not name it: so of two at once the first
+to end is right, and the other one sees that it is not. Each partition is read from its last known record on, which has
+to be the same still: so a store that became shorter and grew again is seen. Errors: `SettingsError`, `SetupError`,
+`SourceError`.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -17,8 +24,8 @@ from pyspark.sql import functions as F
 from reconciliation.model import schemas
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.folder import Folder
-from reconciliation.model.ranges import KINDS, TORN, Extent, name_of
-from reconciliation.model.settings import Realm
+from reconciliation.model.ranges import KINDS, TORN, Extent
+from reconciliation.model.settings import Realm, SettingsError
 from reconciliation.model.state import (
     CHAINED,
     EVIDENCE,
@@ -36,30 +43,70 @@ from reconciliation.model.state import (
 )
 from reconciliation.read import landing
 from reconciliation.read.export import Note
-from reconciliation.read.landing import MAKING, TRIES, Chain, Landed
+from reconciliation.read.landing import COMPLETE, TRIES, Chain, Landed
 
-FILE = "state.json"
-_LINKS, _WHOLE = "links", "landed"
+_STATE = re.compile(r"state-[0-9]{6,}\.json")
+_HALF = re.compile(r"\.state-[0-9]{6,}\.json\..*")
+"""What one that was killed left of its state."""
+_LINKS, _LINK = "links", "link="
 _UNREAD = "{} cannot be read"
 _TORN = "some records cannot be decoded"
 
 
 @dataclass(frozen=True, slots=True)
 class Increment:
-    """What is to be judged, and the state that is left once it is (None: the earlier one stays)."""
+    """What is to be judged. `directory`: of the states; None: there is none, and all else says nothing. `link`: what it
+    has landed there. `before`: the state it continues from; None: it is the first. `after`: the state that is left once
+    it is judged; None: the earlier one stays."""
 
     landed: Landed
-    directory: Folder
-    before: bytes | None
-    after: State | None
+    directory: Folder | None = None
+    link: str = ""
+    before: State | None = None
+    after: State | None = None
+
+    def check(self) -> None:
+        """Raises SetupError where another reconciliation has continued meanwhile: what is judged may be removed."""
+        if self.directory is not None and newest(self.directory) != _file_of(self.before):
+            raise _continued(self.directory)
 
     def keep(self) -> None:
-        """The next reconciliation continues from here. Raises SetupError where another one has done so meanwhile."""
-        if self.after is None:
+        """The next reconciliation continues from here. Raises SetupError as `check` does."""
+        if self.directory is None:
             return
-        if self.directory.read(FILE) != self.before:
-            raise SetupError(f"another reconciliation has continued from {self.directory} meanwhile: run again")
-        self.directory.write(FILE, self.after.as_json())
+        self.check()
+        if self.after is None:
+            (self.directory / _LINKS).remove(f"{_LINK}{self.link}")
+        elif self.directory.create(_file_of(self.after), self.after.as_json()):
+            _tidy(self.directory, self.after)
+        else:
+            raise _continued(self.directory)
+
+
+def newest(directory: Folder) -> str:
+    """The file of the state that is in force; empty: there is none."""
+    return max(filter(_STATE.fullmatch, directory.names()), key=lambda name: (len(name), name), default="")
+
+
+def _file_of(state: State | None) -> str:
+    return "" if state is None else f"state-{state.count:06d}.json"
+
+
+def _continued(directory: Folder) -> SetupError:
+    return SetupError(f"another reconciliation has continued from {directory} meanwhile: run again")
+
+
+def _tidy(directory: Folder, state: State) -> None:
+    """Remove what `state`, which is in force, does not name, and what is read as a whole each time. What cannot be
+    removed, since another one writes there, is removed by a later one."""
+    links, names = directory / _LINKS, {f"{_LINK}{link.name}" for link in state.links}
+    states = [name for name in directory.names() if _STATE.fullmatch(name) or _HALF.fullmatch(name)]
+    gone = [(directory, name) for name in states if name != _file_of(state)]
+    gone += [(links, name) for name in links.names() if name.startswith(_LINK) and name not in names]
+    gone += [(links / f"{_LINK}{state.links[-1].name}", f"kind={kind}") for kind in KINDS if kind not in CHAINED]
+    for folder, name in gone:
+        with suppress(OSError, SetupError):
+            folder.remove(name)
 
 
 def land(
@@ -67,64 +114,57 @@ def land(
 ) -> Increment:
     """Make the realm, as it was when `extent` was asked for or later, available: new records are read, those that were
     read before are there. `now_us`: the time, in microseconds since 1970."""
-    directory.make()
-    content = directory.read(FILE)
-    before = None if content is None else state_of(content, directory)
-    if before is not None:
-        check_realm(before, extent, realm.prefix, directory)
-    _tidy(directory, before)
-    hindered = next((name for kind in EVIDENCE if _is_gone(extent, name := f"{realm.prefix}.{kind}")), None)
+    (directory / _LINKS).make()
+    before = _in_force(realm, extent, directory)
+    name = f"{1 if before is None else before.count + 1:06d}-{uuid4().hex[:8]}"
+    links, own = directory / _LINKS, directory / _LINKS / f"{_LINK}{name}"
+    hindered = next((topic for kind in EVIDENCE if _is_gone(extent, topic := f"{realm.prefix}.{kind}")), None)
     if hindered is not None:
-        return _whole(realm, extent, spark, directory, content, before, note, _UNREAD.format(hindered))
-    extent, asked, seen = _read(realm, extent, spark, directory / _LINKS, before, note)
-    name = f"{1 if before is None else before.count + 1:06d}-{name_of(extent).rpartition('_')[2]}"
-    links = directory / _LINKS
-    links.move(MAKING, links / f"link={name}")
+        landed = _whole(realm, extent, spark, own, before, note, _UNREAD.format(hindered))
+        return Increment(landed, directory, name, before)
+    extent, asked, seen = _read(realm, extent, spark, own, before, note)
+    own.write(COMPLETE, json.dumps(extent.as_json(), indent=1).encode())
     state = next_state(before, extent, realm.prefix, asked, seen, name, now_us)
     torn = any(one.why == TORN for one in extent.unread)  # a backup may bring those records back: they are read again
     after = None if torn else state
     landed = Landed(
-        links / f"link={name}",
+        own,
         judged_extent(extent, realm.prefix, state.links),
         Chain(links, realm.prefix, state.links),
         state.remarks,
         words_of(before, after, _TORN),
     )
-    return Increment(landed, directory, content, after)
+    return Increment(landed, directory, name, before, after)
+
+
+def _in_force(realm: Realm, extent: Extent, directory: Folder) -> State | None:
+    """The state to continue from. Raises SettingsError where it is not this realm's, or records of it are gone."""
+    content = directory.read(name) if (name := newest(directory)) else None
+    if content is None:
+        return None
+    state = state_of(content, directory)
+    check_realm(state, extent, realm.prefix, directory)
+    there = (directory / _LINKS).names()
+    if gone := [name for link in state.links if (name := f"{_LINK}{link.name}") not in there]:
+        raise SettingsError(f"{directory} has no {_LINKS}/{gone[0]} any more, which its state names: name another one")
+    return state
 
 
 def _is_gone(extent: Extent, topic: str) -> bool:
     return extent.range_of(topic) is None
 
 
-def _tidy(directory: Folder, state: State | None) -> None:
-    """Remove what no state names, and of earlier links what is read as a whole each time."""
-    directory.remove(_WHOLE)
-    links = directory / _LINKS
-    links.make()
-    known = {f"link={link.name}" for link in state.links} if state is not None else set()
-    for name in links.names():
-        if name not in known:
-            links.remove(name)
-            continue
-        for kind in KINDS:
-            if kind not in CHAINED:
-                (links / name).remove(f"kind={kind}")
-
-
 def _whole(
-    realm: Realm, extent: Extent, spark: SparkSession, directory: Folder, content: bytes | None, before: State | None,
-    note: Note, why: str,
-) -> Increment:  # fmt: skip
+    realm: Realm, extent: Extent, spark: SparkSession, own: Folder, before: State | None, note: Note, why: str
+) -> Landed:
     """This time it cannot be continued."""
-    landed = landing.land(realm, extent, spark, directory / _WHOLE, note=note)
-    remarks = before.remarks if before is not None else ()
-    said = Landed(landed.directory, landed.extent, None, remarks, words_of(before, None, why))
-    return Increment(said, directory, content, None)
+    own.make()
+    landed = landing.land(realm, extent, spark, own, note=note)
+    return replace(landed, remarks=before.remarks if before is not None else (), said=words_of(before, None, why))
 
 
 def _read(
-    realm: Realm, extent: Extent, spark: SparkSession, links: Folder, before: State | None, note: Note
+    realm: Realm, extent: Extent, spark: SparkSession, own: Folder, before: State | None, note: Note
 ) -> tuple[Extent, Plan, Mapping[Partition, Seen]]:
     """What is new; again where a partition turns out to be another one, or a trim has overtaken the offsets."""
     changed: set[Partition] = set()
@@ -133,7 +173,7 @@ def _read(
         asked = plan(before, extent, realm.prefix, changed)
         starts = {place: start.read for place, start in asked.starts.items()}
         try:
-            found = landing.fill(realm, spark, extent, links, KINDS, note, starts)
+            found = landing.fill(realm, spark, extent, own, KINDS, note, starts)
         except SourceError:
             failures += 1
             previous, extent = extent, landing.extent_of(realm)
@@ -144,7 +184,7 @@ def _read(
         extent = found
         if not asked.covers(needed):
             continue
-        seen = _seen(spark, links / MAKING)
+        seen = _seen(spark, own)
         others = changed_of(needed, seen)
         if not others:
             return extent, needed, seen

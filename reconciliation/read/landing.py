@@ -92,7 +92,8 @@ def _is_whole(target: Folder) -> bool:
 def _fill(
     realm: Realm, spark: SparkSession, extent: Extent, directory: Folder, kinds: Collection[Kind], note: Note
 ) -> Landed:
-    extent = fill(realm, spark, extent, directory, kinds, note, {})
+    directory.remove(MAKING)
+    extent = fill(realm, spark, extent, directory / MAKING, kinds, note, {})
     target = directory / name_of(extent)
     for old in directory.names():
         if old != MAKING:
@@ -103,18 +104,18 @@ def _fill(
 
 
 def fill(
-    realm: Realm, spark: SparkSession, extent: Extent, directory: Folder, kinds: Collection[Kind], note: Note,
+    realm: Realm, spark: SparkSession, extent: Extent, target: Folder, kinds: Collection[Kind], note: Note,
     starts: Mapping[tuple[str, int], int],
 ) -> Extent:  # fmt: skip
-    """Write the records below `directory`/making, from `starts` on where a (topic, partition) has one; returns what was
-    there to be read."""
-    directory.remove(MAKING)
-    making = directory / MAKING
-    making.make()
+    """Write the records below `target`, in place of an earlier try's, from `starts` on where a (topic, partition) has
+    one; returns what was there to be read."""
+    for kind in kinds:
+        target.remove(f"kind={kind}")
+    target.make()
     if realm.path is not None:
-        with making.filled() as local:
+        with target.filled() as local:
             return export.export(realm.path, realm.prefix, local, kinds, note, starts)
     ranges = (replace(one, first=starts.get((one.topic, one.partition), one.first)) for one in extent.ranges)
     asked = replace(extent, ranges=tuple(ranges))
-    sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, asked, making.url)
+    sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, asked, target.url)
     return extent

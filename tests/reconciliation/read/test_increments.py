@@ -7,30 +7,31 @@ import json
 import random
 from collections.abc import Callable
 from contextlib import closing
+from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyarrow import dataset, parquet
+from pyspark.sql import DataFrame, SparkSession
 
 from native_backend.log.open import open_embedded
 from native_backend.log.sqlite.schema import connect
-from native_backend.nodes.node import Node
 from reconciliation.cli import main as commands
-from reconciliation.model.errors import SetupError
-from reconciliation.model.folder import LocalFolder
 from reconciliation.model.hadoop_folder import HadoopFolder
 from reconciliation.model.settings import Realm, SettingsError
-from reconciliation.read import increments, landing
+from reconciliation.model.state import CHAINED
+from reconciliation.read import export, increments
 from reconciliation.report import report
+from reconciliation.transforms.frames import landed_records
 from tests.reconciliation import odd_realm, planting
-from tests.reconciliation.conftest import Reconcile, Result
+from tests.reconciliation.conftest import Reconcile
 from tests.reconciliation.cut_world import CutWorld, cut_world
+from tests.reconciliation.days import Days, said
 from tests.reconciliation.realms import Place, made
 from tests.reconciliation.variants import of_publishes, of_settlements, of_the_evidence, of_the_realm
 from tests.reconciliation.variants.honest import honest
 from tests.reconciliation.variants.shared_realm import SharedRealm
-from tests.reconciliation.world import START_US, GatewayRun, World
+from tests.reconciliation.world import START_US, World
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
 DAY_US = 86_400_000_000
@@ -54,12 +55,6 @@ def writes_of(fill: Callable[[World], object], directory: Path) -> int:
         return world.writes
 
 
-def found(result: Result) -> dict[str, Any]:
-    """All that a reconciliation says, but for how it came to it."""
-    alike = {name: result.manifest[name] for name in ("verdict", "sentence", "complete", "runs", "balance")}
-    return {**alike, "rows": sorted(result.rows(), key=str), "code": result.code}
-
-
 @pytest.mark.parametrize(
     ("kind", "fill", "cuts"),
     [("embedded", odd_realm.fill, 2), ("embedded", variants, 3), ("kafka", odd_realm.fill, 2), ("kafka", variants, 1)],
@@ -76,61 +71,7 @@ def test_increments_find_what_one_run_finds(
         fill(world)
     continued = reconcile(place.realm, state=state)
     assert f"reconciliation number {cuts + 1} of this state" in continued.text
-    assert found(continued) == found(reconcile(place.realm)), f"cut behind the writes {sorted(chosen)}"
-
-
-def day(world: World, run: GatewayRun, orders: Node) -> None:
-    """Some are acknowledged, one is left."""
-    sent = run.publish(orders, 4)
-    run.turn()
-    run.settle(orders, sent[:3], "accepted")
-    run.turn()
-    run.attest()
-
-
-class Days:
-    """A realm of which each day is reconciled, and its twin, which keeps everything."""
-
-    def __init__(self, directory: Path, reconcile: Reconcile, session: SparkSession) -> None:
-        self.directory, self._reconcile, self._session = directory, reconcile, session
-        self.state = directory / "state"
-        self.realm = Realm("embedded", "um", path=directory / "realm")
-        self._world: World | None = None
-        open_embedded(directory / "realm").close()
-
-    def add(self, days: int, more: Callable[[World, GatewayRun, Node], None] = day) -> None:
-        with closing(open_embedded(self.directory / "realm")) as log:
-            if self._world is None:
-                self._world = World(log, "um")
-                self._orders = self._world.queue("orders")
-            world = self._world
-            world.log = log
-            log.control.claim(world.shard)
-            for _ in range(days):
-                run = world.run()
-                more(world, run, self._orders)
-                run.close()
-                run.attest()
-
-    def judged(self, **more: Any) -> Result:
-        return self._reconcile(self.realm, state=self.state, **more)
-
-    def landed(self) -> increments.Increment:
-        """Read, and not judged yet."""
-        extent = landing.extent_of(self.realm)
-        return increments.land(self.realm, extent, self._session, LocalFolder(self.state), START_US)
-
-    def trim(self, topic: str, offset: int) -> None:
-        with closing(open_embedded(self.directory / "realm")) as log:
-            log.control.trim(topic, 0, offset)
-
-    def end(self, kind: str) -> int:
-        with closing(open_embedded(self.directory / "realm")) as log:
-            return log.control.bounds(f"um.{kind}", 0)[1]
-
-    @property
-    def topic(self) -> str:
-        return self._orders.topic
+    assert said(continued) == said(reconcile(place.realm)), f"cut behind the writes {sorted(chosen)}"
 
 
 @pytest.fixture
@@ -154,6 +95,23 @@ def test_evidence_trimmed_below_what_was_judged_stays_in_the_books(days: Days) -
     assert "Base:" not in result.text
 
 
+def test_what_was_landed_counts_once_and_as_far_as_it_is_there(days: Days, session: SparkSession) -> None:
+    days.add(1)
+    days.landed().keep()
+    days.trim(days.topic, 2)
+    days.add(1)
+    landed = days.landed().landed
+    records = [landed_records(session, landed, kind).select("topic", "offset") for kind in CHAINED]
+    counting = reduce(DataFrame.unionAll, records).collect()
+    extent = export.export(days.directory / "realm", "um", days.directory / "whole", CHAINED)
+    whole = dataset.dataset(days.directory / "whole").to_table(["topic", "offset"]).to_pylist()
+    assert sorted(tuple(row) for row in counting) == sorted((row["topic"], row["offset"]) for row in whole)
+    assert landed.extent.only("um", CHAINED).ranges == extent.ranges
+    events = landed.files("events")
+    assert events is not None
+    assert parquet.read_table(events.fetched()).num_rows == 1 + 4, "the last one that is known, and the new ones"
+
+
 def test_what_retention_took_since_it_was_judged_is_lost(days: Days) -> None:
     days.add(1)
     days.landed().keep()
@@ -172,11 +130,11 @@ def test_evidence_trimmed_before_it_was_judged_is_named_ever_after(days: Days) -
     first = days.end("outcomes") - 2
     days.trim("um.outcomes", first)
     words = f"um.outcomes was trimmed up to offset {first:,}, and read up to {reached:,}"
-    for said in ("begun anew, because the evidence could not be continued (Q1)", "continued from that of"):
+    for words_of_state in ("begun anew, because the evidence could not be continued (Q1)", "continued from that of"):
         result = days.judged()
         assert words in "".join(row["detail"] for row in result.examples("Q1")), result.text
         assert (result.manifest["verdict"], result.code) == ("incomplete", 1)
-        assert said in result.text
+        assert words_of_state in result.text
 
 
 def test_evidence_restored_to_earlier_offsets_is_named(days: Days) -> None:
@@ -209,7 +167,7 @@ def test_a_store_that_became_shorter_and_grew_again_is_read_anew(days: Days, rec
     days.add(2)
     result = days.judged()
     assert result.classes()["P1"] == 2
-    assert found(result) == found(reconcile(days.realm))
+    assert said(result) == said(reconcile(days.realm))
 
 
 def test_a_reconciliation_that_was_killed_leaves_the_earlier_state(
@@ -217,22 +175,28 @@ def test_a_reconciliation_that_was_killed_leaves_the_earlier_state(
 ) -> None:
     days.add(1)
     days.judged()
-    before = (days.state / "state.json").read_bytes()
+    before = days.kept()
     days.add(1)
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    for module, name in ((increments, "_seen"), (commands, "judge"), (report, "write_manifest")):
+    places = ((increments, "_seen"), (commands, "judge"), (report, "write_manifest"))
+    for module, name in places:
         with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
             patched.setattr(module, name, killed)
             days.judged()
-        assert (days.state / "state.json").read_bytes() == before
+        assert days.kept() == before
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(increments, "_tidy", killed)
+        days.judged()
+    assert days.kept()[0] == "state-000002.json", "behind its state, it has ended"
     days.add(1)
     result = days.judged()
-    assert "reconciliation number 2 of this state" in result.text
-    assert found(result) == found(reconcile(days.realm))
-    assert len(list((days.state / "links").iterdir())) == 2
+    assert "reconciliation number 3 of this state" in result.text
+    assert said(result) == said(reconcile(days.realm))
+    assert len(days.links()) == 3
+    assert {file.name for file in days.state.iterdir()} == {"links", "state-000003.json"}
 
 
 def test_a_state_is_of_one_realm_and_one_release(days: Days, tmp_path: Path, reconcile: Reconcile) -> None:
@@ -244,21 +208,13 @@ def test_a_state_is_of_one_realm_and_one_release(days: Days, tmp_path: Path, rec
     for realm in (other, Realm("embedded", "an", path=days.realm.path)):
         with pytest.raises(SettingsError, match="is of another realm"):
             reconcile(realm, state=days.state)
-    said = json.loads((days.state / "state.json").read_bytes())
-    (days.state / "state.json").write_text(json.dumps({**said, "v": 99}))
+    name, content = days.kept()
+    (days.state / name).write_text(json.dumps({**json.loads(content), "v": 99}))
     with pytest.raises(SettingsError, match="is of another release: name another directory by --state"):
         days.judged()
-    (days.state / "state.json").write_text("{")
+    (days.state / name).write_text("{")
     with pytest.raises(SettingsError, match="cannot be read"):
         days.judged()
-
-
-def test_two_reconciliations_do_not_continue_from_the_same_state(days: Days) -> None:
-    days.add(1)
-    one = days.landed()
-    days.landed().keep()
-    with pytest.raises(SetupError, match=r"has continued from .* meanwhile: run again"):
-        one.keep()
 
 
 def test_a_state_may_be_at_a_uri(days: Days, reconcile: Reconcile, session: SparkSession, tmp_path: Path) -> None:
@@ -269,18 +225,19 @@ def test_a_state_may_be_at_a_uri(days: Days, reconcile: Reconcile, session: Spar
         days.add(1)
         result = reconcile(days.realm, state=folder)
     assert "reconciliation number 2 of this state" in result.text
-    assert found(result) == found(reconcile(days.realm))
+    assert said(result) == said(reconcile(days.realm))
     assert len(list((tmp_path / "kept" / "links").glob("link=*"))) == 2
 
 
 def test_without_outcomes_nothing_is_continued(days: Days) -> None:
     days.add(1)
     days.judged()
-    before = (days.state / "state.json").read_bytes()
+    before = days.kept()
     Place(days.realm).drop("um.outcomes")
     result = days.judged()
     assert "State: not continued and left as it was, because um.outcomes cannot be read" in result.text
-    assert (result.manifest["verdict"], (days.state / "state.json").read_bytes()) == ("incomplete", before)
+    assert (result.manifest["verdict"], days.kept()) == ("incomplete", before)
+    assert len(days.links()) == 1
 
 
 def test_a_cut_world_counts_its_writes(tmp_path: Path) -> None:
