@@ -69,7 +69,7 @@ LONG: dict[str, str] = {
     r"native_backend/log/kafka/test_leaderless\.py": "test_watch.py, and test_retry.py in the folder above",
     # -- reconciliation: every class of anomaly is planted in the gate, one Spark on each realm
     r"reconciliation/cli/test_cluster\.py": "test_spark_settings.py; transforms/test_transforms.py::test_a_small_table",
-    r"reconciliation/cli/test_progress\.py::test_a_run_names": "the other tests of the file",
+    r"reconciliation/cli/test_progress\.py::test_a_(run|what_if)_names": "the other tests of the file",
     r"reconciliation/cli/test_jars\.py::test_fetch": "test_one_that_is_",
     r"reconciliation/jobs/test_(complete|partitions|shared|selected|transactions)\.py": "variants/test_variants.py",
     r"reconciliation/jobs/test_(commanded|given_up|copies|decisions|stores)\.py": "variants/test_variants.py",

@@ -38,6 +38,8 @@ from reconciliation.report import balance, page, report, summary
 from reconciliation.report.verdict import verdict_of
 
 CLEAN, ANOMALIES, COULD_NOT_RUN = 0, 1, 2
+STEPS = 6
+"""Landing, four of `reconciliation.jobs.reconcile.judge`, and the report."""
 _MAKING = "making"
 
 
@@ -111,7 +113,7 @@ def run(
     """With a session that is there: land, judge, report. `now_us`: another time than it is. `state`: where an earlier
     reconciliation has left how far it came, and this one does."""
     now = time.time_ns() // 1000 if now_us is None else now_us
-    with Progress(SparkWork(session)) as progress:
+    with Progress(SparkWork(session), "reconcile", STEPS) as progress:
         return _run(session, realm, extent, window, directory, out, now, progress, state)
 
 

@@ -1,7 +1,7 @@
-"""What a reconciliation is doing, line by line on standard error: each step when it begins, and, while it goes on,
-every 10 s what remains of it. So it is in a log, too, where there is no terminal.
+"""What a command is doing, line by line on standard error: each step when it begins, and, while it goes on, every 10 s
+what remains of it. So it is in a log, too, where there is no terminal.
 
-    with Progress(SparkWork(session)) as progress: progress.begin("landing"); progress.note("7 remain")
+    with Progress(SparkWork(session), "reconcile", 6) as progress: progress.begin("landing"); progress.note("7 remain")
 
 Where a cluster has no executor left, Spark waits for one for ever: after 15 minutes the query is ended.
 """
@@ -23,8 +23,6 @@ EVERY_S = 10.0
 IDLE_S = 900.0
 """So long Spark may wait for an executor."""
 _NO_EXECUTOR = "Spark has no executor; look at the master, and whether its workers have free cores and memory"
-STEPS = 6
-"""Landing, four of `reconciliation.jobs.reconcile.judge`, and the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +88,20 @@ def _to_stderr(line: str) -> None:
 
 
 class Progress:
-    """`worker`: asked each `every_s` seconds. `say`: gets each line; None: standard error. `idle_s`: so long nothing
-    may run though there is work."""
+    """`worker`: asked each `every_s` seconds. `command`: begins each line. `steps`: how many it has. `say`: gets each
+    line; None: standard error. `idle_s`: so long nothing may run though there is work."""
 
     def __init__(
         self,
         worker: Worker,
+        command: str,
+        steps: int,
         say: Callable[[str], object] | None = None,
         every_s: float = EVERY_S,
         idle_s: float = IDLE_S,
     ) -> None:
-        self._worker, self._say, self._every_s, self._idle_s = worker, say or _to_stderr, every_s, idle_s
+        self._worker, self._command, self._steps = worker, command, steps
+        self._say, self._every_s, self._idle_s = say or _to_stderr, every_s, idle_s
         self._began = time.monotonic()
         self._step, self._step_began, self._noted = 0, self._began, ""
         self._busy_at = self._began
@@ -117,7 +118,7 @@ class Progress:
 
     def begin(self, step: str) -> None:
         self._step, self._step_began, self._noted = self._step + 1, time.monotonic(), ""
-        self._write(f"{self._step} of {STEPS}  {step}")
+        self._write(f"{self._step} of {self._steps}  {step}")
 
     def note(self, words: str) -> None:
         """What remains of this step, by who does it without Spark; it is said when it is due."""
@@ -128,7 +129,7 @@ class Progress:
         self._write(words)
 
     def _write(self, words: str) -> None:
-        self._say(f"reconcile: {time.monotonic() - self._began:5.1f} s  {words}\n")
+        self._say(f"{self._command}: {time.monotonic() - self._began:5.1f} s  {words}\n")
 
     def _tick(self) -> None:
         while not self._ended.wait(self._every_s):
@@ -146,7 +147,7 @@ class Progress:
             words = self._noted or (work.words if work else "this machine is at it, Spark has nothing to do")
             if now - self._busy_at >= self._every_s:
                 words += "; no task runs"
-            self._write(f"{self._step} of {STEPS}, for {since:.0f} s: {words}")
+            self._write(f"{self._step} of {self._steps}, for {since:.0f} s: {words}")
         if now - self._busy_at >= self._idle_s:
             self._busy_at = now
             self._write(f"no task has run for {self._idle_s:.0f} s: {_NO_EXECUTOR}")

@@ -12,7 +12,6 @@ import argparse
 import json
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from reconciliation.cli.arguments import add_spark, add_window, window_of
 from reconciliation.cli.main import jars_of, scratch_of
+from reconciliation.cli.progress import Progress, SparkWork
 from reconciliation.model import spark
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.folder import LocalFolder
@@ -41,6 +41,8 @@ from reconciliation.what_if.job import Question, what_if
 ALIKE, DIFFERENT, COULD_NOT_RUN = 0, 1, 2
 KINDS: tuple[Kind, ...] = ("outcomes", "tables")
 REPORT = "what-if"
+STEPS = 3
+"""Landing, and two of `reconciliation.what_if.job.what_if`."""
 _RECORD_OFFSETS = 100  # an outcome record is of many deliveries: so many offsets of other topics cost as much
 
 
@@ -74,18 +76,14 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
 def run(session: SparkSession, realm: Realm, extent: Extent, question: Question, directory: Path) -> dict[str, Any]:
     """With a session that is there: land below `directory`, decide; the answer as JSON. What is landed there already is
     not read again."""
-    began = time.monotonic()
-
-    def tell(step: str) -> None:
-        sys.stderr.write(f"what-if: {time.monotonic() - began:5.1f} s  {step}\n")
-        sys.stderr.flush()
-
-    tell("landing outcome records and tables")
-    landed = landing.land(realm, extent, session, LocalFolder(directory / "landed-outcomes"), KINDS)
-    unreadable: list[str] = []
-    answer = what_if(session, landed, stored_tables(landed, unreadable), question, tell)
-    unread = [*(one.words for one in landed.extent.unread), *unreadable]
-    tell("done")
+    with Progress(SparkWork(session), "what-if", STEPS) as progress:
+        progress.begin("landing outcome records and tables")
+        folder = LocalFolder(directory / "landed-outcomes")
+        landed = landing.land(realm, extent, session, folder, KINDS, progress.note)
+        unreadable: list[str] = []
+        answer = what_if(session, landed, stored_tables(landed, unreadable), question, progress.begin)
+        unread = [*(one.words for one in landed.extent.unread), *unreadable]
+        progress.end("done")
     return document(answer, question, place(realm), unread)
 
 

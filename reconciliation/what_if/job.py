@@ -122,8 +122,8 @@ def what_if(
         number = _decided(row, answer, numbers, altered, question)
         if number is not None:
             changed.append((*(row[name] for name in counted.COMBINATION), number))
+    tell("naming nodes and peers of what is not alike")
     if changed:
-        tell("naming nodes and peers")
         _name(decisions, local_table(spark, changed, counted.COMBINATION_DDL), answer, question.lines)
     decisions.unpersist()
     answer.changes.sort(key=lambda one: (one.verdict.kind, -one.count, one.what, str(one.verdict)))

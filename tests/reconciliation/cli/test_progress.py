@@ -6,18 +6,25 @@ import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from mappings import load_tables
 from native_backend.log.open import open_embedded
 from reconciliation.cli import main as commands
-from reconciliation.cli.progress import STEPS, Progress, SparkWork, Work
+from reconciliation.cli import what_if
+from reconciliation.cli.main import STEPS
+from reconciliation.cli.progress import Progress, SparkWork, Work, Worker
+from reconciliation.model.errors import SourceError
 from reconciliation.model.folder import LocalFolder
 from reconciliation.model.settings import Realm
 from reconciliation.model.window import Window
 from reconciliation.read import export, landing
+from reconciliation.what_if.expanded_tables import ExpandedTables
+from reconciliation.what_if.job import Question
 from tests.kit.patience import until
 from tests.reconciliation.world import World
 
@@ -29,7 +36,7 @@ BUSY, WAITING = Work(1, 0, 4, 1, 1), Work(1, 0, 4, 0, 0)
 
 def test_the_tasks_that_remain_are_told_while_spark_works(session: SparkSession) -> None:
     said: list[str] = []
-    with Progress(SparkWork(session), said.append, OFTEN_S) as progress:
+    with Progress(SparkWork(session), "reconcile", STEPS, said.append, OFTEN_S) as progress:
         progress.begin("sleeping")
         session.range(0, 4, 1, 4).select(F.expr(SLEEPS)).collect()
         progress.end("done")
@@ -55,7 +62,7 @@ class Told:
 
 def test_what_a_step_notes_comes_before_what_spark_says() -> None:
     said: list[str] = []
-    with Progress(Told(BUSY), said.append, OFTEN_S) as progress:
+    with Progress(Told(BUSY), "reconcile", STEPS, said.append, OFTEN_S) as progress:
         progress.begin("one")
         progress.note("7 remain")
         until(lambda: "7 remain" in said[-1], "the note")
@@ -66,7 +73,7 @@ def test_what_a_step_notes_comes_before_what_spark_says() -> None:
 
 def test_nothing_is_said_once_it_has_ended() -> None:
     said: list[str] = []
-    with Progress(Told(None), said.append, OFTEN_S) as progress:
+    with Progress(Told(None), "reconcile", STEPS, said.append, OFTEN_S) as progress:
         progress.begin("one")
         until(lambda: len(said) > 2, "two looks")
         progress.end("done")
@@ -78,7 +85,7 @@ def test_a_query_that_no_executor_takes_is_ended() -> None:
     """Spark itself would wait for ever. One that gets on is not, however long it takes."""
     said: list[str] = []
     worker = Told(BUSY)
-    with Progress(worker, said.append, OFTEN_S, 5 * OFTEN_S) as progress:
+    with Progress(worker, "what-if", 3, said.append, OFTEN_S, 5 * OFTEN_S) as progress:
         progress.begin("one")
         until(lambda: len(said) > 12, "more looks than are allowed without a task")
         assert not worker.cancelled
@@ -122,6 +129,44 @@ def test_a_run_names_its_steps_in_order(
     said = capsys.readouterr().err
     assert re.findall(rf"s  (\d) of {STEPS}  ", said) == [str(number) for number in range(1, STEPS + 1)]
     assert said.splitlines()[-1].endswith(" s  done")
+
+
+def test_a_what_if_names_its_steps_in_order(
+    session: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where there is nothing to name in the last one."""
+    with_records(tmp_path / "realm")
+    realm = Realm("embedded", "um", path=tmp_path / "realm")
+    question = Question("the same", ExpandedTables(load_tables(profile="extended").expanded()))
+    what_if.run(session, realm, landing.extent_of(realm).only("um", what_if.KINDS), question, tmp_path / "out")
+    said = capsys.readouterr().err
+    assert re.findall(rf"what-if: +\d+\.\d s  (\d) of {what_if.STEPS}  ", said) == ["1", "2", "3"]
+    assert said.splitlines()[-1].endswith(" s  done")
+
+
+def test_a_what_if_that_no_executor_takes_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As any other command: it has no lines of its own."""
+    begun: list[str] = []
+    worker = Told(WAITING)
+
+    def waiting(*arguments: Any) -> None:
+        arguments[-1]("counting")
+        begun.append("counting")
+        until(lambda: worker.cancelled, "the end of the query")
+        raise SourceError("ended")
+
+    def often(work: Worker, command: str, steps: int) -> Progress:
+        return Progress(work, command, steps, None, OFTEN_S, 5 * OFTEN_S)
+
+    monkeypatch.setattr(what_if, "SparkWork", lambda _: worker)
+    monkeypatch.setattr(what_if, "Progress", often)
+    monkeypatch.setattr(what_if, "what_if", waiting)
+    with_records(tmp_path / "realm")
+    realm = Realm("embedded", "um", path=tmp_path / "realm")
+    unused: Any = None
+    with pytest.raises(SourceError, match="ended"):
+        what_if.run(unused, realm, landing.extent_of(realm).only("um", what_if.KINDS), unused, tmp_path / "out")
+    assert begun == ["counting"]
 
 
 def with_records(directory: Path) -> None:
