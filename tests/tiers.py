@@ -37,7 +37,7 @@ LONG: dict[str, str] = {
     r"gateway/admin/test_history_kills\.py": "test_history.py: one kill, on the embedded realm",
     r"gateway/admin/test_(alerts|dashboard)\.py::.*prometheus": "the same, evaluated by promql.py there",
     r"gateway/cli/(?!test_message_numbers\.py::.*\[kafka-3).*[\[-]kafka": "the same on the embedded realm",
-    r"gateway/admin/test_topic_settings\.py::test_what_is_set_back": "native_backend/publish/test_settings_watch.py",
+    r"gateway/serve/test_topic_settings\.py::test_what_is_set_back": "native_backend/publish/test_settings_watch.py",
     r"gateway/admin/test_alerts\.py::test_errors_of_a_kafka": "test_kafka_stopped_fires_and_is_over_when_it_goes_on",
     r"gateway/admin/test_turn_fails\.py::test_a_step_that_fails.*\[(?!journal)": "the step `journal`",
     r"gateway/serve/test_backup\.py": "test_copied_realm.py",

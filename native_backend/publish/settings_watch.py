@@ -101,14 +101,14 @@ class SettingsWatch:
             )
         else:
             troubles.end("topic-settings-unread")
-        words: dict[tuple[Kind, str], list[str]] = {}
+        each_of: dict[tuple[Kind, str], list[str]] = {}
         for topic, found in self._found.items():
             about = nodes[topic][0] if topic in nodes else ""
             for fault in found:
-                words.setdefault((_KINDS[fault.grade], about), []).append(f"{fault.detail} ({fault.remedy})")
+                each_of.setdefault((_KINDS[fault.grade], about), []).append(f"{fault.detail} ({fault.remedy})")
         for trouble in troubles.present():
-            if trouble.kind in _KINDS.values() and (trouble.kind, trouble.about) not in words:
+            if trouble.kind in _KINDS.values() and (trouble.kind, trouble.about) not in each_of:
                 troubles.end(trouble.kind, trouble.about)
-        for (kind, about), each in words.items():
+        for (kind, about), each in each_of.items():
             more = f"; and {len(each) - _SHOWN} more" if len(each) > _SHOWN else ""
             troubles.begin(kind, "; ".join(each[:_SHOWN]) + more, about)

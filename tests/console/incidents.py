@@ -39,7 +39,8 @@ def start_troubled(directory: Path) -> GatewayProcess:
     write_users(directory / "users.yaml", ann=[])
     security = {"sasl": ["ANONYMOUS", "PLAIN"], "users": "users.yaml", "plain_without_tls": True}
     admin = {"listen": "http://127.0.0.1:0"}
-    of = {"security": security, "admin": admin, "nodes": {}, "limits": {"history_interval_s": 1}}
+    limits = {"history_interval_s": 1, "idle_timeout_ms": 0}  # its peers say nothing while a browser looks
+    of = {"security": security, "admin": admin, "nodes": {}, "limits": limits}
     gateway = start_gateway(directory, embedded_realm(directory), **of)
     for node in ("dead", "orders", "prices", "secret"):
         gateway.command("node", "create", node)

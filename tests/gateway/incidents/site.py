@@ -70,7 +70,7 @@ def opened_site(
     directory.mkdir(parents=True, exist_ok=True)
     write_users(directory / "users.yaml", ann=[], ben=[])
     security = {"sasl": ["ANONYMOUS", "PLAIN"], "users": "users.yaml", "plain_without_tls": True}
-    limits = {"message_size_bytes": SIZE_MAX}
+    limits = {"message_size_bytes": SIZE_MAX, "idle_timeout_ms": 0}  # peers say nothing while commands look
     gateway = make_gateway(
         directory, realm, security=security, admin={"listen": "http://127.0.0.1:0"}, nodes={}, limits=limits, **settings
     )
