@@ -55,6 +55,7 @@ def writes_of(fill: Callable[[World], object], directory: Path) -> int:
         return world.writes
 
 
+@pytest.mark.timeout(1500)  # of five reconciliations: each takes a minute beside others
 @pytest.mark.parametrize(
     ("kind", "fill", "cuts"),
     [("embedded", odd_realm.fill, 2), ("embedded", variants, 3), ("kafka", odd_realm.fill, 2), ("kafka", variants, 1)],
