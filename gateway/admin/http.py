@@ -3,8 +3,9 @@ path and no body read, one request a connection.
 
     server = HttpServer({"/health": page}, {"/api/...": command}); await server.open(listener(host, port))
 
-Everything that a peer can grow has a bound (`gateway/config/limits.py`): a longer head is 431; one connection too many
-is closed, and so is who does not ask, or read the answer, in time. Source: RFC 9112.
+Everything that a peer can grow has a bound (`gateway/config/limits.py`): a longer head is 431; one request too many is
+closed, and so is who does not ask, or read the answer, in time. A connection without a whole head gives way to newer
+ones, and `PROBES` are no part of the bound of the other pages: so neither keeps a probe out. Source: RFC 9112.
 """
 
 from __future__ import annotations
@@ -12,17 +13,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import parse_qsl
 
-from gateway.config.limits import ADMIN_CONNECTIONS, ADMIN_REQUEST_BYTES, ADMIN_TIMEOUT_S
+from gateway.config.limits import (
+    ADMIN_CONNECTIONS,
+    ADMIN_HEAD_TIMEOUT_S,
+    ADMIN_HEADS,
+    ADMIN_PROBES,
+    ADMIN_REQUEST_BYTES,
+    ADMIN_TIMEOUT_S,
+)
 from gateway.config.listening import listening_socket
 
 log = logging.getLogger("realmgate.admin")
 
 PLAIN, JSON = "text/plain; charset=utf-8", "application/json"
+PROBES = frozenset({"/health", "/livez", "/readyz"})
+"""What starts processes anew, or sends clients to them, asks for these."""
 _BACKLOG = 16
 
 
@@ -61,6 +72,34 @@ def url_of(opened: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+class _Places:
+    """Connections that may be at the same point at once. Beyond `count` the one that came first is closed."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._taken: dict[asyncio.StreamWriter, None] = {}
+
+    @contextmanager
+    def of(self, writer: asyncio.StreamWriter) -> Iterator[None]:
+        if len(self._taken) >= self._count:
+            first = next(iter(self._taken))
+            del self._taken[first]
+            first.transport.abort()  # its conversation sees the end
+        self._taken[writer] = None
+        try:
+            yield
+        finally:
+            self._taken.pop(writer, None)
+
+    @contextmanager
+    def of_those_left(self, writer: asyncio.StreamWriter) -> Iterator[None]:
+        """None is closed for it. Raises ConnectionError where none is left."""
+        if len(self._taken) >= self._count:
+            raise ConnectionError("one request too many")
+        with self.of(writer):
+            yield
+
+
 class HttpServer:
     """`pages` (GET, HEAD) and `commands` (POST) by path, exactly; what else is asked for is 404 with a list of them."""
 
@@ -69,6 +108,7 @@ class HttpServer:
         self._commands = commands or {}
         self._server: asyncio.Server | None = None
         self._under_way: set[asyncio.Task[None]] = set()
+        self._heads, self._probes, self._others = map(_Places, (ADMIN_HEADS, ADMIN_PROBES, ADMIN_CONNECTIONS))
 
     async def open(self, listening: socket.socket) -> None:
         """`listening` stays the caller's: here is a copy of it."""
@@ -86,25 +126,30 @@ class HttpServer:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        if len(self._under_way) >= ADMIN_CONNECTIONS or task is None:
-            writer.transport.abort()
-            return
+        assert task is not None
         self._under_way.add(task)
         try:
+            async with asyncio.timeout(ADMIN_HEAD_TIMEOUT_S):
+                with self._heads.of(writer):
+                    head = await _head(reader)
             async with asyncio.timeout(ADMIN_TIMEOUT_S):
-                await self._converse(reader, writer)
+                with self._place(head, writer):
+                    await self._converse(head, reader, writer)
         except (TimeoutError, ConnectionError):
             writer.transport.abort()
+        except asyncio.IncompleteReadError:
+            pass  # it went, said half a request, or gave way
         finally:
             self._under_way.discard(task)
             writer.close()
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.IncompleteReadError:
-            return  # it went, or said half a request
-        except asyncio.LimitOverrunError:
+    def _place(self, head: bytes | None, writer: asyncio.StreamWriter) -> AbstractContextManager[None]:
+        words = (head or b"").split(b" ", 2)
+        is_probe = len(words) > 1 and words[1].partition(b"?")[0].decode("latin-1") in PROBES
+        return self._probes.of(writer) if is_probe else self._others.of_those_left(writer)
+
+    async def _converse(self, head: bytes | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if head is None:
             writer.write(_encode(_told(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE), with_body=True))
         else:
             method, response = await self._answer(head, str((writer.get_extra_info("peername") or ("",))[0]))
@@ -133,6 +178,14 @@ class HttpServer:
         except Exception:  # we are wrong: that page is not shown, the gateway goes on
             log.exception("a page could not be made")
             return method, _told(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+async def _head(reader: asyncio.StreamReader) -> bytes | None:
+    """None where it is too long. Raises IncompleteReadError."""
+    try:
+        return await reader.readuntil(b"\r\n\r\n")
+    except asyncio.LimitOverrunError:
+        return None
 
 
 def _headers(lines: list[str]) -> dict[str, str]:

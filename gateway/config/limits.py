@@ -19,10 +19,14 @@ _MIB = 1024 * 1024
 TABLES_ANSWER_BYTES = 16 * _MIB
 TABLES_CHECK_TIMEOUT_S = 60.0
 RELOAD_STEP_LINKS = 25  # links that change to other tables without a pause: some 0.5 ms
-# The admin pages: of one request's head, of requests under way, of one request's time; one more connection is closed.
+# The admin pages: of one request's head, of requests under way, of one request's time; one more request is closed.
 ADMIN_REQUEST_BYTES = 8_192
 ADMIN_CONNECTIONS = 16
 ADMIN_TIMEOUT_S = 5.0
+# Before the head is there, and of probes, which have places of their own: one more closes the one that came first.
+ADMIN_HEADS = 32
+ADMIN_HEAD_TIMEOUT_S = 2.0
+ADMIN_PROBES = 4
 ADMIN_ROWS = 500  # of one answer of /api
 TURN_AGE_MAX_S = 10.0  # of the last turn, in /livez: an idle gateway takes one every 20 ms
 # What metrics tell apart; the rest is `other`. Names come from peers and from operators.

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from types import SimpleNamespace
@@ -21,6 +22,8 @@ from gateway.admin.exposition import STEP_SAMPLES, Family, histogram, written
 from gateway.admin.http import PLAIN, HttpServer, Page, Request, Response, listener, url_of
 from gateway.config.limits import (
     ADMIN_CONNECTIONS,
+    ADMIN_HEADS,
+    ADMIN_PROBES,
     ADMIN_REQUEST_BYTES,
     METRIC_DURABLES,
     METRIC_ERRORS,
@@ -84,7 +87,7 @@ async def _broken(_: Request) -> Response:
 
 @pytest.fixture
 def site() -> Iterator[_Site]:
-    site = _Site({"/hello": _hello, "/large": _large, "/broken": _broken})
+    site = _Site({"/hello": _hello, "/large": _large, "/broken": _broken, "/livez": _hello})
     yield site
     site.close()
 
@@ -102,10 +105,10 @@ def watch(site: _Site) -> Watch:
         ([b"GET /hello HT", b"TP/1.0\r\n", b"\r\n"], b"200 OK", b"\r\n\r\nhello\n"),
         ([b"HEAD /hello HTTP/1.1\r\n\r\n"], b"200 OK", b"\r\n\r\n"),
         ([GET % b"/hello", GET % b"/hello"], b"200 OK", b"\r\n\r\nhello\n"),
-        ([GET % b"/"], b"404 Not Found", b"404 Not Found: there are: /hello /large /broken\n"),
-        ([GET % b"/hello/"], b"404 Not Found", b"/broken\n"),
-        ([GET % b"/../hello"], b"404 Not Found", b"/broken\n"),
-        ([GET % b"/\xff\x00"], b"404 Not Found", b"/broken\n"),
+        ([GET % b"/"], b"404 Not Found", b"404 Not Found: there are: /hello /large /broken /livez\n"),
+        ([GET % b"/hello/"], b"404 Not Found", b"/livez\n"),
+        ([GET % b"/../hello"], b"404 Not Found", b"/livez\n"),
+        ([GET % b"/\xff\x00"], b"404 Not Found", b"/livez\n"),
         ([b"POST /hello HTTP/1.1\r\nContent-Length: 9\r\n\r\n123456789"], b"405 Method Not Allowed", b"Allowed\n"),
         ([b"\r\n\r\n"], b"400 Bad Request", b"Request\n"),
         ([b"AMQP\x00\x01\x00\x00\r\n\r\n"], b"400 Bad Request", b"Request\n"),
@@ -128,6 +131,7 @@ def test_half_a_request_is_not_answered(watch: Watch) -> None:
 
 def test_who_takes_too_long_is_closed(monkeypatch: pytest.MonkeyPatch, site: _Site, watch: Watch) -> None:
     with monkeypatch.context() as hasty:
+        hasty.setattr(http, "ADMIN_HEAD_TIMEOUT_S", 0.2)
         hasty.setattr(http, "ADMIN_TIMEOUT_S", 0.2)
         assert watch.say(b"GET /hello") in (b"", b"(reset)"), "it said too little"
         _does_not_read(site)
@@ -152,21 +156,72 @@ def _does_not_read(site: _Site) -> None:
         assert got < 50_000_000, "it did not read"
 
 
-def test_one_connection_too_many_is_closed_and_those_before_are_answered(watch: Watch) -> None:
+@contextmanager
+def _open(watch: Watch, count: int) -> Iterator[list[socket.socket]]:
     host, _, port = watch.url.removeprefix("http://").rpartition(":")
-    waiting = [socket.create_connection((host, int(port)), timeout=HANG_S) for _ in range(ADMIN_CONNECTIONS)]
+    with ExitStack() as opened:
+        yield [opened.enter_context(socket.create_connection((host, int(port)), timeout=HANG_S)) for _ in range(count)]
+
+
+def _is_closed(one: socket.socket) -> bool:
     try:
-        for one in waiting:
-            one.sendall(b"GET /hello HTTP/1.1\r\n")
-        time.sleep(0.2)
-        assert watch.say(GET % b"/hello") in (b"", b"(reset)")
-        for one in waiting:
-            one.sendall(b"\r\n")
-        for one in waiting:
-            assert one.recv(1000).startswith(b"HTTP/1.1 200 OK")
+        return one.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize("probe", ["/livez", "/readyz", "/health"])
+def test_unfinished_requests_keep_no_probe_out_and_go_in_their_order(probe: str) -> None:
+    site = _Site({probe: _hello})
+    try:
+        with _open(site.watch, 2 * ADMIN_HEADS) as unfinished:
+            for one in unfinished:
+                one.sendall(b"GET /livez HTTP/1.1\r\n")
+            assert site.watch.say(GET % probe.encode()).endswith(b"hello\n")
+            assert all(map(_is_closed, unfinished[: ADMIN_HEADS + 1])), "those that came first gave way"
     finally:
-        for one in waiting:
-            one.close()
+        site.close()
+
+
+def test_an_unfinished_request_has_a_time_of_its_own(monkeypatch: pytest.MonkeyPatch, watch: Watch) -> None:
+    assert http.ADMIN_HEAD_TIMEOUT_S < http.ADMIN_TIMEOUT_S
+    monkeypatch.setattr(http, "ADMIN_HEAD_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(http, "ADMIN_TIMEOUT_S", 10 * HANG_S)
+    with _open(watch, 1) as (unfinished,):
+        unfinished.sendall(b"GET /hello")
+        assert _is_closed(unfinished)
+
+
+def test_one_request_too_many_is_closed_and_a_probe_is_answered_beside_them() -> None:
+    go_on, begun = threading.Event(), []
+
+    async def slow(request: Request) -> Response:
+        begun.append(request)
+        while not go_on.is_set():
+            await asyncio.sleep(0.005)
+        return await _hello(request)
+
+    site = _Site({"/slow": slow, "/livez": _hello})
+    try:
+        with _open(site.watch, ADMIN_CONNECTIONS) as waiting:
+            for one in waiting:
+                one.sendall(GET % b"/slow")
+            until(lambda: len(begun) == ADMIN_CONNECTIONS, "the requests to begin")
+            assert site.watch.say(GET % b"/slow") in (b"", b"(reset)")
+            assert site.watch.say(GET % b"/livez").endswith(b"hello\n")
+            go_on.set()
+            assert all(one.recv(1000).endswith(b"hello\n") for one in waiting)
+    finally:
+        go_on.set()
+        site.close()
+
+
+def test_probes_that_stay_connected_keep_no_other_out(watch: Watch) -> None:
+    with _open(watch, 2 * ADMIN_PROBES) as staying:
+        for one in staying:
+            one.sendall(GET % b"/livez")
+            assert one.recv(1000).endswith(b"hello\n")
+        assert watch.say(GET % b"/livez").endswith(b"hello\n")
 
 
 # -- names
