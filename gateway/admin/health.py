@@ -22,6 +22,7 @@ from gateway.admin.http import JSON, Response
 from gateway.admin.problems import KEEPS_OUT, Problem, problems
 from gateway.admin.watched import Watched
 from gateway.config.exposure import exposures
+from gateway.config.file_modes import open_files
 from gateway.config.limits import PROBLEMS_SHOWN
 from gateway.reload.tables import TableReload
 from gateway.session.gateway import Gateway
@@ -108,6 +109,7 @@ def _warnings(gateway: Gateway) -> list[str]:
     warnings = [
         f"open to the world: {words}" for words in exposures(gateway.settings, gateway.realm.authorizer.has_grants)
     ]
+    warnings += open_files(gateway.settings)
     if gateway.users.weakness:
         warnings.append(gateway.users.weakness)
     if figures.evidence_failed:

@@ -16,6 +16,7 @@ import uvloop
 
 from gateway.admin.progress import Progress
 from gateway.config.exposure import exposures
+from gateway.config.file_modes import open_files
 from gateway.config.listen_faults import address_problems, bind_problem
 from gateway.config.settings import Settings, SettingsProblems
 from gateway.reload.table_checker import TableChecker
@@ -60,6 +61,8 @@ def serve(settings: Settings) -> int:
     _begin_evidence(gateway)
     for words in exposures(settings, realm.authorizer.has_grants):
         log.warning("open to the world: %s", words)
+    for words in open_files(settings):
+        log.warning("%s", words)
     if gateway.users.weakness:
         log.warning("%s", gateway.users.weakness)
     gc.freeze()  # what is here now stays; and cycles are rare on the hot path, so look for them seldom

@@ -14,6 +14,8 @@ from native_backend.log.port import Log
 if TYPE_CHECKING:
     from native_backend.log.retry import Retries  # tenacity takes its time; commands that open no log need none
 
+EMBEDDED_FILE = "realm.sqlite"  # in the directory of an embedded realm
+
 
 def open_embedded(path: Path) -> Log:
     """The log in the directory `path`, made when it is not there. Raises `LogError` or `sqlite3.Error`."""

@@ -29,13 +29,13 @@ from gateway.serve.checked_tables import checked_tables
 from mappings import MappingProblems
 from mappings.language.yaml_lines import Problem
 from native_backend.clock import SystemClock
+from native_backend.log.open import EMBEDDED_FILE
 from native_backend.log.port import Failure, Inspection, LogError
 from native_backend.nodes.metadata import realm_topics
 from native_backend.nodes.metadata_writer import realm_metadata
 from native_backend.nodes.words import HISTORY
 
 _OF_THE_REALM = ("lease", "nodes", "broker", "topics", "groups", "evidence", "history", "clocks", "disk", "open")
-_FILE = "realm.sqlite"
 Checks = tuple[tuple[str, Callable[[], Iterable[Finding]]], ...]
 
 
@@ -148,8 +148,8 @@ class _Realm:
 
     def _look(self) -> None:
         at = self._settings.realm
-        if isinstance(at, EmbeddedRealm) and not (at.path / _FILE).exists():
-            raise OSError(f"there is no {_FILE}: realmgate serve makes it")
+        if isinstance(at, EmbeddedRealm) and not (at.path / EMBEDDED_FILE).exists():
+            raise OSError(f"there is no {EMBEDDED_FILE}: realmgate serve makes it")
         with closing(open_answering(self._settings, 0.9 * self._timeout_s)) as log:
             metadata = realm_metadata(log, at.prefix)
             of_nodes, usable = realm.nodes(log, metadata)
@@ -195,6 +195,7 @@ def _machine(settings: Settings, reports: Path | None, now_s: float) -> Checks:
         ("versions", machine.packages),
         ("certificates", lambda: machine.certificates(settings, now_s)),
         ("users", lambda: machine.users(settings)),
+        ("realm file", lambda: machine.realm_mode(settings)),
         ("file limit", lambda: machine.files(settings)),
         ("spark", lambda: machine.spark(settings)),
         ("verdict", lambda: machine.verdict(reports, now_s)),

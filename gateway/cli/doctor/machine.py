@@ -21,6 +21,7 @@ from pathlib import Path
 
 from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok, warn
 from gateway.config.exposure import exposures
+from gateway.config.file_modes import open_to_all, realm_file
 from gateway.config.settings import EmbeddedRealm, Settings
 from gateway.serve.file_limit import OWN
 from native_backend.log.port import Inspection, LogError
@@ -126,13 +127,21 @@ def users(settings: Settings) -> Iterator[Finding]:
     file = settings.security.users_file
     if file is None:
         yield ok("users", "no users file is configured")
-    elif file.stat().st_mode & 0o004:
-        yield warn("users", f"{file}: every user of this machine may read it", f"chmod o-r {file}")
+    elif words := open_to_all(file):
+        what, _, remedy = words.rpartition(": ")
+        yield warn("users", what, remedy)
     else:
         yield ok("users", f"{file} can be read")
     if weakness := settings.security.users.weakness:
         what, _, remedy = weakness.rpartition(": ")
         yield warn("users", what, remedy)
+
+
+def realm_mode(settings: Settings) -> Iterator[Finding]:
+    """Of the embedded realm's file."""
+    if words := open_to_all(realm_file(settings)):
+        what, _, remedy = words.rpartition(": ")
+        yield warn("realm file", what, remedy)
 
 
 def exposure(settings: Settings, has_grants: bool) -> Iterator[Finding]:

@@ -10,8 +10,10 @@ Errors: `sqlite3.Error`, and `LogError` for a file that is not ours.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from native_backend.log.port import FORMAT, Failure, LogError
@@ -56,7 +58,7 @@ def connect(directory: Path, busy_s: float = 10.0) -> sqlite3.Connection:
 
 def create(directory: Path) -> None:
     """Make the file and its tables when they are not there; several processes may do so at once."""
-    directory.mkdir(parents=True, exist_ok=True)
+    _make_private(directory)
     connection = connect(directory)
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -69,6 +71,19 @@ def create(directory: Path) -> None:
         connection.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
     finally:
         connection.close()
+
+
+def _make_private(directory: Path) -> None:
+    """The directory and an empty file in it, for their owner alone, whatever the umask; SQLite gives the files beside
+    it the same mode. What is there already keeps its mode."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
+        directory.chmod(0o700)
+    with suppress(FileExistsError):
+        made = os.open(directory / FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        os.fchmod(made, 0o600)
+        os.close(made)
 
 
 def begin(connection: sqlite3.Connection, deadline: float) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -171,7 +170,10 @@ def _is_closed(one: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("probe", ["/livez", "/readyz", "/health"])
-def test_unfinished_requests_keep_no_probe_out_and_go_in_their_order(probe: str) -> None:
+def test_unfinished_requests_keep_no_probe_out_and_go_in_their_order(
+    monkeypatch: pytest.MonkeyPatch, probe: str
+) -> None:
+    monkeypatch.setattr(http, "ADMIN_HEAD_TIMEOUT_S", 10 * HANG_S)
     site = _Site({probe: _hello})
     try:
         with _open(site.watch, 2 * ADMIN_HEADS) as unfinished:

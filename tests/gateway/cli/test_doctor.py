@@ -29,6 +29,7 @@ from gateway.config.settings import load_settings
 from gateway.serve.open_log import open_log
 from mappings.compiler.table_set import SHIPPED
 from native_backend.clock import SystemClock
+from native_backend.log.open import EMBEDDED_FILE
 from native_backend.log.port import Log
 from reconciliation.model.folder import LocalFolder
 from reconciliation.model.ranges import Extent
@@ -277,12 +278,13 @@ def test_faults_of_the_machine_turn_their_lines_red(
     gateway.stop()
     write_users(tmp_path / "users.yaml", ann=[])
     (tmp_path / "users.yaml").chmod(0o644)
+    (Path(gateway.settings["realm"]["path"]) / EMBEDDED_FILE).chmod(0o644)
     report_in(tmp_path, "not clean", "2 \u00d7 lost write (P1).")
     gateway.settings |= {"security": {"sasl": ["ANONYMOUS", "SCRAM-SHA-256"], "users": str(tmp_path / "users.yaml")}}
     gateway.settings["listen"] = ["amqp://0.0.0.0:5672"]
     gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
     wrong = red(gateway, tmp_path)
-    assert {*wrong} == {"users", "open", "verdict"}
+    assert {*wrong} == {"users", "realm file", "open", "verdict"}
     assert "not clean" in wrong["verdict"][0].words and "lost write (P1)" in wrong["verdict"][0].words
     assert "summary.txt" in wrong["verdict"][0].remedy
     os.utime(report_in(tmp_path, "clean", "Everything agrees."), (1, 1))

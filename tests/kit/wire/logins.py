@@ -22,6 +22,7 @@ def write_users(file: Path, **groups: list[str]) -> None:
         lines += [f"  {name}:", f"    groups: [{', '.join(of)}]", "    scram:"]
         lines += [f'      - "{hash_password(PASSWORD, mechanism, 4096)}"' for mechanism in SCRAM]
     file.write_text("\n".join(lines) + "\n")
+    file.chmod(0o600)  # else the gateway warns
 
 
 def connect(gateway: GatewayProcess, password: str, mechanism: str, user: str = "alice") -> BlockingConnection:
