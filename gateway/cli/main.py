@@ -40,6 +40,7 @@ def run(argv: list[str]) -> int:
     """One command; its exit code."""
     from gateway.cli.configuration.search import NoConfiguration, find_configuration
     from gateway.serve.package_clash import replaced
+    from native_backend.log.library_version import WrongLibrary
 
     try:
         if clash := replaced():  # first: nothing else can be trusted
@@ -51,7 +52,7 @@ def run(argv: list[str]) -> int:
         code = _COMMANDS.get(arguments.command, _configured)(arguments)
         sys.stdout.flush()
         return code
-    except NoConfiguration as error:
+    except (NoConfiguration, WrongLibrary) as error:
         return _tell([f"realmgate: {error}"])
     except BrokenPipeError:  # `realmgate node list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

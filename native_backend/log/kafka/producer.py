@@ -12,11 +12,21 @@ from confluent_kafka import KafkaError, KafkaException, cimpl
 from native_backend.log.columns import Strings
 from native_backend.log.kafka.column_producer import ColumnProducer
 from native_backend.log.kafka.settings import Config, OnError
+from native_backend.log.library_version import Version, require
 
 _LOG = logging.getLogger("librdkafka")
 _LEVELS = (logging.CRITICAL,) * 3 + (logging.ERROR, logging.WARNING, logging.INFO, logging.INFO, logging.DEBUG)
 NO_DESCRIPTOR = -1  # no file descriptor: no loop is woken when there is something to poll
 Errors = list[tuple[int, int, str]]  # index, code, words
+
+
+def _librdkafka() -> Version:
+    """Of the only one in the process: ours is confluent-kafka's."""
+    number = confluent_kafka.libversion()[1]
+    return Version(number >> 24 & 0xFF, number >> 16 & 0xFF, number >> 8 & 0xFF)
+
+
+require("librdkafka", _librdkafka(), Version(2, 16), Version(3, 0), "install confluent-kafka==2.16.1")
 
 
 class Producer:

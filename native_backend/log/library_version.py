@@ -1,0 +1,33 @@
+"""Whether a library that parts in C call is of a version that they were written for: they state its functions and
+structures again, and nothing else compares those when the library is loaded.
+
+Source: semantic versioning of librdkafka (a major version keeps `rd_kafka_message_t`); proton, below 1.0, may change
+with each minor version.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Version(NamedTuple):
+    """Of a library."""
+
+    major: int
+    minor: int
+    patch: int = 0
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self))
+
+
+class WrongLibrary(ImportError):
+    """Nothing is to be served with it; the text names both versions and what to do."""
+
+
+def require(library: str, found: Version, first: Version, below: Version, remedy: str) -> None:
+    """Raises `WrongLibrary` unless `first <= found < below`."""
+    if not first <= found < below:
+        raise WrongLibrary(
+            f"{library} {found} is loaded, and this release is built for {first} and later below {below}: {remedy}"
+        )
