@@ -75,15 +75,28 @@ def create(directory: Path) -> None:
 
 def _make_private(directory: Path) -> None:
     """The directory and an empty file in it, for their owner alone, whatever the umask; SQLite gives the files beside
-    it the same mode. What is there already keeps its mode."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        directory.mkdir(mode=0o700)
-        directory.chmod(0o700)
+    it the same mode. What is there already keeps its mode. A name is stored (fsync of the directory that has it)
+    before anything is put behind it."""
+    for above in (*reversed(directory.parents), directory):
+        with suppress(FileExistsError):
+            if not above.exists():
+                above.mkdir(0o700 if above == directory else 0o777)
+                if above == directory:  # a umask may have taken the owner's own rights
+                    above.chmod(0o700)
+                _sync(above.parent)
     with suppress(FileExistsError):
         made = os.open(directory / FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         os.fchmod(made, 0o600)
         os.close(made)
+        _sync(directory)
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def begin(connection: sqlite3.Connection, deadline: float) -> None:

@@ -406,6 +406,22 @@ def test_what_it_makes_is_for_its_owner_alone_and_what_was_there_keeps_its_mode(
     assert (_mode(directory), _mode(directory / EMBEDDED_FILE)) == (0o755, 0o644)
 
 
+def test_the_names_of_what_it_makes_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, synced = os.fsync, []
+
+    def fsync(descriptor: int) -> None:
+        directory = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append((directory, sorted(path.name for path in directory.iterdir())))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    open_embedded(tmp_path / "var" / "realm").close()
+    var = tmp_path / "var"
+    assert synced == [(tmp_path, ["var"]), (var, ["realm"]), (var / "realm", [EMBEDDED_FILE])]
+    open_embedded(tmp_path / "var" / "realm").close()
+    assert len(synced) == 3, "nothing new"
+
+
 def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
