@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from types import SimpleNamespace
@@ -18,11 +15,8 @@ from prometheus_client.metrics_core import Metric
 
 from gateway.admin import http, metrics
 from gateway.admin.exposition import STEP_SAMPLES, Family, histogram, written
-from gateway.admin.http import PLAIN, HttpServer, Page, Request, Response, listener, url_of
+from gateway.admin.http import PLAIN, Request, Response
 from gateway.config.limits import (
-    ADMIN_CONNECTIONS,
-    ADMIN_HEADS,
-    ADMIN_PROBES,
     ADMIN_REQUEST_BYTES,
     METRIC_DURABLES,
     METRIC_ERRORS,
@@ -36,40 +30,11 @@ from native_backend.events.message_counts import MessageCounts
 from native_backend.metrics import DurableMetrics, NodeFigures, RealmMetrics
 from native_backend.state.durations import BOUNDS_S, Durations
 from native_backend.state.intervals import STEP_BLOCKS, Intervals
+from tests.gateway.admin.admin_site import AdminSite
 from tests.kit.patience import HANG_S, until
 from tests.kit.processes.admin_pages import Watch
 
 GET = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
-class _Site:
-    """Pages on a loop of their own."""
-
-    def __init__(self, pages: dict[str, Page]) -> None:
-        self._listening = listener("127.0.0.1", 0)
-        self.watch = Watch(url_of(self._listening))
-        self._pages, self._ready = pages, threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
-        self._thread.start()
-        assert self._ready.wait(10)
-
-    async def _serve(self) -> None:
-        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
-        self._server = HttpServer(self._pages)
-        await self._server.open(self._listening)
-        self._ready.set()
-        await self._ended.wait()
-        await self._server.close()
-
-    def is_idle(self) -> bool:
-        """It has let go of every connection."""
-        return not self._server._under_way
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._ended.set)
-        self._thread.join(10)
-        self._listening.close()
-        assert not self._thread.is_alive()
 
 
 async def _hello(_: Request) -> Response:
@@ -85,14 +50,14 @@ async def _broken(_: Request) -> Response:
 
 
 @pytest.fixture
-def site() -> Iterator[_Site]:
-    site = _Site({"/hello": _hello, "/large": _large, "/broken": _broken, "/livez": _hello})
+def site() -> Iterator[AdminSite]:
+    site = AdminSite({"/hello": _hello, "/large": _large, "/broken": _broken, "/livez": _hello})
     yield site
     site.close()
 
 
 @pytest.fixture
-def watch(site: _Site) -> Watch:
+def watch(site: AdminSite) -> Watch:
     return site.watch
 
 
@@ -128,7 +93,7 @@ def test_half_a_request_is_not_answered(watch: Watch) -> None:
     assert watch.say(b"GET /hello HTTP/1.1\r\n", half_close=True) == b""
 
 
-def test_who_takes_too_long_is_closed(monkeypatch: pytest.MonkeyPatch, site: _Site, watch: Watch) -> None:
+def test_who_takes_too_long_is_closed(monkeypatch: pytest.MonkeyPatch, site: AdminSite, watch: Watch) -> None:
     with monkeypatch.context() as hasty:
         hasty.setattr(http, "ADMIN_HEAD_TIMEOUT_S", 0.2)
         hasty.setattr(http, "ADMIN_TIMEOUT_S", 0.2)
@@ -137,7 +102,7 @@ def test_who_takes_too_long_is_closed(monkeypatch: pytest.MonkeyPatch, site: _Si
     assert watch.ask("/hello")[0] == 200
 
 
-def _does_not_read(site: _Site) -> None:
+def _does_not_read(site: AdminSite) -> None:
     host, _, port = site.watch.url.removeprefix("http://").rpartition(":")
     with socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -153,77 +118,6 @@ def _does_not_read(site: _Site) -> None:
         except ConnectionResetError:
             pass
         assert got < 50_000_000, "it did not read"
-
-
-@contextmanager
-def _open(watch: Watch, count: int) -> Iterator[list[socket.socket]]:
-    host, _, port = watch.url.removeprefix("http://").rpartition(":")
-    with ExitStack() as opened:
-        yield [opened.enter_context(socket.create_connection((host, int(port)), timeout=HANG_S)) for _ in range(count)]
-
-
-def _is_closed(one: socket.socket) -> bool:
-    try:
-        return one.recv(1) == b""
-    except ConnectionResetError:
-        return True
-
-
-@pytest.mark.parametrize("probe", ["/livez", "/readyz", "/health"])
-def test_unfinished_requests_keep_no_probe_out_and_go_in_their_order(
-    monkeypatch: pytest.MonkeyPatch, probe: str
-) -> None:
-    monkeypatch.setattr(http, "ADMIN_HEAD_TIMEOUT_S", 10 * HANG_S)
-    site = _Site({probe: _hello})
-    try:
-        with _open(site.watch, 2 * ADMIN_HEADS) as unfinished:
-            for one in unfinished:
-                one.sendall(b"GET /livez HTTP/1.1\r\n")
-            assert site.watch.say(GET % probe.encode()).endswith(b"hello\n")
-            assert all(map(_is_closed, unfinished[: ADMIN_HEADS + 1])), "those that came first gave way"
-    finally:
-        site.close()
-
-
-def test_an_unfinished_request_has_a_time_of_its_own(monkeypatch: pytest.MonkeyPatch, watch: Watch) -> None:
-    assert http.ADMIN_HEAD_TIMEOUT_S < http.ADMIN_TIMEOUT_S
-    monkeypatch.setattr(http, "ADMIN_HEAD_TIMEOUT_S", 0.1)
-    monkeypatch.setattr(http, "ADMIN_TIMEOUT_S", 10 * HANG_S)
-    with _open(watch, 1) as (unfinished,):
-        unfinished.sendall(b"GET /hello")
-        assert _is_closed(unfinished)
-
-
-def test_one_request_too_many_is_closed_and_a_probe_is_answered_beside_them() -> None:
-    go_on, begun = threading.Event(), []
-
-    async def slow(request: Request) -> Response:
-        begun.append(request)
-        while not go_on.is_set():
-            await asyncio.sleep(0.005)
-        return await _hello(request)
-
-    site = _Site({"/slow": slow, "/livez": _hello})
-    try:
-        with _open(site.watch, ADMIN_CONNECTIONS) as waiting:
-            for one in waiting:
-                one.sendall(GET % b"/slow")
-            until(lambda: len(begun) == ADMIN_CONNECTIONS, "the requests to begin")
-            assert site.watch.say(GET % b"/slow") in (b"", b"(reset)")
-            assert site.watch.say(GET % b"/livez").endswith(b"hello\n")
-            go_on.set()
-            assert all(one.recv(1000).endswith(b"hello\n") for one in waiting)
-    finally:
-        go_on.set()
-        site.close()
-
-
-def test_probes_that_stay_connected_keep_no_other_out(watch: Watch) -> None:
-    with _open(watch, 2 * ADMIN_PROBES) as staying:
-        for one in staying:
-            one.sendall(GET % b"/livez")
-            assert one.recv(1000).endswith(b"hello\n")
-        assert watch.say(GET % b"/livez").endswith(b"hello\n")
 
 
 # -- names

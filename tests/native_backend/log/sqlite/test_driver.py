@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
-import stat
 import subprocess
 import sys
 import time
@@ -17,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from native_backend.log.open import EMBEDDED_FILE, open_embedded, wall_ms
+from native_backend.log.open import open_embedded, wall_ms
 from native_backend.log.port import Append, Appended, Log, LogError, TopicSpec, Write
 from native_backend.log.sqlite import columns
 from native_backend.log.sqlite.commit import Committer
@@ -386,44 +384,6 @@ def test_the_embedded_realm_needs_no_kafka_client(tmp_path: Path) -> None:
         "assert not {'confluent_kafka', 'kafka'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
-
-
-@pytest.mark.parametrize("umask", [0, 0o022, 0o277])
-def test_what_it_makes_is_for_its_owner_alone_and_what_was_there_keeps_its_mode(tmp_path: Path, umask: int) -> None:
-    directory = tmp_path / "realm"
-    before = os.umask(umask)
-    try:
-        log = open_embedded(directory)
-    finally:
-        os.umask(before)
-    log.control.create_topics([TopicSpec("t")])
-    made = {path.name: _mode(path) for path in (directory, *directory.iterdir())}
-    assert made == {"realm": 0o700, EMBEDDED_FILE: 0o600, f"{EMBEDDED_FILE}-wal": 0o600, f"{EMBEDDED_FILE}-shm": 0o600}
-    log.close()
-    directory.chmod(0o755)
-    (directory / EMBEDDED_FILE).chmod(0o644)
-    open_embedded(directory).close()
-    assert (_mode(directory), _mode(directory / EMBEDDED_FILE)) == (0o755, 0o644)
-
-
-def test_the_names_of_what_it_makes_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, synced = os.fsync, []
-
-    def fsync(descriptor: int) -> None:
-        directory = Path(f"/proc/self/fd/{descriptor}").readlink()
-        synced.append((directory, sorted(path.name for path in directory.iterdir())))
-        real(descriptor)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    open_embedded(tmp_path / "var" / "realm").close()
-    var = tmp_path / "var"
-    assert synced == [(tmp_path, ["var"]), (var, ["realm"]), (var / "realm", [EMBEDDED_FILE])]
-    open_embedded(tmp_path / "var" / "realm").close()
-    assert len(synced) == 3, "nothing new"
-
-
-def _mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
 
 
 @given(st.lists(st.tuples(st.none() | st.binary(max_size=20), st.none() | st.binary(max_size=300)), max_size=50))
