@@ -13,7 +13,13 @@ import pytest
 
 from gateway.admin import http
 from gateway.admin.http import PLAIN, Request, Response
-from gateway.config.limits import ADMIN_CONNECTIONS, ADMIN_HEADS, ADMIN_PROBES
+from gateway.config.limits import (
+    ADMIN_CONNECTIONS,
+    ADMIN_HEAD_TIMEOUT_S,
+    ADMIN_HEADS,
+    ADMIN_PROBES,
+    ADMIN_TIMEOUT_S,
+)
 from tests.gateway.admin.admin_site import AdminSite
 from tests.kit.patience import HANG_S, until
 from tests.kit.processes.admin_pages import Watch
@@ -63,7 +69,7 @@ def test_unfinished_requests_keep_no_probe_out_and_go_in_their_order(
 
 
 def test_an_unfinished_request_has_a_time_of_its_own(monkeypatch: pytest.MonkeyPatch, watch: Watch) -> None:
-    assert http.ADMIN_HEAD_TIMEOUT_S < http.ADMIN_TIMEOUT_S
+    assert ADMIN_HEAD_TIMEOUT_S < ADMIN_TIMEOUT_S
     monkeypatch.setattr(http, "ADMIN_HEAD_TIMEOUT_S", 0.1)
     monkeypatch.setattr(http, "ADMIN_TIMEOUT_S", 10 * HANG_S)
     with _open(watch, 1) as (unfinished,):
