@@ -9,7 +9,7 @@ import cproton_ffi
 from cproton import ffi, lib
 
 from gateway.amqp import _deliveries, _sends
-from native_backend.log.library_version import Version, require
+from native_backend.log.library_version import require
 
 
 def at(pointer: Any) -> int:
@@ -17,8 +17,8 @@ def at(pointer: Any) -> int:
     return int(ffi.cast("uintptr_t", pointer))
 
 
-_FOUND = Version(cproton.PN_VERSION_MAJOR, cproton.PN_VERSION_MINOR, cproton.PN_VERSION_POINT)
-require("proton", _FOUND, Version(0, 40), Version(0, 41), "install python-qpid-proton==0.40.0")
+_FOUND = (cproton.PN_VERSION_MAJOR, cproton.PN_VERSION_MINOR, cproton.PN_VERSION_POINT)
+require("proton", _FOUND, (0, 40, 0), (0, 41, 0), "install python-qpid-proton==0.40.0")
 _deliveries.bind(cproton_ffi.__file__)
 _deliveries.know(lib.PN_DELIVERY)
 _sends.bind(cproton_ffi.__file__)

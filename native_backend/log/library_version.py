@@ -7,18 +7,8 @@ with each minor version.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Version(NamedTuple):
-    """Of a library."""
-
-    major: int
-    minor: int
-    patch: int = 0
-
-    def __str__(self) -> str:
-        return ".".join(map(str, self))
+Version = tuple[int, ...]
+"""Major, minor, and perhaps more."""
 
 
 class WrongLibrary(ImportError):
@@ -29,5 +19,10 @@ def require(library: str, found: Version, first: Version, below: Version, remedy
     """Raises `WrongLibrary` unless `first <= found < below`."""
     if not first <= found < below:
         raise WrongLibrary(
-            f"{library} {found} is loaded, and this release is built for {first} and later below {below}: {remedy}"
+            f"{library} {_text(found)} is loaded, and this release is built for {_text(first)} and later below "
+            f"{_text(below)}: {remedy}"
         )
+
+
+def _text(version: Version) -> str:
+    return ".".join(map(str, version))

@@ -23,10 +23,10 @@ Errors = list[tuple[int, int, str]]  # index, code, words
 def _librdkafka() -> Version:
     """Of the only one in the process: ours is confluent-kafka's."""
     number = confluent_kafka.libversion()[1]
-    return Version(number >> 24 & 0xFF, number >> 16 & 0xFF, number >> 8 & 0xFF)
+    return number >> 24 & 0xFF, number >> 16 & 0xFF, number >> 8 & 0xFF
 
 
-require("librdkafka", _librdkafka(), Version(2, 16), Version(3, 0), "install confluent-kafka==2.16.1")
+require("librdkafka", _librdkafka(), (2, 16, 0), (3, 0, 0), "install confluent-kafka==2.16.1")
 
 
 class Producer:

@@ -30,7 +30,7 @@ from native_backend.events.message_counts import MessageCounts
 from native_backend.metrics import DurableMetrics, NodeFigures, RealmMetrics
 from native_backend.state.durations import BOUNDS_S, Durations
 from native_backend.state.intervals import STEP_BLOCKS, Intervals
-from tests.gateway.admin.admin_site import AdminSite
+from tests.gateway.admin.http.admin_site import AdminSite
 from tests.kit.patience import HANG_S, until
 from tests.kit.processes.admin_pages import Watch
 

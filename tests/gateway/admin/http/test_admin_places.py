@@ -20,7 +20,7 @@ from gateway.config.limits import (
     ADMIN_PROBES,
     ADMIN_TIMEOUT_S,
 )
-from tests.gateway.admin.admin_site import AdminSite
+from tests.gateway.admin.http.admin_site import AdminSite
 from tests.kit.patience import HANG_S, until
 from tests.kit.processes.admin_pages import Watch
 
