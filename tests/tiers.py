@@ -23,7 +23,8 @@ LONG: dict[str, str] = {
     r"contract/recovery/test_truncated\.py::test_kafka_loses": "the same on the other logs; native_backend/log/kafka",
     r"contract/journal/test_counts\.py::test_numbers_are.*\[(\w+-1-\d|\w+-2-2)\]": "seed 2, on one store and on three",
     # -- deploy
-    r"deploy/test_(demo|readme|readme_kafka)\.py": "tests/reconciliation/jobs/test_clean.py",
+    r"deploy/test_(demo|readme_kafka)\.py": "tests/reconciliation/jobs/test_clean.py",
+    r"deploy/test_readme\.py::test_(the_first_edit|the_rule_that|what_explain)": "tests/mappings/tools/test_how_to.py",
     r"deploy/test_(compose|image|systemd|wheels)\.py": "test_setup.py",
     r"deploy/helm/test_chart\.py": "tests/deploy/helm/test_values_schema.py; tests/gateway/admin/test_probes.py",
     r"deploy/test_rules\.py::(?!test_an_alert_is_expected)": "tests/gateway/admin/test_alerts.py",
