@@ -28,7 +28,7 @@ from statistics import median
 from typing import Any
 
 from bench.machine import Machine
-from bench.report import commit
+from bench.report import keep
 from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.console import ConsoleProcess, start_console
@@ -36,7 +36,6 @@ from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_ga
 from tests.kit.processes.load_client import load_client
 from tests.kit.wire.clients import used_s
 
-RESULTS = Path(__file__).parent / "results"
 PAGES = ("/", "/errors", "/links", "/nodes", "/connections", "/durables", "/refusals", "/rules", "/gateways", "/dead")
 PAGES_A_SECOND = 50
 ASKERS = 10
@@ -163,10 +162,8 @@ def main() -> None:
     lines = told(samples)
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     if arguments.record:
-        path = RESULTS / f"{started}-{commit()}-console.json"
-        result = {"started": started, "command": " ".join(sys.argv[1:]), "lines": lines, "samples": samples}
-        path.write_text(json.dumps(result, indent=1) + "\n")
-        sys.stdout.write(f"{path}\n")
+        result = {"command": " ".join(sys.argv[1:]), "lines": lines, "samples": samples}
+        sys.stdout.write(f"{keep(started, 'console', result)}\n")
 
 
 if __name__ == "__main__":

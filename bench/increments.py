@@ -25,8 +25,7 @@ from typing import Any
 
 import orjson
 
-from bench.__main__ import RESULTS
-from bench.report import commit
+from bench.report import keep
 from mappings import Decision, load_tables
 from native_backend.log.open import open_embedded
 from native_backend.log.port import Append, Appended, Log, TopicSpec, Transacted, Write
@@ -235,8 +234,7 @@ def main() -> int:
         found = measured(Path(directory), arguments.outcomes, arguments.days)
     report = {"outcomes_a_day": arguments.outcomes, "days": arguments.days, **found}
     if arguments.record:
-        target = RESULTS / f"{started}-{commit()}-increments.json"
-        target.write_text(json.dumps({"started": started, "commit": commit(), **report}, indent=1) + "\n")
+        keep(started, "increments", report)
     json.dump(report, sys.stdout, indent=1)
     print()
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import platform
 import re
@@ -15,6 +16,7 @@ from bench.decisions import decisions, told
 from bench.plan import Plan
 
 ROOT = Path(__file__).parent.parent
+RESULTS = Path(__file__).parent / "results"
 SYSTEMS = ("kafka", "embedded", "artemis", "producer")
 # At 1,000 in flight on the Kafka realm: at least this part of that system's rate.
 REQUIRED = {("in", "artemis"): 0.75, ("in", "producer"): 0.30, ("out", "artemis"): 0.80, ("both", "artemis"): 0.50}
@@ -85,6 +87,14 @@ def markdown(results: dict[str, Any]) -> str:
 def commit() -> str:
     revision = _out("git", "rev-parse", "--short", "HEAD")
     return revision + ("-changed" if _out("git", "status", "--porcelain", "--untracked-files=no") else "")
+
+
+def keep(started: str, name: str, result: dict[str, Any]) -> Path:
+    """Write what was measured to results/STARTED-COMMIT-NAME.json, with both in it; that file."""
+    at = commit()
+    path = RESULTS / f"{started}-{at}-{name}.json"
+    path.write_text(json.dumps({"started": started, "commit": at, **result}, indent=1) + "\n")
+    return path
 
 
 def versions() -> dict[str, str]:

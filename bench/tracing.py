@@ -26,7 +26,7 @@ from statistics import median
 from typing import Any
 
 from bench.machine import Machine
-from bench.report import commit
+from bench.report import keep
 from bench.scale.worlds import empty_world
 from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
@@ -36,7 +36,6 @@ from tests.kit.realm.worlds import KafkaWorld
 from tests.kit.wire.clients import used_s
 from tests.kit.wire.ledger import Ledger, client
 
-RESULTS = Path(__file__).parent / "results"
 REQUIRED_S = 10.0
 FOREIGN_MAX = 0.05
 ROUNDS = 20
@@ -133,9 +132,9 @@ def main() -> int:
             found = Machine(serving).measured(traced, Tracer(gateway, serving), ledger, names)
         finally:
             gateway.stop()
-    report = {"started": started, "commit": commit(), "outcomes": outcomes, "summary": summary(found), **found}
+    report = {"outcomes": outcomes, "summary": summary(found), **found}
     if arguments.record:
-        (RESULTS / f"{started}-{commit()}-tracing.json").write_text(json.dumps(report, indent=1) + "\n")
+        keep(started, "tracing", report)
     json.dump({name: of for name, of in report.items() if name != "samples"}, sys.stdout, indent=1)
     print()
     return int(bool(found["differ"]) or too_slow(found))

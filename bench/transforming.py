@@ -10,14 +10,12 @@ rounds: whatever else the machine does only adds. `--record` writes results/DATE
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.__main__ import RESULTS
-from bench.report import commit
+from bench.report import keep
 from gateway.links.event_to_message import EventToMessage
 from gateway.links.message_to_event import MessageToEvent, conversion
 from native_backend.events.event_kind import is_message
@@ -93,11 +91,8 @@ def main(argv: list[str]) -> int:
 
 
 def write(rows: list[dict[str, Any]]) -> None:
-    started, at = time.strftime("%Y-%m-%dT%H%M"), commit()
-    path = RESULTS / f"{started}-{at}-transforming.json"
-    result = {"started": started, "commit": at, "command": "python -m bench.transforming --record", "rows": rows}
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    sys.stdout.write(f"{path}\n")
+    result = {"command": "python -m bench.transforming --record", "rows": rows}
+    sys.stdout.write(f"{keep(time.strftime('%Y-%m-%dT%H%M'), 'transforming', result)}\n")
 
 
 if __name__ == "__main__":

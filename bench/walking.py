@@ -11,13 +11,11 @@ results/DATE-COMMIT-walking.json. Required: issue of the AMQP layer, *What proto
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator
 
-from bench.__main__ import RESULTS
-from bench.report import commit
+from bench.report import keep
 from gateway.frames.endpoints import Endpoints
 from gateway.frames.frame_reader import FrameReader
 from gateway.frames.frames import OPEN, Fault, Frame
@@ -87,8 +85,7 @@ def main(argv: list[str]) -> int:
     sys.stdout.write(f"{worst:.3f} us at most, required {REQUIRED_US} us: {verdict}\n")
     if arguments.record:
         started = time.strftime("%Y-%m-%dT%H%M")
-        result = {"started": started, "commit": commit(), "command": "python -m bench.walking --record", "us": rows}
-        (RESULTS / f"{started}-{result['commit']}-walking.json").write_text(json.dumps(result, indent=1) + "\n")
+        keep(started, "walking", {"command": "python -m bench.walking --record", "us": rows})
     return 0 if worst <= REQUIRED_US else 1
 
 

@@ -22,9 +22,8 @@ from typing import Any
 import orjson
 from pyspark.sql import SparkSession
 
-from bench.__main__ import RESULTS
 from bench.machine import Machine
-from bench.report import commit
+from bench.report import keep
 from mappings import Decision, load_tables
 from reconciliation.model import spark
 from reconciliation.model.folder import LocalFolder
@@ -145,8 +144,7 @@ def main() -> int:
     }
     report["required_s"] = REQUIRED_S if count >= REQUIRED_COUNT else None
     if arguments.record:
-        target = RESULTS / f"{started}-{commit()}-what-if.json"
-        target.write_text(json.dumps({"started": started, "commit": commit(), **report}, indent=1) + "\n")
+        keep(started, "what-if", report)
     json.dump(report, sys.stdout, indent=1)
     print()
     return 0
