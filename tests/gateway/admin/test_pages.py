@@ -30,15 +30,9 @@ from native_backend.events.message_counts import MessageCounts
 from native_backend.metrics import DurableMetrics, NodeFigures, RealmMetrics
 from native_backend.state.durations import BOUNDS_S, Durations
 from native_backend.state.intervals import STEP_BLOCKS, Intervals
-from tests.gateway.admin.http.admin_site import AdminSite
+from tests.gateway.admin.http.admin_site import GET, AdminSite, hello
 from tests.kit.patience import HANG_S, until
 from tests.kit.processes.admin_pages import Watch
-
-GET = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
-async def _hello(_: Request) -> Response:
-    return Response(HTTPStatus.OK, PLAIN, b"hello\n")
 
 
 async def _large(_: Request) -> Response:
@@ -51,7 +45,7 @@ async def _broken(_: Request) -> Response:
 
 @pytest.fixture
 def site() -> Iterator[AdminSite]:
-    site = AdminSite({"/hello": _hello, "/large": _large, "/broken": _broken, "/livez": _hello})
+    site = AdminSite({"/hello": hello, "/large": _large, "/broken": _broken, "/livez": hello})
     yield site
     site.close()
 

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from http import HTTPStatus
 
-from gateway.admin.http import HttpServer, Page, listener, url_of
+from gateway.admin.http import PLAIN, HttpServer, Page, Request, Response, listener, url_of
+from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
+
+GET = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+async def hello(_: Request) -> Response:
+    """A page that is there at once."""
+    return Response(HTTPStatus.OK, PLAIN, b"hello\n")
 
 
 class AdminSite:
@@ -18,7 +27,7 @@ class AdminSite:
         self._pages, self._ready = pages, threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(HANG_S)
 
     async def _serve(self) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
@@ -34,6 +43,6 @@ class AdminSite:
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._ended.set)
-        self._thread.join(10)
+        self._thread.join(HANG_S)
         self._listening.close()
         assert not self._thread.is_alive()

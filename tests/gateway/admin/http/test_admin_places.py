@@ -7,12 +7,11 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from http import HTTPStatus
 
 import pytest
 
 from gateway.admin import http
-from gateway.admin.http import PLAIN, Request, Response
+from gateway.admin.http import Request, Response
 from gateway.config.limits import (
     ADMIN_CONNECTIONS,
     ADMIN_HEAD_TIMEOUT_S,
@@ -20,20 +19,14 @@ from gateway.config.limits import (
     ADMIN_PROBES,
     ADMIN_TIMEOUT_S,
 )
-from tests.gateway.admin.http.admin_site import AdminSite
+from tests.gateway.admin.http.admin_site import GET, AdminSite, hello
 from tests.kit.patience import HANG_S, until
 from tests.kit.processes.admin_pages import Watch
-
-GET = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
-async def _hello(_: Request) -> Response:
-    return Response(HTTPStatus.OK, PLAIN, b"hello\n")
 
 
 @pytest.fixture
 def watch() -> Iterator[Watch]:
-    site = AdminSite({"/hello": _hello, "/livez": _hello})
+    site = AdminSite({"/hello": hello, "/livez": hello})
     yield site.watch
     site.close()
 
@@ -57,7 +50,7 @@ def test_unfinished_requests_keep_no_probe_out_and_go_in_their_order(
     monkeypatch: pytest.MonkeyPatch, probe: str
 ) -> None:
     monkeypatch.setattr(http, "ADMIN_HEAD_TIMEOUT_S", 10 * HANG_S)
-    site = AdminSite({probe: _hello})
+    site = AdminSite({probe: hello})
     try:
         with _open(site.watch, 2 * ADMIN_HEADS) as unfinished:
             for one in unfinished:
@@ -84,9 +77,9 @@ def test_one_request_too_many_is_closed_and_a_probe_is_answered_beside_them() ->
         begun.append(request)
         while not go_on.is_set():
             await asyncio.sleep(0.005)
-        return await _hello(request)
+        return await hello(request)
 
-    site = AdminSite({"/slow": slow, "/livez": _hello})
+    site = AdminSite({"/slow": slow, "/livez": hello})
     try:
         with _open(site.watch, ADMIN_CONNECTIONS) as waiting:
             for one in waiting:
