@@ -66,7 +66,8 @@ class WebSocketLayer(Layer):
         self._more = False  # wsproto has frames that were not looked at
         self._scheduled = False  # the next turn
         self._over = False  # nothing more of the peer is heard
-        self._lost: list[Exception | None] = []  # with what the socket has gone
+        self._lost = False  # the socket has gone
+        self._lost_by: Exception | None = None
         self._paused_above = self._paused = False
         self._frames = self._empty_frames = 0
         self._empty_since_s = 0.0
@@ -80,7 +81,7 @@ class WebSocketLayer(Layer):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """What came before the end is heard first."""
-        self._lost.append(exc)
+        self._lost, self._lost_by = True, exc
         if not self._scheduled:
             self._turn()
 
@@ -93,7 +94,7 @@ class WebSocketLayer(Layer):
         if self._lost and (self._over or not self._has_more):
             self._ahead.clear()
             self._over = True
-            super().connection_lost(self._lost[0])
+            super().connection_lost(self._lost_by)
             return
         if self._has_more and not self._over and (not self._paused_above or self._lost):
             self._scheduled = True
