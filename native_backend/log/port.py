@@ -14,7 +14,7 @@ A record with headers has a `HeadedKey` for its key, in and out (`native_backend
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -85,12 +85,14 @@ class TopicState:
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """What a log with brokers says of itself. `free_bytes`: of the fullest disk; None where brokers do not say it.
-    A topic that is not there, or whose settings may not be read, is not among `topics`."""
+    A topic that is not there, or whose settings may not be read, is not among `topics`; of these, those that may be
+    there are `unread`."""
 
     brokers: int
     version: str
     free_bytes: int | None
     topics: Mapping[str, TopicState]
+    unread: Set[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class SettingsWatch:
             if now_s < self._round_s:
                 return
             self._round_s = now_s + self._context.limits.settings_round_s
-            self._round.extend({*self._own, *self._nodes()})
+            self._round.extend(self._topics())
             self._found, self._unread = {}, []
         few = min(len(self._round), self._context.limits.settings_round_topics)
         topics = [self._round.popleft() for _ in range(few)]
@@ -66,10 +66,11 @@ class SettingsWatch:
         control, deadline_s = self._context.log.control, self._context.limits.control_deadline_s
         return control.inspect(topics, deadline_s, disks=False)
 
-    def _nodes(self) -> dict[str, tuple[str, Wanted]]:
-        """Name and what it is for, by topic."""
+    def _topics(self) -> dict[str, tuple[str, Wanted]]:
+        """All of the realm: the node's name, empty for the realm's own, and what the topic is for."""
         nodes = self._metadata.nodes.values()
-        return {node.topic: (node.name, Wanted(adopted=node.adopted)) for node in nodes}
+        of_nodes = {node.topic: (node.name, Wanted(adopted=node.adopted)) for node in nodes}
+        return of_nodes | {topic: ("", wanted) for topic, wanted in self._own.items()}
 
     def _looked(self, topics: Sequence[str], seen: Inspection | LogError | None) -> None:
         self._looking = False
@@ -81,31 +82,28 @@ class SettingsWatch:
             return
         if seen is None:
             return
-        nodes = self._nodes()
-        for topic in topics:
-            state, wanted = seen.topics.get(topic), self._own.get(topic) or nodes.get(topic, ("", None))[1]
-            if wanted is not None and state is not None:
-                self._found[topic] = list(faults(topic, state, wanted, seen.brokers))
-            elif topic in self._own:  # one of a node that is not there is a trouble of its own
+        known = self._topics()
+        for topic in [each for each in topics if each in known]:  # a node may have been deleted meanwhile
+            if (state := seen.topics.get(topic)) is not None:
+                self._found[topic] = list(faults(topic, state, known[topic][1], seen.brokers))
+            elif topic in self._own or topic in seen.unread:  # one of a node that is not there has a trouble of its own
                 self._unread.append(topic)
         if not self._round:
-            self._tell(nodes)
+            self._tell(known)
 
-    def _tell(self, nodes: Mapping[str, tuple[str, Wanted]]) -> None:
+    def _tell(self, known: Mapping[str, tuple[str, Wanted]]) -> None:
         """At the end of a round."""
         troubles = self._context.troubles
         if self._unread:
-            troubles.begin(
-                "topic-settings-unread",
-                f"{', '.join(self._unread[:_SHOWN])}: not there, or their settings may not be read",
-            )
+            words = f"{', '.join(self._unread[:_SHOWN])}: not there, or their settings may not be read"
+            troubles.begin("topic-settings-unread", words)
         else:
             troubles.end("topic-settings-unread")
         each_of: dict[tuple[Kind, str], list[str]] = {}
-        for topic, found in self._found.items():
-            about = nodes[topic][0] if topic in nodes else ""
-            for fault in found:
-                each_of.setdefault((_KINDS[fault.grade], about), []).append(f"{fault.detail} ({fault.remedy})")
+        for topic in [each for each in self._found if each in known]:
+            for fault in self._found[topic]:
+                place = _KINDS[fault.grade], known[topic][0]
+                each_of.setdefault(place, []).append(f"{fault.detail} ({fault.remedy})")
         for trouble in troubles.present():
             if trouble.kind in _KINDS.values() and (trouble.kind, trouble.about) not in each_of:
                 troubles.end(trouble.kind, trouble.about)

@@ -19,7 +19,7 @@ def inspect(admin: KafkaAdminClient, topics: Sequence[str], *, disks: bool = Tru
     version = str(admin.get_broker_version_data(brokers[0]["broker_id"]))
     wanted = [ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(_NAMES)) for topic in topics]
     settings = admin.describe_configs(wanted, config_filter="all").get("topic", {}) if wanted else {}
-    states = {}
+    states, unread = {}, set()
     for topic in admin.describe_topics(list(topics)) if topics else ():
         name, partitions = topic["name"], topic["partitions"]
         if topic["error_code"] == 0 and partitions and settings.get(name):
@@ -28,8 +28,10 @@ def inspect(admin: KafkaAdminClient, topics: Sequence[str], *, disks: bool = Tru
                 min(len(each["replica_nodes"]) for each in partitions),
                 min(len(each["isr_nodes"]) for each in partitions),
             )
+        elif topic["error_code"] != kafka_errors.UnknownTopicOrPartitionError.errno:
+            unread.add(name)
     free_bytes = _free(admin) if disks else None
-    return Inspection(len(brokers), version.removeprefix("<BrokerVersionData ").rstrip(">"), free_bytes, states)
+    return Inspection(len(brokers), version.removeprefix("<BrokerVersionData ").rstrip(">"), free_bytes, states, unread)
 
 
 def _free(admin: KafkaAdminClient) -> int | None:

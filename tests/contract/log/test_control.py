@@ -179,6 +179,7 @@ def test_how_many_copies_are_certain(opened: OpenLog) -> None:
         )
         assert seen.topics[name].settings["retention.ms"] == "-1" and seen.version[0].isdigit()
         assert seen.free_bytes is None or seen.free_bytes > 0
+        assert not seen.unread, "what is not there is not unread"
 
 
 def test_how_large_a_record_of_a_topic_is_at_most(opened: OpenLog) -> None:

@@ -28,14 +28,16 @@ def cluster(
     """What such a cluster answers. `other`: settings that are not as the realm sets them, by the end of a topic."""
 
     def answers(topics: Sequence[str]) -> Inspection:
-        states = {}
+        states, denied = {}, set()
         for topic in topics:
             settings = dict(COMPACTED if is_compacted(topic) else KEPT)
             for ending, changed in other.items():
                 settings |= changed if topic.endswith(f".{ending}") else {}
-            if not topic.endswith(f".{unread}"):
+            if topic.endswith(f".{unread}"):
+                denied.add(topic)
+            else:
                 states[topic] = TopicState(settings, 3, in_sync)
-        return Inspection(brokers, "4.0", None, states)
+        return Inspection(brokers, "4.0", None, states, denied)
 
     return answers
 
@@ -105,11 +107,14 @@ def test_replicas_that_are_missing_are_a_trouble_and_one_broker_alone_has_none(
     assert "and 6 more" in troubles(realm)["topic-risks", ""], "not a line for each topic"
 
 
-def test_what_may_not_be_looked_at_is_said(realm: RealmProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer(realm, cluster({}, unread="journal"), monkeypatch)
+@pytest.mark.parametrize("topic", ["journal", "orders"])
+def test_what_may_not_be_looked_at_is_said(realm: RealmProcess, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(realm, cluster({}), monkeypatch)
     realm.open()
+    realm.create("orders")
+    answer(realm, cluster({}, unread=topic), monkeypatch)
     unread = ("topic-settings-unread", "")
-    realm.until(lambda: ".journal" in troubles(realm).get(unread, ""), "the trouble")
+    realm.until(lambda: f".{topic}" in troubles(realm).get(unread, ""), "the trouble")
     answer(realm, cluster({}), monkeypatch)
     realm.until(lambda: not troubles(realm), "its end")
 
