@@ -95,6 +95,22 @@ def test_the_relay_does_as_well(gateway: GatewayProcess, node: str) -> None:
         assert len(peer.there(node, 2)) == 2
 
 
+def test_the_relay_does_so_in_a_transaction(gateway: GatewayProcess, node: str) -> None:
+    """What was posted beside it is rolled back with it."""
+    with Transacting(gateway.port) as peer:
+        peer.stored(node, ONE)
+        publisher(peer, None, ACCEPTED)
+        transaction = peer.begun()
+        [kept] = peer.post(transaction, frames.message_to(node))
+        peer.promised(kept)
+        peer.post(transaction, frames.message_to(f"no-such-{node}"))
+        detached = peer.expect("detach")
+        assert detached.condition == "amqp:not-found"
+        assert info(detached)["rule"] == "posted.not-found-unlisted-ends-the-link"
+        assert peer.discharge(transaction) == ROLLED_BACK
+        assert len(peer.there(node, 1)) == 1
+
+
 def test_what_is_rolled_back_is_settled_without_an_outcome(peer: Transacting, node: str) -> None:
     """Where its publisher settles first, it hears of it after the discharge."""
     publisher(peer, node, ["accepted", "rejected"], rcv=1)
