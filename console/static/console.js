@@ -188,7 +188,12 @@ addEventListener('DOMContentLoaded', () => {
     },
   };
   document.addEventListener('keydown', event => {
-    if (event.target.matches('input,textarea,select')) { if (event.key === 'Escape') event.target.blur(); return; }
+    if (event.target.matches('input,textarea,select')) {
+      if (event.key !== 'Escape') return;
+      event.preventDefault(); // a browser empties a search box: the filter would end with the next answer
+      event.target.blur();
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || $('dialog[open]')) return;
     if (Date.now() - g < 1500 && pages[event.key]) { location.href = pages[event.key]; return; }
     g = event.key === 'g' ? Date.now() : 0;

@@ -104,6 +104,7 @@ def test_every_page_is_two_keys_away(console: ConsoleProcess) -> None:
 
 def test_rows_examples_filter_and_dialog_have_keys(console: ConsoleProcess) -> None:
     found = drive("keys", console.url, "g", "e>", "f", "type:capacity-reached", "Escape", "j", " ")
+    assert found["filter"] == "capacity-reached", "Escape leaves the box, and the filter stays"
     assert found["opened"] == 1 and "life of the first message" in found["text"], found
     found = drive("keys", console.url, "g", "e>", "f", "type:capacity-reached")
     assert found["rows"] == 1 and "1 row" in found["text"], found

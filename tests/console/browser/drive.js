@@ -68,6 +68,7 @@ async function keys(browser, steps) {
     theme: document.documentElement.dataset.theme || '',
     paused: document.querySelector('#pause')?.getAttribute('aria-pressed') || '',
     rows: [...document.querySelectorAll('tbody[data-rows] > tr:not(.more)')].filter(row => row.offsetParent).length,
+    filter: document.querySelector('input[data-filter]')?.value || '',
     opened: document.querySelectorAll('details[open]').length,
     text: document.querySelector('#main').innerText,
   }));
