@@ -25,7 +25,7 @@ EXTENSIONS := gateway/amqp/_deliveries.c gateway/amqp/_sends.c gateway/frames/_f
 HEADERS := native_backend/log/loaded_library.h native_backend/log/octets.h native_backend/log/kafka/librdkafka.h
 CODE := $(ROOMS) bench deploy tests
 
-.PHONY: help setup demo test test-long test-all check run kafka kafka-stop bench simulate fuzz torture shake mappings-check wheels lock clean prerequisites-test prerequisites-long
+.PHONY: help setup demo test test-long test-all check run kafka kafka-stop bench simulate fuzz torture hostile shake mappings-check wheels lock clean prerequisites-test prerequisites-long
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ fuzz: setup ## bad input for SECONDS=600, in process and over sockets (SEED=n, S
 
 torture: setup ## kill and starve a real gateway and its realm, then look for what was lost (SEED=n REALM=kafka BROKERS=3 CRASH_POINTS=20 TORTURE=args)
 	@$(BIN)/python -m tests.torture --seed $(SEED) --realm $(if $(filter 3,$(BROKERS)),cluster,$(REALM)) $(if $(CRASH_POINTS),--crash-points $(CRASH_POINTS)) $(TORTURE)
+
+hostile: setup ## what others notice of hostile peers of ten kinds, 5 minutes (SEED=n REALM=kafka HOSTILE=args)
+	@$(BIN)/python -m bench.hostile --seed $(SEED) --realm $(REALM) $(HOSTILE)
 
 shake: setup ## the tests that broke on busy machines, under what broke them (ROUNDS=20)
 	@$(BIN)/python -m tests.shake --rounds $(ROUNDS)

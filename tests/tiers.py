@@ -13,6 +13,8 @@ from collections.abc import Sequence
 import pytest
 
 LONG: dict[str, str] = {
+    # -- bench
+    r"bench/test_hostile\.py::test_each_kind.*\[(?!attach)": "test_each_kind_reaches_the_gateway[attach/detach]",
     # -- console
     r"console/test_browser\.py": "tests/console/test_console.py and test_documents.py",
     # -- contract: every sentence of the log port, and the main contracts of the realm, stay on a real broker
