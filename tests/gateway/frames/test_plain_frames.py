@@ -42,7 +42,7 @@ HEX = """
 9400000000000000000000000000000000 9800000000000000000000000000000000
 a10161 a30161 b00000000174 b10000000161 b30000000161 45 c0020140 c10100 d00000000400000000 d10000000400000000
 e0030143 f0000000050000000043 5602 ff a0ff 00 0053 005324 00532440 005324c00900 005324c0020140 00532345 00533445
-005327c0020143 005334c00502a0000053 00539945 00531445 008000000000000000244500
+005327c0020143 005334c00502a0000053 00539945 00531445 008000000000000000244500 00a32445
 """
 OTHERS = (
     *map(bytes.fromhex, HEX.split()),
@@ -67,7 +67,7 @@ def built(code: int, fields: tuple[bytes, ...], payload: bytes = b"", doff: int 
     return struct.pack(">IBBH", len(body) + 4 * doff, doff, 0, 0) + bytes(4 * doff - 8) + body
 
 
-def is_plain(data: bytes, next_id: int = ANY_ID) -> bool:
+def is_plain(data: bytes | memoryview, next_id: int = ANY_ID) -> bool:
     """C takes it, whole."""
     code = data[10]
     if code == TRANSFER:
@@ -168,6 +168,57 @@ def test_what_has_an_extended_header_is_not_plain(code: int, doff: int) -> None:
     assert not is_plain(fake[:8] + fake[8 : 8 + 4 * doff])
 
 
+def plain_as(code: int, data: bytes) -> bool:
+    """C takes it for that one, whatever it says."""
+    if code == TRANSFER:
+        return plain_frames.cut(data, 0, FRAME_MAX, MESSAGE_MAX, -1, ANY_ID) is not None
+    if code == DISPOSITION:
+        return plain_frames.told(data, 0, 0, -1, GIVEN)[0] > 0
+    return plain_frames.flowed(data, 0) is not None
+
+
+@pytest.mark.parametrize("code", LAWFUL)
+def test_no_octet_of_its_head_may_be_another(code: int) -> None:
+    """The data offset, the type of frame, and the three octets that name the performative."""
+    plain = bytearray(built(code, LAWFUL[code], MESSAGE if code == TRANSFER else b""))
+    for at in (4, 5, 8, 9, 10):
+        for value in range(256):
+            octets = bytearray(plain)
+            octets[at] = value
+            assert plain_as(code, bytes(octets)) == (octets == plain), (at, value)
+
+
+@pytest.mark.parametrize("code", LAWFUL)
+def test_it_has_no_more_fields_than_amqp_says(code: int) -> None:
+    most = len(PERFORMATIVES[code].fields)
+    fields = *LAWFUL[code], *[NULL] * most
+    assert plain_as(code, built(code, fields[:most])) == (code != FLOW)  # a flow with properties is looked at
+    assert not plain_as(code, built(code, fields[: most + 1]))
+
+
+def test_nothing_but_a_transfer_has_a_payload() -> None:
+    for code, fields in LAWFUL.items():
+        assert is_plain(built(code, fields, MESSAGE)) == (code == TRANSFER)
+
+
+def test_a_plain_transfer_is_no_larger_than_a_frame_may_be() -> None:
+    head = len(built(TRANSFER, LAWFUL[TRANSFER]))
+    for size in (FRAME_MAX, FRAME_MAX + 1):
+        data = built(TRANSFER, LAWFUL[TRANSFER], bytes(size - head))
+        assert (plain_frames.cut(data, 0, FRAME_MAX, 2 * FRAME_MAX, -1, ANY_ID) is not None) == (size == FRAME_MAX)
+
+
+@pytest.mark.parametrize("at", [6, 7])
+def test_a_run_is_on_one_channel(at: int) -> None:
+    run = [bytearray(frames.transfer(number, MESSAGE)) for number in range(6)]
+    run[4][at] ^= 1
+    found = plain_frames.cut(b"".join(run), 0, FRAME_MAX, MESSAGE_MAX, -1, ANY_ID)
+    assert found is not None and found[0] == sum(map(len, run[:4]))
+    said = [bytearray(frames.disposition(number, number, frames.state("accepted"))) for number in range(3)]
+    said[2][at] ^= 1
+    assert plain_frames.told(b"".join(said), 0, 0, -1, GIVEN)[0] == sum(map(len, said[:2]))
+
+
 def test_frames_that_are_cut_short_are_left_to_the_rest_of_the_stream() -> None:
     """At every octet: nothing behind the end is read, and nothing of it is plain."""
     for code, fields in LAWFUL.items():
@@ -177,6 +228,44 @@ def test_frames_that_are_cut_short_are_left_to_the_rest_of_the_stream() -> None:
             assert not is_plain(bytes(part))
             part[:4] = len(part).to_bytes(4)  # a frame that ends there, in the middle of its list
             assert is_plain(bytes(part)) == (code == TRANSFER and end >= len(whole) - len(MESSAGE))
+
+
+def test_nothing_behind_what_came_is_read() -> None:
+    """Where the rest of the frame lies there by chance: in the buffer, or in the next frame."""
+    for code, fields in LAWFUL.items():
+        whole = bytearray(built(code, fields, MESSAGE if code == TRANSFER else b""))
+        listed = len(built(code, fields))
+        for end in range(11, listed):
+            assert not is_plain(memoryview(whole)[:end])
+            frame = bytearray(whole)
+            frame[:4] = end.to_bytes(4)
+            assert not is_plain(memoryview(frame)[:end]) and not plain_as(code, bytes(frame))
+
+
+def test_of_two_dispositions_alike_the_second_is_whole() -> None:
+    said = b"".join(frames.disposition(number, number, frames.state("accepted")) for number in (1, 2))
+    for end in range(len(said) // 2, len(said)):
+        assert plain_frames.told(memoryview(said)[:end], 0, 0, -1, GIVEN)[0] == len(said) // 2
+
+
+def in_transaction(number: int, transaction: bytes | None) -> bytes:
+    state = frames.state("accepted")
+    return frames.disposition(number, number, frames.in_transaction(transaction, state) if transaction else state)
+
+
+@pytest.mark.parametrize(("one", "other"), [(b"t", b"tt"), (b"tt", b"t"), (b"t", b"u"), (b"t", None), (None, b"t")])
+def test_a_run_of_dispositions_is_in_one_transaction(one: bytes | None, other: bytes | None) -> None:
+    run = in_transaction(1, one) + in_transaction(2, one)
+    end, stated, named, transaction = plain_frames.told(run + in_transaction(3, other), 0, 0, -1, GIVEN)
+    assert (end, stated, named, transaction) == (len(run), 2, 2, one)
+
+
+@pytest.mark.parametrize("second", [1, 2])
+def test_a_disposition_of_a_run_is_about_later_deliveries(second: int) -> None:
+    first = frames.disposition(2, 2, frames.state("accepted"))
+    again = frames.disposition(second, second, frames.state("accepted"))
+    assert plain_frames.told(first + again, 0, 0, -1, GIVEN)[0] == len(first)
+    assert plain_frames.told(again, 0, 0, 2, GIVEN)[0] == 0
 
 
 def test_the_descriptor_of_a_plain_frame_is_one_octet() -> None:
