@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from tests.lanes import HERE, SPLIT, TIERS, rooms
+from tests.lanes import HERE, SPLIT, SPLIT_LONG, TIERS, rooms
 from tests.ready import STEPS
 from tests.tiers import LONG, is_long
 
@@ -52,9 +52,8 @@ def test_each_room_has_its_lane(collected: dict[str, int]) -> None:
     """A room without a test of the tier would end with 5, which is red; one that is not started would be silent."""
     for tier, marks in (("gate", {0}), ("long", {1}), ("all", {0, 1})):
         names = {name.partition("::")[0].removeprefix("tests/") for name, n in collected.items() if n in marks}
-        with_tests = {
-            "/".join(name.split("/")[: 1 + name.startswith(tuple(f"{room}/" for room in SPLIT))]) for name in names
-        }
+        split = tuple(f"{room}/" for room in (*SPLIT, *(SPLIT_LONG if tier == "long" else ())))
+        with_tests = {"/".join(name.split("/")[: 1 + name.startswith(split)]) for name in names}
         waiting, quiet = rooms(tier)
         assert {*waiting, *quiet} == {f"tests/{room}" for room in with_tests - {"test_tidy.py"}}, tier
 
