@@ -74,6 +74,7 @@ LONG: dict[str, str] = {
     r"reconciliation/cli/test_cluster\.py": "test_spark_settings.py; transforms/test_transforms.py::test_a_small_table",
     r"reconciliation/cli/test_progress\.py::test_a_(run|what_if)_names": "the other tests of the file",
     r"reconciliation/cli/test_jars\.py::test_fetch": "test_one_that_is_",
+    r"reconciliation/cli/test_since_last\.py": "test_history.py; jobs/test_planted.py::test_each_is_a_finding",
     r"reconciliation/jobs/test_(complete|partitions|shared|selected|transactions)\.py": "variants/test_variants.py",
     r"reconciliation/jobs/test_(commanded|given_up|copies|decisions|stores)\.py": "variants/test_variants.py",
     r"reconciliation/variants/.*::test_(it_is_found_alone|what_has_its_reason)": "test_it_is_found_among_all",

@@ -326,11 +326,15 @@ def _mappings(argv: list[str]) -> int:
     return commands_main(argv, sys.stdout, complaint_about)
 
 
+_WITHOUT_A_REALM = ("--fetch-jars", "--history")
+"""Words of `reconcile` with which it reads no realm."""
+
+
 def _reconcile(argv: list[str]) -> NoReturn:
     from gateway.cli.configuration.search import with_configuration
 
-    fetches = any(word.partition("=")[0] == "--fetch-jars" for word in argv)  # then no realm is read
-    _become("reconciliation", argv if fetches else with_configuration(argv))
+    reads_none = any(word.partition("=")[0] in _WITHOUT_A_REALM for word in argv)
+    _become("reconciliation", argv if reads_none else with_configuration(argv))
 
 
 def _console(argv: list[str]) -> NoReturn:

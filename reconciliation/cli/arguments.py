@@ -15,10 +15,25 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """Ends the process with exit code 2 where the words make no sense."""
     parser = _parser()
     arguments = parser.parse_args(argv)
-    missing = [f"--{name}" for name in ("config", "out") if getattr(arguments, name) is None]
-    if missing and not arguments.fetch_jars:
-        parser.error(f"the following arguments are required: {', '.join(missing)}")
+    if problem := _problem(arguments):
+        parser.error(problem)
     return arguments
+
+
+def _problem(arguments: argparse.Namespace) -> str:
+    """What is missing, or makes no sense together; empty: nothing."""
+    missing = [f"--{name}" for name in ("config", "out") if getattr(arguments, name) is None]
+    if arguments.history:
+        return "--history wants --out DIR or --history-in DIR" if missing and not _names_history(arguments) else ""
+    if arguments.json:
+        return "--json goes with --history"
+    if missing and not arguments.fetch_jars:
+        return f"the following arguments are required: {', '.join(missing)}"
+    return ""
+
+
+def _names_history(arguments: argparse.Namespace) -> bool:
+    return arguments.out is not None or arguments.history_in is not None
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -40,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         help="continue from what an earlier reconciliation has left there, and leave it for the next one",
     )
     add_window(parser, "report")
+    _add_history(parser)
     add_spark(parser)
     parser.add_argument(
         "--fetch-jars",
@@ -50,6 +66,21 @@ def _parser() -> argparse.ArgumentParser:
         help="fetch Spark's connector for Kafka, and do nothing else",
     )
     return parser
+
+
+def _add_history(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--history-in", metavar="DIR|URI", help="where a record of each reconciliation is kept; default: OUT/history"
+    )
+    parser.add_argument(
+        "--since-last",
+        action="store_true",
+        help="name only what the reconciliation before did not have; exit code 1 where there is any of that, else 0",
+    )
+    parser.add_argument(
+        "--history", action="store_true", help="print the records of earlier reconciliations, and do nothing else"
+    )
+    parser.add_argument("--json", action="store_true", help="with --history: for programs")
 
 
 def add_window(parser: argparse.ArgumentParser, verb: str) -> None:

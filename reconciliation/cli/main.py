@@ -1,18 +1,17 @@
 """`realmgate reconcile --config FILE --out DIR [--from ISO --to ISO]`: the judgement over everything that happened;
 `realmgate reconcile --fetch-jars [DIR]`: what that needs for a realm on Kafka.
 
-Exit code: 0 clean, 1 not clean or incomplete (`reconciliation.report.verdict`), 2 could not run.
+Exit code: 0 clean, 1 not clean or incomplete (`reconciliation.report.verdict`), 2 could not run. With `--since-last`: 0
+nothing is new since the reconciliation before, 1 something is, 2 could not run.
 Progress goes to standard error, the summary to `out`. Runs beside a live gateway.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
@@ -21,20 +20,27 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from reconciliation.cli import history
 from reconciliation.cli.arguments import parsed, window_of
+from reconciliation.cli.places import HISTORY, folder, history_of, scratch_of
 from reconciliation.cli.progress import Progress, SparkWork
-from reconciliation.jobs.reconcile import judge
+from reconciliation.history import kept
+from reconciliation.history.compared import compare
+from reconciliation.jobs.reconcile import Judgement, judge
 from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
-from reconciliation.model.folder import Folder, LocalFolder, named
-from reconciliation.model.hadoop_folder import HadoopFolder
+from reconciliation.model.folder import Folder, named
 from reconciliation.model.ranges import Extent
 from reconciliation.model.settings import Realm, SettingsError, load_realm
 from reconciliation.model.spark_settings import Asked
 from reconciliation.model.window import Window
 from reconciliation.read import increments, landing
 from reconciliation.read.increments import Increment
+from reconciliation.read.landing import Landed
 from reconciliation.report import balance, page, report, summary
+from reconciliation.report.findings import Findings
+from reconciliation.report.recorded import recorded
+from reconciliation.report.result import Result
 from reconciliation.report.verdict import verdict_of
 
 CLEAN, ANOMALIES, COULD_NOT_RUN = 0, 1, 2
@@ -46,6 +52,8 @@ _MAKING = "making"
 def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
     arguments = parsed(argv)
     try:
+        if arguments.history:
+            return history.show(arguments, out)
         if arguments.fetch_jars:
             return _fetch(arguments.fetch_jars, dict(arguments.conf), out)
         realm = load_realm(arguments.config)
@@ -58,9 +66,10 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         with scratch_of(place) as scratch:
             session = spark.start(scratch, offsets=extent.offsets, jars=jars, asked=asked)
             try:
-                folder = _folder(place, session, scratch)
-                state = None if arguments.state is None else _folder(named(arguments.state), session, scratch)
-                return run(session, realm, extent, window, folder, out, state=state)
+                directory = folder(place, session, scratch)
+                state = None if arguments.state is None else folder(named(arguments.state), session, scratch)
+                earlier = Earlier(history_of(arguments, session, scratch), arguments.since_last)
+                return run(session, realm, extent, window, directory, out, state=state, earlier=earlier)
             finally:
                 session.stop()
     except (SettingsError, SourceError, SetupError, OSError) as error:
@@ -68,24 +77,6 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
     except (PySparkException, Py4JError) as error:
         sys.stderr.write(f"reconcile: Spark failed: {error}\n")
     return COULD_NOT_RUN
-
-
-@contextmanager
-def scratch_of(place: Path | str) -> Iterator[Path]:
-    """A directory of this machine, for as long as Spark runs. Beside it is what Spark says when it starts."""
-    base = place if isinstance(place, Path) else Path(tempfile.mkdtemp(prefix="realmgate-reconcile-"))
-    scratch = base / "scratch"
-    scratch.mkdir(parents=True, exist_ok=True)
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    if not isinstance(place, Path):
-        shutil.rmtree(base, ignore_errors=True)  # where Spark did not start, an error names a file in it
-
-
-def _folder(place: Path | str, session: SparkSession, scratch: Path) -> Folder:
-    return LocalFolder(place) if isinstance(place, Path) else HadoopFolder(session, place, scratch)
 
 
 def _fetch(directory: Path, conf: dict[str, str], out: TextIO) -> int:
@@ -100,6 +91,15 @@ def jars_of(realm: Realm, directory: Path | None) -> list[Path]:
     return [] if realm.kind != "kafka" or spark.is_loaded(connector.CLASS) else connector.jars_in(directory)
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What earlier reconciliations have left. `history`: where records of them are; None: beside the report.
+    `since_last`: only what is new since the last one is to be named."""
+
+    history: Folder | None = None
+    since_last: bool = False
+
+
 def run(
     session: SparkSession,
     realm: Realm,
@@ -109,18 +109,20 @@ def run(
     out: TextIO,
     now_us: int | None = None,
     state: Folder | None = None,
+    earlier: Earlier = Earlier(),
 ) -> int:
     """With a session that is there: land, judge, report. `now_us`: another time than it is. `state`: where an earlier
     reconciliation has left how far it came, and this one does."""
     now = time.time_ns() // 1000 if now_us is None else now_us
     with Progress(SparkWork(session), "reconcile", STEPS) as progress:
-        return _run(session, realm, extent, window, directory, out, now, progress, state)
+        return _run(session, realm, extent, window, directory, out, now, progress, state, earlier)
 
 
 def _run(
     session: SparkSession, realm: Realm, extent: Extent, window: Window, directory: Folder, out: TextIO, now_us: int,
-    progress: Progress, state: Folder | None,
+    progress: Progress, state: Folder | None, earlier: Earlier,
 ) -> int:  # fmt: skip
+    began_s = time.monotonic()
     directory.make()
     directory.remove(report.MANIFEST)
     directory.remove(_MAKING)
@@ -134,24 +136,45 @@ def _run(
         increment.check()  # before all that Spark says of records that were removed meanwhile
     progress.begin("writing the report")
     report.add_findings(making, judgement.findings)
-    findings = report.condense(making, window)
-    sheet = balance.balance(judgement, findings.totals)
-    text = summary.write(realm, window, landed, judgement, findings, sheet)
-    shown = page.render(realm, window, landed, judgement, findings, sheet)
+    findings = report.condense(making, window, judgement.catalog.parts)
+    records = earlier.history or directory / HISTORY
+    result = _result(realm, window, landed, judgement, findings, records, now_us, time.monotonic() - began_s)
+    text = summary.write(result)
+    shown = page.render(result)
     report.publish(_MAKING, directory, window)
     directory.write("summary.txt", text.encode())
     directory.write("index.html", shown.encode())
-    verdict = verdict_of(findings, sheet)
+    report.write_since(directory, result.since)
+    sheet, verdict = result.sheet, result.verdict
     report.write_manifest(directory, window, landed, judgement, findings, sheet, verdict, versions())
     try:
-        increment.keep()  # last of all: what ends before has judged nothing
+        increment.keep()  # after all of the report: what ends before has judged nothing
     except SetupError:
         directory.remove(report.MANIFEST)
         raise
-    out.write(text)
+    kept.keep(records, result.record)
+    out.write(summary.since_last(result) if earlier.since_last else text)
     out.write(f"\nPage: {directory / 'index.html'}\n")
     progress.end("done")
+    if earlier.since_last:
+        return ANOMALIES if result.since.is_news else CLEAN
     return CLEAN if verdict.clean else ANOMALIES
+
+
+def _result(
+    realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, records: Folder,
+    now_us: int, took_s: float,
+) -> Result:  # fmt: skip
+    sheet = balance.balance(judgement, findings.totals)
+    verdict = verdict_of(findings, sheet)
+    said = versions()
+    record = recorded(realm, window, landed, judgement, findings, sheet, verdict, said, now_us, took_s)
+    known = kept.read(records)
+    since = compare(record, known.before(record))
+    of = known.of(record)
+    return Result(
+        realm, window, landed, judgement, findings, sheet, verdict, record, since, of, known.words_of_damaged()
+    )
 
 
 def _land(

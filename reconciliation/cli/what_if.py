@@ -21,7 +21,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from reconciliation.cli.arguments import add_spark, add_window, window_of
-from reconciliation.cli.main import jars_of, scratch_of
+from reconciliation.cli.main import jars_of
+from reconciliation.cli.places import scratch_of
 from reconciliation.cli.progress import Progress, SparkWork
 from reconciliation.model import spark
 from reconciliation.model.errors import SetupError, SourceError

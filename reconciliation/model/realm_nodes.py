@@ -29,6 +29,8 @@ class Properties:
     honour_capacity: bool = False
     ttl_ms: int = 0
     stores: int = 1
+    has_levels: bool = False
+    """Its stores are levels of priority, not partitions."""
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Properties:
@@ -38,6 +40,7 @@ class Properties:
             bool(record.get("honour_capacity", False)),
             record.get("ttl_ms", 0),
             max(record.get("partitions", 1), record.get("priority_levels", 0)),
+            record.get("priority_levels", 0) > 1,
         )
 
 
@@ -68,6 +71,13 @@ class Node:
             bool(record.get("adopted", 0)),
             record["created_us"],
         )
+
+    @property
+    def part(self) -> str:
+        """Which of its node's stores this is, in words; empty where there is one only."""
+        if self.properties.stores < 2:
+            return ""
+        return f"{'level' if self.properties.has_levels else 'partition'} {self.partition}"
 
     @property
     def parts(self) -> list[Node]:

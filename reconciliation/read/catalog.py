@@ -87,6 +87,12 @@ class Catalog:
         return not self.journal_first and not self.journal_torn
 
     @property
+    def parts(self) -> dict[int, str]:
+        """By store, which partition or level of its node it is; only of nodes that have several."""
+        found = [*self.nodes.values(), *(node for node, _ in self.absent.values())]
+        return {node.store: node.part for node in found if node.part}
+
+    @property
     def has_adopted(self) -> bool:
         """Some nodes have topics that were there before."""
         return any(node.adopted for node in self.nodes.values())

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciliation.jobs.reconcile import Judgement
 from reconciliation.model.realm_nodes import Durable
@@ -38,6 +38,7 @@ class NodeBalance:
     stored: int
     retained_out: int
     unread: int  # answered stored where it could not be looked
+    part: str = ""  # the partition or level of its node, where that has several
 
     @property
     def difference(self) -> int:
@@ -64,6 +65,7 @@ class DurableBalance:
     skipped: int
     early: int  # ended, says the journal, before they were stored
     retained_out: int  # lost by retention before they were ended
+    part: str = ""
 
     @property
     def difference(self) -> int:
@@ -102,15 +104,21 @@ def balance(judgement: Judgement, totals: Mapping[Key, int]) -> Balance:
     for (code, store, durable), count in totals.items():
         if not (code in ("P5", UNPROVEN) and durable):  # a settlement is not an event
             by_store[code, store] += count
+    parts = judgement.catalog.parts
     nodes = [
-        _node(judgement, by_store, place) for place in judgement.places.values() if place.standing in _IN_THE_BOOKS
+        replace(_node(judgement, by_store, place), part=parts.get(place.store, ""))
+        for place in judgement.places.values()
+        if place.standing in _IN_THE_BOOKS
     ]
-    durables = [_durable(judgement, totals, state.durable) for state in judgement.catalog.durables]
+    durables = [
+        replace(_durable(judgement, totals, state.durable), part=parts.get(state.durable.store, ""))
+        for state in judgement.catalog.durables
+    ]
     deleted, temporary = (
         sum(place.accepted for place in judgement.places.values() if place.standing == standing)
         for standing in ("deleted", "ended")
     )
-    return Balance(sorted(nodes, key=lambda one: one.node), durables, deleted, temporary)
+    return Balance(sorted(nodes, key=lambda one: (one.node, len(one.part), one.part)), durables, deleted, temporary)
 
 
 def _node(judgement: Judgement, by_store: Mapping[tuple[str, int | None], int], place: Place) -> NodeBalance:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from reconciliation.history.cause import Cause
 from reconciliation.model.classes import is_anomaly
 from reconciliation.report.balance import Key
 
@@ -36,10 +37,12 @@ class ClassReport:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything found, condensed: classes in their order (within the window), totals of all time for the balance."""
+    """Everything found, condensed: classes in their order (within the window), totals of all time for the balance.
+    `causes`: the same once more, by what they have in common, in the order of classes."""
 
     classes: list[ClassReport]
     totals: Counter[Key]
+    causes: list[Cause] = field(default_factory=list)
 
     @property
     def anomalies(self) -> int:

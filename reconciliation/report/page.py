@@ -12,14 +12,13 @@ from typing import Any
 
 from reconciliation.jobs.reconcile import Judgement
 from reconciliation.model.classes import CLASSES, SEVERITY_WORDS, is_anomaly
-from reconciliation.model.settings import Realm
-from reconciliation.model.window import Window, readable
+from reconciliation.model.window import readable
 from reconciliation.read.landing import Landed
 from reconciliation.report import summary
 from reconciliation.report.balance import Balance
 from reconciliation.report.error_matrix import Cell, error_cells
 from reconciliation.report.findings import ClassReport, Findings
-from reconciliation.report.verdict import Verdict, verdict_of
+from reconciliation.report.result import Result
 
 _STYLE = files("reconciliation.report") / "page.css"
 _TEXT_COLUMNS = ("node", "kind", "durable")
@@ -36,13 +35,13 @@ _BALANCE_WORDS = {
 }
 
 
-def render(
-    realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, sheet: Balance
-) -> str:
-    verdict = verdict_of(findings, sheet)
+def render(result: Result) -> str:
+    landed, judgement, findings, sheet, verdict = (
+        result.landed, result.judgement, result.findings, result.sheet, result.verdict
+    )  # fmt: skip
     clean = verdict.clean
     body = [
-        *_header(realm, window, landed, judgement, findings, sheet, verdict),
+        *_header(result),
         *(() if clean else _classes(findings)),  # what is wrong comes first
         *_sheet(sheet),
         *_matrix(error_cells(judgement.tallies)),
@@ -61,28 +60,22 @@ def render(
     )
 
 
-def _header(
-    realm: Realm,
-    window: Window,
-    landed: Landed,
-    judgement: Judgement,
-    findings: Findings,
-    sheet: Balance,
-    verdict: Verdict,
-) -> Iterator[str]:
+def _header(result: Result) -> Iterator[str]:
+    verdict, landed, judgement, findings = result.verdict, result.landed, result.judgement, result.findings
     state = "good" if verdict.clean else "bad"
     yield "<header>\n<h1>realmgate reconciliation</h1>"
     words = escape(verdict.sentence)
     for one in findings.classes:
         words = words.replace(f"({one.code})", f'(<a href="#{one.code}">{one.code}</a>)')
     yield f'<div class="strip {state}" role="status"><strong>{verdict.word.capitalize()}</strong>{words}</div>'
-    yield f"<p>Realm: {escape(summary.place(realm))}. Window: {escape(summary.window_words(window))}.</p>"
+    yield f"<p>Realm: {escape(summary.place(result.realm))}. Window: {escape(summary.window_words(result.window))}.</p>"
     if judgement.base is not None:
         yield f"<p>{escape(summary.base_words(judgement, landed))}</p>"
+    yield f"<p>{escape(summary.made_words(result))}</p>"
     if landed.said:
         yield f"<p>{escape(landed.said)}</p>"
     yield '<dl class="tiles">'
-    for term, figure, note in _tiles(judgement, findings, sheet):
+    for term, figure, note in _tiles(judgement, findings, result.sheet):
         yield f"<div><dt>{term}</dt><dd>{figure}<small>{note}</small></dd></div>"
     yield "</dl>\n</header>"
 

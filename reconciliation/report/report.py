@@ -7,7 +7,7 @@ the manifest names is complete; a reader that finds no manifest waits.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from hashlib import blake2b
 from io import BytesIO
@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from reconciliation.history.cause import Causes
+from reconciliation.history.compared import Comparison
 from reconciliation.jobs.reconcile import Judgement
 from reconciliation.model.classes import CLASSES, INCOMPLETE, ORDER
 from reconciliation.model.folder import Folder
@@ -35,6 +37,7 @@ _ORDER = [(name, "ascending") for name in (*_FIRST, *(name for name in FINDING.n
 """By every column: the order in which Spark's tasks end is to leave no trace."""
 VERSION = 1
 MANIFEST = "manifest.json"
+SINCE = "since-last.json"
 
 
 def add_findings(target: Folder, findings: list[dict[str, Any]]) -> None:
@@ -49,10 +52,11 @@ def add_findings(target: Folder, findings: list[dict[str, Any]]) -> None:
         folder.write("groups.parquet", content.getvalue())
 
 
-def condense(target: Folder, window: Window) -> Findings:
+def condense(target: Folder, window: Window, parts: Mapping[int, str] | None = None) -> Findings:
     """Count and pick examples: by time, then by place. What could not be seen (Q1) belongs to every window: when it
-    happened is not known, as little as what it hides."""
+    happened is not known, as little as what it hides. `parts`: by store, the words for its partition or level."""
     reports: dict[str, ClassReport] = {}
+    causes = Causes(parts or {})
     totals: Counter[Key] = Counter()
     for row in _rows(target):
         code = row["class"]
@@ -60,7 +64,9 @@ def condense(target: Folder, window: Window) -> Findings:
             totals[code, row["store"], row["durable"]] += row["count"]
         if code not in INTERNAL and (code == INCOMPLETE or window.holds(row["at"])):
             reports.setdefault(code, ClassReport(code)).add(row)
-    return Findings([reports[code] for code in ORDER if code in reports], totals)
+            causes.add(row)
+    named = sorted(causes.all(), key=lambda one: ORDER.index(one.code))
+    return Findings([reports[code] for code in ORDER if code in reports], totals, named)
 
 
 def _rows(written: Folder) -> Iterator[dict[str, Any]]:
@@ -81,6 +87,11 @@ def publish(making: str, out: Folder, window: Window) -> None:
     reports, name = out / "report", f"window={window.name}"
     reports.remove(name)
     out.move(making, reports / name)
+
+
+def write_since(out: Folder, since: Comparison) -> None:
+    """What is new since the reconciliation before, for programs."""
+    out.write(SINCE, orjson.dumps({"v": VERSION, **since.as_json()}, option=orjson.OPT_INDENT_2))
 
 
 def write_manifest(

@@ -4,33 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reconciliation.history.cause import Cause
 from reconciliation.jobs.reconcile import Judgement
 from reconciliation.model.classes import CLASSES, SEVERITY_WORDS, is_anomaly
 from reconciliation.model.settings import Realm
 from reconciliation.model.window import BEGINNING, END, Window, readable
 from reconciliation.read.landing import Landed
+from reconciliation.report import since
 from reconciliation.report.balance import Balance, DurableBalance, NodeBalance
 from reconciliation.report.findings import ClassReport, Findings
-from reconciliation.report.verdict import verdict_of
+from reconciliation.report.result import Result
 
 _SHOWN = 3
 
 
-def write(
-    realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, sheet: Balance
-) -> str:
+def write(result: Result) -> str:
+    landed, judgement = result.landed, result.judgement
     lines = [
-        f"Verdict: {verdict_of(findings, sheet).words}",
+        f"Verdict: {result.verdict.words}",
         "",
-        f"Realm: {place(realm)}. Window: {window_words(window)}. {evidence_words(judgement, landed)}",
+        f"Realm: {place(result.realm)}. Window: {window_words(result.window)}. {evidence_words(judgement)}",
+        made_words(result),
         *([base_words(judgement, landed)] if judgement.base is not None else []),
         *([landed.said] if landed.said else []),
         "",
-        *_balance(sheet),
+        *_balance(result.sheet),
         "",
-        *_classes(findings),
+        *_classes(result.findings),
+        "",
+        *since.write(result.since, result.damaged, _SHOWN).splitlines(),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def since_last(result: Result) -> str:
+    """The verdict, and only what the reconciliation before did not have."""
+    verdict, told = result.verdict, since.write(result.since, result.damaged)
+    return f"Verdict: {verdict.words}\n\n{told}\n{since.exit_words(result.since, verdict.word)}\n"
+
+
+def made_words(result: Result) -> str:
+    """When it was made, and how old the evidence was then."""
+    record = result.record
+    last = record.sources["last_us"]
+    age = "no gateway has told anything" if last is None else f"the last outcome is {age_words(record.at_us - last)}"
+    return f"Made: {readable(record.at_us)}, in {record.took_s:.0f} s; {age}."
+
+
+def age_words(age_us: int) -> str:
+    """How long ago. A clock that runs ahead makes it no time."""
+    seconds = max(0, age_us) // 1_000_000
+    for unit, of in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= 2 * of:
+            return f"{seconds // of} {unit}s old"
+    return f"{seconds} second{'s' if seconds != 1 else ''} old"
 
 
 def place(realm: Realm) -> str:
@@ -44,7 +71,7 @@ def window_words(window: Window) -> str:
     return f"{since} to {readable(window.until) if window.until != END else 'now'}"
 
 
-def evidence_words(judgement: Judgement, landed: Landed) -> str:
+def evidence_words(judgement: Judgement) -> str:
     judged = sum(one.count for one in judgement.tallies)
     states = [run.state for run in judgement.runs]
     runs = ", ".join(f"{states.count(state)} {state}" for state in ("closed", "killed", "live") if state in states)
@@ -155,15 +182,19 @@ def _classes(findings: Findings) -> Iterator[str]:
         return
     yield "Findings"
     for one in findings.classes:
-        yield from _class(one)
+        yield from _class(one, [cause for cause in findings.causes if cause.code == one.code])
 
 
-def _class(one: ClassReport) -> Iterator[str]:
+def _class(one: ClassReport, causes: list[Cause]) -> Iterator[str]:
     kind = CLASSES[one.code]
     nodes = ", ".join(_short(name) for name in sorted(one.nodes)[:_SHOWN])
     yield f"  {one.code} {kind.name}: {one.count:,} ({SEVERITY_WORDS[kind.severity]}){' on ' + nodes if nodes else ''}"
     for row in one.examples[:_SHOWN]:
         yield f"      {example_words(row)}"
+    if is_anomaly(one.code):
+        names = [f"{each.id} ({each.count:,})" for each in causes]
+        more = f", and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+        yield f"      Findings, and their messages: {', '.join(names[:_SHOWN])}{more}"
     if is_anomaly(one.code):
         yield f"      What to do: {kind.action}"
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from native_backend.log.open import open_embedded
+from reconciliation.history import kept
+from reconciliation.model.folder import LocalFolder
 from reconciliation.model.settings import Realm
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.odd_realm import fill
@@ -45,6 +47,16 @@ def test_durables_say_what_became_of_each_event(result: Result) -> None:
 
 def test_runs_are_known_for_what_they_are(result: Result) -> None:
     assert [run["state"] for run in result.manifest["runs"]] == ["closed", "killed", "live"]
+
+
+def test_a_record_of_it_is_kept(result: Result) -> None:
+    found = kept.read(LocalFolder(result.out / "history"))
+    [record] = found.records
+    assert (record.verdict, record.complete, list(record.findings)) == ("clean", True, []) and not found.damaged
+    assert record.classes == {"P5": 3}, "what is no anomaly is a number only"
+    assert (record.books["difference"], record.books["accepted"], record.books["stored"]) == (0, 16, 19)
+    assert record.sources["runs"] == {"closed": 1, "killed": 1, "live": 1} and not record.sources["unread"]
+    assert record.realm.keys() == {"um.realm", "um.outcomes", "um.journal"}
 
 
 def test_the_page_stands_alone(result: Result) -> None:

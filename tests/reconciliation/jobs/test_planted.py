@@ -3,6 +3,8 @@ with its tag; and nothing else is named there."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import pytest
 from native_backend.log.open import open_embedded
 from native_backend.log.sqlite.schema import connect
 from native_backend.nodes.node import Node
+from reconciliation.history import kept
+from reconciliation.model.folder import LocalFolder
 from reconciliation.model.settings import Realm
 from tests.reconciliation import planting
 from tests.reconciliation.conftest import Reconcile, Result
@@ -234,6 +238,20 @@ def test_the_counts_are_exact(result: Result) -> None:
         "S1": 1,
     }  # fmt: skip
     assert result.code == 1
+
+
+def test_each_is_a_finding_with_a_name_in_the_record(planted: Planted, result: Result) -> None:
+    [record] = kept.read(LocalFolder(result.out / "history")).records
+    anomalies = {code: count for code, count in result.classes().items() if code not in ("P5", "A12")}
+    counted = Counter[str]()
+    for finding in record.findings:
+        counted[finding.code] += finding.count
+    assert counted == anomalies and record.open == sum(anomalies.values())
+    [lost] = [finding for finding in record.findings if finding.code == "P1"]
+    assert (lost.node, lost.members.parts()) == ("p1", [str(planted.sent["p1"][3].eid)])
+    news = json.loads((result.out / "since-last.json").read_text())
+    assert news["is_news"] and news["before"] is None and news["counts"]["new"] == len(record.findings)
+    assert all(finding.id in result.text for finding in record.findings if finding.code in ("P1", "A9", "S1"))
 
 
 def test_the_books_close_all_the_same(result: Result) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -118,8 +119,9 @@ def test_a_run_without_outcome_records(place: Place, reconcile: Reconcile) -> No
 
 @pytest.mark.parametrize("sides", [("accepted", "unread"), ("unproven", "stored")])
 def test_the_books_alone_keep_a_verdict_from_clean(sides: tuple[str, str]) -> None:
-    names = [one.name for one in fields(NodeBalance) if one.name not in ("node", "kind")]
-    node = NodeBalance("orders", "queue", **{name: 4 if name in sides else 0 for name in names})
+    names = [one.name for one in fields(NodeBalance) if one.name not in ("node", "kind", "part")]
+    numbers: dict[str, Any] = {name: 4 if name in sides else 0 for name in names}
+    node = NodeBalance("orders", "queue", **numbers)
     verdict = verdict_of(Findings([], Counter()), Balance([node], [], 0, 0))
     assert (node.difference, verdict.word, verdict.complete) == (0, "incomplete", False)
     assert verdict.sentence == "Not everything could be seen: 4 could not be compared with anything."

@@ -1,0 +1,115 @@
+"""Which messages a finding is of, in a form that stays small: EIDs of one store as ranges, all else by a word each.
+
+As text it is a list of parts: `17-20` and `33` are EIDs; `RUN:SEQ` a delivery; `TEXT x3` stands for three messages of
+which no more is known. What is too scattered for a list is one part, `digest HEX`: that can only be the same, or not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+PARTS_MAX = 50
+"""So many parts are kept of one finding; more of them are a digest."""
+_RANGE = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?")
+_TIMES = re.compile(r"(.+) x([1-9]\d{0,18})", re.DOTALL)
+_DIGEST = "digest "
+
+
+@dataclass(slots=True)
+class Members:
+    """`eids`: ranges, first and last; sorted, and apart from each other, after `settle`. `others`: word -> messages.
+    `digest`: they are known by it alone, and are so `many`."""
+
+    eids: list[tuple[int, int]] = field(default_factory=list)
+    others: dict[str, int] = field(default_factory=dict)
+    digest: str = ""
+    many: int = 0
+
+    @classmethod
+    def of(cls, parts: Sequence[str], messages: int) -> Members:
+        """What `parts` has written. Raises ValueError for what it does not write."""
+        if len(parts) == 1 and parts[0].startswith(_DIGEST):
+            return cls(digest=parts[0].removeprefix(_DIGEST), many=messages)
+        found = cls()
+        for part in parts:
+            if (numbers := _RANGE.fullmatch(part)) is not None:
+                first = int(numbers[1])
+                found.eids.append((first, int(numbers[2] or first)))
+            elif (times := _TIMES.fullmatch(part)) is not None:
+                found.others[times[1]] = int(times[2])
+            else:
+                found.others[part] = 1
+        found.settle()
+        if found.count != messages or any(first > last for first, last in found.eids):
+            raise ValueError(f"{messages} messages, and {', '.join(parts)} are {found.count}")
+        return found
+
+    @property
+    def count(self) -> int:
+        return self.many + sum(last - first + 1 for first, last in self.eids) + sum(self.others.values())
+
+    def add(self, row: dict[str, Any], in_words: bool) -> None:
+        """A row of the findings. `in_words`: its EID is an example of several, or says nothing."""
+        eid, count = row["eid"], row["count"]
+        if not in_words and count == 1 and eid is not None and eid >= 0:
+            if self.eids and self.eids[-1][1] + 1 == eid:
+                self.eids[-1] = (self.eids[-1][0], eid)
+            else:
+                self.eids.append((eid, eid))
+            return
+        word = row["detail"] if row["seq"] is None else f"{row['run']}:{row['seq']}"
+        self.others[word] = self.others.get(word, 0) + count
+
+    def settle(self) -> None:
+        """Once all have been added."""
+        joined: list[tuple[int, int]] = []
+        for first, last in sorted(self.eids):
+            if joined and first <= joined[-1][1] + 1:
+                joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+            else:
+                joined.append((first, last))
+        self.eids = joined
+
+    def parts(self) -> list[str]:
+        """To keep."""
+        if self.digest:
+            return [_DIGEST + self.digest]
+        if len(self.eids) + len(self.others) <= PARTS_MAX:
+            return [*self._words()]
+        return [_DIGEST + self._digest()]
+
+    def without(self, known: Members) -> Members:
+        """Those that are not in `known`. Where one of the two is a digest: none when both are the same, else all."""
+        if self.digest or known.digest:
+            same = (self.digest or self._digest()) == (known.digest or known._digest())
+            return Members() if same else self
+        others = {word: count - known.others.get(word, 0) for word, count in self.others.items()}
+        return Members([*_minus(self.eids, known.eids)], {word: count for word, count in others.items() if count > 0})
+
+    def _digest(self) -> str:
+        return blake2b("\n".join(self._words()).encode(), digest_size=16).hexdigest()
+
+    def _words(self) -> Iterator[str]:
+        yield from (str(first) if first == last else f"{first}-{last}" for first, last in self.eids)
+        yield from (word if count == 1 else f"{word} x{count}" for word, count in sorted(self.others.items()))
+
+
+def _minus(ranges: Iterable[tuple[int, int]], others: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Both are sorted, and have gaps between."""
+    at = 0
+    for first, last in ranges:
+        begin = first
+        while at < len(others) and others[at][1] < begin:
+            at += 1
+        index = at
+        while index < len(others) and others[index][0] <= last:
+            if others[index][0] > begin:
+                yield begin, others[index][0] - 1
+            begin = others[index][1] + 1
+            index += 1
+        if begin <= last:
+            yield begin, last

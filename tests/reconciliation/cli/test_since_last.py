@@ -1,0 +1,56 @@
+"""Three reconciliations of one realm: what the second and third have that the one before had not, by the command's exit
+code."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import closing
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from native_backend.log.open import open_embedded
+from reconciliation.cli import main as commands
+from reconciliation.cli.main import Earlier
+from reconciliation.history import kept
+from reconciliation.model.folder import LocalFolder
+from reconciliation.model.settings import Realm
+from reconciliation.model.window import Window
+from reconciliation.read import landing
+from tests.reconciliation import planting
+from tests.reconciliation.world import World
+
+
+def test_only_what_is_new_is_named(session: SparkSession, tmp_path: Path) -> None:
+    realm, out = Realm("embedded", "um", path=tmp_path / "realm"), LocalFolder(tmp_path / "out")
+    assert realm.path is not None
+    with closing(open_embedded(realm.path)) as log:
+        world = World(log, "um")
+        orders = world.queue("orders")
+        run = world.run()
+        sent = run.publish(orders, 5)
+        run.close()
+
+    def again() -> tuple[int, str]:
+        text = io.StringIO()
+        extent = landing.extent_of(realm)
+        code = commands.run(session, realm, extent, Window(), out, text, earlier=Earlier(since_last=True))
+        session.catalog.clearCache()
+        return code, text.getvalue()
+
+    def lose(index: int) -> None:
+        assert realm.path is not None
+        planting.delete(realm.path, orders.topic, sent[index].eid)
+
+    lose(3)
+    code, told = again()
+    assert code == 1 and "1 finding new." in told
+    code, told = again()
+    assert code == 0 and told.startswith("Verdict: NOT CLEAN.") and "1 finding the same as before" in told
+    assert "Exit code 0: nothing is new since the reconciliation before; the verdict is not clean all the same." in told
+    lose(1)
+    code, told = again()
+    assert code == 1 and "grown  P1-" in told and "2 messages: answered stored" in told and "1 more than before" in told
+    assert [one.verdict for one in kept.read(out / "history").records] == ["not clean"] * 3
+    assert json.loads((tmp_path / "out" / "since-last.json").read_text())["grown"][0]["more"] == 1

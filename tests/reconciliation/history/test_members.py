@@ -1,0 +1,70 @@
+"""Which messages a finding is of: kept as text and read again, and what one has that another has not."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from reconciliation.history.members import PARTS_MAX, Members
+from tests.reconciliation.history.runs import causes, lost, row
+
+
+def of(*eids: int) -> Members:
+    return causes(lost(*eids))[0].members if eids else Members()
+
+
+def test_eids_are_ranges_in_any_order() -> None:
+    assert of(20, 17, 18, 33, 19).parts() == ["17-20", "33"]
+
+
+def test_a_group_is_a_word_with_its_number() -> None:
+    rows = [
+        row("A3", eid=4, run="1a-0001", seq=9, rule="accepts", count=3, detail="outcome released"),
+        row("A3", eid=8, run="1a-0001", seq=12, rule="accepts", count=1, detail="outcome released"),
+    ]
+    assert causes(rows)[0].members.parts() == ["1a-0001:12", "1a-0001:9 x3"]
+
+
+def test_what_is_missing_and_named_by_words_alone() -> None:
+    detail = "2 outcomes records missing: n 2 to 3"
+    [found] = causes([row("Q1", eid=None, node=None, store=None, run="1a-0001", count=2, detail=detail)])
+    assert found.members.parts() == [f"{detail} x2"]
+
+
+@pytest.mark.parametrize("eids", [(), (5,), (1, 2, 3, 9), (0, 4, 5, 6, 8, 12)])
+def test_parts_are_read_as_they_were(eids: tuple[int, ...]) -> None:
+    found = of(*eids)
+    assert Members.of(found.parts(), found.count) == found
+
+
+def test_what_one_has_and_another_has_not() -> None:
+    """Held against sets, over all pairs of subsets of a small range."""
+    subsets = [each for size in range(6) for each in combinations(range(7), size)]
+    for some in subsets:
+        for others in subsets[::5]:
+            left = of(*some).without(of(*others))
+            assert left == of(*sorted({*some} - {*others})), (some, others)
+
+
+def test_words_are_taken_away_by_their_number() -> None:
+    more, fewer = Members(others={"a": 5, "b": 1}), Members(others={"a": 3})
+    assert more.without(fewer) == Members(others={"a": 2, "b": 1})
+    assert fewer.without(more).count == 0
+
+
+def test_what_is_scattered_can_only_be_the_same_or_not() -> None:
+    scattered = of(*range(0, 4 * PARTS_MAX, 2))
+    [digest] = scattered.parts()
+    assert digest.startswith("digest ") and scattered.count == 2 * PARTS_MAX
+    known = Members.of([digest], scattered.count)
+    assert known.count == scattered.count
+    assert scattered.without(known).count == 0 and known.without(scattered).count == 0
+    grown = of(*range(0, 4 * PARTS_MAX + 2, 2))
+    assert grown.without(known).count == grown.count, "which of them are new is not known: none is passed over"
+
+
+@pytest.mark.parametrize(("parts", "messages"), [(["1-3"], 2), (["3-1"], -1), ([], 1), (["a x2"], 1)])
+def test_parts_that_do_not_agree_with_their_number(parts: list[str], messages: int) -> None:
+    with pytest.raises(ValueError, match="messages"):
+        Members.of(parts, messages)
