@@ -153,4 +153,5 @@ def _last_report(view: View) -> Document | None:
     if not view.reports:
         return None
     last = view.reports[0]
-    return {"verdict": last.verdict, "at": iso(last.at_us), "age_s": view.age_s(last.at_us), "sentence": last.sentence}
+    return {"verdict": last.verdict, "at": iso(last.at_us), "age_s": view.age_s(last.at_us), "sentence": last.sentence,
+            "acknowledged": last.acknowledged, "since": last.since}  # fmt: skip

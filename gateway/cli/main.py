@@ -326,7 +326,7 @@ def _mappings(argv: list[str]) -> int:
     return commands_main(argv, sys.stdout, complaint_about)
 
 
-_WITHOUT_A_REALM = ("--fetch-jars", "--history")
+_WITHOUT_A_REALM = ("--fetch-jars", "--history", "--acknowledge")
 """Words of `reconcile` with which it reads no realm."""
 
 

@@ -8,12 +8,13 @@ within each the newest first. The remedies are the gateways' own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from gateway.verdict.answers import Row
 from gateway.verdict.peers_refused import is_without_room, peers_refused
 from gateway.verdict.problem import Problem, named_all
-from gateway.verdict.reports import Report
+from gateway.verdict.reports import ACKNOWLEDGED, Report
 from gateway.verdict.slow_peers import slow_peers
 from gateway.verdict.standing import WAITS, Standing
 
@@ -133,13 +134,20 @@ def _reconciled(reports: Sequence[Report], now_us: int) -> Iterator[Problem]:
     if not reports:
         return
     last = reports[0]
-    if last.verdict != "clean":
+    passed = last.expired(f"{datetime.fromtimestamp(now_us / 1_000_000, UTC):%Y-%m-%d}")
+    if last.verdict not in ("clean", ACKNOWLEDGED):
         yield Problem(
             "reconciliation", "fatal" if last.verdict == "not clean" else "transient",
             f"The last reconciliation is {last.verdict}.", "reconciliation", "/reconciliation", more=last.sentence,
             rule="reconciliation.verdict", since_us=last.at_us,
             remedy="read the report: each finding says what to do",
             loses=any(one["class"] == "P1" for one in last.classes),
+        )  # fmt: skip
+    elif passed:
+        yield Problem(
+            "acknowledgement-expired", "transient", "An acknowledgement of the last reconciliation has expired.",
+            "reconciliation", "/reconciliation", more=", ".join(passed[:5]), rule="reconciliation.acknowledged",
+            remedy="mend what was found, or acknowledge it anew; then realmgate reconcile --config FILE --out DIR",
         )  # fmt: skip
     elif now_us - last.at_us > _OLD_US:
         yield Problem(

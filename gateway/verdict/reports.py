@@ -1,7 +1,7 @@
 """Reconciliations, as `realmgate reconcile --out DIR` leaves them: DIR itself is one, or its folders are.
 
-Source: reconciliation/report/report.py (`manifest.json`). A manifest that cannot be read, or is too large, is named as
-that. Microseconds since 1970.
+Source: reconciliation/report/report.py (`manifest.json`, `since-last.json`). A manifest that cannot be read, or is too
+large, is named as that. Microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -19,13 +19,19 @@ from gateway.verdict.limits import MANIFEST_BYTES, REPORTS
 
 MANIFEST: Final = "manifest.json"
 PAGE: Final = "index.html"
-VERDICTS: Final = ("clean", "incomplete", "not clean")
+SINCE: Final = "since-last.json"
+ACKNOWLEDGED: Final = "clean but for acknowledged"
+VERDICTS: Final = ("clean", ACKNOWLEDGED, "incomplete", "not clean")
+CHANGES: Final = ("new", "grown", "reopened", "same", "gone")
+"""What became of findings since the reconciliation before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """`name` is unique in a console. `problem`: why it cannot be read; then there is nothing else. `at_us`: when the
-    manifest was written, which is the end of the run."""
+    manifest was written, which is the end of the run. `acknowledged`: messages in findings that operators have
+    accepted; `entries`: who says so, until when and why. `since`: findings by what became of them, one of `CHANGES`;
+    empty: there was no reconciliation before."""
 
     name: str
     directory: Path
@@ -39,6 +45,13 @@ class Report:
     difference: int | None = None
     runs: int = 0
     has_page: bool = False
+    acknowledged: int = 0
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    since: dict[str, int] = field(default_factory=dict)
+
+    def expired(self, today: str) -> list[str]:
+        """Findings whose acknowledgement the verdict rests on, and which is over now. `today`: YYYY-MM-DD, UTC."""
+        return [one["id"] for one in self.entries if one["acknowledged"] and one["until"] < today]
 
 
 class Reports:
@@ -108,7 +121,30 @@ def _report(content: Mapping[str, Any], path: Path, name: str, at_us: int) -> Re
         difference=None if difference is None else int(difference),
         runs=len(content.get("runs", ())),
         has_page=(path.parent / PAGE).is_file(),
+        acknowledged=int(number(content.get("acknowledged", {}).get("messages")) or 0),
+        entries=[_entry(one) for one in content.get("acknowledged", {}).get("entries", ())][:_ENTRIES],
+        since=_since(path.parent / SINCE),
     )
+
+
+_ENTRIES = 100
+
+
+def _entry(one: Mapping[str, Any]) -> dict[str, Any]:
+    said = {name: text(one.get(name)) or "" for name in ("id", "node", "until", "by", "reason")}
+    counts = {name: int(number(one.get(name)) or 0) for name in ("messages", "acknowledged")}
+    return {**said, **counts, "expired": one.get("expired") is True, "found": one.get("found") is True}
+
+
+def _since(path: Path) -> dict[str, int]:
+    """Nothing of a report of an earlier release, or that cannot be read: the verdict does not need it."""
+    try:
+        if path.stat().st_size > MANIFEST_BYTES:
+            return {}
+        said = orjson.loads(path.read_bytes())
+        return {} if said["before"] is None else {name: int(said["counts"][name]) for name in CHANGES}
+    except (OSError, orjson.JSONDecodeError, AttributeError, TypeError, KeyError, ValueError):
+        return {}
 
 
 def _class(one: Mapping[str, Any]) -> dict[str, Any]:

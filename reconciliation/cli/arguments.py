@@ -23,6 +23,8 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
 def _problem(arguments: argparse.Namespace) -> str:
     """What is missing, or makes no sense together; empty: nothing."""
     missing = [f"--{name}" for name in ("config", "out") if getattr(arguments, name) is None]
+    if arguments.acknowledge:
+        return _problem_of_acknowledging(arguments)
     if arguments.history:
         return "--history wants --out DIR or --history-in DIR" if missing and not _names_history(arguments) else ""
     if arguments.json:
@@ -30,6 +32,16 @@ def _problem(arguments: argparse.Namespace) -> str:
     if missing and not arguments.fetch_jars:
         return f"the following arguments are required: {', '.join(missing)}"
     return ""
+
+
+def _problem_of_acknowledging(arguments: argparse.Namespace) -> str:
+    missing = [f"--{name}" for name in _SAID if getattr(arguments, f"acknowledged_{name}") is None]
+    if missing:
+        return f"--acknowledge wants {', '.join(missing)} too: until when, who says so, and why"
+    return "" if _names_history(arguments) else "--acknowledge wants --out DIR or --history-in DIR"
+
+
+_SAID = ("until", "by", "reason")
 
 
 def _names_history(arguments: argparse.Namespace) -> bool:
@@ -81,6 +93,21 @@ def _add_history(parser: argparse.ArgumentParser) -> None:
         "--history", action="store_true", help="print the records of earlier reconciliations, and do nothing else"
     )
     parser.add_argument("--json", action="store_true", help="with --history: for programs")
+    _add_acknowledged(parser)
+
+
+def _add_acknowledged(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--acknowledged", metavar="FILE", type=Path, help="findings that are known; default: OUT/acknowledged.yaml"
+    )
+    parser.add_argument(
+        "--acknowledge", metavar="ID", help="write a finding of the last reconciliation there, and do nothing else"
+    )
+    helps = ("the last day (UTC) on which it holds, YYYY-MM-DD", "who acknowledges it", "why it is accepted")
+    for name, words in zip(_SAID, helps, strict=True):
+        kind = {"until": "DAY", "by": "NAME", "reason": "TEXT"}[name]
+        dest = f"acknowledged_{name}"
+        parser.add_argument(f"--{name}", metavar=kind, dest=dest, help=f"with --acknowledge: {words}")
 
 
 def add_window(parser: argparse.ArgumentParser, verb: str) -> None:

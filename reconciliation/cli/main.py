@@ -1,8 +1,8 @@
 """`realmgate reconcile --config FILE --out DIR [--from ISO --to ISO]`: the judgement over everything that happened;
 `realmgate reconcile --fetch-jars [DIR]`: what that needs for a realm on Kafka.
 
-Exit code: 0 clean, 1 not clean or incomplete (`reconciliation.report.verdict`), 2 could not run. With `--since-last`: 0
-nothing is new since the reconciliation before, 1 something is, 2 could not run.
+Exit code: 0 clean, or clean but for what is acknowledged; 1 not clean or incomplete (`reconciliation.report.verdict`);
+2 could not run. With `--since-last`: 0 nothing is new since the reconciliation before, 1 something is.
 Progress goes to standard error, the summary to `out`. Runs beside a live gateway.
 """
 
@@ -21,15 +21,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from reconciliation.cli import history
+from reconciliation.cli.acknowledge import acknowledge, read_acknowledged
 from reconciliation.cli.arguments import parsed, window_of
 from reconciliation.cli.places import HISTORY, folder, history_of, scratch_of
 from reconciliation.cli.progress import Progress, SparkWork
 from reconciliation.history import kept
+from reconciliation.history.acknowledged import NOTHING, Acknowledged
 from reconciliation.history.compared import compare
+from reconciliation.history.standing import applied
 from reconciliation.jobs.reconcile import Judgement, judge
 from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
-from reconciliation.model.folder import Folder, named
+from reconciliation.model.folder import Folder, LocalFolder, named
 from reconciliation.model.ranges import Extent
 from reconciliation.model.settings import Realm, SettingsError, load_realm
 from reconciliation.model.spark_settings import Asked
@@ -52,6 +55,8 @@ _MAKING = "making"
 def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
     arguments = parsed(argv)
     try:
+        if arguments.acknowledge:
+            return acknowledge(arguments, out, time.time_ns() // 1000)
         if arguments.history:
             return history.show(arguments, out)
         if arguments.fetch_jars:
@@ -62,13 +67,16 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         spark.check(asked)
         jars = jars_of(realm, arguments.jars)
         place = named(arguments.out)
+        file = arguments.acknowledged
+        known = None if isinstance(place, str) else read_acknowledged(file, LocalFolder(place))  # before Spark starts
         extent = landing.extent_of(realm)
         with scratch_of(place) as scratch:
             session = spark.start(scratch, offsets=extent.offsets, jars=jars, asked=asked)
             try:
                 directory = folder(place, session, scratch)
                 state = None if arguments.state is None else folder(named(arguments.state), session, scratch)
-                earlier = Earlier(history_of(arguments, session, scratch), arguments.since_last)
+                acknowledged = read_acknowledged(file, directory) if known is None else known
+                earlier = Earlier(history_of(arguments, session, scratch), arguments.since_last, acknowledged)
                 return run(session, realm, extent, window, directory, out, state=state, earlier=earlier)
             finally:
                 session.stop()
@@ -93,11 +101,12 @@ def jars_of(realm: Realm, directory: Path | None) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What earlier reconciliations have left. `history`: where records of them are; None: beside the report.
+    """What earlier reconciliations and operators have left. `history`: where records are; None: beside the report.
     `since_last`: only what is new since the last one is to be named."""
 
     history: Folder | None = None
     since_last: bool = False
+    acknowledged: Acknowledged = NOTHING
 
 
 def run(
@@ -137,44 +146,47 @@ def _run(
     progress.begin("writing the report")
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, window, judgement.catalog.parts)
-    records = earlier.history or directory / HISTORY
-    result = _result(realm, window, landed, judgement, findings, records, now_us, time.monotonic() - began_s)
+    result = _result(realm, window, landed, judgement, findings, directory, earlier, now_us, time.monotonic() - began_s)
     text = summary.write(result)
     shown = page.render(result)
     report.publish(_MAKING, directory, window)
     directory.write("summary.txt", text.encode())
     directory.write("index.html", shown.encode())
     report.write_since(directory, result.since)
-    sheet, verdict = result.sheet, result.verdict
-    report.write_manifest(directory, window, landed, judgement, findings, sheet, verdict, versions())
+    verdict = result.verdict
+    report.write_manifest(
+        directory, window, landed, judgement, findings, result.sheet, verdict, versions(), result.known
+    )
     try:
         increment.keep()  # after all of the report: what ends before has judged nothing
     except SetupError:
         directory.remove(report.MANIFEST)
         raise
-    kept.keep(records, result.record)
+    kept.keep(earlier.history or directory / HISTORY, result.record)
     out.write(summary.since_last(result) if earlier.since_last else text)
     out.write(f"\nPage: {directory / 'index.html'}\n")
     progress.end("done")
     if earlier.since_last:
         return ANOMALIES if result.since.is_news else CLEAN
-    return CLEAN if verdict.clean else ANOMALIES
+    return CLEAN if verdict.passes else ANOMALIES
 
 
 def _result(
-    realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, records: Folder,
-    now_us: int, took_s: float,
+    realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, directory: Folder,
+    earlier: Earlier, now_us: int, took_s: float,
 ) -> Result:  # fmt: skip
+    known = applied(findings.anomalous, earlier.acknowledged, now_us)
     sheet = balance.balance(judgement, findings.totals)
     verdict = verdict_of(findings, sheet)
     said = versions()
     record = recorded(realm, window, landed, judgement, findings, sheet, verdict, said, now_us, took_s)
-    known = kept.read(records)
-    since = compare(record, known.before(record))
-    of = known.of(record)
+    before = kept.read(earlier.history or directory / HISTORY)
+    since = compare(record, before.before(record))
+    damaged = before.words_of_damaged()
     return Result(
-        realm, window, landed, judgement, findings, sheet, verdict, record, since, of, known.words_of_damaged()
-    )
+        realm, window, landed, judgement, findings, sheet, verdict, record, since, before.of(record), damaged, known,
+        earlier.acknowledged.file,
+    )  # fmt: skip
 
 
 def _land(

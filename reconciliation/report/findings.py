@@ -45,8 +45,16 @@ class Findings:
     causes: list[Cause] = field(default_factory=list)
 
     @property
+    def anomalous(self) -> list[Cause]:
+        return [one for one in self.causes if is_anomaly(one.code)]
+
+    @property
     def anomalies(self) -> int:
         return sum(one.count for one in self.classes if is_anomaly(one.code))
+
+    def acknowledged(self, code: str) -> int:
+        """So many messages of a class."""
+        return sum(one.count - one.open for one in self.causes if one.code == code)
 
 
 def tag(row: dict[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ from reconciliation.jobs.reconcile import Judgement
 from reconciliation.model.classes import CLASSES, SEVERITY_WORDS, is_anomaly
 from reconciliation.model.window import readable
 from reconciliation.read.landing import Landed
-from reconciliation.report import summary
+from reconciliation.report import acknowledged, summary
 from reconciliation.report.balance import Balance
 from reconciliation.report.error_matrix import Cell, error_cells
 from reconciliation.report.findings import ClassReport, Findings
@@ -43,6 +43,7 @@ def render(result: Result) -> str:
     body = [
         *_header(result),
         *(() if clean else _classes(findings)),  # what is wrong comes first
+        *_acknowledged(result),
         *_sheet(sheet),
         *_matrix(error_cells(judgement.tallies)),
         *(_classes(findings) if clean else ()),
@@ -62,12 +63,12 @@ def render(result: Result) -> str:
 
 def _header(result: Result) -> Iterator[str]:
     verdict, landed, judgement, findings = result.verdict, result.landed, result.judgement, result.findings
-    state = "good" if verdict.clean else "bad"
+    state = "good" if verdict.clean else "warn" if verdict.passes else "bad"
     yield "<header>\n<h1>realmgate reconciliation</h1>"
     words = escape(verdict.sentence)
     for one in findings.classes:
         words = words.replace(f"({one.code})", f'(<a href="#{one.code}">{one.code}</a>)')
-    yield f'<div class="strip {state}" role="status"><strong>{verdict.word.capitalize()}</strong>{words}</div>'
+    yield f'<div class="strip {state}" role="status"><strong>{verdict.title.capitalize()}</strong>{words}</div>'
     yield f"<p>Realm: {escape(summary.place(result.realm))}. Window: {escape(summary.window_words(result.window))}.</p>"
     if judgement.base is not None:
         yield f"<p>{escape(summary.base_words(judgement, landed))}</p>"
@@ -78,6 +79,13 @@ def _header(result: Result) -> Iterator[str]:
     for term, figure, note in _tiles(judgement, findings, result.sheet):
         yield f"<div><dt>{term}</dt><dd>{figure}<small>{note}</small></dd></div>"
     yield "</dl>\n</header>"
+
+
+def _acknowledged(result: Result) -> Iterator[str]:
+    if result.known:
+        yield f"<h2>Acknowledged</h2><p>In {escape(result.acknowledged_in)}.</p><ul>"
+        yield from (f"<li>{escape(acknowledged.named(one))}</li>" for one in result.known)
+        yield "</ul>"
 
 
 def _tiles(judgement: Judgement, findings: Findings, sheet: Balance) -> Iterator[tuple[str, str, str]]:

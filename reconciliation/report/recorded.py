@@ -7,7 +7,6 @@ from typing import Any
 
 from reconciliation.history.record import LINES_MAX, Record
 from reconciliation.jobs.reconcile import Judgement
-from reconciliation.model.classes import is_anomaly
 from reconciliation.model.ranges import SINGLE, Extent
 from reconciliation.model.settings import Realm
 from reconciliation.model.state import identity_of
@@ -35,7 +34,7 @@ def recorded(
         window={"since_us": window.since, "until_us": window.until},
         realm=identity_of(landed.extent, realm.prefix),
         classes={one.code: one.count for one in findings.classes},
-        findings=[one for one in findings.causes if is_anomaly(one.code)],
+        findings=findings.anomalous,
         books=_books(sheet),
         sources=_sources(landed.extent, judgement, realm.prefix),
         errors=_errors(judgement),

@@ -7,7 +7,7 @@ the manifest names is complete; a reader that finds no manifest waits.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
 from io import BytesIO
@@ -21,6 +21,8 @@ import pyarrow.parquet as pq
 
 from reconciliation.history.cause import Causes
 from reconciliation.history.compared import Comparison
+from reconciliation.history.record import LINES_MAX
+from reconciliation.history.standing import Known
 from reconciliation.jobs.reconcile import Judgement
 from reconciliation.model.classes import CLASSES, INCOMPLETE, ORDER
 from reconciliation.model.folder import Folder
@@ -103,6 +105,7 @@ def write_manifest(
     sheet: Balance,
     verdict: Verdict,
     versions: dict[str, str],
+    known: Sequence[Known] = (),
 ) -> None:
     """Last of all: what was read, by which versions, and what came of it."""
     content = {
@@ -116,11 +119,17 @@ def write_manifest(
         "sentence": verdict.sentence,
         "complete": verdict.complete,
         "clean": verdict.clean,
+        "acknowledged": {
+            "messages": verdict.acknowledged,
+            "entries": [one.as_json() for one in known[:LINES_MAX]],
+            "more_entries": max(0, len(known) - LINES_MAX),
+        },
         "classes": [
             {
                 "class": one.code,
                 "severity": CLASSES[one.code].severity,
                 "count": one.count,
+                "acknowledged": findings.acknowledged(one.code),
                 "nodes": sorted(one.nodes),
                 "first_eid": one.first_eid,
                 "last_eid": one.last_eid,

@@ -10,7 +10,7 @@ from reconciliation.model.classes import CLASSES, SEVERITY_WORDS, is_anomaly
 from reconciliation.model.settings import Realm
 from reconciliation.model.window import BEGINNING, END, Window, readable
 from reconciliation.read.landing import Landed
-from reconciliation.report import since
+from reconciliation.report import acknowledged, since
 from reconciliation.report.balance import Balance, DurableBalance, NodeBalance
 from reconciliation.report.findings import ClassReport, Findings
 from reconciliation.report.result import Result
@@ -32,6 +32,7 @@ def write(result: Result) -> str:
         "",
         *_classes(result.findings),
         "",
+        *acknowledged.write(result.known, result.acknowledged_in),
         *since.write(result.since, result.damaged, _SHOWN).splitlines(),
     ]
     return "\n".join(lines).rstrip() + "\n"
@@ -39,8 +40,9 @@ def write(result: Result) -> str:
 
 def since_last(result: Result) -> str:
     """The verdict, and only what the reconciliation before did not have."""
-    verdict, told = result.verdict, since.write(result.since, result.damaged)
-    return f"Verdict: {verdict.words}\n\n{told}\n{since.exit_words(result.since, verdict.word)}\n"
+    verdict, known = result.verdict, "\n".join(acknowledged.write(result.known, result.acknowledged_in))
+    told = since.write(result.since, result.damaged)
+    return f"Verdict: {verdict.words}\n\n{told}{known}\n{since.exit_words(result.since, verdict.title)}\n"
 
 
 def made_words(result: Result) -> str:
@@ -192,11 +194,15 @@ def _class(one: ClassReport, causes: list[Cause]) -> Iterator[str]:
     for row in one.examples[:_SHOWN]:
         yield f"      {example_words(row)}"
     if is_anomaly(one.code):
-        names = [f"{each.id} ({each.count:,})" for each in causes]
+        names = [f"{each.id} ({each.count:,}{_known(each)})" for each in causes]
         more = f", and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
         yield f"      Findings, and their messages: {', '.join(names[:_SHOWN])}{more}"
     if is_anomaly(one.code):
         yield f"      What to do: {kind.action}"
+
+
+def _known(cause: Cause) -> str:
+    return f", {cause.count - cause.open:,} acknowledged" if cause.open < cause.count else ""
 
 
 def example_words(row: dict[str, object]) -> str:

@@ -1,6 +1,8 @@
 """The verdict: what everything that was found comes to. Summary, page, manifest and exit code take it from here.
 
 * *clean*: all that was looked at agrees, the books close, and nothing was left out.
+* *clean but for acknowledged*: what does not, or could not be looked at, is acknowledged, every message of it. Books
+  that do not close cannot be acknowledged.
 * *incomplete*: nothing that was looked at is wrong, but something could not be looked at, or not judged for want of
   evidence (class Q1, or a number in the books). It is not clean: what was not seen may be anything.
 * *not clean*: there are anomalies of other classes, or the books do not close, whatever else could not be seen.
@@ -16,45 +18,71 @@ from reconciliation.model.classes import CLASSES, INCOMPLETE, is_anomaly
 from reconciliation.report.balance import Balance
 from reconciliation.report.findings import ClassReport, Findings
 
-Word = Literal["clean", "incomplete", "not clean"]
+Word = Literal["clean", "clean but for acknowledged", "incomplete", "not clean"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`complete`: everything was seen. `sentence` is what the word comes from."""
+    """`complete`: everything was seen. `sentence` is what the word comes from. `acknowledged`: so many messages are in
+    findings, and an operator has accepted them."""
 
     word: Word
     complete: bool
     sentence: str
+    acknowledged: int = 0
 
     @property
     def clean(self) -> bool:
         return self.word == "clean"
 
     @property
+    def passes(self) -> bool:
+        """Is nothing wrong that is not acknowledged? It makes the exit code."""
+        return self.word in ("clean", "clean but for acknowledged")
+
+    @property
+    def title(self) -> str:
+        """The word for readers."""
+        return self.word if self.clean or not self.passes else f"clean but for {self.acknowledged:,} acknowledged"
+
+    @property
     def words(self) -> str:
-        return f"{self.word.upper()}. {self.sentence}"
+        return f"{self.title.upper()}. {self.sentence}"
 
 
 def verdict_of(findings: Findings, sheet: Balance) -> Verdict:
-    bad = [one for one in findings.classes if is_anomaly(one.code)]
-    missing = [one for one in bad if one.code == INCOMPLETE]
-    if not bad and not sheet.difference and not sheet.unseen:
-        agrees = "Everything that was told agrees with what the log holds, and the balance closes."
-        return Verdict("clean", True, agrees)
-    sentences = [_named(bad)] if bad else []
+    anomalies = [one for one in findings.classes if is_anomaly(one.code)]
+    known = {one.code: findings.acknowledged(one.code) for one in anomalies}
+    bad = {one.code: one.count - known[one.code] for one in anomalies if one.count > known[one.code]}
+    missing = next((one for one in anomalies if one.code == INCOMPLETE), None)
+    accepted, complete = sum(known.values()), missing is None and not sheet.unseen
+    # what could not be compared has its Q1
+    is_accepted = complete or (missing is not None and INCOMPLETE not in bad)
+    if not bad and not sheet.difference and is_accepted:
+        if not accepted:
+            agrees = "Everything that was told agrees with what the log holds, and the balance closes."
+            return Verdict("clean", True, agrees)
+        names = _named((one.code, known[one.code]) for one in anomalies)
+        sentence = (
+            f"Acknowledged: {names}. All else that was told agrees with what the log holds, and the balance closes."
+        )
+        unseen = f" Not everything could be seen: {_first(missing)}" if missing is not None else ""
+        return Verdict("clean but for acknowledged", complete, sentence + unseen, accepted)
+    sentences = [f"{_named(bad.items())}."] if bad else []
     if sheet.difference:
         sentences.append(f"The balance does not close: {sheet.difference:,} events are unaccounted for.")
-    if missing:
-        sentences.append(f"Not everything could be seen: {_first(missing[0])}")
+    if missing is not None:
+        sentences.append(f"Not everything could be seen: {_first(missing)}")
     elif sheet.unseen:
         sentences.append(f"Not everything could be seen: {sheet.unseen:,} could not be compared with anything.")
-    wrong = sheet.difference or len(bad) > len(missing)
-    return Verdict("not clean" if wrong else "incomplete", not missing and not sheet.unseen, " ".join(sentences))
+    if accepted:
+        sentences.append(f"Besides, {accepted:,} {'is' if accepted == 1 else 'are'} acknowledged.")
+    wrong = sheet.difference or any(code != INCOMPLETE for code in bad)
+    return Verdict("not clean" if wrong else "incomplete", complete, " ".join(sentences), accepted)
 
 
-def _named(bad: Iterable[ClassReport]) -> str:
-    return ", ".join(f"{one.count:,} \u00d7 {CLASSES[one.code].name} ({one.code})" for one in bad) + "."
+def _named(bad: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{count:,} \u00d7 {CLASSES[code].name} ({code})" for code, count in bad if count)
 
 
 def _first(one: ClassReport) -> str:

@@ -170,6 +170,33 @@ def test_a_reconciliation_that_is_not_clean_is_a_problem() -> None:
     assert made.problems[0].kind == "reconciliation" and made.problems[0].loses
 
 
+def acknowledged(until: str) -> View:
+    """The last reconciliation was clean but for a finding, which is acknowledged until that day."""
+    entry = {"id": "P1-5a31c8e07f", "node": "orders", "until": until, "by": "ann", "reason": "disk <3>", "messages": 3,
+             "acknowledged": 3, "expired": False, "found": True}  # fmt: skip
+    since = {"new": 0, "grown": 0, "reopened": 0, "same": 1, "gone": 2}
+    report = Report("r", Path("r"), NOW_US, verdict="clean but for acknowledged", sentence="Acknowledged: 3 x P1.",
+                    classes=[{"class": "P1", "severity": "C", "count": 3, "nodes": ["orders"]}], acknowledged=3,
+                    entries=[entry], since=since)  # fmt: skip
+    return View([gateway()], [report], None, NOW_US, {}, has_reports=True)
+
+
+def test_what_is_acknowledged_is_no_problem_and_not_hidden(pages: Pages) -> None:
+    made = acknowledged("2026-11-24")
+    assert not {"reconciliation", "acknowledgement-expired"} & {each.kind for each in made.problems}
+    html = rendered(pages, made, "/reconciliation")[1]
+    said = words(html)
+    assert "Clean but for acknowledged." in said and "disk &lt;3&gt;" in html
+    assert "0 new, 0 grown, 1 the same, 2 gone." in said
+    assert "P1-5a31c8e07f" in said and "2026-11-24" in said
+    assert "clean but for acknowledged" in words(rendered(pages, made, "/")[1])
+
+
+def test_an_acknowledgement_that_has_expired_since_is_a_problem() -> None:
+    [found] = [each for each in acknowledged("2026-11-23").problems if each.kind.startswith("ack")]
+    assert found.more == "P1-5a31c8e07f" and "acknowledge it anew" in found.remedy
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_html_and_json_say_the_same(path: str, pages: Pages, tables: Tables) -> None:
     made = view(gateway(1), gateway(2), q="small" if path == "/find" else "", node="")

@@ -24,6 +24,7 @@ from gateway.config.exposure import exposures
 from gateway.config.file_modes import open_to_all, realm_file
 from gateway.config.settings import EmbeddedRealm, Settings
 from gateway.serve.file_limit import OWN
+from gateway.verdict.reports import ACKNOWLEDGED
 from native_backend.log.port import Inspection, LogError
 
 _DISK_LOW, _DISK_FULL = 2 << 30, 200 << 20
@@ -220,9 +221,10 @@ def verdict(reports: Path | None, now_s: float) -> Iterator[Finding]:
     age_s = now_s - path.stat().st_mtime
     manifest = json.loads(path.read_text())
     words = f"{manifest['verdict']}, {age_s / 3600:.1f} hours ago"
-    if not manifest["clean"]:
+    acknowledged = manifest["verdict"] == ACKNOWLEDGED
+    if not manifest["clean"] and not acknowledged:
         yield fail("verdict", f"{words}: {manifest['sentence']}", f"read {reports / 'summary.txt'}")
     elif age_s > _VERDICT_S:
         yield warn("verdict", words, f"realmgate reconcile --out {reports}")
     else:
-        yield ok("verdict", words)
+        yield ok("verdict", f"{words}: {manifest['sentence']}" if acknowledged else words)

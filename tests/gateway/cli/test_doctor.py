@@ -287,6 +287,8 @@ def test_faults_of_the_machine_turn_their_lines_red(
     assert {*wrong} == {"users", "realm file", "open", "verdict"}
     assert "not clean" in wrong["verdict"][0].words and "lost write (P1)" in wrong["verdict"][0].words
     assert "summary.txt" in wrong["verdict"][0].remedy
+    report_in(tmp_path, "clean but for acknowledged", "Acknowledged: 2 \u00d7 lost write (P1).")
+    assert "verdict" not in red(gateway, tmp_path)
     os.utime(report_in(tmp_path, "clean", "Everything agrees."), (1, 1))
     assert [one.status for one in red(gateway, tmp_path)["verdict"]] == ["warn"], "it is old"
     monkeypatch.setattr(machine, "version", lambda _: "0.0.1")

@@ -34,6 +34,26 @@ def test_a_directory_is_a_report_or_holds_some(tmp_path: Path) -> None:
     assert (found[1].runs, found[1].difference, found[1].complete, found[1].has_page) == (2, 0, True, False)
 
 
+def test_what_is_acknowledged_and_what_is_new_is_read(tmp_path: Path) -> None:
+    known = {"id": "P1-5a31c8e07f", "node": "orders", "until": "2026-12-31", "by": "ann", "reason": "INC-1",
+             "messages": 3, "acknowledged": 3, "expired": False, "found": True}  # fmt: skip
+    content = {**CLEAN, "verdict": "clean but for acknowledged", "acknowledged": {"messages": 3, "entries": [known]}}
+    counts = {"new": 0, "grown": 1, "reopened": 0, "same": 2, "gone": 0}
+    report(tmp_path, 1_000, content)
+    (tmp_path / "since-last.json").write_text(json.dumps({"before": {"at_us": 1}, "counts": counts}))
+    [found] = Reports([tmp_path]).read()
+    assert (found.verdict, found.acknowledged, found.entries, found.since) == (content["verdict"], 3, [known], counts)
+    assert (found.expired("2026-12-31"), found.expired("2027-01-01")) == ([], ["P1-5a31c8e07f"])
+
+
+def test_without_a_reconciliation_before_nothing_is_said_of_it(tmp_path: Path) -> None:
+    for name, content in (("first", '{"before": null}'), ("torn", '{"before": {"at'), ("old", None)):
+        report(tmp_path / name, 1_000, CLEAN)
+        if content is not None:
+            (tmp_path / name / "since-last.json").write_text(content)
+    assert [(each.since, each.acknowledged, each.problem) for each in Reports([tmp_path]).read()] == [({}, 0, "")] * 3
+
+
 def test_names_are_unique(tmp_path: Path) -> None:
     for at, place in enumerate(("a", "b")):
         report(tmp_path / place / "report", 1_000 + at, CLEAN)

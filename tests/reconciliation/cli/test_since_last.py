@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from native_backend.log.open import open_embedded
 from reconciliation.cli import main as commands
+from reconciliation.cli.acknowledge import read_acknowledged
 from reconciliation.cli.main import Earlier
 from reconciliation.history import kept
 from reconciliation.model.folder import LocalFolder
@@ -20,6 +21,12 @@ from reconciliation.model.window import Window
 from reconciliation.read import landing
 from tests.reconciliation import planting
 from tests.reconciliation.world import World
+
+
+def known(out: Path, finding: str) -> None:
+    """It is acknowledged by the command."""
+    said = ("--until", "2099-12-31", "--by", "ann", "--reason", "INC-4711", "--out", str(out))
+    assert commands.main(["--acknowledge", finding, *said], io.StringIO()) == 0
 
 
 def test_only_what_is_new_is_named(session: SparkSession, tmp_path: Path) -> None:
@@ -34,8 +41,8 @@ def test_only_what_is_new_is_named(session: SparkSession, tmp_path: Path) -> Non
 
     def again() -> tuple[int, str]:
         text = io.StringIO()
-        extent = landing.extent_of(realm)
-        code = commands.run(session, realm, extent, Window(), out, text, earlier=Earlier(since_last=True))
+        extent, said = landing.extent_of(realm), read_acknowledged(None, out)
+        code = commands.run(session, realm, extent, Window(), out, text, earlier=Earlier(None, True, said))
         session.catalog.clearCache()
         return code, text.getvalue()
 
@@ -54,3 +61,15 @@ def test_only_what_is_new_is_named(session: SparkSession, tmp_path: Path) -> Non
     assert code == 1 and "grown  P1-" in told and "2 messages: answered stored" in told and "1 more than before" in told
     assert [one.verdict for one in kept.read(out / "history").records] == ["not clean"] * 3
     assert json.loads((tmp_path / "out" / "since-last.json").read_text())["grown"][0]["more"] == 1
+    known(tmp_path / "out", kept.read(out / "history").records[-1].findings[0].id)
+    code, told = again()
+    assert code == 0 and told.startswith("Verdict: CLEAN BUT FOR 2 ACKNOWLEDGED.") and "by ann, until 2099-" in told
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert (manifest["verdict"], manifest["clean"]) == ("clean but for acknowledged", False)
+    assert manifest["classes"][0]["acknowledged"] == manifest["acknowledged"]["messages"] == 2
+    lose(0)
+    code, told = again()
+    assert code == 1 and "1 \u00d7 lost write (P1). Besides, 2 are acknowledged." in told
+    assert "It has grown: 1 of 3 are not acknowledged, and count" in told
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "INC-4711" in page and "It has grown: 1 of 3" in page

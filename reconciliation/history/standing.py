@@ -1,0 +1,63 @@
+"""How acknowledgements stand against what was found: what each covers, which have expired, which are of nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from reconciliation.history.acknowledged import Acknowledged, Acknowledgement
+from reconciliation.history.cause import Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One acknowledgement. `cause`: its finding; None: that is not found any more. `covered`: so many of its messages
+    are acknowledged, none where it has `expired`."""
+
+    said: Acknowledgement
+    cause: Cause | None
+    covered: int
+    expired: bool
+
+    @property
+    def has_grown(self) -> bool:
+        """Messages came that nobody has acknowledged."""
+        return self.cause is not None and not self.expired and self.cause.open > 0
+
+    def as_json(self) -> dict[str, Any]:
+        said, cause = self.said, self.cause
+        place = {} if cause is None else {"node": cause.node, "part": cause.part, "durable": cause.durable}
+        return {
+            "id": said.id,
+            "class": said.id.partition("-")[0],
+            **place,
+            "until": said.until.isoformat(),
+            "by": said.by,
+            "reason": said.reason,
+            "found": cause is not None,
+            "messages": 0 if cause is None else cause.count,
+            "acknowledged": self.covered,
+            "expired": self.expired,
+        }
+
+
+def applied(causes: Iterable[Cause], acknowledged: Acknowledged, now_us: int) -> list[Known]:
+    """Marks in each finding what is not covered; all of them as the file has them."""
+    named = {one.id: one for one in causes}
+    today = day_at(now_us)
+    found = []
+    for said in acknowledged.entries:
+        cause, expired = named.get(said.id), said.until < today
+        covered = 0
+        if cause is not None and not expired:
+            cause.uncovered = cause.members.without(said.members)
+            cause.open = cause.uncovered.count
+            covered = cause.count - cause.open
+        found.append(Known(said, cause, covered, expired))
+    return found
+
+
+def day_at(at_us: int) -> date:
+    return datetime.fromtimestamp(at_us / 1_000_000, UTC).date()

@@ -1,0 +1,90 @@
+"""What findings, acknowledged or not, and books come to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reconciliation.history.acknowledged import parse
+from reconciliation.history.acknowledging import with_entry
+from reconciliation.history.standing import applied, day_at
+from reconciliation.model.classes import ORDER
+from reconciliation.report.balance import Balance, NodeBalance
+from reconciliation.report.findings import ClassReport, Findings
+from reconciliation.report.verdict import Verdict, verdict_of
+from tests.reconciliation.history.runs import AT_US, DAY_US, causes, lost, row
+
+HOLE = row("Q1", eid=None, node=None, store=None, run="1a-0001", count=2, detail="2 records missing: n 2 to 3")
+CLOSED = Balance([], [], 0, 0)
+
+
+def findings(*rows: dict[str, Any]) -> Findings:
+    classes: dict[str, ClassReport] = {}
+    for each in rows:
+        classes.setdefault(each["class"], ClassReport(each["class"])).add(each)
+    return Findings([classes[code] for code in ORDER if code in classes], Counter(), causes(rows))
+
+
+def acknowledged(*rows: dict[str, Any], days: int = 0) -> bytes:
+    """Until so many days from now."""
+    content = None
+    for cause in causes(rows):
+        content = with_entry(content, "known.yaml", cause, day_at(AT_US) + timedelta(days=days), "ann", "INC-1")
+    return content or b""
+
+
+def verdict(found: Findings, known: bytes = b"", sheet: Balance = CLOSED, day: int = 0) -> Verdict:
+    applied(found.anomalous, parse(known, "known.yaml"), AT_US + day * DAY_US)
+    return verdict_of(found, sheet)
+
+
+def test_what_is_acknowledged_is_apart() -> None:
+    found = verdict(findings(*lost(1, 2, 3)), acknowledged(*lost(1, 2, 3)))
+    assert (found.word, found.clean, found.passes, found.complete) == ("clean but for acknowledged", False, True, True)
+    assert found.words == (
+        "CLEAN BUT FOR 3 ACKNOWLEDGED. Acknowledged: 3 \u00d7 lost write (P1). All else that was told agrees with what "
+        "the log holds, and the balance closes."
+    )
+
+
+def test_an_acknowledgement_that_has_expired_counts_again() -> None:
+    known = acknowledged(*lost(1, 2, 3))
+    found = verdict(findings(*lost(1, 2, 3)), known, day=1)
+    assert (found.word, found.passes, found.acknowledged) == ("not clean", False, 0)
+    assert found.sentence == "3 \u00d7 lost write (P1)."
+
+
+def test_a_finding_that_has_grown_is_not_clean() -> None:
+    found = verdict(findings(*lost(1, 2, 3, 4, 5)), acknowledged(*lost(1, 2, 3)))
+    assert (found.word, found.passes) == ("not clean", False)
+    assert found.sentence == "2 \u00d7 lost write (P1). Besides, 3 are acknowledged."
+
+
+def test_what_could_not_be_seen_stays_unseen_when_it_is_acknowledged() -> None:
+    assert verdict(findings(HOLE)).word == "incomplete"
+    found = verdict(findings(HOLE), acknowledged(HOLE))
+    assert (found.word, found.passes, found.complete) == ("clean but for acknowledged", True, False)
+    assert found.sentence.endswith("Not everything could be seen: run 1a-0001: 2 records missing: n 2 to 3.")
+    assert verdict(findings(HOLE, *lost(1)), acknowledged(HOLE)).word == "not clean"
+    assert verdict(findings(HOLE, *lost(1)), acknowledged(*lost(1))).word == "incomplete"
+
+
+@pytest.mark.parametrize(("side", "word"), [("accepted", "not clean"), ("unread", "not clean"), ("both", "incomplete")])
+def test_books_cannot_be_acknowledged(side: str, word: str) -> None:
+    """Nor what no finding says of them."""
+    sides = ("accepted", "unread") if side == "both" else (side,)
+    names = [one.name for one in fields(NodeBalance) if one.name not in ("node", "kind", "part")]
+    numbers: dict[str, Any] = {name: 4 if name in sides else 0 for name in names}
+    sheet = Balance([NodeBalance("orders", "queue", **numbers)], [], 0, 0)
+    assert verdict(findings(*lost(1)), acknowledged(*lost(1)), sheet).word == word
+
+
+def test_what_is_no_anomaly_cannot_be_acknowledged() -> None:
+    """And need not be."""
+    loss = row("A12", eid=None, run="1a-0001", seq=3, rule="publish", detail="pre-settled")
+    found = verdict(findings(loss), acknowledged(loss))
+    assert (found.word, found.acknowledged) == ("clean", 0)
