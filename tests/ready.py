@@ -38,7 +38,7 @@ LONG: dict[str, Sequence[str]] = {
     "Spark's connector": GATE["Spark's connector"],
     "fe2o3-amqp": (*_CLIENT, "rust"),
     "helm": (sys.executable, "-m", "tests.deploy.helm.tools"),
-    "the browser's driver": (sys.executable, "-m", "tests.console.chromium"),
+    "the browser's driver": (sys.executable, "-m", "tests.kit.chromium"),
 }
 BESIDE = ("nice", "-n", "5")  # a third of another's share; with 15 and foreign load it takes nothing any more
 STEPS = {"gate": GATE, "long": LONG, "all": LONG}

@@ -92,6 +92,7 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_cut_evidence\.py::test_the_end_of_the_outcomes_of_a_killed": "test_incomplete.py",
     r"reconciliation/read/test_trimmed\.py::test_(what_(is|a)_|a_tri|the_rep|evidence_that_was)": "variants/, Q1",
     r"reconciliation/read/test_open_transactions\.py": "tests/reconciliation/test_absence.py",
+    r"reconciliation/report/test_page_in_a_browser\.py": "test_page.py",
     r"reconciliation/what_if/test_what_if\.py::test_(\w+\[kafka|the_command_)": "the same on the embedded realm",
     r"reconciliation/what_if/test_verdicts\.py::test_every_fact": "test_other_tables_decide_as_a_gateway_with_them",
     # -- shake

@@ -27,9 +27,7 @@ from reconciliation.cli.places import HISTORY, folder, history_of, scratch_of
 from reconciliation.cli.progress import Progress, SparkWork
 from reconciliation.history import kept
 from reconciliation.history.acknowledged import NOTHING, Acknowledged
-from reconciliation.history.compared import compare
-from reconciliation.history.standing import applied
-from reconciliation.jobs.reconcile import Judgement, judge
+from reconciliation.jobs.reconcile import judge
 from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.folder import Folder, LocalFolder, named
@@ -39,12 +37,8 @@ from reconciliation.model.spark_settings import Asked
 from reconciliation.model.window import Window
 from reconciliation.read import increments, landing
 from reconciliation.read.increments import Increment
-from reconciliation.read.landing import Landed
-from reconciliation.report import balance, page, report, summary
-from reconciliation.report.findings import Findings
-from reconciliation.report.recorded import recorded
-from reconciliation.report.result import Result
-from reconciliation.report.verdict import verdict_of
+from reconciliation.report import page, report, summary
+from reconciliation.report.result import result_of
 
 CLEAN, ANOMALIES, COULD_NOT_RUN = 0, 1, 2
 STEPS = 6
@@ -146,7 +140,10 @@ def _run(
     progress.begin("writing the report")
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, window, judgement.catalog.parts)
-    result = _result(realm, window, landed, judgement, findings, directory, earlier, now_us, time.monotonic() - began_s)
+    known, took_s = kept.read(earlier.history or directory / HISTORY), time.monotonic() - began_s
+    result = result_of(
+        realm, window, landed, judgement, findings, known, earlier.acknowledged, versions(), now_us, took_s
+    )
     text = summary.write(result)
     shown = page.render(result)
     report.publish(_MAKING, directory, window)
@@ -169,24 +166,6 @@ def _run(
     if earlier.since_last:
         return ANOMALIES if result.since.is_news else CLEAN
     return CLEAN if verdict.passes else ANOMALIES
-
-
-def _result(
-    realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, directory: Folder,
-    earlier: Earlier, now_us: int, took_s: float,
-) -> Result:  # fmt: skip
-    known = applied(findings.anomalous, earlier.acknowledged, now_us)
-    sheet = balance.balance(judgement, findings.totals)
-    verdict = verdict_of(findings, sheet)
-    said = versions()
-    record = recorded(realm, window, landed, judgement, findings, sheet, verdict, said, now_us, took_s)
-    before = kept.read(earlier.history or directory / HISTORY)
-    since = compare(record, before.before(record))
-    damaged = before.words_of_damaged()
-    return Result(
-        realm, window, landed, judgement, findings, sheet, verdict, record, since, before.of(record), damaged, known,
-        earlier.acknowledged.file,
-    )  # fmt: skip
 
 
 def _land(

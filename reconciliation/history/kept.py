@@ -49,9 +49,15 @@ class Kept:
                 return None if any(one.name > self.names[at] for one in self.damaged) else self.records[at]
         return None
 
-    def of(self, record: Record) -> list[Record]:
-        """Those that `record` can be compared with, the oldest first."""
-        return [one for one in self.records if one.is_of(record)]
+    def before_each(self) -> list[Record | None]:
+        """For each record the one that it can be compared with, as `before` says it."""
+        found = list[Record | None]()
+        for at, (name, record) in enumerate(zip(self.names, self.records, strict=True)):
+            damaged = [one for one in self.damaged if one.name < name]
+            found.append(
+                replace(self, names=self.names[:at], records=self.records[:at], damaged=damaged).before(record)
+            )
+        return found
 
     def words_of_damaged(self) -> list[str]:
         return [

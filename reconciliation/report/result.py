@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciliation.history.compared import Comparison
+from reconciliation.history.acknowledged import Acknowledged
+from reconciliation.history.compared import Comparison, compare
+from reconciliation.history.kept import Kept
 from reconciliation.history.record import Record
-from reconciliation.history.standing import Known
+from reconciliation.history.standing import Known, applied
 from reconciliation.jobs.reconcile import Judgement
 from reconciliation.model.settings import Realm
 from reconciliation.model.window import Window
 from reconciliation.read.landing import Landed
-from reconciliation.report.balance import Balance
+from reconciliation.report.balance import Balance, balance
 from reconciliation.report.findings import Findings
-from reconciliation.report.verdict import Verdict
+from reconciliation.report.recorded import recorded
+from reconciliation.report.trend import Step, steps
+from reconciliation.report.verdict import Verdict, verdict_of
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One reconciliation. `record`: what is kept of it; `since`: against the one before; `earlier`: the records that it
-    can be compared with, the oldest first; `damaged`: what is said of records that cannot be read. `known`: what is
+    """One reconciliation. `record`: what is kept of it; `since`: against the one before; `earlier`: those of the
+    same realm and window, the oldest first; `damaged`: what is said of records that cannot be read. `known`: what is
     acknowledged, in the file `acknowledged_in`."""
 
     realm: Realm
@@ -32,7 +36,25 @@ class Result:
     verdict: Verdict
     record: Record
     since: Comparison
-    earlier: Sequence[Record] = ()
+    earlier: Sequence[Step] = ()
     damaged: Sequence[str] = ()
     known: Sequence[Known] = ()
     acknowledged_in: str = ""
+
+
+def result_of(
+    realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, earlier: Kept,
+    acknowledged: Acknowledged, versions: Mapping[str, str], now_us: int, took_s: float,
+) -> Result:  # fmt: skip
+    """Marks in `findings` what is acknowledged. `now_us`: the time, in microseconds since 1970; `took_s` so far."""
+    known = applied(findings.anomalous, acknowledged, now_us)
+    sheet = balance(judgement, findings.totals)
+    verdict = verdict_of(findings, sheet)
+    record = recorded(realm, window, landed, judgement, findings, sheet, verdict, versions, now_us, took_s)
+    since = compare(record, earlier.before(record))
+    before = [step for step in steps(earlier) if step.record.is_of(record)]
+    damaged = earlier.words_of_damaged()
+    return Result(
+        realm, window, landed, judgement, findings, sheet, verdict, record, since, before, damaged, known,
+        acknowledged.file,
+    )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,26 +15,24 @@ _HEADER = ("when", "verdict", "findings", "messages", "acknowledged", "new", "gr
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One reconciliation and what changed. The first of its realm and window has nothing before it."""
+    """One reconciliation and what changed. The first of its realm and window has nothing before it, and so has one
+    behind a record that is damaged."""
 
     record: Record
     since: Comparison
 
 
-def steps(records: Sequence[Record]) -> list[Step]:
-    """The oldest first, as `records` are."""
-    found = list[Step]()
-    for record in records:
-        before = next((one.record for one in reversed(found) if one.record.is_of(record)), None)
-        found.append(Step(record, compare(record, before)))
-    return found
+def steps(kept: Kept) -> list[Step]:
+    """The oldest first, as the records are."""
+    pairs = zip(kept.records, kept.before_each(), strict=True)
+    return [Step(record, compare(record, before)) for record, before in pairs]
 
 
 def write(kept: Kept) -> str:
     """For a terminal."""
     lines = [f"{kept.directory}: {len(kept.records)} records; the newest {KEPT} are kept."]
     if kept.records:
-        rows = [_HEADER, *(_row(each) for each in steps(kept.records))]
+        rows = [_HEADER, *(_row(each) for each in steps(kept))]
         widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADER))]
         for row in rows:
             cells = (
@@ -85,7 +82,7 @@ def document(kept: Kept) -> dict[str, Any]:
                 "versions": step.record.versions,
                 "since": step.since.as_json(),
             }
-            for name, step in zip(kept.names, steps(kept.records), strict=True)
+            for name, step in zip(kept.names, steps(kept), strict=True)
         ],
         "damaged": [{"file": one.name, "why": one.why} for one in kept.damaged],
     }

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from console.pages.all import PAGES
-from tests.console.chromium import SHOTS, beside, drive, report_of
 from tests.console.incidents import incidents, misspell, start_troubled, write_report
+from tests.kit.chromium import beside, drive, report_of, shots
 from tests.kit.patience import until
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.console import ConsoleProcess, start_console
@@ -124,6 +124,7 @@ def test_an_open_page_shows_what_happens(gateway: GatewayProcess, console: Conso
     assert found["live"].startswith("live")
 
 
+SHOTS = shots("console")
 SCHEMES = [("light", "rgb(246, 247, 249)"), ("dark", "rgb(16, 20, 26)")]
 
 

@@ -1,5 +1,5 @@
-"""Chromium, driven over the console by playwright-core, with axe (`browser/drive.js`): installed by npm from its lock
-file into `.cache/console`. As a program: installs it, before a test asks for it.
+"""Chromium, driven over pages by playwright-core, with axe (`browser/drive.js`): installed by npm from its lock file
+into `.cache/console`. As a program: installs it, before a test asks for it.
 
 Errors: `RuntimeError` with its own words.
 """
@@ -19,7 +19,6 @@ from tests.kit.patience import HANG_S
 from tests.kit.processes.load_client import CACHE, call, lock
 
 HERE = Path(__file__).parent / "browser"
-SHOTS = CACHE / "console" / "shots"
 _SOURCES = ("package.json", "package-lock.json", ".npmrc")
 _RUN_S = 3 * HANG_S  # 28 pages, each with axe
 
@@ -40,6 +39,11 @@ def installed() -> Path:
             call(["npm", "ci", *options, "--prefix", str(directory)], cwd=directory)
             stamp.write_text(digest)
     return directory / "node_modules"
+
+
+def shots(room: str) -> Path:
+    """Where the pictures of a room's pages are kept: what a run leaves to look at."""
+    return CACHE / room / "shots"
 
 
 def beside(*arguments: str, cookie: str = "") -> subprocess.Popen[str]:

@@ -1,6 +1,7 @@
-// Chromium on the console. One command; the report is JSON on stdout.
+// Chromium on pages. One command; the report is JSON on stdout.
 // COOKIE (NAME=VALUE) in the environment: of a user who has logged in.
-//   node drive.js look  URL OUT SCHEME PATH...  every path, wide and narrow: axe, overflow, a picture in OUT
+//   node drive.js look  URL OUT SCHEME PATH...  every path, wide and narrow: axe, overflow, a picture in OUT; then with
+//                                             all that is folded unfolded: what is wider than the page, or scrolls
 //   node drive.js keys  URL STEP...           keys only from `/` on: `type:WORD`, a key, or a key that leads to another
 //                                             page (`Enter>`); what the page says then
 //   node drive.js live  URL PATH WORD         PATH stays open until a row says WORD, after `n` for what is new
@@ -35,11 +36,21 @@ async function look(browser, out, colorScheme, paths) {
       const name = path.replace(/[^a-z]+/gi, '-').replace(/^-|-$/g, '') || 'overview';
       await page.screenshot({ path: `${out}/${name}-${colorScheme}-${width}.png`, fullPage: true });
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      const tops = await page.evaluate(() => Object.fromEntries([...document.querySelectorAll('h2')].map(
+        each => [each.textContent, Math.round(each.getBoundingClientRect().top)])));
       await page.evaluate(AXE);
       const { violations } = await page.evaluate(() => axe.run(document));
       const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      const wide = await page.evaluate(() => {
+        document.querySelectorAll('details').forEach(each => { each.open = true; });
+        const scrolls = each => /auto|scroll/.test(getComputedStyle(each).overflowX);
+        const isWide = each => each.getBoundingClientRect().right > innerWidth + 1
+          || (scrolls(each) && each.scrollWidth > each.clientWidth);
+        const those = [...document.querySelectorAll('body *')].filter(each => !each.closest('.sr') && isWide(each));
+        return those.slice(0, 5).map(each => each.outerHTML.slice(0, 200));
+      });
       found.push({
-        path, width, overflow, errors, ground,
+        path, width, overflow, errors, ground, tops, wide,
         violations: violations.map(each => ({ id: each.id, impact: each.impact, html: each.nodes[0].html })),
       });
       await page.context().close();
