@@ -140,7 +140,7 @@ def _run(
     progress.begin("writing the report")
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, window, judgement.catalog.parts)
-    known, took_s = kept.read(earlier.history or directory / HISTORY), time.monotonic() - began_s
+    known, took_s = kept.read(earlier.history or directory / HISTORY, kept.LOOKED_AT), time.monotonic() - began_s
     result = result_of(
         realm, window, landed, judgement, findings, known, earlier.acknowledged, versions(), now_us, took_s
     )

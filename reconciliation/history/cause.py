@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -125,6 +126,7 @@ def key_of(row: dict[str, Any]) -> Key:
     return code, node, row["durable"] or "", store, run, rule, worded(row["detail"])
 
 
+@lru_cache(4_096)
 def worded(detail: str) -> str:
     """What is said, with `#` in place of numbers and lists of numbers."""
     return _NUMBERS.sub("#", detail)

@@ -18,6 +18,8 @@ from reconciliation.model.window import compact
 
 KEPT = 366
 """A year of one a day."""
+LOOKED_AT = 60
+"""So many of the newest a reconciliation reads: at a URI each is a request."""
 _NAME = re.compile(r"\d{8}T\d{6}\.\d{6}Z\.json")
 _HALF = re.compile(r"\.(\d{8}T\d{6}\.\d{6}Z\.json)\..+")
 """What one that was killed left."""
@@ -66,12 +68,12 @@ class Kept:
         ]
 
 
-def read(folder: Folder) -> Kept:
-    """All that is there. A folder that is not there holds nothing."""
+def read(folder: Folder, newest: int = KEPT) -> Kept:
+    """The newest of those that are there. A folder that is not there holds nothing."""
     if not folder.exists():
         return Kept(str(folder))
     names, records, damaged = [], [], []
-    for name in filter(_NAME.fullmatch, folder.names()):
+    for name in [*filter(_NAME.fullmatch, folder.names())][-newest:]:
         try:
             content = folder.read(name)
             if content is None:

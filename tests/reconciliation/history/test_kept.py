@@ -33,6 +33,7 @@ def test_the_newest_are_kept(tmp_path: Path) -> None:
     found = read(folder)
     assert len(found.records) == KEPT and found.records[0].at_us == record(day=2).at_us
     assert [one.at_us for one in found.records] == sorted(one.at_us for one in found.records)
+    assert [one.at_us for one in read(folder, 2).records] == [one.at_us for one in found.records[-2:]]
 
 
 def test_two_at_once_are_both_kept(tmp_path: Path) -> None:
