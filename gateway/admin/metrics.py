@@ -46,6 +46,8 @@ def of_gateway(gateway: Gateway, ready: bool) -> Parts:
     yield single("realmgate_ready", "gauge", "1 while /health answers 200.", ready)
     yield single("realmgate_connections", "gauge", "Connections.", len(gateway.connections))
     yield single("realmgate_connections_limit", "gauge", "Limit of connections.", limits.connections)
+    half_open = len(gateway.connections) - gateway.opened
+    yield single("realmgate_half_open_connections", "gauge", "Of them, those without an open frame.", half_open)
     yield single("realmgate_links", "gauge", "Links that are attached.", gateway.links)
     yield single("realmgate_links_limit", "gauge", "Limit of links.", limits.links)
     yield single("realmgate_transactions_open", "gauge", "Transactions declared and not ended.", gateway.transactions)

@@ -39,6 +39,9 @@ OF_FAULTS: Final[Mapping[str, str]] = {
     " realmgate queue move {node}",
     "idle": "the client or the network hangs; if it only pauses, let it ask for a longer idle time-out",
     "idle-time-out-not-kept": "let the client ask for a longer idle time-out",
+    "half-open": "a scanner, a port check, or an attack from {address}: it connects and does not say who it is;"
+    " limits.half_open_per_address says how many of one address are safe from others",
+    "too-many-connections": "let applications close connections that they do not use, or raise limits.connections",
     "too-many-links": "let the application close links that it does not use, or raise limits.links_per_session",
     "too-many-nodes": "let the application delete temporary queues that it does not use, or raise"
     " limits.temporary_nodes",
@@ -115,4 +118,5 @@ def remedy_for(facts: Mapping[str, str | None], node_names: Sequence[str] = (), 
         text = _NO_TOPIC
     elif text is _NO_NODE and (near := get_close_matches(facts.get("node") or "", node_names, 1, _NEAR)):
         text = _MISSPELT.replace("{near}", near[0].replace("{", "{{").replace("}", "}}"))
-    return text.format(node=facts.get("node") or "NODE", user=facts.get("user") or "NAME", right=right)
+    names = {"node": facts.get("node") or "NODE", "address": facts.get("address") or "its address"}
+    return text.format(user=facts.get("user") or "NAME", right=right, **names)

@@ -68,9 +68,16 @@ class Limits:
     frame_size_bytes: int = _limit(
         65_536, 512, 16 * _MIB, "one frame, and so every name and map of an attach; announced as max-frame-size"
     )
-    connections: int = _limit(5_000, 1, 100_000, "connections; one more is closed at once")
+    connections: int = _limit(5_000, 1, 100_000, "connections; one more closes the oldest half-open one, or itself")
     half_open_connections: int = _limit(
-        2_000, 1, 100_000, "connections that have not sent their open frame; one more is closed at once"
+        2_000, 1, 100_000, "connections that have not sent their open frame; where one more comes, the oldest is closed"
+    )
+    half_open_per_address: int = _limit(
+        100,
+        1,
+        100_000,
+        "of these, how many of one address are closed for no other address; where an address has more, its own oldest "
+        "goes first",
     )
     failed_logins: int = _limit(
         10_000, 1, 10_000_000, "addresses and users whose failed logins are remembered; the oldest is forgotten"

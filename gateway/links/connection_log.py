@@ -31,6 +31,7 @@ class ClosedConnection:
 def note_opened(peer: Peer) -> None:
     """Its peer has said who it is."""
     peer.gateway.opened += 1
+    peer.gateway.on_opened(peer)
     client = peer.record.client
     product = f"{client.product} {client.version}".strip()
     words = f" of {peer_of(peer)}{f', client {product!a}' if product else ''}"

@@ -64,6 +64,7 @@ class Shared:
         self.settle_seconds = Durations()  # of deliveries, from the turn that read the disposition to its being stored
         self.faults: Counter[str] = Counter()
         self.on_pressure: Callable[[bool], None] = lambda _: None  # stop or go on reading sockets
+        self.on_opened: Callable[[Any], None] = lambda _: None  # that connection's peer has said who it is
         self.on_origin: Callable[[str], None] = lambda _: None  # that container's messages bear its mark from now on
         self._pressure = False
         self._connection_numbers = self._link_numbers = 0

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from typing import Protocol, cast
 
 from gateway.auth.authenticator import Authenticator
+from gateway.server.half_open import HalfOpenSockets
 from gateway.server.handshake import SaslHandshake, address_of, sasl_server
 from gateway.session.connection import Connection
 from gateway.session.gateway import Gateway
@@ -41,6 +42,10 @@ class Turns(Protocol):
     @property
     def waiting(self) -> dict[PeerSocket, None]:
         """Those with less than a turn's worth."""
+
+    @property
+    def half_open(self) -> HalfOpenSockets:
+        """Those whose peers have not opened a connection."""
 
     def received(self, size_bytes: int, heard: bool) -> None:
         """A connection has taken what its peer sent. `heard`: it was more than a heartbeat."""
@@ -74,7 +79,7 @@ class PeerSocket(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=self._gateway.limits.write_buffer_bytes)
-        if self._gateway.is_full or self._gateway.stopping:
+        if self._gateway.stopping or not self._server.half_open.enter(self, address_of(transport)):
             transport.abort()
             return
         security, server = self._gateway.settings.security, self._server
@@ -271,6 +276,7 @@ class PeerSocket(asyncio.Protocol):
 
     def _leave(self) -> None:
         self._server.waiting.pop(self, None)
+        self._server.half_open.leave(self)
         if self._handshake is not None:
             self._handshake.hung_up()
         connection, self._connection, self._handshake = self._connection, None, None

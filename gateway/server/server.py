@@ -22,6 +22,7 @@ from gateway.evidence.log_events import about
 from gateway.reload.tables import TableReload
 from gateway.reload.users import UserFile
 from gateway.reload.watched_files import WatchedFiles
+from gateway.server.half_open import HalfOpenSockets
 from gateway.server.listeners import Listeners
 from gateway.server.peer_socket import TURN_BYTES_MIN, PeerSocket
 from gateway.server.poll_interval import BUSY_INTERVAL_S, PollInterval
@@ -48,6 +49,7 @@ class Server:
         self._admin = admin
         self.sockets: dict[Connection, PeerSocket] = {}
         self.waiting: dict[PeerSocket, None] = {}  # those with less than a turn's worth, until the next tick
+        self.half_open = HalfOpenSockets(gateway)
         self.loop: asyncio.AbstractEventLoop
         self._timer: asyncio.Handle | None = None  # uvloop gives one that tells no time when it is nearly due
         self._due = 0.0
@@ -65,6 +67,7 @@ class Server:
         self.on_stopping: Callable[[], None] = lambda: None
         gateway.on_pressure = self._on_pressure
         gateway.on_broken = self._on_broken
+        gateway.on_opened = self._on_opened
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
@@ -250,6 +253,12 @@ class Server:
     def _on_pressure(self, pressure: bool) -> None:
         for port in self.sockets.values():
             port.pause(pressure)
+
+    def _on_opened(self, connection: Connection) -> None:
+        """It has said who it is: it gives way to none any more."""
+        port = self.sockets.get(connection)
+        if port is not None:
+            self.half_open.leave(port)
 
     def _on_broken(self, owner: Any) -> None:
         """An answer's owner failed: `owner` is an admission, or a batch of a link."""

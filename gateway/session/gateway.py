@@ -106,12 +106,6 @@ class Gateway(Shared):
 
     # -- connections
 
-    @property
-    def is_full(self) -> bool:
-        """No more connections; or no more that have not said who they are, so that those cannot take every place."""
-        count, limits = len(self.connections), self.limits
-        return count >= limits.connections or count - self.opened >= limits.half_open_connections
-
     def connect(self) -> Connection:
         connection = Connection(
             self, self.lifetimes, self.link_names, self.sole_connections, self.heartbeats, self.touched

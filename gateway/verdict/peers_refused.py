@@ -72,6 +72,10 @@ def sentence(row: Row) -> tuple[str, str]:
         return f"{container} sends messages that are too large for {node}.", "message-too-large"
     if fault == "sasl":
         return f"{row['address'] or 'A peer'} has no login in common with the gateway.", "login-failed"
+    if fault == "half-open":
+        return f"{row['address'] or 'A peer'} opens connections and does not say who it is.", "fault"
+    if fault == "too-many-connections":
+        return f"{container} opens more connections than it may have.", "fault"
     if fault:
         return f"{container} broke the protocol: {fault}.", "fault"
     if row["outcome"]:

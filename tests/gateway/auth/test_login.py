@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import select
 import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import proton
 import pytest
@@ -19,7 +17,6 @@ from tests.gateway.auth.sasl_frames import frame, init
 from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
 from tests.kit.wire.logins import PASSWORD, connect, read_frame, write_users
-from tests.kit.wire.peer import Peer
 from transformers.codec import Described
 
 
@@ -120,25 +117,3 @@ def test_hanging_up_while_a_password_is_checked_breaks_nothing(gateway: GatewayP
         peer.sendall(init("PLAIN", f"\0eve-{number}\0{PASSWORD}".encode()) + b"\0" * 100)
         peer.close()
     assert guess(gateway, "alice", PASSWORD) == 0
-
-
-def test_who_says_nothing_cannot_take_every_place(tmp_path: Path) -> None:
-    gateway = start_gateway(tmp_path, embedded_realm(tmp_path), limits={"half_open_connections": 3})
-    silent = [socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG_S) for _ in range(3)]
-    one_more = socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG_S)
-    with one_more, contextlib.suppress(ConnectionResetError):
-        assert one_more.recv(1) == b""
-    silent.pop().close()
-    opened: list[Peer] = []
-    deadline = time.monotonic() + HANG_S
-    while len(opened) < 4 and time.monotonic() < deadline:  # those that say who they are do not count
-        try:
-            opened.append(Peer(gateway.port))
-        except (OSError, AssertionError):
-            time.sleep(0.05)
-    assert len(opened) == 4
-    for each in silent:
-        each.close()
-    for peer in opened:
-        peer.close()
-    assert gateway.stop() == 0, gateway.log()

@@ -22,10 +22,11 @@ WAIT_S = 60.0  # for what will come, however busy the machine is; it ends when i
 class Peer:
     """One TCP connection, opened with one session on channel 0 unless told otherwise; a container of its own."""
 
-    def __init__(self, port: int, container: str | None = None, begin: bool = True) -> None:
+    def __init__(self, port: int, container: str | None = None, begin: bool = True, address: str = "127.0.0.1") -> None:
+        """`address`: where it comes from."""
         self.container = container or f"peer-{next(_CONTAINERS)}"
         self.port = port
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S, source_address=(address, 0))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._data = b""
         self.raw = b""  # everything that came
