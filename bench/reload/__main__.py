@@ -157,7 +157,7 @@ def main() -> None:
     settings = {
         "admin": {"listen": "http://127.0.0.1:0"},
         "mappings": {"dir": str(folder.directory)},
-        "limits": {"in_flight": 1_000_000},  # idle links keep their credit
+        "limits": {"in_flight": 1_000_000, "share_percent": 100},  # idle links keep their credit
     }
     made = make_gateway(DIRECTORY / "gateway", realm, **settings)
     process = Probed(made.config_path, made.log_path, settings=made.settings)

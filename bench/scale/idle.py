@@ -26,7 +26,9 @@ def idle(world: World, links: int) -> dict[str, Any]:
     realm = opened(world)
     node = realm.create("news", "channel")
     tables = load_tables()
-    gateway = Gateway(settings_of(tables, (), {"links": 2 * links + 100}), realm.realm, tables, realm.clock)
+    gateway = Gateway(
+        settings_of(tables, (), {"links": 2 * links + 100, "share_percent": 100}), realm.realm, tables, realm.clock
+    )
     none = cost_us(gateway)
     connections = [attached(gateway, at) for at in range(links // LINKS_A_CONNECTION)]
     until_quiet(gateway, connections, links)

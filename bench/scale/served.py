@@ -20,11 +20,12 @@ BODY = b"x" * 100
 
 @contextmanager
 def served(world: World, **limits: int) -> Iterator[GatewayProcess]:
-    """Nodes are made on attach. Of the limits, the defaults but for these."""
+    """Nodes are made on attach. Of the limits, the defaults but for these; all peers have one address, and all of
+    each."""
     directory = DIRECTORY / "gateway"
     shutil.rmtree(directory, ignore_errors=True)
     realm = kafka_realm(world.bootstrap, "scale") if isinstance(world, KafkaWorld) else embedded_realm(directory)
-    gateway = start_gateway(directory, realm, limits=limits)
+    gateway = start_gateway(directory, realm, limits={"share_percent": 100, **limits})
     try:
         yield gateway
     finally:

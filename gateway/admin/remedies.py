@@ -26,6 +26,10 @@ _NO_TOPIC: Final = (
 _NO_ROOM: Final = "the log has no room for it, {node} itself is not full: make room on the disk of the realm"
 _NEAR: Final = 0.75  # difflib's ratio: one letter of four may differ
 _GRANT: Final = "if {user} may do this: realmgate acl grant user:{user} {right} --node {node}"
+_DISCHARGE: Final = (
+    "let the application discharge its transactions sooner, or raise limits.transactions; limits.share_percent says how"
+    " much of it one user or address may have"
+)
 _SMALLER: Final = (
     "send smaller messages, or raise limits.message_size_bytes; on Kafka also max.message.bytes of the node's topic"
 )
@@ -41,10 +45,12 @@ OF_FAULTS: Final[Mapping[str, str]] = {
     "idle-time-out-not-kept": "let the client ask for a longer idle time-out",
     "half-open": "a scanner, a port check, or an attack from {address}: it connects and does not say who it is;"
     " limits.half_open_per_address says how many of one address are safe from others",
-    "too-many-connections": "let applications close connections that they do not use, or raise limits.connections",
-    "too-many-links": "let the application close links that it does not use, or raise limits.links_per_session",
+    "too-many-connections": "let the application close connections that it does not use, or raise limits.connections;"
+    " limits.share_percent says how much of it one user or address may have",
+    "too-many-links": "let the application close links that it does not use, or raise the limit that text names;"
+    " limits.share_percent says how much of limits.links one user or address may have",
     "too-many-nodes": "let the application delete temporary queues that it does not use, or raise"
-    " limits.temporary_nodes",
+    " limits.temporary_nodes; limits.share_percent says how much of it one user or address may have",
     "too-many-containers": "let fewer containers use no-local filters, or raise limits.no_local_containers",
     "container-in-use": "two clients have one container-id (JMS: client id): give each its own",
     "container-taken-over": "two clients have one container-id (JMS: client id): give each its own",
@@ -107,7 +113,9 @@ def remedy_for(facts: Mapping[str, str | None], node_names: Sequence[str] = (), 
         who = facts.get("container") or facts.get("address") or "the consumer"
         return text.format(container=who, dead=dead, node=facts.get("node") or "NODE")
     fault, answer, condition = facts.get("fault"), facts.get("answer"), facts.get("condition")
-    if fault:
+    if facts.get("what") == "declare" and condition == "amqp:resource-limit-exceeded":
+        text = _DISCHARGE
+    elif fault:
         text = OF_FAULTS.get(fault, _CLIENT)
     else:
         text = OF_ANSWERS.get(answer or "") or OF_CONDITIONS.get(condition or "") or _ASK_THE_RULE

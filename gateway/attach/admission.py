@@ -86,8 +86,9 @@ class Admission(LinkOwner):
         if self._names_node:
             self._gateway.realm.find_node(self.terminus.node, self)
             return
-        if self.terminus.address == "dynamic" and self.connection.lifetimes.full:
-            self.connection.fault("too-many-nodes", f"at most {self._gateway.limits.temporary_nodes} in all", self.link)
+        full = self._gateway.shares.temporary_nodes.refusal(self.connection.holder)
+        if self.terminus.address == "dynamic" and full:
+            self.connection.fault("too-many-nodes", full, self.link)
         else:
             self._decide(None)
         self._note_decided()
@@ -161,7 +162,8 @@ class Admission(LinkOwner):
         elif then["attach"] == "refuse" or node is None:
             condition = then["condition"] or "amqp:internal-error"
             self._tell_refused(decision, condition, "", "")
-            self.connection.close_link(self.link, condition, self._reason(decision))
+            words = describe_error(terminus.node or terminus.direction, decision)
+            self.connection.close_link(self.link, condition, words)
         elif then["native"] == "subscribe":
             self._ends_on_close = then["on_close"] == "end"
             self._subscribe(node, then["subscription"])
@@ -192,18 +194,19 @@ class Admission(LinkOwner):
         if not gateway.realm.authorizer.may_create_temporary(self.connection.subject):
             self._refuse(self._attached("access-denied", "attach"), "access-denied", "not-granted")
         else:
-            self.connection.lifetimes.making += 1
+            gateway.shares.temporary_nodes.take(self.connection.holder)
             name = self.connection.lifetimes.generated_name(self.connection.container, self.link.name)
             self._made = DynamicNode(name, terminus.lifetime, terminus.wanted_kind)
             gateway.realm.temporary.create(name, terminus.wanted_kind, self.connection.subject, self)
 
     def _on_made(self, found: NodeFound) -> None:
         """It goes with this link, unless its lifetime says otherwise; also where the link is refused after all."""
-        lifetimes, made = self.connection.lifetimes, self._made
-        lifetimes.making -= 1
+        made, holder = self._made, self.connection.holder
         if found.node is not None and made is not None:
             owner = self.connection if self.terminus.temporary else None
-            lifetimes.made(found.node, made.lifetime, self.link, owner)
+            self.connection.lifetimes.made(found.node, made.lifetime, self.link, owner, holder)
+        else:
+            self._gateway.shares.temporary_nodes.give_back(holder)
         if not self.link.alive:
             return
         if found.node is None:
@@ -213,9 +216,6 @@ class Admission(LinkOwner):
         name = found.node.name
         self.terminus, self._names_node = replace(self.terminus, address="node", asked=name, node=name), True
         self._decide(found.node)
-
-    def _reason(self, decision: Decision) -> str:
-        return describe_error(self.terminus.node or self.terminus.direction, decision)
 
     def _subscribe(self, node: Node, subscription: str) -> None:
         names, terms = None, EXCLUSIVE

@@ -76,7 +76,7 @@ class RelayLink(LinkOwner):
         self.link = link
         gateway = connection.gateway
         self._gateway = gateway
-        self.account: CreditAccount = gateway.credit.open_account()
+        self.account: CreditAccount = gateway.credit.open_account(connection.holder)
         self.without_credit = WithoutCredit(gateway.clock)
         self.counts: Counter[str] = Counter()  # deliveries by outcome, to whatever address
         link.names_messages = True

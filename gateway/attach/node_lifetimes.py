@@ -46,6 +46,7 @@ class TemporaryNode:
     lifetime: str
     creator: Link | None
     owner: Peer | None  # only its links consume; None: every link that has the right
+    holder: str  # in whose share of `limits.temporary_nodes` it counts
     links: set[Link] = field(default_factory=set)
     ending: bool = False  # it is being deleted, or looked at
     waiting: list[Callable[[], None]] = field(default_factory=list)  # who waits for what comes of that
@@ -87,19 +88,15 @@ class NodeLifetimes:
         self._nodes: dict[str, TemporaryNode] = {}
         self._by_link: dict[Link, TemporaryNode] = {}  # suspended ones, too
         self._suspended: dict[Peer, dict[_Key, Link]] = {}  # the oldest first
-        self.making = 0  # nodes that the realm has been asked for
         self.random: Callable[[], str] = lambda: secrets.token_hex(16)
         self._look_s = 0.0
-
-    @property
-    def full(self) -> bool:
-        return len(self._nodes) + self.making >= self._gateway.limits.temporary_nodes
 
     def generated_name(self, container: str, link: str) -> str:
         return generated_name(container, link, self.random())
 
-    def made(self, node: Node, lifetime: str, creator: Link, owner: Peer | None) -> None:
-        temporary = TemporaryNode(self, node, lifetime, creator, owner)
+    def made(self, node: Node, lifetime: str, creator: Link, owner: Peer | None, holder: str) -> None:
+        """`holder`: in whose share it counts already."""
+        temporary = TemporaryNode(self, node, lifetime, creator, owner, holder)
         self._nodes[node.name] = temporary
         self._join(temporary, creator)
         if not creator.alive:
@@ -165,7 +162,8 @@ class NodeLifetimes:
         return temporary
 
     def gone(self, temporary: TemporaryNode) -> None:
-        self._nodes.pop(temporary.node.name, None)
+        if self._nodes.pop(temporary.node.name, None) is not None:
+            self._gateway.shares.temporary_nodes.give_back(temporary.holder)
 
     def advance(self) -> None:
         """Some node waits for its end: look again, once in a while."""

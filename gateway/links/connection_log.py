@@ -30,7 +30,7 @@ class ClosedConnection:
 
 def note_opened(peer: Peer) -> None:
     """Its peer has said who it is."""
-    peer.gateway.opened += 1
+    peer.gateway.shares.connections.take(peer.holder)
     peer.gateway.on_opened(peer)
     client = peer.record.client
     product = f"{client.product} {client.version}".strip()

@@ -2,16 +2,21 @@
 the capacity (U-1).
 
 Half of the capacity is kept for the `floor` that every link can always have: idle links that sit on their credit must
-not starve a new one. The other half is shared by who comes first. Pure counting.
+not starve a new one. The other half is shared; how much of it one holder may have says `gateway.links.shares`. Pure
+counting.
 """
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
 
 
 class CreditPool:
     """The gateway's capacity, in deliveries, for at most `links` links; each has an equal share, or `per_link`."""
 
-    def __init__(self, capacity: int, per_link: int, links: int) -> None:
+    def __init__(self, capacity: int, per_link: int, links: int, percent: Callable[[], int] = lambda: 100) -> None:
+        """`percent`: `limits.share_percent`, as it is now."""
         self._per_link = per_link
         self._capacity = capacity
         self.floor = min(per_link, capacity // (2 * links))
@@ -19,10 +24,12 @@ class CreditPool:
         self._accounts: set[CreditAccount] = set()
         self.granted = 0  # given out and not yet completed, over all links
         self.lent = 0  # the part of it above the floors
+        self._percent = percent
+        self._lent_to: Counter[str] = Counter()  # by holder
         self.stopped = False  # the gateway is closing: nothing is granted any more
 
-    def open_account(self) -> CreditAccount:
-        account = CreditAccount(self)
+    def open_account(self, holder: str = "") -> CreditAccount:
+        account = CreditAccount(self, holder)
         self._accounts.add(account)
         return account
 
@@ -38,20 +45,29 @@ class CreditPool:
 
     def room(self, account: CreditAccount) -> int:
         """How much more this link can be given."""
-        return max(0, self.floor - account.granted) + self._shared - self.lent
+        percent, free = self._percent(), self._shared - self.lent
+        mine = self._lent_to[account.holder] * (100 - percent)
+        lendable = -((mine - percent * free) // 100)  # all but the last of it as if it were lent one by one
+        return max(0, self.floor - account.granted) + max(0, min(free, lendable))
 
     def change(self, account: CreditAccount, count: int) -> None:
         before = account.granted
         account.granted += count
         self.granted += count
-        self.lent += max(0, account.granted - self.floor) - max(0, before - self.floor)
+        lent = max(0, account.granted - self.floor) - max(0, before - self.floor)
+        if lent:
+            self.lent += lent
+            self._lent_to[account.holder] += lent
+            if not self._lent_to[account.holder]:
+                del self._lent_to[account.holder]
 
 
 class CreditAccount:
     """One link's part. `granted`: credit given and not yet completed, whether or not it was used."""
 
-    def __init__(self, pool: CreditPool) -> None:
+    def __init__(self, pool: CreditPool, holder: str = "") -> None:
         self._pool = pool
+        self.holder = holder
         self.granted = 0
         self._withheld = 0  # of it, for deliveries that have their outcome and that the publisher has to settle yet
 

@@ -19,6 +19,10 @@ class Peer(PeerIdentity, Protocol):
     def gateway(self) -> Shared: ...
 
     @property
+    def holder(self) -> str:
+        """Whose share of a limit it draws on: `gateway.links.shares`."""
+
+    @property
     def record(self) -> ConnectionRecord: ...
 
     @property

@@ -17,6 +17,7 @@ from gateway.evidence.outcomes import Outcomes
 from gateway.links.credit import CreditPool
 from gateway.links.message_to_event import MessageToEvent, conversion
 from gateway.links.publishers import Publishers
+from gateway.links.shares import Shares
 from gateway.terminus.no_local import NoLocalContainers, origin_of
 from mappings import TableSet
 from native_backend.clock import Clock
@@ -44,7 +45,10 @@ class Shared:
         self.clock = clock
         self.since_us = self.tables_since_us = clock.epoch_us()  # when the run began, when its tables became active
         self.container = f"realmgate-{realm.run}"
-        self.credit = CreditPool(self.limits.in_flight, self.limits.credit_per_link, self.limits.links)
+        self.shares = Shares(self.limits, self._is_alone)
+        self.credit = CreditPool(
+            self.limits.in_flight, self.limits.credit_per_link, self.limits.links, lambda: self.shares.percent()
+        )
         self.outcomes = Outcomes(
             realm.run,
             tables.origin,
@@ -55,9 +59,6 @@ class Shared:
         self.notices = Notices(clock)
         self.publishers: Publishers[Any] = Publishers()
         self.ready: dict[Pumped, None] = {}  # may get something in the next turn; all others are not visited
-        self.opened = 0  # connections whose peers have said who they are
-        self.links = 0
-        self.transactions = 0  # open ones
         self.transaction_bytes = 0  # of messages that they hold
         self.in_flight_bytes = 0
         self.accept_seconds = Durations()  # of messages, from the turn that read the transfer to the realm's answer
@@ -69,6 +70,25 @@ class Shared:
         self._pressure = False
         self._connection_numbers = self._link_numbers = 0
         self._transaction_numbers = 0
+
+    def _is_alone(self) -> bool:
+        """There is one user, and no peer comes in without a login."""
+        security = self.settings.security
+        return len(self.users) == 1 and not security.bare_amqp and "ANONYMOUS" not in security.sasl
+
+    @property
+    def opened(self) -> int:
+        """Connections whose peers have said who they are."""
+        return self.shares.connections.used
+
+    @property
+    def links(self) -> int:
+        return self.shares.links.used
+
+    @property
+    def transactions(self) -> int:
+        """Open ones."""
+        return self.shares.transactions.used
 
     def next_connection_number(self) -> int:
         self._connection_numbers += 1

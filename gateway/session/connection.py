@@ -35,6 +35,7 @@ from gateway.amqp.link_owner import UNOWNED
 from gateway.attach.admission import Admission
 from gateway.attach.answer_sizes import see_that_it_fitted
 from gateway.attach.leaving import LeavingLink, LeavingSession
+from gateway.attach.link_limits import link_limit_fault
 from gateway.attach.link_names import LinkNames
 from gateway.attach.node_lifetimes import NodeLifetimes, TemporaryNode
 from gateway.attach.recalled_link import EndingLink, RecalledLink, given_up
@@ -45,10 +46,11 @@ from gateway.links.connection_record import ConnectionRecord
 from gateway.links.consuming import ConsumingLink
 from gateway.links.expiry_scopes import ExpiryScopes
 from gateway.links.shared import Shared
+from gateway.links.shares import holder_of
 from gateway.links.write_pressure import WritePressure
 from gateway.session.heartbeats import Heartbeats, Liveness
 from gateway.session.offered_capabilities import connection_capabilities
-from gateway.session.sole_connections import Properties, SoleConnections
+from gateway.session.sole_connections import FAILED, Properties, SoleConnections
 from gateway.terminus.attach import attach_fault
 from gateway.transactions.open_transactions import OpenTransactions
 from native_backend.nodes.grants import ANONYMOUS
@@ -86,8 +88,7 @@ class Connection:
             opening=self._opening,
         )
         self.record = ConnectionRecord(gateway.next_connection_number(), gateway.clock.epoch_us())
-        self.container = ""
-        self.address = ""  # of its peer
+        self.container = self.holder = self.address = ""  # the address is its peer's
         self.subject = ANONYMOUS
         self.opened = self.closing = False
         self.messages = 0  # received so far
@@ -168,30 +169,29 @@ class Connection:
     # -- facts
 
     def _opening(self, opened: Frame) -> Properties:
-        self.container = self.record.read(opened)
-        return self._sole_connections.claim(self, opened)
+        self.container, self.holder = self.record.read(opened), holder_of(self)
+        is_refused = self.gateway.shares.connections.refusal(self.holder)
+        return [(FAILED, True)] if is_refused else self._sole_connections.claim(self, opened)
 
     def _on_opened(self, fact: Opened) -> None:
+        self.engine.open()
+        if refusal := self.gateway.shares.connections.refusal(self.holder):
+            self.fault("too-many-connections", refusal)
+            return
         self.opened = True
         note_opened(self)
-        self.engine.open()
         self._sole_connections.enforce(self)
         if not self.closing and (unkept := self._heartbeats.keep(self, fact.frame)):
             self.fault("idle-time-out-not-kept", unkept)
 
     def _on_attached(self, fact: Attached) -> None:
-        limits, gateway = self.gateway.limits, self.gateway
         if not fact.link.alive:  # what came with it has ended its session or connection: it is counted as gone already
-            gateway.links += 1
+            self.gateway.shares.links.take(self.holder)
             return
         if self.closing:  # it came with what the connection was closed for
             fact.link.forget()
             return
-        gateway.links += 1
-        if self.engine.links_on(fact.link.session) > limits.links_per_session or gateway.links > limits.links:
-            self.fault("too-many-links", f"at most {limits.links_per_session} a session", fact.link)
-            return
-        wrong = attach_fault(fact.link.attach)
+        wrong = link_limit_fault(self, fact.link) or attach_fault(fact.link.attach)
         if wrong is not None:
             self.fault(*wrong, fact.link)
             return
@@ -336,7 +336,7 @@ class Connection:
         """Gives the temporary node that is about to go with it."""
         if isinstance(link.owner, LeavingLink):
             return None
-        self.gateway.links -= 1
+        self.gateway.shares.links.give_back(self.holder)
         self.link_names.leave(self, link)
         owner = link.owner
         if isinstance(link, Incoming) and link.unfinished is not None:  # it will never be whole

@@ -116,8 +116,8 @@ class Gateway(Shared):
     def disconnect(self, connection: Connection) -> None:
         if connection in self.connections:
             del self.connections[connection]
-            self.opened -= connection.opened
             if connection.opened:
+                self.shares.connections.give_back(connection.holder)
                 who = connection.subject, connection.container, connection.address
                 gone = ClosedConnection(connection.record, *who, connection.messages, connection.closing)
                 self._gone.append(gone)

@@ -85,7 +85,8 @@ class CoordinatorLink(LinkOwner):
         word = self._word(request, transaction)
         decision: Decision = self._coordinate[request.kind][word][_YES_NO[presettled]]
         then = decision.then
-        detail = describe_error(request.kind, decision) if then["condition"] else ""
+        words = self._full if word == "full" else ""
+        detail = describe_error(request.kind, decision, words=words) if then["condition"] else ""
         if then["condition"]:
             self._gateway.outcomes.counters.error(decision)
         if then["native"] != "commit" or transaction is None:
@@ -116,7 +117,7 @@ class CoordinatorLink(LinkOwner):
         if request.kind == "declare":
             if request.distributed:
                 return "distributed"
-            if self._gateway.transactions >= self._gateway.limits.transactions:
+            if self._full:
                 return "full"
             return "open" if self.connection.transactions.any_of(self.link.session) else "none"
         if transaction is None:
@@ -125,16 +126,21 @@ class CoordinatorLink(LinkOwner):
             transaction.mark_rollback_only("torn")
         return transaction.state
 
+    @property
+    def _full(self) -> str:
+        """Why none may be declared; empty: one may."""
+        return self._gateway.shares.transactions.refusal(self.connection.holder)
+
     def _begin(self) -> Transaction:
         transaction = Transaction(self._gateway, self._gateway.next_transaction_id())
-        self._gateway.transactions += 1
+        self._gateway.shares.transactions.take(self.connection.holder)
         self._transactions.add(transaction)
         self.connection.transactions.add(self.link.session, transaction)
         return transaction
 
     def _discharged(self, transaction: Transaction) -> None:
         """Its id is not known any more."""
-        self._gateway.transactions -= 1
+        self._gateway.shares.transactions.give_back(self.connection.holder)
         self.connection.transactions.remove(self.link.session, transaction)
         self._transactions.discard(transaction)
 

@@ -15,6 +15,11 @@ from gateway.verdict.standing import Standing
 
 RECENT_US: Final = 600_000_000
 _HAVE_TEXT: Final = (GIVEN_UP, "refused")
+_TOO_MANY: Final = {
+    "too-many-connections": "connections",
+    "too-many-links": "links",
+    "too-many-nodes": "temporary queues",
+}
 _REFUSALS: Final = ("denied", "login-failed", "node-unknown")
 
 
@@ -74,8 +79,8 @@ def sentence(row: Row) -> tuple[str, str]:
         return f"{row['address'] or 'A peer'} has no login in common with the gateway.", "login-failed"
     if fault == "half-open":
         return f"{row['address'] or 'A peer'} opens connections and does not say who it is.", "fault"
-    if fault == "too-many-connections":
-        return f"{container} opens more connections than it may have.", "fault"
+    if fault in _TOO_MANY:
+        return f"{user if row['user'] else container} wants more {_TOO_MANY[fault]} than it may have.", "fault"
     if fault:
         return f"{container} broke the protocol: {fault}.", "fault"
     if row["outcome"]:

@@ -282,6 +282,7 @@ FAULT = TableWords(
             "delivery-id-out-of-order",
             "disposition-out-of-range",
             "too-many-containers",
+            "too-many-connections",
         )
     },
     {"scope": Word(("link", "session", "connection", "message")), "condition": Word(CONDITIONS)},

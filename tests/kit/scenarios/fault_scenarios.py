@@ -181,7 +181,13 @@ def _answer_too_large(env: Environment, _: Conversation) -> None:
     small.say(frames.attach_sender("q" * 450))
 
 
+def _too_many_connections(env: Environment, _: Conversation) -> None:
+    env.peers.append(another := Conversation(env.gateway, begin=False))
+    another.say(frames.AMQP_HEADER, frames.open_("another"))
+
+
 LIMITS: dict[str, dict[str, int]] = {
+    "too-many-connections": {"connections": 1},
     "over-credit": {"credit_per_link": 2},
     "message-too-large": {"message_size_bytes": 100},
     "errant-link": {"message_size_bytes": 100, "credit_per_link": 5},
@@ -214,6 +220,7 @@ FAULTS: dict[str, Callable[[Environment, Conversation], None]] = {
     "too-many-links": _too_many_links,
     "too-many-nodes": _too_many_nodes,
     "too-many-containers": _too_many_containers,
+    "too-many-connections": _too_many_connections,
     "invalid-terminus": _invalid_terminus,
     "idle": _idle,
     "idle-time-out-not-kept": _idle_time_out_not_kept,

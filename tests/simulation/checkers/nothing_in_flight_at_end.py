@@ -28,6 +28,10 @@ class NothingInFlightAtEnd(Checker):
     def at_end(self) -> None:
         gateway = self.world.process.gateway
         self.require(gateway.links == 0 and not gateway.connections, f"{gateway.links} links after the end")
+        shares = gateway.shares
+        for limit in (shares.connections, shares.links, shares.transactions, shares.temporary_nodes):
+            self.require(limit.used == 0 and not limit._held, f"{limit._held} of {limit._name} after the end")
+        self.require(not gateway.credit._lent_to, f"credit is lent to {gateway.credit._lent_to} after the end")
         snapshots = self.ledger.snapshots()
         lows = {(one["node"], one["durable"]): (one["low"], one["acked"], one["closed"]) for one in snapshots.values()}
         for (node, durable), start in self.ledger.durables().items():

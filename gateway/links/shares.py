@@ -1,0 +1,82 @@
+"""What one peer may have of a limit that all peers draw on: so much that others find something, too.
+
+A *holder* is a user, or, of peers without a login, their address. It may take one more while it holds less than
+`P / (100 - P)` times what is free, P being `limits.share_percent`. So with 75 a holder that is alone can have three
+quarters of a limit; the more others hold, the less it can have, and to whoever holds little something is left. What a
+holder has stays its own.
+
+Counted where something is attached, declared, opened or closed, never for a message. Source: ADR 0116.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from gateway.auth.login_throttle import network
+from gateway.config.limits import Limits
+from gateway.evidence.notices import PeerIdentity
+from native_backend.nodes.grants import ANONYMOUS
+
+NAME_CHARACTERS = 40  # of a user in an error
+
+
+def holder_of(peer: PeerIdentity) -> str:
+    """Whose share it draws on, as an error names it."""
+    if peer.subject.user != ANONYMOUS.user:
+        return f"user {peer.subject.user}"
+    return f"address {network(peer.address)}" if peer.address else "a peer"
+
+
+class SharedLimit:
+    """One limit: who holds how much of it."""
+
+    def __init__(self, name: str, things: str, maximum: int, percent: Callable[[], int]) -> None:
+        """`name`: its key in `limits`; `things`: what is counted. `percent`: P, as it is now."""
+        self._name = name
+        self._things = things
+        self._maximum = maximum
+        self._percent = percent
+        self._held: Counter[str] = Counter()
+        self.used = 0
+
+    def held(self, holder: str) -> int:
+        return self._held[holder]
+
+    def take(self, holder: str, count: int = 1) -> None:
+        """It has one more; -1: one less."""
+        self.used += count
+        self._held[holder] += count
+        if not self._held[holder]:
+            del self._held[holder]
+
+    def give_back(self, holder: str) -> None:
+        self.take(holder, -1)
+
+    def refusal(self, holder: str) -> str:
+        """Why it gets none more, and what to do; empty: it may take one."""
+        free = self._maximum - self.used
+        if free <= 0:
+            return f"all {self._maximum} {self._things} are taken; raise limits.{self._name}"
+        percent, held = self._percent(), self._held[holder]
+        if held * (100 - percent) < free * percent:
+            return ""
+        who = ascii(holder)[1:-1][:NAME_CHARACTERS]
+        has = f"{who} has {held} of {self._maximum} {self._things}"
+        return f"{has}, the last {free} are for others; close some, or raise limits.{self._name}"
+
+
+class Shares:
+    """All of one gateway's."""
+
+    def __init__(self, limits: Limits, is_alone: Callable[[], bool]) -> None:
+        """`is_alone`: there is one user, and no other can come, so nothing has to be left free."""
+
+        def percent() -> int:
+            return 100 if is_alone() else limits.share_percent
+
+        self.percent = percent
+        self.connections = SharedLimit("connections", "connections", limits.connections, percent)
+        self.links = SharedLimit("links", "links", limits.links, percent)
+        self.transactions = SharedLimit("transactions", "open transactions", limits.transactions, percent)
+        self.temporary_nodes = SharedLimit("temporary_nodes", "temporary nodes", limits.temporary_nodes, percent)
