@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cproton import ffi, lib
@@ -33,6 +33,8 @@ class Incoming(Link):
 
     def __init__(self, pointer: Any, attach: Frame, session: int, output: Output) -> None:
         super().__init__(pointer, attach, session, output)
+        self._recalled = 0  # credit that was taken back last, and that its peer may have used before it heard of that
+        self._overdrawn: Callable[[int], None]
         self.arrived: list[int] = []  # pointers of deliveries that have no seq yet, in order
         self._told: set[int] = set()  # pointers of those that have their outcome, and wait for that
         self._first: set[int] = set()  # pointers of those whose transfers asked for the other way
@@ -62,6 +64,23 @@ class Incoming(Link):
     def grant(self, count: int) -> None:
         if self.alive:
             lib.pn_link_flow(self._pointer, count)
+
+    def recall(self, count: int, overdrawn: Callable[[int], None]) -> None:
+        """Take back so much of the credit that is left. `overdrawn` hears how much of it the peer had used already."""
+        if self.alive:
+            self._recalled, self._overdrawn = count, overdrawn
+            lib.pn_link_flow(self._pointer, -count)
+
+    def overdraft(self) -> int:
+        """What the peer has sent beyond its credit, where that is positive. For what it sent before it heard that
+        credit was taken back, it has that credit again."""
+        over = -self.credit
+        if 0 < over <= self._recalled:
+            self._recalled -= over
+            self._overdrawn(over)
+            self.grant(over)
+            return 0
+        return over
 
     def number(self, first_seq: int, count: int) -> None:
         """Give the first `count` that have arrived their seqs: runs of several links may have come at once."""

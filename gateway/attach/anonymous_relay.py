@@ -76,7 +76,7 @@ class RelayLink(LinkOwner):
         self.link = link
         gateway = connection.gateway
         self._gateway = gateway
-        self.account: CreditAccount = gateway.credit.open_account(connection.holder)
+        self.account: CreditAccount = gateway.credit.open_account(connection.holder, self)
         self.without_credit = WithoutCredit(gateway.clock)
         self.counts: Counter[str] = Counter()  # deliveries by outcome, to whatever address
         link.names_messages = True
@@ -84,7 +84,7 @@ class RelayLink(LinkOwner):
         self._places: OrderedDict[str, PublishingLink] = OrderedDict()  # by address, the longest unused first
         self._doubtful: set[str] = set()  # refused a moment ago: what is known of their nodes may be out of date
         self._runs: deque[tuple[str, TransferRun]] = deque()  # that wait for the node of the first one
-        self._top_up()
+        self.top_up()
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next transfer on."""
@@ -202,14 +202,14 @@ class RelayLink(LinkOwner):
     def on_confirmed(self, count: int) -> None:
         """As of a link with a target."""
         self.account.confirm(count)
-        self._top_up()
+        self.top_up()
 
     def on_withdrawn(self, count: int) -> None:
         """As of a link with a target."""
         self.account.complete(count)
-        self._top_up()
+        self.top_up()
 
-    def _top_up(self) -> None:
+    def top_up(self) -> None:
         if count := self.account.top_up():
             self.link.grant(count)
             self.without_credit.end()

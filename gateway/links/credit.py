@@ -2,14 +2,36 @@
 the capacity (U-1).
 
 Half of the capacity is kept for the `floor` that every link can always have: idle links that sit on their credit must
-not starve a new one. The other half is shared; how much of it one holder may have says `gateway.links.shares`. Pure
-counting.
+not starve a new one. The other half is shared; how much of it one holder may have says `gateway.links.shares`, and who
+gives some back `gateway.links.idle_credit`. Pure counting.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import islice
+from typing import Protocol
+
+from gateway.amqp.incoming_link import Incoming
+
+
+class Touched(Protocol):
+    """A connection that has something to send."""
+
+    def touch(self) -> None: ...
+
+
+class Borrower(Protocol):
+    """Who publishes on one link, with the link's credit."""
+
+    @property
+    def link(self) -> Incoming: ...
+
+    @property
+    def connection(self) -> Touched: ...
+
+    def top_up(self) -> None: ...
 
 
 class CreditPool:
@@ -21,21 +43,31 @@ class CreditPool:
         self._capacity = capacity
         self.floor = min(per_link, capacity // (2 * links))
         self._shared = capacity - self.floor * links
-        self._accounts: set[CreditAccount] = set()
+        self._accounts: dict[CreditAccount, None] = {}
+        self.short: dict[CreditAccount, None] = {}  # those that were given less than they wanted
         self.granted = 0  # given out and not yet completed, over all links
         self.lent = 0  # the part of it above the floors
         self._percent = percent
         self._lent_to: Counter[str] = Counter()  # by holder
         self.stopped = False  # the gateway is closing: nothing is granted any more
 
-    def open_account(self, holder: str = "") -> CreditAccount:
-        account = CreditAccount(self, holder)
-        self._accounts.add(account)
+    def open_account(self, holder: str = "", borrower: Borrower | None = None) -> CreditAccount:
+        account = CreditAccount(self, holder, borrower)
+        self._accounts[account] = None
         return account
+
+    def next_accounts(self, count: int) -> list[CreditAccount]:
+        """So many, in turns."""
+        found = [*islice(self._accounts, count)]
+        for account in found:
+            self._accounts[account] = self._accounts.pop(account)
+        return found
 
     def close_account(self, account: CreditAccount) -> None:
         if account in self._accounts:
-            self._accounts.remove(account)
+            del self._accounts[account]
+            self.short.pop(account, None)
+            account.borrower = None
             self.change(account, -account.granted)
 
     @property
@@ -65,9 +97,12 @@ class CreditPool:
 class CreditAccount:
     """One link's part. `granted`: credit given and not yet completed, whether or not it was used."""
 
-    def __init__(self, pool: CreditPool, holder: str = "") -> None:
+    def __init__(self, pool: CreditPool, holder: str, borrower: Borrower | None) -> None:
+        """`borrower`: until the account is closed."""
         self._pool = pool
         self.holder = holder
+        self.borrower = borrower
+        self.seen_credit, self.seen_s = -1, 0.0  # what its link had at the last look, and since when
         self.granted = 0
         self._withheld = 0  # of it, for deliveries that have their outcome and that the publisher has to settle yet
 
@@ -77,9 +112,18 @@ class CreditAccount:
         share = pool.share
         if pool.stopped or self.granted > share // 2:
             return 0
-        count = min(share - self.granted, pool.room(self))
+        wanted = share - self.granted
+        count = min(wanted, pool.room(self))
+        if count < wanted:
+            pool.short[self] = None
+        else:
+            pool.short.pop(self, None)
         pool.change(self, count)
         return count
+
+    def overdrawn(self, count: int) -> None:
+        """So many deliveries were sent with credit that had been taken back."""
+        self._pool.change(self, count)
 
     def complete(self, count: int) -> None:
         """`count` deliveries are done."""

@@ -70,7 +70,7 @@ class PublishingLink(LinkOwner):
         self._later: deque[list[tuple[PublishedBatch, Sequence[bytes], Sequence[bytes]]]] = deque()
         self._relay = relay
         self._post = post
-        self._account = gateway.credit.open_account(connection.holder) if relay is None else relay.account
+        self._account = gateway.credit.open_account(connection.holder, self) if relay is None else relay.account
         self.without_credit = WithoutCredit(gateway.clock) if relay is None else relay.without_credit
         self._submit = gateway.realm.publish
         self.partitioner = Partitioner(node, facts.number)

@@ -214,7 +214,7 @@ class Connection:
 
     def _is_within_credit(self, link: Incoming) -> bool:
         """False: it has gone, or goes now."""
-        over = -link.credit
+        over = link.overdraft()
         if over > 0:
             self.fault("over-credit", f"{over} more than granted", link)
         return link.alive and over <= 0

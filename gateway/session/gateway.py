@@ -21,6 +21,7 @@ from gateway.config.settings import Settings
 from gateway.evidence.history import History
 from gateway.evidence.outcome_key import OutcomeKey
 from gateway.links.connection_log import ClosedConnection, note_closed
+from gateway.links.idle_credit import take_back_idle_credit
 from gateway.links.publishing import PublishingLink
 from gateway.links.shared import Pumped, Shared
 from gateway.session.connection import Connection
@@ -126,6 +127,7 @@ class Gateway(Shared):
     def advance(self) -> None:
         """Once a second: what is said or recorded once in a while."""
         self.notices.advance()
+        take_back_idle_credit(self.credit, self.clock.monotonic_s())
         self.outcomes.advance(self.clock.monotonic_s())
         self._note_gone()
         self.history.advance()

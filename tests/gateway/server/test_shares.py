@@ -169,6 +169,41 @@ def test_credit(gateway: GatewayProcess, watch: Watch) -> None:
     hostile.reset()
 
 
+def test_idle_links_give_their_credit_back(gateway: GatewayProcess, watch: Watch) -> None:
+    """Where another link wants it. What its owner sends before it hears of that is taken, and no more."""
+    idle, late = peer_of(gateway, HOSTILE), peer_of(gateway, INNOCENT)
+    assert [idle.publisher("orders", handle=number) for number in range(2)] == [100, 40]
+    assert late.publisher("orders") == 40
+    publish_until_credit(late, 80)  # its share is 100; what it has not used yet of it is told
+    assert [credit_told(idle) for _ in range(2)] == [10, 10]
+    idle.publish(*[frames.message()] * 100)
+    assert set(idle.outcomes(100).values()) == {"accepted"}
+    idle.publish(*[frames.message()] * 400)
+    detached = idle.until("detach")
+    assert detached.condition == "amqp:link:transfer-limit-exceeded"
+    for peer in (idle, late):
+        peer.reset()
+
+
+def publish_until_credit(peer: Peer, wanted: int) -> None:
+    told = 0
+    while told < wanted:
+        numbers = peer.publish(*[frames.message()] * 20)
+        answered = -1
+        while answered < numbers[-1]:
+            [seen] = peer.frames(1)
+            if seen.name == "flow":
+                told = int(seen.field(6))
+            else:
+                answered = seen.field(1) if seen.field(2) is None else seen.field(2)
+
+
+def credit_told(peer: Peer) -> int:
+    """The link-credit of the next FLOW."""
+    seen = peer.expect("flow")
+    return int(seen.field(6))
+
+
 @pytest.mark.parametrize("user", ["greedy", "modest"])
 def test_users_of_one_address_have_shares_of_their_own(gateway: GatewayProcess, watch: Watch, user: str) -> None:
     other = {"greedy": "modest", "modest": "greedy"}[user]
