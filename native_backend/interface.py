@@ -117,12 +117,13 @@ class NativeRealm(Protocol):
     def durables(self) -> list[Durable]:
         """Those that are known now."""
 
-    def find_durables(self, name: DurableName, subject: Subject, owner: object) -> None:
+    def find_durables(self, name: DurableName, subject: Subject, owner: object, owned: bool = False) -> None:
         """Answered by `DurablesFound`, after metadata was read to its end: the durables of that name, on any node, if
-        the subject may end them."""
+        the subject may end them; where they are `owned`, those of other users are not meant."""
 
     def unsubscribe(self, durable: Durable, owner: object) -> None:
-        """Answered by `Commanded`: the durable is deleted. `in-use` while it has links."""
+        """Answered by `Commanded`: the durable is deleted. `in-use` while it has links, or where its owner has changed
+        since it was found."""
 
     def poll(self) -> list[Answer]:
         """What was answered since the last call, in order. Also moves windows, group commit and timers on."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from native_backend.access.authorizer import Authorizer
+from native_backend.access.durable_owner import may_use
 from native_backend.clock import Clock
 from native_backend.dispatch.context import RealmContext, subscribe_answer
 from native_backend.events.batch import DeliveryBatch
@@ -250,13 +251,14 @@ class Realm:
         """Those that are known now."""
         return [*self._metadata.durables.values()]
 
-    def find_durables(self, name: DurableName, subject: Subject, owner: object) -> None:
+    def find_durables(self, name: DurableName, subject: Subject, owner: object, owned: bool = False) -> None:
         """Answered by `DurablesFound`, metadata read to its end first: those of that name, if they may be ended."""
         may_end = partial(self.authorizer.allows, subject, SUBSCRIBING["durable"])
+        its_own = partial(may_use, self._metadata, subject) if owned else lambda _: True
 
         def followed(error: LogError | None) -> None:
             if error is None:
-                self._answer(self._lifetimes.found(name, owner, may_end))
+                self._answer(self._lifetimes.found(name, owner, may_end, its_own))
             else:
                 self._answer(DurablesFound(owner, [], subscribe_answer(error.failure), error.failure.code))
 

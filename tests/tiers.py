@@ -19,6 +19,7 @@ LONG: dict[str, str] = {
     r"console/test_browser\.py": "tests/console/test_console.py and test_documents.py",
     # -- contract: every sentence of the log port, and the main contracts of the realm, stay on a real broker
     r"contract/(access|dispatch|journal|nodes|subscriptions)/.*[\[-]kafka": "the same on SQLite and simulated logs",
+    r"contract/access/test_durable_owners\.py::.*(uneven.*on-[13]|on-[13].*uneven)": "the same on two stores",
     r"contract/nodes/test_(capacity|reservation)\.py::.*on-2": "on one store and on three",
     r"contract/shard/test_projection_waits\.py::.*[\[-]kafka": "the same on SQLite and simulated logs",
     r"contract/(test_realm\.py::|publish/|recovery/).*(kafka.*on-[13]|on-[13].*kafka)": "on two partitions",
@@ -105,6 +106,8 @@ LONG: dict[str, str] = {
     r"torture/test_torture\.py::test_(embedded|kafka)": "its checkers, and tests/wire/connections/test_ends.py",
     # -- wire
     r"wire/test_every_rule\.py::.*\[again-": "the same rule in the profile extended",
+    r"wire/attach/test_durable_owners\.py::.*[\[-]kafka": "the same on the embedded realm",
+    r"wire/attach/test_durable_owners\.py::test_in_a_documented": "contract/access/test_durable_owners.py",
     r"wire/attach/test_durables\.py::test_who_closes_the_last.*\[2-topic\]": "shared on two, both on one and on three",
     r"wire/connections/test_scale\.py": "tests/wire/deliveries/test_pressure.py, amqp/test_floods.py",
     r"wire/connections/test_deleted_nodes\.py::.*[\[-]kafka": "the same on the embedded realm",

@@ -147,6 +147,7 @@ def _durable_row(place: Place, durable: Durable, one: DurableMetrics) -> Row:
         "settled_ranges": one.ranges,
         "consumers": one.links,
         "opened": one.opened,
+        "owner": durable.owner or None,
         "shared": None if is_queue else terms.shared,
         "durability": None if is_queue else terms.durability,
         "expiry": None if is_queue else terms.expiry,

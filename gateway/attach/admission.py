@@ -16,6 +16,7 @@ from gateway.amqp.link_owner import LinkOwner
 from gateway.attach.anonymous_relay import RelayLink
 from gateway.attach.attaching_peer import AttachingPeer
 from gateway.attach.recalled_link import RecalledLink
+from gateway.attach.refusal_words import BY_NATIVE, NAME_IN_USE, OWNED
 from gateway.attach.refused_attaches import tell_ended, tell_refused
 from gateway.config.node_names import may_be_created_on_attach
 from gateway.evidence.outcome_key import LinkIdentity
@@ -48,8 +49,6 @@ from transformers.selector import SelectorError
 
 _NAMED = ("durable", "shared", "volatile")  # subscriptions that are durables of the realm
 _NOT_PUBLISHED_TO = {"access-denied": "not-granted", "not-found": "deleted"}  # answers that refuse a publisher's attach
-_OWNED = "only the connection that created it may consume from it"
-_NAME_IN_USE = "another user's link of this container has this name"
 
 
 class Admission(LinkOwner):
@@ -66,7 +65,7 @@ class Admission(LinkOwner):
         self._made: DynamicNode | None = None  # the dynamic node
         self._held: DurableSource | None = None
         self._request: Subscribe | None = None
-        self._ends_on_close = False
+        self._ends_on_close = self._owned = False  # as table `attach` says of a durable
         self._recalled: list[DurableName] = []  # to be looked for
         name_bytes = len(self.terminus.node.encode()) if self.terminus.address == "node" else 0
         self._names_node = 0 < name_bytes <= self._gateway.limits.node_name_bytes
@@ -149,6 +148,7 @@ class Admission(LinkOwner):
             sharing=terminus.sharing,
         )
         then = decision.then
+        self._owned = then["belongs_to"] == "user"
         if then["native"] == "coordinate":
             if not self.connection.undecided.must_wait(self):
                 self.coordinate()
@@ -251,6 +251,7 @@ class Admission(LinkOwner):
             self.terminus.filters.start,
             only_here=mode == "durable" and self.terminus.kind == "channel",  # a topic: as JMS moves it
             names=names,
+            owned=self._owned,
         )
         self._gateway.realm.subscribe(self._request, self)
 
@@ -260,13 +261,13 @@ class Admission(LinkOwner):
         if not self._gateway.realm.authorizer.allows(self.connection.subject, SUBSCRIBING[mode], node):
             return ""
         if self.connection.lifetimes.is_locked(node.name, self.connection):
-            return _OWNED
-        return _NAME_IN_USE if self.connection.link_names.is_of_another_user(self.connection, self.link) else ""
+            return OWNED
+        return NAME_IN_USE if self.connection.link_names.is_of_another_user(self.connection, self.link) else ""
 
     def _takes_its_name(self) -> bool:
         """The link is admitted, so the name is its own from now on. False: another user's link has it."""
         if self.connection.link_names.is_of_another_user(self.connection, self.link):
-            self._refuse(self._attached("in-use", "attach"), "in-use", "", _NAME_IN_USE)
+            self._refuse(self._attached("in-use", "attach"), "in-use", "", NAME_IN_USE)
         else:
             self.connection.link_names.take_over(self.connection, self.link)
         return self.link.alive
@@ -284,7 +285,7 @@ class Admission(LinkOwner):
 
     def _recall(self) -> None:
         """Look for what it may mean, the likeliest first."""
-        self._gateway.realm.find_durables(self._recalled.pop(0), self.connection.subject, self)
+        self._gateway.realm.find_durables(self._recalled.pop(0), self.connection.subject, self, self._owned)
 
     def _on_durables(self, found: DurablesFound) -> None:
         if not self.link.alive:
@@ -386,6 +387,7 @@ class Admission(LinkOwner):
 
     def _refuse(self, decision: Decision, answer: str, native: str, words: str = "", cause: str = "") -> None:
         """`words` are for the peer, `cause` for the operator."""
+        words = words or BY_NATIVE.get(native, "")
         self._tell_refused(decision, decision.then["condition"], answer, native, cause)
         detail = describe_error(self.terminus.node or self.terminus.direction, decision, answer, native, words)
         self.connection.close_link(self.link, decision.then["condition"], detail)

@@ -17,6 +17,7 @@ from gateway.cli.answering_log import open_answering
 from gateway.cli.audit.noted import noted
 from gateway.cli.output import print_error, printable, write_json
 from gateway.config.settings import Settings
+from native_backend.access.durable_owner import ANY_DURABLE
 from native_backend.clock import SystemClock
 from native_backend.log.port import Log
 from native_backend.nodes.grants import ANONYMOUS, Subject, deciding_grant
@@ -121,8 +122,9 @@ def _check(grants: tuple[Acl, Acl], name: str | None, subject: Subject, operatio
     allowed = True
     for operation in sorted(operations):
         grant = deciding_grant(node, subject, operation) or deciding_grant(realm, subject, operation)
-        allowed = allowed and (grant is not None or not node + realm)
-        if not node + realm:
+        is_open = not node + realm and operation != ANY_DURABLE
+        allowed = allowed and (grant is not None or is_open)
+        if is_open:
             reply = "yes, there are no grants"
         elif grant is None:
             reply = "no"

@@ -150,6 +150,7 @@ def _list(settings: Settings, arguments: argparse.Namespace, out: TextIO) -> int
             printable(one.durable.name),
             str(one.node.partition),
             _held_as(one),
+            printable(one.durable.owner) or "-",
             str(one.state.low),
             *("-" if one.broken is not None else shown(number) for number in _counts(one, counted).values()),
             str(len(one.state.failed)),
@@ -157,7 +158,7 @@ def _list(settings: Settings, arguments: argparse.Namespace, out: TextIO) -> int
         )
         for one in observed
     ]
-    write_table(("NODE", "DURABLE", "PARTITION", "HELD", "LOW", *_COUNTS, "FAILED", "GROUP"), rows, out)
+    write_table(("NODE", "DURABLE", "PARTITION", "HELD", "OWNER", "LOW", *_COUNTS, "FAILED", "GROUP"), rows, out)
     for node, broken in {one.node.name: (one.node, one.broken) for one in observed}.values():
         warn_of_broken(node, broken)
     return 0
@@ -176,7 +177,7 @@ def _show(settings: Settings, stores: Sequence[StoredState], as_json: bool, out:
     for one in described:
         for key, value in one.items():
             if key not in ("node", "durable", "kind", "problem"):
-                out.write(f"  {key} {printable(str(value))}\n")
+                out.write(f"  {key} {'-' if key == 'owner' and value is None else printable(str(value))}\n")
     return 0
 
 
@@ -209,6 +210,7 @@ def _described(one: StoredState, counted: Counted) -> dict[str, Any]:
         "kind": one.node.kind,
         "partition": one.node.partition,
         "held": _held_as(one),
+        "owner": one.durable.owner or None,
         "expiry": one.durable.terms.expiry,
         "timeout_s": one.durable.terms.timeout_s,
         "group": one.durable.group,

@@ -28,6 +28,7 @@ ATTACH = TableWords(
         "attach": Word(("confirm", "refuse")),
         "condition": CONDITION,
         "on_close": Word(("keep", "end"), ("keep",)),
+        "belongs_to": Word(("realm", "user"), ("realm",)),
     },
     (
         Law(
@@ -79,6 +80,11 @@ ATTACH = TableWords(
         Law("queue and browse are for queues", {"subscription": ("queue", "browse")}, {}, {"node_kind": ("queue",)}),
         Law("all others are for channels", {"subscription": ("plain", *_NAMED)}, {}, {"node_kind": ("channel",)}),
         Law("only a durable outlasts its links", {"on_close": ("end",)}, {"subscription": ("durable", "shared")}),
+        Law(
+            "only a durable belongs to its user, where a link subscribes to it or recalls it",
+            {"belongs_to": ("user",)},
+            {"native": ("subscribe", "recall"), "subscription": ("none", *_NAMED)},
+        ),
     ),
 )
 

@@ -31,6 +31,8 @@ class Durable:
     terms: DurableTerms = EXCLUSIVE
     starts: tuple[int, ...] = ()
     """Where it began in the partitions after the first one; in one that was added later, at 0."""
+    owner: str = ""
+    """The user who made it; empty: not known, or a peer without a login. See `native_backend.access.durable_owner`."""
 
     def of(self, node: Node) -> Durable:
         """The same durable, as that store of its node knows it."""
@@ -85,6 +87,7 @@ def durable_key(node: str, name: str) -> bytes:
 def encode_durable(durable: Durable, created_us: int) -> bytes:
     """In version 2 where that can say it: an earlier release can read that."""
     more = encode_terms(durable.terms) | ({"starts": durable.starts} if durable.starts else {})
+    owner = {"owner": durable.owner} if durable.owner else {}  # in either version: who does not know it passes it over
     return orjson.dumps(
         {
             "v": 3 if more else 2,
@@ -96,6 +99,7 @@ def encode_durable(durable: Durable, created_us: int) -> bytes:
             "journal": durable.journal,
             "created_us": created_us,
             **more,
+            **owner,
         }
     )
 
@@ -103,4 +107,5 @@ def encode_durable(durable: Durable, created_us: int) -> bytes:
 def decode_durable(record: dict[str, Any]) -> Durable:
     """Versions 1 (of no earlier durable), 2 (on the terms that all had, of one store) and 3."""
     names, starts = (record["node"], record["name"], record["store"], record["group"]), record.get("starts", ())
-    return Durable(*names, record["start"], record.get("journal", 0), decode_terms(record), tuple(starts))
+    more = decode_terms(record), tuple(starts), record.get("owner", "")
+    return Durable(*names, record["start"], record.get("journal", 0), *more)

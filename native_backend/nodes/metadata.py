@@ -89,11 +89,12 @@ class Metadata:
                 yield part, durable.of(part)
 
     def remember(self, durable: Durable) -> None:
-        """A durable's record. Of what an earlier one of the same store has said only the terms change; and where the
-        journal lost its end, where that begins to speak of it."""
+        """A durable's record. Of what an earlier one of the same store has said only the terms and the owner change;
+        and where the journal lost its end, where that begins to speak of it."""
         known = self.durables.get((durable.node, durable.name))
         if known is not None and known.store == durable.store:
-            durable = replace(known, terms=durable.terms, journal=min(known.journal, durable.journal))
+            journal = min(known.journal, durable.journal)
+            durable = replace(known, terms=durable.terms, owner=durable.owner, journal=journal)
         self.durables[durable.node, durable.name] = durable
 
     def forget(self, node: Node) -> None:

@@ -14,12 +14,12 @@ from native_backend.limits import PARTITIONS
 
 NodeType = Literal["reliable", "persistent", "mixed"]
 Redelivery = Literal["constant", "linear", "exponential"]
-Operation = Literal["publish", "subscribe", "peek", "durable", "purge", "manage", "temporary"]
+Operation = Literal["publish", "subscribe", "peek", "durable", "purge", "manage", "temporary", "any-durable"]
 TYPES: tuple[NodeType, ...] = get_args(NodeType)
 REDELIVERIES: tuple[Redelivery, ...] = get_args(Redelivery)
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 """What a grant may allow, in the words of UM: publish or push, subscribe or pop, peek, use a named durable, purge,
-manage, make temporary nodes."""
+manage, make temporary nodes; and what UM has no word for: use durables of other users."""
 _COUNTS = ("capacity_events", "capacity_bytes", "ttl_ms", "attempts", "redelivery_delay_ms", "redelivery_delay_max_ms")
 _COUNT_MAX = 2**53 - 1  # what every reader of JSON keeps exactly
 

@@ -13,6 +13,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
+from native_backend.access.durable_owner import NOT_OWNED
 from native_backend.dispatch.context import RealmContext
 from native_backend.journal.snapshot import Key
 from native_backend.nodes.answers import Commanded, DurablesFound
@@ -69,14 +70,19 @@ class DurableLifetimes:
                 del self._due[key]
                 self._lapse(durable)
 
-    def found(self, name: DurableName, owner: object, allowed: Callable[[Node], bool]) -> DurablesFound:
-        """The durables of that name, on whatever nodes."""
-        durables = self.named(name)
+    def found(
+        self, name: DurableName, owner: object, allowed: Callable[[Node], bool], its_own: Callable[[Durable], bool]
+    ) -> DurablesFound:
+        """The durables of that name, on whatever nodes, but for those of other users."""
+        named = self.named(name)
+        durables = [durable for durable in named if its_own(durable)]
         nodes = [self._metadata.stores[durable.store] for durable in durables]
-        if not durables:
+        if not named:
             return DurablesFound(owner, [], "not-found")
         if not all(allowed(node) for node in nodes):
             return DurablesFound(owner, [], "access-denied", "not-granted")
+        if not durables:
+            return DurablesFound(owner, [], "access-denied", NOT_OWNED)
         if any(self._shard.is_in_use(durable.store, durable.name) for durable in durables):
             return DurablesFound(owner, [], "in-use")
         return DurablesFound(owner, durables, "ready")
@@ -93,8 +99,12 @@ class DurableLifetimes:
         )
 
     def unsubscribe(self, durable: Durable, owner: object) -> None:
-        """Answered by `Commanded`: in-use while it has links."""
-        key = durable.store, durable.name
+        """Answered by `Commanded`: in-use while it has links, or where another user owns that name since it was
+        found."""
+        key, known = (durable.store, durable.name), self._metadata.durables.get((durable.node, durable.name))
+        if known is not None and known.owner != durable.owner:
+            self._context.answer(Commanded(owner, "in-use", 0, "its owner has changed"))
+            return
         if self._shard.is_in_use(*key) or self._busy(*key):
             self._context.answer(Commanded(owner, "in-use", 0, IN_USE))
             return

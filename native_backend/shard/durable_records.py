@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from native_backend.dispatch.context import RealmContext, start_bounds
 from native_backend.nodes.durable import QUEUE, Durable, channel_durable, durable_key, encode_durable, queue_durable
-from native_backend.nodes.durable_terms import DurableTerms
+from native_backend.nodes.durable_terms import EXCLUSIVE, DurableTerms
 from native_backend.nodes.metadata import realm_topic
 from native_backend.nodes.node import Node
-from native_backend.nodes.start_position import StartPosition, start_of
+from native_backend.nodes.start_position import LATEST, StartPosition, start_of
 
 
-def begin_durable(
-    context: RealmContext,
-    node: Node,
-    name: str,
-    journal: int,
-    terms: DurableTerms,
-    start: StartPosition,
-) -> Durable:
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """How a durable begins that is not known."""
+
+    terms: DurableTerms = EXCLUSIVE
+    start: StartPosition = LATEST
+    owner: str = ""
+
+
+def begin_durable(context: RealmContext, node: Node, name: str, journal: int, begins: Beginning) -> Durable:
     """A new durable; a queue's (should its record be missing) begins with the queue. Blocks; raises LogError."""
     log, deadline_s = context.log, context.limits.control_deadline_s
     parts = node.parts
-    each = [start_bounds(context, part, start) for part in parts]
+    each = [start_bounds(context, part, begins.start) for part in parts]
     if name == QUEUE:
         durable = queue_durable(context.prefix, node, [first for first, _ in each], journal)
     else:
-        places = [start_of(start, log, part, its, deadline_s) for part, its in zip(parts, each, strict=True)]
+        columns = zip(parts, each, strict=True)
+        places = [start_of(begins.start, log, part, its, deadline_s) for part, its in columns]
         channel = channel_durable(context.prefix, node, name, places, journal)
-        durable = replace(channel, terms=terms)
+        durable = replace(channel, terms=begins.terms, owner=begins.owner)
     write_durable(context, durable)
     return durable
 

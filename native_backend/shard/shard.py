@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from native_backend.dispatch.context import RealmContext, certain_bounds
@@ -19,14 +18,13 @@ from native_backend.journal.recovery import States, recover
 from native_backend.journal.snapshot import Key, StateCopy, snapshot_key, state_topic
 from native_backend.log.port import Failure, LogError
 from native_backend.nodes.durable import QUEUE, Durable, durable_key
-from native_backend.nodes.durable_terms import EXCLUSIVE, DurableTerms
+from native_backend.nodes.durable_terms import DurableTerms
 from native_backend.nodes.metadata import Metadata, realm_topic
 from native_backend.nodes.node import Node
-from native_backend.nodes.start_position import LATEST, StartPosition
 from native_backend.nodes.words import SubscribeAnswer
 from native_backend.shard.counting import Counting
 from native_backend.shard.depths import Depths
-from native_backend.shard.durable_records import begin_durable, write_durable
+from native_backend.shard.durable_records import Beginning, begin_durable, write_durable
 from native_backend.shard.eviction import evict
 from native_backend.shard.evidence_trimmer import EvidenceTrimmer
 from native_backend.shard.group_offset_writer import GroupOffsetWriter
@@ -38,6 +36,7 @@ from native_backend.state.ack_state import AckState
 _LOG = logging.getLogger(__name__)
 _PAUSE_S = 0.002
 _CLAIMS = 5
+_QUEUES = Beginning()
 _MARK = snapshot_key(0, "")  # of no store: a tombstone that recovery waits for, so that no earlier snapshot is missed
 Opened = Callable[[Dispatcher | LogError], None]
 Found = tuple[Durable, int, int, Stored]  # and where its store begins and ends, and the snapshot written
@@ -134,9 +133,9 @@ class Shard:
         beginning = self._beginning.get((node.store, name))
         return dispatch.durable.terms if dispatch is not None else known.terms if known is not None else beginning
 
-    def change_terms(self, dispatch: Dispatcher, terms: DurableTerms, done: Callable[[LogError | None], None]) -> None:
-        """Other terms from now on."""
-        context, durable = self._context, replace(dispatch.durable, terms=terms)
+    def change(self, dispatch: Dispatcher, durable: Durable, done: Callable[[LogError | None], None]) -> None:
+        """Other terms, or an owner, from now on."""
+        context = self._context
 
         def written(result: int | LogError) -> None:
             if isinstance(result, LogError):
@@ -148,17 +147,15 @@ class Shard:
 
         context.worker.submit(lambda: write_durable(context, durable), written)
 
-    def open(
-        self, node: Node, name: str, done: Opened, terms: DurableTerms = EXCLUSIVE, start: StartPosition = LATEST
-    ) -> None:
-        """`done` with the durable's `Dispatcher`; a durable that is not known begins at `start`, on these terms."""
+    def open(self, node: Node, name: str, done: Opened, begins: Beginning = _QUEUES) -> None:
+        """`done` with the durable's `Dispatcher`; a durable that is not known `begins` so."""
         key, whole = (node.store, name), (node.part(0).store, name)
         dispatch = self._open.get(key)
         ended = self._metadata.durable(node.part(0), name)
         if ended is not None and whole in self._delete_failed and whole not in self._deleting:
             self.delete(ended, lambda _: None)  # the journal has its end: only the erasing is left
         if whole in self._deleting:
-            anew = partial(self.open, node, name, done, terms, start)
+            anew = partial(self.open, node, name, done, begins)
             self._deleting[whole].append(lambda error: done(error) if error else anew())
         elif dispatch is not None:
             done(dispatch)
@@ -166,8 +163,8 @@ class Shard:
             self._opening[key].append(done)
         else:
             self._opening[key] = [done]
-            self._beginning[key] = terms
-            opener = self._opener(node, name, self._metadata.durable(node.part(0), name), terms, start)
+            self._beginning[key] = begins.terms
+            opener = self._opener(node, name, self._metadata.durable(node.part(0), name), begins)
             self._context.worker.submit(opener, lambda found: self._found(key, node, found))
 
     def advance(self) -> None:
@@ -307,9 +304,7 @@ class Shard:
         self._counting.finish(until_s)
         self._group_offsets.close(until_s)
 
-    def _opener(
-        self, node: Node, name: str, known: Durable | None, terms: DurableTerms, start: StartPosition
-    ) -> Callable[[], Found]:
+    def _opener(self, node: Node, name: str, known: Durable | None, begins: Beginning) -> Callable[[], Found]:
         """The blocking part of opening: bounds, metadata of a new durable, snapshot marked open."""
         context, recovered = self._context, self._recovered.get((node.store, name))
         journal = context.journal.next
@@ -318,7 +313,7 @@ class Shard:
 
         def job() -> Found:
             first, end = certain_bounds(context, node, position)
-            whole = known or begin_durable(context, node, name, journal, terms, start)
+            whole = known or begin_durable(context, node, name, journal, begins)
             durable = whole.of(node)
             end = end if known else max(end, durable.start)  # it begins behind all that is stored, if shown or not
             if recovered is not None and not recovered.closed:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from native_backend.access.durable_owner import owner_of
 from native_backend.dispatch.context import RealmContext, shown_bounds, start_bounds
 from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.events.batch import DeliveryBatch
@@ -22,10 +23,10 @@ from native_backend.events.wait_list import Wake
 from native_backend.journal.settlement import Settlement, SettlementRequest
 from native_backend.log.port import Failure, LogError
 from native_backend.nodes.answers import Answer
-from native_backend.nodes.durable_terms import EXCLUSIVE
 from native_backend.nodes.node import Node
 from native_backend.nodes.start_position import start_of
 from native_backend.nodes.words import SubscribeAnswer
+from native_backend.shard.durable_records import Beginning
 from native_backend.shard.shard import Shard
 from native_backend.subscriptions.browser import Browser
 from native_backend.subscriptions.durable_subscription import DurableSubscription
@@ -94,7 +95,7 @@ class _Opening:
         self._context, self._shard, self._request = context, shard, request
         self._durable, self._done = durable, done
         self._parts = request.node.parts
-        self._terms = request.terms if request.mode == "durable" else EXCLUSIVE
+        self._begins = _beginning(request)
         self._dispatches: list[Dispatcher] = []
 
     def begin(self) -> None:
@@ -105,7 +106,7 @@ class _Opening:
     def _more(self) -> None:
         durable, at = self._durable, len(self._dispatches)
         if durable is not None and at < len(self._parts):
-            self._shard.open(self._parts[at], durable, self._found, self._terms, self._request.start)
+            self._shard.open(self._parts[at], durable, self._found, self._begins)
         elif _looks(self._request):
             self._context.worker.submit(lambda: [self._look(part) for part in self._parts], self._looked)
         else:
@@ -148,6 +149,13 @@ class _Opening:
             return LogError(Failure("not-found", f"durable {name!r} was deleted"))
         columns = zip_longest(zip(parts, seen, strict=True), self._dispatches)
         return [OpenedStore(part, start, last, of) for (part, (start, last)), of in columns]
+
+
+def _beginning(request: Subscribe) -> Beginning:
+    """Of a durable; a queue's state begins with the queue."""
+    if request.mode != "durable":
+        return Beginning()
+    return Beginning(request.terms, request.start, owner_of(request.subject) if request.owned else "")
 
 
 def _looks(request: Subscribe) -> bool:

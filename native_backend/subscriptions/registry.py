@@ -1,7 +1,7 @@
 """The subscriptions of one process: how they begin, and how they end when their subject may have them no more.
 
 A durable has one link, or, where it is shared, as many as come; of one that is known as the one kind no link of the
-other kind becomes part.
+other kind becomes part. Where it belongs to its user, no link of another user does, unless that is granted.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from dataclasses import replace
 from functools import partial
 
 from native_backend.access.authorizer import Authorizer
+from native_backend.access.durable_owner import NOT_OWNED, may_use, owner_after
 from native_backend.dispatch.context import RealmContext, subscribe_answer
 from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.log.port import LogError
-from native_backend.nodes.durable import QUEUE, DurableName
+from native_backend.nodes.durable import QUEUE, Durable, DurableName
 from native_backend.nodes.durable_terms import DurableTerms
 from native_backend.nodes.grants import SUBSCRIBING
 from native_backend.nodes.metadata import Metadata
@@ -81,8 +82,9 @@ class SubscriptionRegistry:
         kind, mode = request.node.kind, request.mode
         if not self._metadata.alive(request.node):
             return "not-found", ""
-        if not self._allowed(request):
-            return "access-denied", NOT_GRANTED
+        denied = self._denied(request)
+        if denied:
+            return "access-denied", denied
         if mode == "browse" and kind != "queue":
             return "unexpected", "not-browsed"
         if (mode == "queue" and kind != "queue") or (mode == "durable" and (kind == "queue" or not request.durable)):
@@ -103,17 +105,33 @@ class SubscriptionRegistry:
 
     def _recheck(self) -> None:
         for subscription in list(self._open):
-            if not self._allowed(subscription):
-                subscription.revoke(NOT_GRANTED)
+            denied = self._denied(subscription)
+            if denied:
+                subscription.revoke(denied)
 
-    def _allowed(self, requested: Subscribe | Subscription) -> bool:
-        return self._authorizer.allows(requested.subject, SUBSCRIBING[requested.mode], requested.node)
+    def _denied(self, requested: Subscribe | Subscription) -> str:
+        """The native code of why its subject may not have it; empty: it may."""
+        if not self._authorizer.allows(requested.subject, SUBSCRIBING[requested.mode], requested.node):
+            return NOT_GRANTED
+        if requested.mode != "durable" or not requested.durable:
+            return ""
+        whole, name = requested.node.part(0), requested.durable
+        known = self._metadata.durable(whole, name)
+        ended = self._shard.terms(whole, name) is None  # who comes next begins another one
+        return "" if known is None or ended or self._its_own(requested, known) else NOT_OWNED
+
+    def _its_own(self, requested: Subscribe | Subscription, durable: Durable) -> bool:
+        """The durable is its subject's, or its subject may use it all the same."""
+        return not requested.owned or may_use(self._metadata, requested.subject, durable)
 
     def _opened(self, request: Subscribe, owner: object, stores: list[OpenedStore]) -> None:
         """Every store of the node is there: one more link, unless another was quicker."""
         first = stores[0].dispatch if request.mode == "durable" else None
         hindrance = hindrance_of(first.durable.terms, request.terms, bool(first.links)) if first is not None else None
-        if hindrance is not None:
+        denied = self._denied(request)
+        if denied:  # since it was asked; or another user has begun the durable meanwhile
+            self._context.answer(Subscribed(owner, None, "access-denied", denied))
+        elif hindrance is not None:
             self._context.answer(Subscribed(owner, None, hindrance))
         elif self._metadata.stores[request.node.store].partitions > request.node.partitions:
             self._context.answer(Subscribed(owner, None, "in-use", _GROWN))
@@ -140,11 +158,12 @@ class SubscriptionRegistry:
         return None
 
     def _moved(self, request: Subscribe, name: str) -> bool:
-        """Durables of that name elsewhere end, where that is wanted. False: one of them has links."""
+        """Durables of that name elsewhere end, where that is wanted. False: one of them has links. Those of other users
+        are not meant."""
         if not request.only_here:
             return True
         named = self._lifetimes.named(request.names or DurableName(name))
-        others = [each for each in named if each.node != request.node.name]
+        others = [each for each in named if each.node != request.node.name and self._its_own(request, each)]
         if any(self._shard.is_in_use(other.store, other.name) for other in others):
             return False
         for other in others:
@@ -152,7 +171,7 @@ class SubscriptionRegistry:
         return True
 
     def _enter(self, subscription: Subscription, request: Subscribe, owner: object, dispatch: Dispatcher) -> None:
-        """A link of a durable, on the terms that it brings."""
+        """A link of a durable, on the terms that it brings; one without an owner may get one."""
         subscription.on_released = partial(self._lifetimes.released, dispatch.durable)
         self._lifetimes.held(dispatch.durable)
 
@@ -162,10 +181,12 @@ class SubscriptionRegistry:
                 subscription.release()
             self._begun(owner, subscription if error is None else error)
 
-        if dispatch.durable.terms == request.terms:
+        durable, terms = dispatch.durable, request.terms
+        of = owner_after(durable, request.subject, terms) if request.owned else durable.owner
+        if (durable.terms, durable.owner) == (terms, of):
             agreed(None)
         else:
-            self._shard.change_terms(dispatch, request.terms, agreed)
+            self._shard.change(dispatch, replace(durable, terms=terms, owner=of), agreed)
 
     def _begun(self, owner: object, result: Subscription | LogError) -> None:
         if isinstance(result, LogError):
@@ -173,10 +194,11 @@ class SubscriptionRegistry:
             native = failure.code or failure.cause
             self._context.answer(Subscribed(owner, None, subscribe_answer(failure), native))
             return
-        if not self._allowed(result):  # since it was asked
+        denied = self._denied(result)
+        if denied:  # since it was asked
             result.close()
             result.release()
-            self._context.answer(Subscribed(owner, None, "access-denied", NOT_GRANTED))
+            self._context.answer(Subscribed(owner, None, "access-denied", denied))
             return
         self._open.add(result)
         self._context.answer(Subscribed(owner, result, "ready"))

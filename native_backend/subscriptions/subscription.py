@@ -56,6 +56,8 @@ class Subscribe:
     """A durable of that name on another node is given up for this one, unless it has links."""
     names: DurableName | None = None
     """Where the durable may have an earlier name, too."""
+    owned: bool = False
+    """The durable belongs to the user who made it, or else to the realm."""
 
 
 class Subscription(ABC):
@@ -80,7 +82,7 @@ class Subscription(ABC):
         self.durable = request.durable
         self.terms = request.terms
         self.link = request.link
-        self.subject = request.subject
+        self.subject, self.owned = request.subject, request.owned
         self.owner = owner
         self.on_released: Callable[[], None] | None = None
         self.wants_more = False

@@ -147,7 +147,7 @@ class ScriptedRealm:
         native = "" if answer == "ready" else "SCRIPTED"
         self.answer("subscribe", Subscribed(owner, subscription, answer, native))  # type: ignore[arg-type]
 
-    def find_durables(self, name: DurableName, subject: Subject, owner: object) -> None:
+    def find_durables(self, name: DurableName, subject: Subject, owner: object, owned: bool = False) -> None:
         """There is one of whatever name, on channel `c`."""
         answer = self.answers.get("recall", "ready")
         named = name.earlier if name.stays else name.name

@@ -97,7 +97,8 @@ def histories(seed: int) -> Iterator[Record]:
         elif what == "durable":
             terms = DurableTerms(selector=chance.choice(["", "a = 1"]))
             starts = chance.choice([(), (3, 4)])
-            durable = Durable(name, "d", store, f"g.{name}", chance.randrange(9), chance.randrange(9), terms, starts)
+            places, owner = (chance.randrange(9), chance.randrange(9)), chance.choice(["", "alice"])
+            durable = Durable(name, "d", store, f"g.{name}", *places, terms, starts, owner)
             yield offset, durable_key(name, "d"), encode_durable(durable, offset)
         elif what == "end":
             yield offset, node_key(name), None

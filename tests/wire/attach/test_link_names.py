@@ -117,7 +117,8 @@ def test_who_is_not_admitted_takes_no_name_over(gateway: GatewayProcess, peers: 
 def test_another_user_is_refused_while_the_link_is_there(
     gateway: GatewayProcess, peers: ExitStack, kind: str, named: bool
 ) -> None:
-    """Also one that may use the node, and also at another node: there is one link of a name."""
+    """Also one that may use the node, and also at another node: there is one link of a name. A durable stays its
+    user's when the link has gone."""
     attach, node, other = KINDS[kind]
     container = f"app-{next(_NUMBERS)}"
     alice = login(peers, gateway, "alice", container)
@@ -130,6 +131,10 @@ def test_another_user_is_refused_while_the_link_is_there(
     assert goes_on(alice, kind, gateway, peers)
     alice.send(frames.close())
     alice.expect("close")
+    if kind == "durable":
+        bob.send(attach(node))
+        assert bob.refused() == DENIED
+        return
     attached(bob, attach(node))
     assert goes_on(bob, kind, gateway, peers)
 
