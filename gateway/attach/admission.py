@@ -160,10 +160,7 @@ class Admission(LinkOwner):
             self._recalled = recalled_names(self.connection.container, self.link.name, terminus.all_containers)
             self._recall()
         elif then["attach"] == "refuse" or node is None:
-            condition = then["condition"] or "amqp:internal-error"
-            self._tell_refused(decision, condition, "", "")
-            words = describe_error(terminus.node or terminus.direction, decision)
-            self.connection.close_link(self.link, condition, words)
+            self._refuse(decision, "", "")
         elif then["native"] == "subscribe":
             self._ends_on_close = then["on_close"] == "end"
             self._subscribe(node, then["subscription"])
@@ -386,11 +383,11 @@ class Admission(LinkOwner):
         return tables.for_node(self.terminus.node) if self._names_node else tables.for_class(DEFAULT_CLASS)
 
     def _refuse(self, decision: Decision, answer: str, native: str, words: str = "", cause: str = "") -> None:
-        """`words` are for the peer, `cause` for the operator."""
-        words = words or BY_NATIVE.get(native, "")
-        self._tell_refused(decision, decision.then["condition"], answer, native, cause)
-        detail = describe_error(self.terminus.node or self.terminus.direction, decision, answer, native, words)
-        self.connection.close_link(self.link, decision.then["condition"], detail)
+        """`words` are for the peer, `cause` for the operator. `answer`: empty where the realm was not asked."""
+        words, condition = words or BY_NATIVE.get(native, ""), decision.then["condition"] or "amqp:internal-error"
+        self._tell_refused(decision, condition, answer, native, cause)
+        detail = describe_error(self.terminus.node or self.terminus.direction, decision, answer or None, native, words)
+        self.connection.close_link(self.link, condition, detail)
 
     def _tell_refused(self, decision: Decision, condition: str, answer: str, native: str, cause: str = "") -> None:
         """To the operator."""

@@ -2,7 +2,7 @@
 
 A *holder* is a user, or, of peers without a login, their address. It may take one more while it holds less than
 `P / (100 - P)` times what is free, P being `limits.share_percent`. So with 75 a holder that is alone can have three
-quarters of a limit; the more others hold, the less it can have, and to whoever holds little something is left. What a
+quarters of a limit; the more others hold, the less it can have, and to a holder of little something is left. What a
 holder has stays its own.
 
 Counted where something is attached, declared, opened or closed, never for a message. Source: ADR 0116.

@@ -4,7 +4,7 @@ the realm; there need not be any other grant.
 A durable without an owner is open to every user who may use durables there: a peer without a login made it, or a
 release before owners were kept, or an attach whose tables say that durables belong to the realm. An exclusive one
 belongs to the first user with a login who attaches to it. A shared one stays open: several users may share it already.
-Asked where the table `attach` says `belongs_to: user`. Source: ADR 0118.
+Asked where the table `attach` says `belongs_to: user`. Source: ADR 0117.
 """
 
 from __future__ import annotations

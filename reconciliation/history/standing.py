@@ -23,7 +23,7 @@ class Known:
 
     @property
     def has_grown(self) -> bool:
-        """Messages came that nobody has acknowledged."""
+        """Messages came that are not acknowledged."""
         return self.cause is not None and not self.expired and self.cause.open > 0
 
     def as_json(self) -> dict[str, Any]:
