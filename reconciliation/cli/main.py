@@ -127,6 +127,8 @@ def _run(
 ) -> int:  # fmt: skip
     began_s = time.monotonic()
     directory.make()
+    records = earlier.history or directory / HISTORY
+    records.make()  # now: what keeps it from being written is known before an hour of judging
     directory.remove(report.MANIFEST)
     directory.remove(_MAKING)
     making = directory / _MAKING
@@ -140,7 +142,7 @@ def _run(
     progress.begin("writing the report")
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, window, judgement.catalog.parts)
-    known, took_s = kept.read(earlier.history or directory / HISTORY, kept.LOOKED_AT), time.monotonic() - began_s
+    known, took_s = kept.read(records, kept.LOOKED_AT), time.monotonic() - began_s
     result = result_of(
         realm, window, landed, judgement, findings, known, earlier.acknowledged, versions(), now_us, took_s
     )
@@ -159,7 +161,7 @@ def _run(
     except SetupError:
         directory.remove(report.MANIFEST)
         raise
-    kept.keep(earlier.history or directory / HISTORY, result.record)
+    kept.keep(records, result.record)
     out.write(summary.since_last(result) if earlier.since_last else text)
     out.write(f"\nPage: {directory / 'index.html'}\n")
     progress.end("done")

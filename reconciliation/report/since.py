@@ -35,8 +35,8 @@ def write(since: Comparison, damaged: Sequence[str] = (), shown: int = SHOWN) ->
     lines += _changes("not acknowledged any more", since.reopened, shown)
     lines += [f"  books new or otherwise  {line}" for line in since.books[:shown]]
     if since.same:
-        messages = sum(one.count for one in since.same)
-        lines.append(f"  {_findings(len(since.same))} the same as before: {messages:,} messages, not named here.")
+        of = messages(sum(one.count for one in since.same))
+        lines.append(f"  {_findings(len(since.same))} the same as before: {of}, not named here.")
     if since.gone:
         lines.append(f"  Gone: {_some(since.gone, shown)}.")
     return "\n".join(lines) + "\n"
