@@ -53,6 +53,7 @@ def files() -> dict[str, Any]:
 def values() -> dict[str, Any]:
     image = of(repository=TEXT, tag=TEXT, pullPolicy=one_of("Always", "IfNotPresent", "Never"))
     listeners = {"type": "array", "items": one_of("amqp", "amqps", "ws", "wss"), "minItems": 1, "uniqueItems": True}
+    proxies = {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True}
     path = {"pattern": r"^(errors\.yaml|tables/[a-z_]+\.yaml)$"}
     modes = one_of("ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod")
     reports = of(existingClaim=TEXT, size=TEXT, storageClassName=TEXT, accessMode=modes)
@@ -67,6 +68,7 @@ def values() -> dict[str, Any]:
             imagePullSecrets={"type": "array", "items": of(name=TEXT)},
             replicas=whole(1, 5),
             listeners=listeners,
+            proxies=proxies,
             service=of(type=one_of("ClusterIP", "NodePort", "LoadBalancer"), annotations=TEXTS),
             terminationGracePeriodSeconds=whole(6, 600),
             resources=FREE,

@@ -45,6 +45,8 @@ OF_FAULTS: Final[Mapping[str, str]] = {
     "idle-time-out-not-kept": "let the client ask for a longer idle time-out",
     "half-open": "a scanner, a port check, or an attack from {address}: it connects and does not say who it is;"
     " limits.half_open_per_address says how many of one address are safe from others",
+    "proxy-header": "{address} connects to a listener with proxy_protocol: let the proxy send version 2 (HAProxy:"
+    " send-proxy-v2), write its network in proxies, or let clients connect elsewhere",
     "too-many-connections": "let the application close connections that it does not use, or raise limits.connections;"
     " limits.share_percent says how much of it one user or address may have",
     "too-many-links": "let the application close links that it does not use, or raise the limit that text names;"

@@ -14,6 +14,7 @@ from gateway.config.addresses import QUEUE_PREFIXES, SHIPPED, TOPIC_PREFIXES
 from gateway.config.console import CONSOLE_FIELDS
 from gateway.config.field import REQUIRED, Field
 from gateway.config.limits import limit_fields
+from gateway.config.proxied_listener import listener
 from gateway.config.shapes import Shape, boolean, choice, integer, sequence, text, wrong
 from gateway.config.tls import VERSIONS as TLS_VERSIONS
 from mappings.language.vocabulary import DEFAULT_PROFILE, PROFILES
@@ -143,14 +144,15 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "listen",
         sequence(
-            text("an address", f'"{LISTEN}"', _address, f"^({'|'.join(PORTS)})://[^\\s]+$"),
+            listener(text("an address", f'"{LISTEN}"', _address, f"^({'|'.join(PORTS)})://[^\\s]+$")),
             "a list of addresses",
             f'["{LISTEN}"]',
             least=1,
         ),
         (LISTEN,),
         "where to listen: `amqp://HOST:PORT`, `amqps://HOST:PORT` (needs `tls`), `ws://` or `wss://` for "
-        "WebSocket; port 0 picks a free one, without one it is 5672, 5671, 80, 443",
+        "WebSocket; port 0 picks a free one, without one it is 5672, 5671, 80, 443. Behind a proxy that sends the "
+        "PROXY protocol: `{address: ADDRESS, proxy_protocol: true, proxies: [NETWORK]}` ([how to](how-to/security.md))",
     ),
     Field(
         "admin.listen",

@@ -19,6 +19,7 @@ from gateway.config.console import ConsoleSettings, read_console
 from gateway.config.field import REQUIRED, Field
 from gateway.config.fields import FIELDS, RESERVED_CLIENT_KEYS, SECURE, parts
 from gateway.config.limits import Limits
+from gateway.config.proxied_listener import Network, ProxiedListener
 from gateway.config.tls import TlsSettings, read_tls
 from mappings.language.yaml_lines import Node, Problem, load_document, refuse_unknown_keys
 from native_backend.log.client_settings import ClientSettings, read_client
@@ -34,6 +35,8 @@ class Listen:
     host: str
     port: int
     scheme: str = "amqp"
+    proxies: tuple[Network, ...] = ()
+    """Where not empty: connections come from there, and begin with the PROXY protocol."""
     place: tuple[str, int] = attribute(default=("", 0), compare=False)
     """File and line of the configuration where it is written."""
 
@@ -269,14 +272,20 @@ def _settings(
     )
 
 
-def _addresses(written: Sequence[str], root: Node) -> tuple[Listen, ...]:
+def _addresses(written: Sequence[str | ProxiedListener], root: Node) -> tuple[Listen, ...]:
     node = root.get("listen")
     lines = [item.line for item in node.sequence()] if node is not None else [root.line] * len(written)
-    return tuple(Listen(*parts(url), (root.file, line)) for url, line in zip(written, lines, strict=True))
+    return tuple(_listen(each, (root.file, line)) for each, line in zip(written, lines, strict=True))
+
+
+def _listen(written: str | ProxiedListener, place: tuple[str, int]) -> Listen:
+    if isinstance(written, ProxiedListener):
+        return Listen(*parts(written.address), written.proxies, place)
+    return Listen(*parts(written), (), place)
 
 
 def _admin(written: str | None, root: Node) -> Listen | None:
-    return Listen(*parts(written), (root.file, root["admin"]["listen"].line)) if written else None
+    return _listen(written, (root.file, root["admin"]["listen"].line)) if written else None
 
 
 def _nodes(values: dict[str, Any], root: Node, problems: list[Problem]) -> NodeSettings:

@@ -5,6 +5,8 @@
     ws     WebSocketLayer(Port)
     wss    TlsLayer(WebSocketLayer(Port))
 
+and below all of it ProxyLayer, where the listener has `proxies`.
+
 Errors: `SettingsProblems` with every address that cannot be listened at.
 """
 
@@ -17,7 +19,9 @@ from concurrent.futures import Executor
 from gateway.config.listen_faults import bind_problem
 from gateway.config.settings import Listen, SettingsProblems
 from gateway.reload.certificates import Certificates
+from gateway.server.half_open import HalfOpenSockets
 from gateway.server.peer_socket import PeerSocket
+from gateway.server.proxy_protocol import ProxyLayer
 from gateway.server.tls import TlsLayer
 from gateway.session.gateway import Gateway
 
@@ -27,9 +31,12 @@ BACKLOG = 1_024  # connections that wait to be accepted: after a restart all cli
 class Listeners:
     """One gateway's. `certificates`: None where no listener speaks TLS."""
 
-    def __init__(self, gateway: Gateway, workers: Executor, port: Callable[[], PeerSocket]) -> None:
+    def __init__(
+        self, gateway: Gateway, workers: Executor, port: Callable[[], PeerSocket], half_open: HalfOpenSockets
+    ) -> None:
         """`port` makes what talks AMQP on one socket."""
         self._gateway = gateway
+        self._half_open = half_open
         self._port = port
         self._servers: list[asyncio.Server] = []
         tls = gateway.settings.tls
@@ -63,7 +70,8 @@ class Listeners:
 
     def _stack(self, listen: Listen) -> Callable[[], asyncio.Protocol]:
         port: Callable[[], asyncio.Protocol] = self._web if listen.web else self._port
-        return (lambda: self._secured(port())) if listen.secure else port
+        stack: Callable[[], asyncio.Protocol] = (lambda: self._secured(port())) if listen.secure else port
+        return (lambda: self._proxied(stack(), listen)) if listen.proxies else stack
 
     def _web(self) -> asyncio.Protocol:
         # wsproto takes some memory: only where it is asked for
@@ -75,6 +83,13 @@ class Listeners:
     def _secured(self, port: asyncio.Protocol) -> asyncio.Protocol:
         assert self.certificates is not None, "settings.py lets no secure listener pass without certificates"
         return TlsLayer(port, self.certificates.context, self._failed)
+
+    def _proxied(self, above: asyncio.Protocol, listen: Listen) -> asyncio.Protocol:
+        return ProxyLayer(above, listen.proxies, self._half_open, self._proxy_failed)
+
+    def _proxy_failed(self, address: str, reason: str) -> None:
+        words = f"a connection of {address} was closed: {reason}"
+        self._gateway.turn_away("fault", "proxy-header", words, (address, reason), "", address)
 
     def _failed(self, reason: str) -> None:
         self._gateway.turn_away("fault", "tls", reason, reason, "", "")

@@ -118,7 +118,7 @@ class Server:
         mechanisms.make_ready(self.gateway.settings.security.sasl)
         tell = partial(self.gateway.turn_away, "login")
         self.authenticator = Authenticator(users, failures_kept, self.gateway.clock, tell, loop.call_later)
-        self.listening = Listeners(self.gateway, self.password_checks, lambda: PeerSocket(self))
+        self.listening = Listeners(self.gateway, self.password_checks, lambda: PeerSocket(self), self.half_open)
         self.watched = [*self._watched()]
         listeners = await self.listening.open(loop)
         self._tick()
@@ -302,6 +302,7 @@ class Server:
         await self._until(lambda: not self.sockets and gateway.outcomes.open == 0, CLOSE_DEADLINE_S)
         for port in list(self.sockets.values()):
             port.abort()
+        self.half_open.abort()
         self.password_checks.shutdown(wait=False, cancel_futures=True)
         gateway.close_evidence()
         gateway.notices.close()

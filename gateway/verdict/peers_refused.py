@@ -79,6 +79,8 @@ def sentence(row: Row) -> tuple[str, str]:
         return f"{row['address'] or 'A peer'} has no login in common with the gateway.", "login-failed"
     if fault == "half-open":
         return f"{row['address'] or 'A peer'} opens connections and does not say who it is.", "fault"
+    if fault == "proxy-header":
+        return f"{row['address'] or 'A peer'} does not say by the PROXY protocol whose connection it is.", "fault"
     if fault in _TOO_MANY:
         return f"{user if row['user'] else container} wants more {_TOO_MANY[fault]} than it may have.", "fault"
     if fault:

@@ -143,6 +143,16 @@ def test_the_configuration_says_what_the_values_say_and_where_to_listen(charts: 
 PORTS = {"amqp": 5672, "amqps": 5671, "ws": 8080, "wss": 8443}
 
 
+def test_listeners_behind_proxies_name_their_networks(tmp_path: Path) -> None:
+    values = {**BARE, "listeners": ["amqp", "ws"], "proxies": ["10.0.0.0/24"]}
+    config = yaml.safe_load(rendered(tmp_path, values).one("ConfigMap", "realmgate")["data"]["realmgate.yaml"])
+    behind = {"proxy_protocol": True, "proxies": ["10.0.0.0/24"]}
+    assert config["listen"] == [
+        {"address": "amqp://0.0.0.0:5672", **behind},
+        {"address": "ws://0.0.0.0:8080", **behind},
+    ]
+
+
 def test_another_configuration_starts_the_gateways_anew_and_other_tables_do_not(tmp_path: Path) -> None:
     def checksum(values: dict[str, Any]) -> str:
         annotations = rendered(tmp_path, values).pod("gateway")["metadata"]["annotations"]

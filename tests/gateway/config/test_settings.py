@@ -105,7 +105,7 @@ REFUSED = [
     ('listen: ["amqps://a:1"]\n' + REALM, "1: listen: amqps:// needs a certificate; write tls: {certificate"),
     ('listen: ["http://a:1"]\n' + REALM, "is no amqp://, amqps://, ws:// or wss:// address"),
     ('listen: ["amqp://a:1", "amqp://a:1"]\n' + REALM, "twice; keep one"),
-    ("listen: [5672]\n" + REALM, "1: listen must be an address, not integer 5672"),
+    ("listen: [5672]\n" + REALM, "1: listen must be an address or a mapping, not integer 5672"),
     ("realm: {}\n", "1: realm.kind is missing; write kind: embedded"),
     ("realm: embedded\n", "1: realm must be a mapping, not text; write realm: {kind: embedded, path: var/realm}"),
     ("transformer: basic\n", "1: realm is missing; write realm: {kind: embedded"),

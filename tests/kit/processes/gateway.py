@@ -55,6 +55,7 @@ class GatewayProcess:
     ports: dict[str, int] = field(default_factory=dict)  # theirs
     environment: dict[str, str] = field(default_factory=dict)  # besides this process's own
     host: str = "127.0.0.1"  # where it listens
+    proxies: list[str] = field(default_factory=list)  # networks; where there are some, all listeners are behind proxies
     program: list[str] = field(default_factory=lambda: [str(REALMGATE)])
 
     @property
@@ -79,7 +80,10 @@ class GatewayProcess:
         for scheme in self.more:
             self.ports.setdefault(scheme, free_port())
         further = [f"{scheme}://127.0.0.1:{self.ports[scheme]}" for scheme in self.more]
-        self.settings["listen"] = [f"amqp://{self.host}:{self.port}", *further]
+        listen: list[Any] = [f"amqp://{self.host}:{self.port}", *further]
+        if self.proxies:
+            listen = [{"address": url, "proxy_protocol": True, "proxies": [*self.proxies]} for url in listen]
+        self.settings["listen"] = listen
         self.config_path.write_text(yaml.safe_dump(self.settings, default_flow_style=None))
         with self.log_path.open("a") as log:
             self.process = subprocess.Popen(

@@ -22,8 +22,15 @@ WAIT_S = 60.0  # for what will come, however busy the machine is; it ends when i
 class Peer:
     """One TCP connection, opened with one session on channel 0 unless told otherwise; a container of its own."""
 
-    def __init__(self, port: int, container: str | None = None, begin: bool = True, address: str = "127.0.0.1") -> None:
-        """`address`: where it comes from."""
+    def __init__(
+        self,
+        port: int,
+        container: str | None = None,
+        begin: bool = True,
+        address: str = "127.0.0.1",
+        preface: bytes = b"",
+    ) -> None:
+        """`address`: where it comes from. `preface`: what goes before AMQP."""
         self.container = container or f"peer-{next(_CONTAINERS)}"
         self.port = port
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S, source_address=(address, 0))
@@ -35,6 +42,7 @@ class Peer:
         self._sent: dict[int, int] = {}  # handle -> deliveries that came on it
         self._deliveries = 0  # next delivery-id
         self._theirs: dict[int, int] = {}  # our handle -> the gateway's for the same link
+        self.send(preface)
         if begin:
             self.send(frames.AMQP_HEADER, frames.open_(self.container), frames.begin())
             self.expect("open")

@@ -2,7 +2,11 @@
 {{- define "realmgate.configuration" -}}
 {{- $ports := dict "amqp" 5672 "amqps" 5671 "ws" 8080 "wss" 8443 -}}
 {{- $listen := list -}}
-{{- range .Values.listeners }}{{ $listen = append $listen (printf "%s://0.0.0.0:%d" . (get $ports . | int)) }}{{ end -}}
+{{- range .Values.listeners -}}
+{{- $address := printf "%s://0.0.0.0:%d" . (get $ports . | int) -}}
+{{- if $.Values.proxies }}{{ $listen = append $listen (dict "address" $address "proxy_protocol" true "proxies" $.Values.proxies) }}
+{{- else }}{{ $listen = append $listen $address }}{{ end -}}
+{{- end -}}
 {{- $config := deepCopy .Values.config -}}
 {{- $_ := set $config "listen" $listen -}}
 {{- $_ := set $config "admin" (dict "listen" "http://0.0.0.0:9464" "commands" "loopback") -}}
