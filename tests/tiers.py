@@ -110,6 +110,7 @@ LONG: dict[str, str] = {
     r"wire/attach/test_durable_owners\.py::test_in_a_documented": "contract/access/test_durable_owners.py",
     r"wire/attach/test_durables\.py::test_who_closes_the_last.*\[2-topic\]": "shared on two, both on one and on three",
     r"wire/connections/test_scale\.py": "tests/wire/deliveries/test_pressure.py, amqp/test_floods.py",
+    r"wire/connections/test_held_bytes\.py::(.*[\[-]kafka|test_(a_flood|who_reads))": "the others; test_memory.py",
     r"wire/connections/test_deleted_nodes\.py::.*[\[-]kafka": "the same on the embedded realm",
     r"wire/deliveries/test_(consumer_errors|plain)\.py::.*[\[-]kafka": "the same on the embedded realm",
     r"wire/deliveries/test_message_sizes\.py::test_on_kafka_.*\[[13]": "on two partitions",

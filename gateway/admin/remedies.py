@@ -53,6 +53,9 @@ OF_FAULTS: Final[Mapping[str, str]] = {
     " limits.share_percent says how much of limits.links one user or address may have",
     "too-many-nodes": "let the application delete temporary queues that it does not use, or raise"
     " limits.temporary_nodes; limits.share_percent says how much of it one user or address may have",
+    "too-much-unfinished": "let the application send fewer large messages at a time, or raise limits.held_bytes and"
+    " limits.held_bytes_per_connection",
+    "too-much-held": "let the application read and settle what it is given, or raise limits.held_bytes",
     "too-many-containers": "let fewer containers use no-local filters, or raise limits.no_local_containers",
     "container-in-use": "two clients have one container-id (JMS: client id): give each its own",
     "container-taken-over": "two clients have one container-id (JMS: client id): give each its own",

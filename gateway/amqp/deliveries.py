@@ -18,6 +18,7 @@ from gateway.amqp import _deliveries
 from gateway.amqp.binding import at
 from gateway.amqp.delivery_detail import detail_of, read_detail
 from gateway.amqp.facts import Confirmed, Dispositions, Fact, Faulted, NotTaken, Partial, Transfers, Withdrawn
+from gateway.amqp.in_part import InPart
 from gateway.amqp.incoming_link import Incoming, tag_of
 from gateway.amqp.link_ends import Link, Outgoing
 from gateway.amqp.link_ends import delivery as delivery_at
@@ -70,6 +71,7 @@ class Deliveries:
         self._buffer, self._buffer_pointer = _scratch(message_size_max + 1)
         self._on_other = on_other
         self.facts: list[Fact] = []
+        self.in_part = InPart()
         self.frame: Frame | None = None  # the frame that was pushed alone; None in a plain run
         self.part: Part | None = None  # of which delivery that is a transfer, where it comes in several
         self._stream: Octets = b""
@@ -140,16 +142,8 @@ class Deliveries:
         link.partial_reported = False
         if self._places:
             before = self._taken
-            self._taken = _deliveries.read_run(
-                self._collector_at,
-                link.at,
-                self._stream,
-                self._places,
-                self._taken,
-                fact.messages,
-                fact.presettled,
-                link.arrived,
-            )
+            where = self._collector_at, link.at, self._stream, self._places, self._taken
+            self._taken = _deliveries.read_run(*where, fact.messages, fact.presettled, link.arrived)
             assert self._taken > before, "more deliveries than there were transfers"
             if link.message_size_max < self._message_size_max and fact.messages.largest > link.message_size_max:
                 self._cut_off(link, fact)
@@ -237,15 +231,20 @@ class Deliveries:
     def _is_taken(self, link: Incoming, delivery: Any, transaction: bytes | None) -> bool:
         """All of a delivery is here."""
         size = _recv(link._pointer, self._buffer_pointer, len(self._buffer))
+        before = self.in_part.take(link) if self.part is not None else bytearray()
         if size < 0 and lib.pn_delivery_aborted(delivery):
             self._on_aborted(link, delivery)
             return True
-        if size > self._size_max(link):
+        if len(before) + size > self._size_max(link):
             self._too_large(link, delivery)
             return False
         link.partial_reported = False
         fact = self._transfers_of(link, transaction)
-        fact.messages.append(self._buffer[:size] if size > 0 else b"")
+        last = self._buffer[:size] if size > 0 else b""
+        if before:
+            before += last
+            last = bytes(before)
+        fact.messages.append(last)
         fact.presettled.append(_settled(delivery))
         link.arrived.append(at(delivery))
         _advance(link._pointer)
@@ -303,6 +302,7 @@ class Deliveries:
         """A transfer on a link that has been closed, or of a delivery that is resumed: its octets are not kept, however
         much comes. What it is posted in can only be rolled back."""
         self.facts += [NotTaken(link.session, each) for each in named if each is not None]
+        self.in_part.take(link)
         if lib.pn_link_current(link._pointer) == delivery:
             while _recv(link._pointer, self._buffer_pointer, len(self._buffer)) > 0:
                 pass
@@ -318,7 +318,8 @@ class Deliveries:
                     self.fault(Fault("errant-link", words, link.attach.channel))
 
     def _on_partial(self, link: Incoming, delivery: Any, transaction: bytes | None) -> None:
-        if lib.pn_delivery_pending(delivery) > self._size_max(link):
+        size = _recv(link._pointer, self._buffer_pointer, len(self._buffer))
+        if self.in_part.add(link, self._buffer[: max(size, 0)]) > self._size_max(link):
             self._too_large(link, delivery)
         elif link.reports_partial[_settled(delivery)] and not link.partial_reported:
             link.partial_reported = True

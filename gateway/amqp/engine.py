@@ -89,6 +89,7 @@ class Engine:
         self._sessions: dict[int, Any] = {}  # by the peer's channel, until it ends them
         self._ended = EndedSessions()
         self._deliveries = Deliveries(self._collector, self._links, message_size_max, late_max, self._on_event)
+        self.in_part = self._deliveries.in_part
         self._freed = False
         self._asking: Frame | None = None  # the FLOW that is pushed now, where it may want an answer
         self._output = Output(self._transport)
@@ -241,6 +242,8 @@ class Engine:
         link = (Outgoing if lib.pn_link_is_sender(pointer) else Incoming)(pointer, frame, session, self._output)
         if isinstance(link, Outgoing):
             link.numbers = self._endpoints.sessions[frame.channel]
+        else:
+            link.forget_unfinished = self.in_part.take
         self._links[pointer] = link
         self._attached = link.ordinal = self._attached + 1
         self._on_session[session] = self._on_session.get(session, 0) + 1

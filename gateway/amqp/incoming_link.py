@@ -35,6 +35,7 @@ class Incoming(Link):
         super().__init__(pointer, attach, session, output)
         self._recalled = 0  # credit that was taken back last, and that its peer may have used before it heard of that
         self._overdrawn: Callable[[int], None]
+        self.forget_unfinished: Callable[[Incoming], object] = _nothing  # what is here of a message is not kept
         self.arrived: list[int] = []  # pointers of deliveries that have no seq yet, in order
         self._told: set[int] = set()  # pointers of those that have their outcome, and wait for that
         self._first: set[int] = set()  # pointers of those whose transfers asked for the other way
@@ -201,7 +202,12 @@ class Incoming(Link):
 
     def _break_off(self) -> None:
         self.arrived, self.broken, self.unfinished = [], True, None
+        self.forget_unfinished(self)
         self._told, self._first = set(), set()
+
+
+def _nothing(_: Incoming) -> None:
+    """No message is here in part."""
 
 
 def tag_of(pointer: Any) -> bytes:

@@ -129,6 +129,19 @@ class Limits:
         2**30,
         "octets that wait for a peer that does not read; at it no more is delivered to it, at twice no more is read",
     )
+    held_bytes: int = _limit(
+        512 * _MIB,
+        65_536,
+        2**40,
+        "octets that all peers together may make the gateway hold: messages here in part, what they do not read, and "
+        "800 octets a delivery that they do not settle; at it deliveries are held back, and who holds most is refused",
+    )
+    held_bytes_per_connection: int = _limit(
+        128 * _MIB,
+        65_536,
+        2**40,
+        "the same of one connection; at it deliveries are held back, and a message that would need more is refused",
+    )
     idle_timeout_ms: int = _limit(
         60_000, 0, 2**31 - 1, "silence of a peer until its connection is closed; 0 waits for ever"
     )

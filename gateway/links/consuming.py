@@ -50,8 +50,7 @@ class ConsumingLink(LinkOwner):
     ) -> None:
         """`retire` keeps outcomes for the discharge of their transaction."""
         self.connection = connection
-        self.link = link
-        self.facts = facts
+        self.link, self.facts = link, facts
         self.subscription, self.node_name = subscription, subscription.node.name
         self.ends_on_close = False  # a closing DETACH ends its durable
         self._gateway = connection.gateway
@@ -112,7 +111,7 @@ class ConsumingLink(LinkOwner):
         if room_bytes <= 0:
             write_pressure.wait_for_room(self)
             return False
-        delivered = self.subscription.take(count, room_bytes)
+        delivered = self.subscription.take(min(count, write_pressure.deliveries), room_bytes)
         if delivered is None:
             if link.draining and self.subscription.is_searched():
                 self.subscription.search_anew()
@@ -141,6 +140,7 @@ class ConsumingLink(LinkOwner):
             self.link.send(prefix, first_seq, eids, values)
         else:
             self.link.send_as(prefix, first_seq, eids, packed, values)
+        self.connection.write_pressure.given(0 if self._sends_settled else len(eids))
 
     def _fitting(self, delivered: DeliveryBatch) -> tuple[list[int], list[bytes]]:
         """EIDs and messages, but for those that are larger than the peer takes: they must not be sent to it (2.7.3),

@@ -15,6 +15,7 @@ from gateway.evidence.counters import FATAL
 from gateway.evidence.notices import Notices, PeerIdentity, key_of, peer_of
 from gateway.evidence.outcomes import Outcomes
 from gateway.links.credit import CreditPool
+from gateway.links.held_bytes import HeldBytes
 from gateway.links.message_to_event import MessageToEvent, conversion
 from gateway.links.publishers import Publishers
 from gateway.links.shares import Shares
@@ -49,6 +50,8 @@ class Shared:
         self.credit = CreditPool(
             self.limits.in_flight, self.limits.credit_per_link, self.limits.links, lambda: self.shares.percent()
         )
+        held = self.limits.held_bytes, self.limits.held_bytes_per_connection
+        self.held = HeldBytes(*held, self.limits.connections, self.limits.message_size_bytes)
         self.outcomes = Outcomes(
             realm.run,
             tables.origin,

@@ -1,5 +1,6 @@
 """What one peer has not read yet, in octets: what its socket holds, what this turn has to write, and what proton keeps
-because the peer's session has no room. At `limits.write_buffer_bytes` no more is delivered to it.
+because the peer's session has no room. At `limits.write_buffer_bytes` no more is delivered to it, nor where it, or all
+peers, make the gateway hold too much (`gateway.links.held_bytes`).
 
 Its links that have something to send wait here, and are looked at again when something has moved: the peer sent
 something, this turn's octets were written, the socket has room again.
@@ -7,10 +8,11 @@ something, this turn's octets were written, the socket has room again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sized
 from typing import Protocol
 
 from gateway.amqp.engine import Engine
+from gateway.links.held_bytes import DELIVERY_BYTES, HeldAccount
 
 
 class Blocked(Protocol):
@@ -19,13 +21,30 @@ class Blocked(Protocol):
     def wake(self) -> None: ...
 
 
+class Sending(Protocol):
+    """The end of a link. `unsettled`: deliveries that its peer has, and has not settled."""
+
+    @property
+    def unsettled(self) -> Sized: ...
+
+
+class Consuming(Protocol):
+    """A link to which events are delivered."""
+
+    @property
+    def link(self) -> Sending: ...
+
+
 class WritePressure:
     """One connection's. `in_socket` gives the octets that the socket's owner still holds."""
 
-    def __init__(self, engine: Engine, bytes_max: int) -> None:
+    def __init__(self, engine: Engine, bytes_max: int, held: HeldAccount, consuming: Iterable[Consuming]) -> None:
+        """`held`: what its peer makes the gateway hold in all; `consuming`: its links, which come and go."""
         self.in_socket: Callable[[], int] = _nothing
-        self._engine = engine
+        self.held = held
+        self._engine, self._consuming = engine, consuming
         self._bytes_max = bytes_max
+        self._looked = False  # since something has moved
         self._congested = False
         self._waiting: dict[Blocked, None] = {}
 
@@ -34,7 +53,30 @@ class WritePressure:
         """Octets that it may be sent now."""
         if self._congested:
             return 0
-        return self._bytes_max - self._engine.unsent - self.in_socket()
+        unread, held = self._engine.unsent + self.in_socket(), self.held
+        if unread != held.unread:
+            held.hold(held.unfinished, unread, held.unsettled)
+        if held.room <= 0 and not self._looked:
+            self._looked = True
+            self.look()
+        return min(self._bytes_max - unread, held.room)
+
+    @property
+    def deliveries(self) -> int:
+        """That it may be given, and leave unsettled."""
+        return max(1, self.held.room // DELIVERY_BYTES)
+
+    def given(self, deliveries: int) -> None:
+        """So many went out, and are to be settled by its peer."""
+        held, unread = self.held, self._engine.unsent + self.in_socket()
+        held.hold(held.unfinished, unread, held.unsettled + deliveries * DELIVERY_BYTES)
+
+    def look(self) -> None:
+        """Count all that is held for it now. In between it is as much or less: what its peer has read or settled is
+        not counted at once."""
+        unsettled = sum(len(each.link.unsettled) for each in self._consuming)
+        unread = self._engine.unsent + self.in_socket()
+        self.held.hold(self._engine.in_part.size, unread, unsettled * DELIVERY_BYTES)
 
     @property
     def congested(self) -> bool:
@@ -56,9 +98,11 @@ class WritePressure:
         """The socket has gone."""
         self.in_socket = _nothing
         self._waiting = {}
+        self.held.close()
 
     def notify(self) -> None:
         """Something has moved."""
+        self._looked = False
         if self._waiting:
             blocked, self._waiting = self._waiting, {}
             for link in blocked:

@@ -49,6 +49,7 @@ from gateway.links.shared import Shared
 from gateway.links.shares import holder_of
 from gateway.links.write_pressure import WritePressure
 from gateway.session.heartbeats import Heartbeats, Liveness
+from gateway.session.memory import count_unfinished
 from gateway.session.offered_capabilities import connection_capabilities
 from gateway.session.sole_connections import FAILED, Properties, SoleConnections
 from gateway.terminus.attach import attach_fault
@@ -71,11 +72,9 @@ class Connection:
         """`touched`: those that have something to send."""
         limits = gateway.limits
         self.gateway = gateway
-        self.lifetimes = lifetimes
-        self.link_names = link_names
+        self.lifetimes, self.link_names = lifetimes, link_names
         self._sole_connections = sole_connections
-        self._heartbeats = heartbeats
-        self._touched = touched
+        self._heartbeats, self._touched = heartbeats, touched
         self.engine = Engine(
             container=gateway.container,
             frame_size_max=limits.frame_size_bytes,
@@ -92,8 +91,9 @@ class Connection:
         self.subject = ANONYMOUS
         self.opened = self.closing = False
         self.messages = 0  # received so far
-        self.write_pressure = WritePressure(self.engine, limits.write_buffer_bytes)
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
+        held = gateway.held.open_account(self)
+        self.write_pressure = WritePressure(self.engine, limits.write_buffer_bytes, held, self.consuming)
         self.transactions = OpenTransactions()
         self.expiry_scopes = ExpiryScopes()
         self.undecided = UndecidedAttaches()
@@ -114,6 +114,7 @@ class Connection:
             self.gateway.count_bytes(size)
         facts = self.engine.take_facts()
         self._carry_out(facts)
+        count_unfinished(self)
         self.touch()
         return bool(facts)
 

@@ -27,6 +27,7 @@ from gateway.links.shared import Pumped, Shared
 from gateway.session.connection import Connection
 from gateway.session.counted import counted
 from gateway.session.heartbeats import Heartbeats
+from gateway.session.memory import end_stuck
 from gateway.session.sole_connections import SoleConnections
 from mappings import TableSet
 from native_backend.clock import Clock
@@ -126,6 +127,7 @@ class Gateway(Shared):
 
     def advance(self) -> None:
         """Once a second: what is said or recorded once in a while."""
+        end_stuck(self.held)
         self.notices.advance()
         take_back_idle_credit(self.credit, self.clock.monotonic_s())
         self.outcomes.advance(self.clock.monotonic_s())

@@ -283,6 +283,8 @@ FAULT = TableWords(
             "disposition-out-of-range",
             "too-many-containers",
             "too-many-connections",
+            "too-much-unfinished",
+            "too-much-held",
         )
     },
     {"scope": Word(("link", "session", "connection", "message")), "condition": Word(CONDITIONS)},

@@ -138,6 +138,22 @@ def _too_many_containers(_: Environment, peer: Conversation) -> None:
     peer.say(frames.attach_receiver(frames.source("c", filters=no_local)))
 
 
+def _too_much_unfinished(_: Environment, peer: Conversation) -> None:
+    for number in range(2):
+        peer.say(frames.attach_sender("q", handle=number, name=f"link {number}"))
+        peer.say(frames.transfer(number, MESSAGE.ljust(600), number, more=True))
+
+
+def _too_much_held(env: Environment, peer: Conversation) -> None:
+    """It settles nothing of what it is given, and another connection has a message in several frames."""
+    env.store("q", 12)
+    peer.say(frames.attach_receiver("q"), frames.flow(1, 12))
+    other = env.peer("other")
+    for number in range(2):
+        other.say(frames.attach_sender("c", handle=number, name=f"link {number}"))
+        other.say(frames.transfer(number, MESSAGE.ljust(900), number, more=True))
+
+
 def _invalid_terminus(_: Environment, peer: Conversation) -> None:
     peer.say(frames.attach_sender(frames.target("q", dynamic=True)))
 
@@ -194,6 +210,8 @@ LIMITS: dict[str, dict[str, int]] = {
     "too-many-links": {"links": 1},
     "too-many-nodes": {"temporary_nodes": 0},
     "too-many-containers": {"no_local_containers": 0},
+    "too-much-unfinished": {"message_size_bytes": 1_000, "held_bytes_per_connection": 1_000},
+    "too-much-held": {"message_size_bytes": 1_000, "held_bytes": 20_000, "connections": 1_000},
     "idle": {"idle_timeout_ms": 1000},
 }
 FAULTS: dict[str, Callable[[Environment, Conversation], None]] = {
@@ -221,6 +239,8 @@ FAULTS: dict[str, Callable[[Environment, Conversation], None]] = {
     "too-many-nodes": _too_many_nodes,
     "too-many-containers": _too_many_containers,
     "too-many-connections": _too_many_connections,
+    "too-much-unfinished": _too_much_unfinished,
+    "too-much-held": _too_much_held,
     "invalid-terminus": _invalid_terminus,
     "idle": _idle,
     "idle-time-out-not-kept": _idle_time_out_not_kept,
