@@ -133,8 +133,7 @@ class Connection:
         if self.waiting:
             self.waiting = False
             self.gateway.release_bytes(self._held)
-            self._held = 0
-            unprocessed, self._unprocessed = self._unprocessed, []
+            self._held, unprocessed, self._unprocessed = 0, self._unprocessed, []
             self._carry_out(unprocessed[::-1])
             self.touch()
 
@@ -171,8 +170,8 @@ class Connection:
 
     def _opening(self, opened: Frame) -> Properties:
         self.container, self.holder = self.record.read(opened), holder_of(self)
-        is_refused = self.gateway.shares.connections.refusal(self.holder)
-        return [(FAILED, True)] if is_refused else self._sole_connections.claim(self, opened)
+        full = self.gateway.shares.connections.refusal(self.holder)
+        return [(FAILED, True)] if full else self._sole_connections.claim(self, opened)
 
     def _on_opened(self, fact: Opened) -> None:
         self.engine.open()
