@@ -2,7 +2,7 @@
 the capacity (U-1).
 
 Half of the capacity is kept for the `floor` that every link can always have: idle links that sit on their credit must
-not starve a new one. The other half is shared; how much of it one holder may have says `gateway.links.shares`, and who
+not starve a new one. The other half is shared; how much of it one holder may have says `gateway.quotas.shares`, and who
 gives some back `gateway.links.idle_credit`. Pure counting.
 """
 

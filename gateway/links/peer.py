@@ -20,7 +20,7 @@ class Peer(PeerIdentity, Protocol):
 
     @property
     def holder(self) -> str:
-        """Whose share of a limit it draws on: `gateway.links.shares`."""
+        """Whose share of a limit it draws on: `gateway.quotas.shares`."""
 
     @property
     def record(self) -> ConnectionRecord: ...

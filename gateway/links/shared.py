@@ -15,10 +15,10 @@ from gateway.evidence.counters import FATAL
 from gateway.evidence.notices import Notices, PeerIdentity, key_of, peer_of
 from gateway.evidence.outcomes import Outcomes
 from gateway.links.credit import CreditPool
-from gateway.links.held_bytes import HeldBytes
 from gateway.links.message_to_event import MessageToEvent, conversion
 from gateway.links.publishers import Publishers
-from gateway.links.shares import Shares
+from gateway.quotas.held_bytes import HeldBytes
+from gateway.quotas.shares import Shares
 from gateway.terminus.no_local import NoLocalContainers, origin_of
 from mappings import TableSet
 from native_backend.clock import Clock

@@ -1,6 +1,6 @@
 """What one peer has not read yet, in octets: what its socket holds, what this turn has to write, and what proton keeps
 because the peer's session has no room. At `limits.write_buffer_bytes` no more is delivered to it, nor where it, or all
-peers, make the gateway hold too much (`gateway.links.held_bytes`).
+peers, make the gateway hold too much (`gateway.quotas.held_bytes`).
 
 Its links that have something to send wait here, and are looked at again when something has moved: the peer sent
 something, this turn's octets were written, the socket has room again.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sized
 from typing import Protocol
 
 from gateway.amqp.engine import Engine
-from gateway.links.held_bytes import DELIVERY_BYTES, HeldAccount
+from gateway.quotas.held_bytes import DELIVERY_BYTES, HeldAccount
 
 
 class Blocked(Protocol):

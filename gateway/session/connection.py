@@ -46,8 +46,8 @@ from gateway.links.connection_record import ConnectionRecord
 from gateway.links.consuming import ConsumingLink
 from gateway.links.expiry_scopes import ExpiryScopes
 from gateway.links.shared import Shared
-from gateway.links.shares import holder_of
 from gateway.links.write_pressure import WritePressure
+from gateway.quotas.shares import holder_of
 from gateway.session.heartbeats import Heartbeats, Liveness
 from gateway.session.memory import count_unfinished
 from gateway.session.offered_capabilities import connection_capabilities

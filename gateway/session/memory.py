@@ -1,4 +1,4 @@
-"""Who gives way when the memory that peers make the gateway hold is used up (`gateway.links.held_bytes`).
+"""Who gives way when the memory that peers make the gateway hold is used up (`gateway.quotas.held_bytes`).
 
 What goes out can be held back. A message that comes in several frames cannot: where there is no room for more of it, a
 link of its connection ends if that has used up its share, else something of the one that holds most. Who reads nothing
@@ -11,8 +11,8 @@ from typing import Final, Protocol
 
 from gateway.amqp.in_part import InPart
 from gateway.amqp.link_ends import Link
-from gateway.links.held_bytes import HeldAccount, HeldBytes
 from gateway.links.write_pressure import WritePressure
+from gateway.quotas.held_bytes import HeldAccount, HeldBytes
 
 STUCK_S: Final = 5  # seconds in which a peer has read nothing of what waits for it
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.amqp.in_part import InPart
-from gateway.links.held_bytes import DELIVERY_BYTES, HeldAccount, HeldBytes
+from gateway.quotas.held_bytes import DELIVERY_BYTES, HeldAccount, HeldBytes
 from gateway.session.memory import STUCK_S
 from mappings import load_tables
 from tests.kit.scenarios.environment import Environment

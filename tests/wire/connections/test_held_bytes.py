@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from gateway.links.held_bytes import DELIVERY_BYTES
+from gateway.quotas.held_bytes import DELIVERY_BYTES
 from tests.kit.patience import until
 from tests.kit.processes.gateway import GatewayProcess, StartGateway
 from tests.kit.wire import frames

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gateway.links.shares import SharedLimit, holder_of
+from gateway.quotas.shares import SharedLimit, holder_of
 from native_backend.nodes.grants import ANONYMOUS, Subject
 
 
