@@ -240,11 +240,9 @@ class Deliveries:
             return False
         link.partial_reported = False
         fact = self._transfers_of(link, transaction)
-        last = self._buffer[:size] if size > 0 else b""
         if before:
-            before += last
-            last = bytes(before)
-        fact.messages.append(last)
+            before += memoryview(self._buffer)[: max(size, 0)]  # a slice of the buffer itself is a copy
+        fact.messages.append(before or self._buffer[: max(size, 0)])
         fact.presettled.append(_settled(delivery))
         link.arrived.append(at(delivery))
         _advance(link._pointer)
@@ -319,7 +317,7 @@ class Deliveries:
 
     def _on_partial(self, link: Incoming, delivery: Any, transaction: bytes | None) -> None:
         size = _recv(link._pointer, self._buffer_pointer, len(self._buffer))
-        if self.in_part.add(link, self._buffer[: max(size, 0)]) > self._size_max(link):
+        if self.in_part.add(link, memoryview(self._buffer)[: max(size, 0)]) > self._size_max(link):
             self._too_large(link, delivery)
         elif link.reports_partial[_settled(delivery)] and not link.partial_reported:
             link.partial_reported = True

@@ -16,7 +16,7 @@ class InPart:
         self.size = 0
         self._of: dict[Incoming, bytearray] = {}
 
-    def add(self, link: Incoming, octets: bytes) -> int:
+    def add(self, link: Incoming, octets: memoryview) -> int:
         """The next part; how much there is of that message now."""
         kept = self._of.get(link)
         if kept is None:

@@ -109,7 +109,12 @@ static PyObject *append(octets *self, PyObject *string)
 {
     char *start, *room;
     Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(string, &start, &size) < 0 || !(room = octets_room(self, 1, (size_t)size)))
+    if (PyByteArray_Check(string)) {
+        start = PyByteArray_AS_STRING(string);
+        size = PyByteArray_GET_SIZE(string);
+    } else if (PyBytes_AsStringAndSize(string, &start, &size) < 0)
+        return NULL;
+    if (!(room = octets_room(self, 1, (size_t)size)))
         return NULL;
     memcpy(room, start, (size_t)size);
     octets_add(self, (size_t)size);

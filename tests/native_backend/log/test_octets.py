@@ -71,3 +71,13 @@ def test_what_it_refuses() -> None:
         column[:1].append(b"b")
     with pytest.raises(ValueError, match="no step"):
         column[::2]
+
+
+def test_a_string_may_come_as_a_bytearray() -> None:
+    grown, column = bytearray(b"part"), Octets([b"one"])
+    grown += b" by part"
+    column.append(grown)
+    grown.clear()
+    assert [*column] == [b"one", b"part by part"]
+    with pytest.raises(TypeError):
+        column.append("text")  # type: ignore[arg-type]
