@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from reconciliation.history import kept
 from reconciliation.model.errors import SetupError
 from reconciliation.model.folder import Folder, LocalFolder, named
 from reconciliation.model.hadoop_folder import HadoopFolder
 from reconciliation.model.settings import SettingsError
+from tests.reconciliation.history.runs import lost, record
 
 MakeFolder = Callable[[Path], Folder]
 
@@ -47,6 +49,18 @@ def test_a_folder_keeps_files(folder: Folder, tmp_path: Path) -> None:
     for name in ("a", "x", "never"):
         folder.remove(name)
     assert folder.names() == []
+
+
+def test_records_of_reconciliations_are_kept_there(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "KEPT", 2)
+    history = folder / "history"
+    assert kept.read(history).records == ()
+    for day in range(3):
+        kept.keep(history, record(lost(*range(day + 1)), day=day))
+    assert [one.messages for one in kept.read(history).records] == [2, 3]
+    name = kept.keep(history, record(day=3))
+    history.write(name, b"{")
+    assert [one.name for one in kept.read(history).damaged] == [name]
 
 
 def test_a_file_is_whole_or_as_it_was(folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
