@@ -58,8 +58,8 @@ def test_what_is_not_counted_is_unknown(run: Run, monkeypatch: pytest.MonkeyPatc
     shown = json.loads(run("node", "show", "orders", "--json")[1])
     assert (shown["messages"], shown["durables"][0]["messages"]) == (None, None)
     header, row = (line.split() for line in run("durable", "list")[1].splitlines())
-    assert header[5:9] == ["STORED", "WAITING", "UNSETTLED", "DELAYED"]
-    assert row[5:9] == ["unknown"] * 4
+    assert header[6:10] == ["STORED", "WAITING", "UNSETTLED", "DELAYED"]
+    assert row[6:10] == ["unknown"] * 4
     [listed] = json.loads(run("durable", "list", "--json")[1])
     assert [listed[name] for name in ("stored", "waiting", "unsettled", "delayed")] == [None] * 4
 
