@@ -121,8 +121,10 @@ def storming(kind: str, address: str, seed: int, into: dict[str, int]) -> Iterat
 class Gate:
     """One gateway, and the kinds beside it, one after another."""
 
-    def __init__(self, gateway: GatewayProcess, seed: int, rate: int, seconds: float) -> None:
+    def __init__(self, gateway: GatewayProcess, pids: list[int], seed: int, rate: int, seconds: float) -> None:
+        """`pids`: of the gateway and its realm's broker."""
         self._gateway, self._seed, self._rate, self._seconds = gateway, seed, rate, seconds
+        self._pids = pids
         self._watch = Watch.of(gateway)
         self._nodes = 0
 
@@ -133,7 +135,7 @@ class Gate:
         alone = self._served(SHORT)
         with probed(self._watch) as probes:
             with storming(kind, f"127.0.0.1:{ports[scheme]}", self._seed, hostile) as storm:
-                said = Machine([self._gateway.pid, storm]).measured(lambda: {"served": self._served()})
+                said = Machine([*self._pids, storm]).measured(lambda: {"served": self._served()})
             time.sleep(RECOVERY_S)
             after = self._served(SHORT)
         return Measured(kind, alone, said["served"], after, probes, hostile, said["foreign_cpu"])
@@ -144,7 +146,8 @@ class Gate:
 
 
 @contextmanager
-def gateway_of(realm: str) -> Iterator[GatewayProcess]:
+def gateway_of(realm: str) -> Iterator[tuple[GatewayProcess, list[int]]]:
+    """And the processes that are measured: its own, its broker's."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         pair = Authority(directory / "authority").sign("server", "/CN=localhost", "IP:127.0.0.1")
@@ -158,7 +161,7 @@ def gateway_of(realm: str) -> Iterator[GatewayProcess]:
             gateway = make_gateway(directory, kept, **of)
             gateway.more = ["ws", "amqps"]
             gateway.start()
-            yield gateway
+            yield gateway, [gateway.pid, *([broker.pid] if broker else [])]
             if gateway.stop() != 0:
                 raise RuntimeError(f"the gateway did not end well:\n{gateway.log()}")
         finally:
@@ -189,8 +192,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds: the gateway and its broker are stopped
     started = time.strftime("%Y-%m-%dT%H%M")
     found: list[Measured] = []
-    with gateway_of(arguments.realm) as gateway:
-        gate = Gate(gateway, arguments.seed, arguments.rate, arguments.seconds)
+    with gateway_of(arguments.realm) as (gateway, pids):
+        gate = Gate(gateway, pids, arguments.seed, arguments.rate, arguments.seconds)
         for at, kind in enumerate(kinds):
             sys.stderr.write(f"bench.hostile: {kind}, {at + 1} of {len(kinds)}\n")
             measured = gate.measure(kind)

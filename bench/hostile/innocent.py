@@ -1,4 +1,4 @@
-"""A publisher at a steady rate and a consumer, both load clients in C, and who asks the admin port meanwhile."""
+"""A publisher at a steady rate and a consumer, both load clients in C, and questions to the admin port meanwhile."""
 
 from __future__ import annotations
 

@@ -59,7 +59,8 @@ def test_a_seed_is_a_storm(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[GatewayProcess]:
-    with gateway_of("embedded") as gateway:
+    with gateway_of("embedded") as (gateway, pids):
+        assert pids == [gateway.pid]
         yield gateway
 
 
