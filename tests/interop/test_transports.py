@@ -54,8 +54,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         realm = embedded_realm(directory)
     world = World(directory, realm)
     yield world
-    assert world.gateway.stop() == 0, world.gateway.log()
-    assert "Traceback" not in world.gateway.log(), world.gateway.log()
+    world.gateway.end_well()
 
 
 def test_rhea(world: World) -> None:

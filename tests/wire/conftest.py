@@ -17,8 +17,7 @@ def serve(factory: pytest.TempPathFactory, **settings: object) -> Iterator[Gatew
     directory = factory.mktemp("gateway")
     gateway = start_gateway(directory, embedded_realm(directory), **{"nodes": NODES, **settings})
     yield gateway
-    assert gateway.stop() == 0, gateway.log()
-    assert "Traceback" not in gateway.log(), gateway.log()
+    gateway.end_well()
 
 
 @pytest.fixture(scope="package")

@@ -31,8 +31,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
     }
     gateway = start_gateway(directory, embedded_realm(directory), security=security)
     yield gateway
-    assert gateway.stop() == 0, gateway.log()
-    assert "Traceback" not in gateway.log(), gateway.log()
+    gateway.end_well()
     assert PASSWORD not in gateway.log_path.read_text()
 
 

@@ -33,8 +33,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
     admin = {"listen": "http://127.0.0.1:0"}
     gateway = start_gateway(directory, embedded_realm(directory), limits=limits, admin=admin)
     yield gateway
-    assert gateway.stop() == 0, gateway.log()
-    assert "Traceback" not in gateway.log(), gateway.log()
+    gateway.end_well()
 
 
 @pytest.fixture

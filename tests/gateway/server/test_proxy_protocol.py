@@ -78,8 +78,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
     gateway.more, gateway.proxies = ["amqps", "wss"], [f"{PROXY}/32", "2001:db8::/32"]
     gateway.start()
     yield gateway
-    assert gateway.stop() == 0, gateway.log()
-    assert "Traceback" not in gateway.log(), gateway.log()
+    gateway.end_well()
 
 
 @pytest.fixture

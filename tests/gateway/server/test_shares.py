@@ -39,8 +39,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
     gateway = start_gateway(directory, embedded_realm(directory), limits=LIMITS, admin=admin, security=security)
     gateway.command("node", "create", "orders", "--kind", "queue")
     yield gateway
-    assert gateway.stop() == 0, gateway.log()
-    assert "Traceback" not in gateway.log(), gateway.log()
+    gateway.end_well()
 
 
 @pytest.fixture

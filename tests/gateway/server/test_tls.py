@@ -109,8 +109,7 @@ def read(peer: ssl.SSLSocket) -> Described:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     world = World(tmp_path_factory.mktemp("tls"))
     yield world
-    assert world.gateway.stop() == 0, world.gateway.log()
-    assert "Traceback" not in world.gateway.log(), world.gateway.log()
+    world.gateway.end_well()
 
 
 def proton_connection(world: World, pair: Pair | None, **login: Any) -> BlockingConnection:

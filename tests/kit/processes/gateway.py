@@ -115,6 +115,11 @@ class GatewayProcess:
         """SIGTERM; returns the exit code. Stopping what is not running returns 0."""
         return self._end(signal.SIGTERM)
 
+    def end_well(self) -> None:
+        """Stop: it ends with 0, and its log has no traceback."""
+        assert self.stop() == 0, self.log()
+        assert "Traceback" not in self.log(), self.log()
+
     def kill(self) -> None:
         """SIGKILL, and wait until it is gone."""
         self._end(signal.SIGKILL)

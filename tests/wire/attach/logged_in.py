@@ -26,8 +26,7 @@ def serve_users(directory: Path, groups: dict[str, str], **settings: Any) -> Ite
     nodes = {"create_on_attach": ["any.*"]}
     gateway = start_gateway(directory, embedded_realm(directory), security=security, nodes=nodes, **settings)
     yield gateway
-    assert gateway.stop() == 0, gateway.log()
-    assert "Traceback" not in gateway.log(), gateway.log()
+    gateway.end_well()
 
 
 def write_users(file: Path, groups: dict[str, str]) -> None:

@@ -158,8 +158,7 @@ def stored(tmp_path: Path) -> Iterator[GatewayProcess]:
     connection.close()
     gateway = start_gateway(tmp_path, realm, nodes={"create_on_attach": ["any.*"]})
     yield gateway
-    assert gateway.stop() == 0, gateway.log()
-    assert "Traceback" not in gateway.log(), gateway.log()
+    gateway.end_well()
 
 
 NEWS = "any.news"

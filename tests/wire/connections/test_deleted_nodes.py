@@ -37,8 +37,7 @@ def either(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         realm = kafka_realm(request.getfixturevalue("kafka_bootstrap"), f"t{uuid.uuid4().hex[:8]}")
     gateway = start_gateway(directory, realm, nodes={"create_on_attach": []})
     yield gateway
-    assert gateway.stop() == 0, gateway.log()
-    assert "Traceback" not in gateway.log(), gateway.log()
+    gateway.end_well()
 
 
 @pytest.mark.requirement("O-5")

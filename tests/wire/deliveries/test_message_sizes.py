@@ -40,16 +40,14 @@ def realm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         kept = kafka_realm(request.getfixturevalue("kafka_bootstrap"), PREFIX)
     gateway = start_gateway(directory, kept)
     yield gateway
-    assert gateway.stop() == 0, gateway.log()
-    assert "Traceback" not in gateway.log(), gateway.log()
+    gateway.end_well()
 
 
 @pytest.fixture(scope="module")
 def on_kafka(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     gateway = start_gateway(tmp_path_factory.mktemp("sizes"), kafka_realm(kafka_bootstrap, f"{PREFIX}k"))
     yield gateway
-    assert gateway.stop() == 0, gateway.log()
-    assert "Traceback" not in gateway.log(), gateway.log()
+    gateway.end_well()
 
 
 def made(realm: GatewayProcess, kind: str = "queue", partitions: int = 1) -> str:

@@ -37,8 +37,7 @@ def gateway(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> I
     realm = kafka_realm(kafka_bootstrap, f"t{uuid.uuid4().hex[:8]}")
     gateway = start_gateway(directory, realm, mappings={"dir": "ours"}, transformer="complete")
     yield gateway
-    assert gateway.stop() == 0, gateway.log()
-    assert "Traceback" not in gateway.log(), gateway.log()
+    gateway.end_well()
 
 
 @pytest.fixture(scope="module")
