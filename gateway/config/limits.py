@@ -134,7 +134,8 @@ class Limits:
         65_536,
         2**40,
         "octets that all peers together may make the gateway hold: messages here in part, what they do not read, and "
-        "800 octets a delivery that they do not settle; at it deliveries are held back, and who holds most is refused",
+        "800 octets a delivery that they do not settle; at it deliveries are held back, and the peer that holds "
+        "most is refused",
     )
     held_bytes_per_connection: int = _limit(
         128 * _MIB,

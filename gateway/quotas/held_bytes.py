@@ -2,7 +2,7 @@
 deliveries that it has not settled. One sum for the process, a share of it for each connection.
 
 Half of the sum is kept for the `floor` that each connection can always have, so that those that hold much do not
-starve the others; the other half is for who comes first (as credit is: `gateway.links.credit`). Pure counting.
+starve the others; the first that come share the other half (as credit is: `gateway.links.credit`). Pure counting.
 Source: ADR 0119.
 """
 

@@ -1,8 +1,8 @@
-"""Who gives way when the memory that peers make the gateway hold is used up (`gateway.quotas.held_bytes`).
+"""Which peer gives way when the memory that peers make the gateway hold is used up (`gateway.quotas.held_bytes`).
 
 What goes out can be held back. A message that comes in several frames cannot: where there is no room for more of it, a
-link of its connection ends if that has used up its share, else something of the one that holds most. Who reads nothing
-while all is used up is closed after some seconds. Source: ADR 0119.
+link of its connection ends if that has used up its share, else something of the one that holds most. A peer
+that reads nothing while all is used up is closed after some seconds. Source: ADR 0119.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def _make_room(asking: Holder) -> None:
 
 
 def end_stuck(pool: HeldBytes) -> None:
-    """Once a second: who has read nothing for some seconds is closed, the largest first, where it is for that that all
-    is used up."""
+    """Once a second: a peer that has read nothing for some seconds is closed, the largest first, where it is for that
+    that all is used up."""
     _look(pool)
     for account in pool.accounts:
         account.stuck_s = 0 if account.has_read or not account.unread else account.stuck_s + 1

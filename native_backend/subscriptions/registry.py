@@ -117,7 +117,7 @@ class SubscriptionRegistry:
             return ""
         whole, name = requested.node.part(0), requested.durable
         known = self._metadata.durable(whole, name)
-        ended = self._shard.terms(whole, name) is None  # who comes next begins another one
+        ended = self._shard.terms(whole, name) is None  # the next link begins another one
         return "" if known is None or ended or self._its_own(requested, known) else NOT_OWNED
 
     def _its_own(self, requested: Subscribe | Subscription, durable: Durable) -> bool:
