@@ -28,12 +28,13 @@ def cluster(tmp_path: Path) -> Iterator[list[Broker]]:
 
 
 def leader_of(admin: KafkaAdminClient, topic: str) -> int:
-    """Its id; -1: there is none; 0: the one that was asked went away."""
+    """Its id; -1: there is none; 0: the broker that was asked went away, or does not know the topic yet."""
     try:
         described: list[dict[str, Any]] = admin.describe_topics([topic])
     except KafkaError:
         return 0
-    return int(described[0]["partitions"][0]["leader_id"])
+    partitions = described[0]["partitions"]
+    return int(partitions[0]["leader_id"]) if partitions else 0
 
 
 def test_a_reader_goes_on_when_its_partition_has_a_leader_again(cluster: list[Broker]) -> None:
