@@ -138,20 +138,23 @@ def _too_many_containers(_: Environment, peer: Conversation) -> None:
     peer.say(frames.attach_receiver(frames.source("c", filters=no_local)))
 
 
-def _too_much_unfinished(_: Environment, peer: Conversation) -> None:
+def _in_parts(peer: Conversation, size: int) -> None:
+    """Two requests to the coordinator, of which the end does not come. At a node some profiles take no message in
+    several frames at all."""
     for number in range(2):
-        peer.say(frames.attach_sender("q", handle=number, name=f"link {number}"))
-        peer.say(frames.transfer(number, MESSAGE.ljust(600), number, more=True))
+        peer.say(frames.attach_sender(frames.COORDINATOR, handle=number, name=f"link {number}"))
+        peer.say(frames.transfer(number, MESSAGE.ljust(size), number, more=True))
+
+
+def _too_much_unfinished(_: Environment, peer: Conversation) -> None:
+    _in_parts(peer, 600)
 
 
 def _too_much_held(env: Environment, peer: Conversation) -> None:
-    """It settles nothing of what it is given, and another connection has a message in several frames."""
+    """It settles nothing of what it is given, and another connection has requests in several frames."""
     env.store("q", 12)
     peer.say(frames.attach_receiver("q"), frames.flow(1, 12))
-    other = env.peer("other")
-    for number in range(2):
-        other.say(frames.attach_sender("c", handle=number, name=f"link {number}"))
-        other.say(frames.transfer(number, MESSAGE.ljust(900), number, more=True))
+    _in_parts(env.peer("other"), 900)
 
 
 def _invalid_terminus(_: Environment, peer: Conversation) -> None:
