@@ -40,6 +40,8 @@ from reconciliation.read.open_transactions import why_open
 TIMEOUT_MS = 10_000
 PATIENCE_S = 25.0
 """A gateway's transaction takes milliseconds; one that a killed gateway left is aborted by Kafka within this time."""
+LATE_S = 5.0
+"""So much later than others a broker may hear of a topic that was made."""
 _LOOK_S = 0.1
 BOOTSTRAP_TIMEOUT_MS = 5_000
 _SAME_NAME = {
@@ -104,6 +106,7 @@ def _ask(cluster: _Cluster, prefix: str) -> Extent:
         raise SourceError(
             f"Kafka has no realm with the prefix {prefix!r} (no topic {single['outcomes'].topic}); check realm.prefix"
         )
+    topics |= cluster.known(dict.fromkeys((single[kind].topic for kind in REQUIRED), ""))
     places = _readable(topics)
     journal, outcomes, metadata, state = (
         [single[kind]] if single[kind] in places else [] for kind in ("journal", "outcomes", "realm", "state")
@@ -114,7 +117,7 @@ def _ask(cluster: _Cluster, prefix: str) -> Extent:
     for place in metadata:
         ends[place], highs[place] = cluster.read_on(known, place, 0)
     stores, ids = set(known.metadata.stores), {node.topic: node.topic_id.hex() for node in known.nodes}
-    of_nodes = cluster.describe(ids)
+    of_nodes = cluster.known(ids)
     topics |= of_nodes
     places |= _readable({name: one for name, one in of_nodes.items() if one.id == ids[name]})
     firsts, positions = cluster.firsts(places), cluster.positions(prefix)
@@ -184,6 +187,17 @@ class _Cluster:
             if (topic := _described(described)) is not None
         }
 
+    def known(self, ids: Mapping[str, str]) -> dict[str, _Topic]:
+        """As `describe`, of topics that were made, with their ids (empty: any). A broker hears of a topic later than
+        the one that has made it; so one that is not there, or is another one, is looked for again for a while."""
+        found, until_s = self.describe(ids), time.monotonic() + LATE_S
+        while late := [name for name, topic_id in ids.items() if not _is_there(found.get(name), topic_id)]:
+            if time.monotonic() >= until_s:
+                break
+            time.sleep(_LOOK_S)
+            found = {name: one for name, one in found.items() if name not in late} | self.describe(late)
+        return found
+
     def stable_ends(self, places: Iterable[TopicPartition]) -> Ends:
         return self._offsets(places, OffsetSpec.LATEST, IsolationLevel.READ_COMMITTED)
 
@@ -243,6 +257,11 @@ class _Cluster:
 
 
 _UNKNOWN, _DENIED = 3, 29  # error codes of Kafka's protocol
+
+
+def _is_there(topic: _Topic | None, topic_id: str) -> bool:
+    """One that we may not look at is not waited for."""
+    return topic is not None and (bool(topic.why) or topic_id in ("", topic.id))
 
 
 def _described(described: Mapping[str, Any]) -> _Topic | None:
