@@ -264,6 +264,18 @@ def test_an_open_page_gets_what_changed_of_its_content(console: ConsoleProcess) 
     assert len(made) == 1, "the time at which it was made has changed"
 
 
+def test_a_page_that_comes_back_makes_the_console_ask_again(tmp_path: Path) -> None:
+    """It was in the background, and no page is made then: that its stream is open is all that the console learns."""
+    with scripted_admin() as one, scripted_admin() as another:
+        console = start_console(tmp_path, "--gateway", one.url, "--gateway", another.url)
+        try:
+            with urllib.request.urlopen(f"{console.url}/stream?page=%2F", timeout=60) as stream:
+                stream.readline()
+                until(lambda: one.asked and another.asked, "both gateways to be asked")
+        finally:
+            assert console.stop() == 0, console.log()
+
+
 def test_there_is_no_stream_of_no_page(console: ConsoleProcess) -> None:
     assert console.get("/stream?page=%2Fno-such")[0] == 404
 
