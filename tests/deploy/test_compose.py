@@ -10,7 +10,10 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+from contextlib import ExitStack
 from pathlib import Path
+from socket import create_server
 from typing import Any
 
 import pytest
@@ -18,6 +21,8 @@ import yaml
 
 from gateway.config.settings import KafkaRealm, load_settings
 from tests.deploy.containerfile import stages
+from tests.kit.patience import HANG_S
+from tests.kit.processes.console import start_console
 
 ROOT = Path(__file__).parents[2]
 HERE = ROOT / "deploy" / "compose"
@@ -25,6 +30,7 @@ CHECK = Path(__file__).parent / "compose"
 COMPOSE: dict[str, Any] = yaml.safe_load((HERE / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 GATEWAYS = ("gateway-1", "gateway-2")
+STAGES = {stage.name: stage for stage in stages((ROOT / "deploy" / "image" / "Containerfile").read_text())}
 SMALL_MACHINE = {  # of deploy/kafka/server.properties: they change nothing for a gateway
     "group.coordinator.threads",
     "num.network.threads",
@@ -107,7 +113,7 @@ def test_what_is_built_is_a_target_of_the_containerfile() -> None:
 def test_nothing_is_published_to_other_machines_and_no_port_twice() -> None:
     published = [port for service in SERVICES.values() for port in service.get("ports", [])]
     assert all(port.startswith("127.0.0.1:") for port in published)
-    assert len({port.split(":")[1] for port in published}) == len(published) == 6
+    assert len({port.split(":")[1] for port in published}) == len(published) == 7
 
 
 def test_the_gateways_find_kafka_and_prometheus_finds_the_gateways() -> None:
@@ -122,6 +128,41 @@ def test_the_gateways_find_kafka_and_prometheus_finds_the_gateways() -> None:
     for name in GATEWAYS:
         inside = {port.split(":")[2] for port in SERVICES[name]["ports"]}
         assert inside == {str(settings.listen[0].port), str(settings.admin.port)}
+
+
+def test_the_console_starts_as_its_container_starts_it_and_asks_both_gateways(tmp_path: Path) -> None:
+    """On another port, with what is mounted where it lies here, and gateways that say nothing."""
+    service = SERVICES["console"]
+    [published] = service["ports"]
+    with ExitStack() as up:
+        silent = {f"http://{name}:9464": up.enter_context(create_server(("127.0.0.1", 0))) for name in GATEWAYS}
+        places = {address: "http://{}:{}".format(*one.getsockname()) for address, one in silent.items()}
+        places |= {"http://0.0.0.0:9465": "http://127.0.0.1:0", "/var/lib/realmgate-reports": str(tmp_path)}
+        places["/etc/realmgate/realmgate.yaml"] = str(HERE / "realmgate.yaml")
+        assert {each.split(":")[1] for each in service["volumes"]} < places.keys()
+        options = [word.partition("=") for word in service["command"]]
+        (first, _, _), *words = [(name, equals, places[value] if value else "") for name, equals, value in options]
+        assert first == "console" and published.endswith(":9465")
+        console = start_console(tmp_path, *map("".join, words))
+        try:
+            host = {"Host": published.rpartition(":")[0]}
+            assert console.get("/", host)[0] == 200
+            for one in silent.values():
+                one.settimeout(HANG_S)
+                with one.accept()[0] as asking:
+                    assert asking.recv(11) == b"GET /health"
+            words_of_check = service["healthcheck"]["test"]
+            assert words_of_check[:2] == ["CMD", STAGES["serve"].command("HEALTHCHECK")[0]]
+            check = [each.replace("http://127.0.0.1:9465", console.url) for each in words_of_check[2:]]
+            assert subprocess.run([sys.executable, *check], check=False, timeout=HANG_S).returncode == 0
+        finally:
+            assert console.stop() == 0, console.log()
+
+
+def test_who_writes_reports_may_write_where_the_console_reads_them() -> None:
+    """A volume gets the owner of the directory of the image that mounts it first."""
+    for target in ("serve", "reconcile"):
+        assert "install -d -o realmgate /var/lib/realmgate-reports" in " ".join(STAGES[target].all("RUN"))
 
 
 def test_prometheus_has_the_alerts_and_grafana_the_dashboard() -> None:
