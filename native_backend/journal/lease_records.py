@@ -8,16 +8,19 @@ Records: docs/records.md "Lease".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import orjson
 
 from native_backend.log.port import FORMAT, Failure, Log, LogError
+from native_backend.nodes.metadata import OWN_TOPICS
+from native_backend.nodes.words import HISTORY
 
 VERSION = 1
 UNSAID_MS = 5000  # the lease of an owner of a release that did not say how long it was
+UNSAID_TOPICS: Final = frozenset(OWN_TOPICS) - {HISTORY}  # those of a release that did not say which it makes
 _BATCH = 1000
 What = Literal["ask", "take", "hold", "release"]
 
@@ -35,6 +38,7 @@ class LeaseRecords:
     run: str = ""  # of the owner; empty when there never was one
     process: Mapping[str, Any] = field(default_factory=dict)
     lease_s: float = 0.0  # how long the owner may go unheard, as it says itself
+    topics: Set[str] = frozenset(OWN_TOPICS)  # that the owner's release makes, without their prefix
     released: bool = False
     at: int = -1  # the owner's last record
     asked: int = -1  # the last question of another process
@@ -79,6 +83,7 @@ class LeaseRecords:
         elif not self.run or (what == "take" and term == self.term + 1 and record["after"] == self.at):
             self.term, self.run, self.process = term, run, record["process"]
             self.lease_s = record.get("lease_ms", UNSAID_MS) / 1000
+            self.topics = frozenset(record.get("topics", UNSAID_TOPICS))
             self.released, self.at = what == "release", offset
         elif (term, run) == (self.term, self.run) and what != "take":  # a take again: the log stored it twice
             self.released, self.at = what == "release", offset
@@ -90,4 +95,4 @@ def encode_lease(
     """A record of `run`; `take` wants what comes after `records`, the others speak of its term."""
     term = records.term + (what == "take")
     record = {"v": VERSION, "what": what, "term": term, "run": run, "at": at_us, "after": records.at}
-    return orjson.dumps({**record, "lease_ms": round(1000 * lease_s), "process": process})
+    return orjson.dumps({**record, "lease_ms": round(1000 * lease_s), "topics": [*OWN_TOPICS], "process": process})

@@ -8,9 +8,9 @@ belongs to one thread; `read_tail` may run on another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -23,7 +23,11 @@ from native_backend.nodes.words import HISTORY
 _BATCH = 1000
 VERSIONS = (1, 2, 3)
 REALM_KEY = orjson.dumps(["realm"])
-_UNCOMPACTED = ("journal", "outcomes", "commands", "answers", "lease", HISTORY)
+OWN_TOPICS: Final[Mapping[str, bool]] = {
+    **dict.fromkeys(("realm", "state", "tables"), True),
+    **dict.fromkeys(("journal", "outcomes", "commands", "answers", "lease", HISTORY), False),
+}
+"""Of every realm, each without its prefix; True: compacted. A start makes those that are not there."""
 
 
 def realm_topic(prefix: str) -> str:
@@ -32,8 +36,7 @@ def realm_topic(prefix: str) -> str:
 
 def realm_topics(prefix: str) -> dict[str, bool]:
     """The realm's own topics; True: compacted."""
-    compacted = {f"{prefix}.{name}": True for name in ("realm", "state", "tables")}
-    return compacted | {f"{prefix}.{name}": False for name in _UNCOMPACTED}
+    return {f"{prefix}.{name}": is_compacted for name, is_compacted in OWN_TOPICS.items()}
 
 
 def read_tail(log: Log, topic: str, start: int) -> list[Records]:

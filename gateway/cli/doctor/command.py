@@ -20,7 +20,6 @@ from typing import TextIO
 from gateway.cli.answering_log import open_answering, remedy_of
 from gateway.cli.doctor import machine, realm, written_history
 from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok
-from gateway.cli.doctor.without_history import WithoutHistory
 from gateway.cli.output import write_json
 from gateway.cli.typed_numbers import ANSWER_S
 from gateway.config.listen_faults import address_problems
@@ -33,7 +32,6 @@ from native_backend.log.open import EMBEDDED_FILE
 from native_backend.log.port import Failure, Inspection, LogError
 from native_backend.nodes.metadata import realm_topics
 from native_backend.nodes.metadata_writer import realm_metadata
-from native_backend.nodes.words import HISTORY
 
 _OF_THE_REALM = ("lease", "nodes", "broker", "topics", "groups", "evidence", "history", "clocks", "disk", "open")
 Checks = tuple[tuple[str, Callable[[], Iterable[Finding]]], ...]
@@ -162,16 +160,14 @@ class _Realm:
                 inspected = log.control.inspect(list(there))
             except LogError as error:
                 inspected = error
-            no_history = WithoutHistory(self._settings, log, 0.3 * self._timeout_s).finding
-            may_be_missing = {f"{at.prefix}.{HISTORY}": no_history}
             checks: Checks = (
                 ("lease", lambda: realm.owner(log, at.prefix)),
                 ("nodes", lambda: of_nodes),
                 ("broker", lambda: realm.broker(inspected)),
-                ("topics", lambda: realm.topics(inspected, at.prefix, usable, there.keys(), may_be_missing)),
+                ("topics", lambda: realm.topics(log, inspected, at.prefix, usable, there.keys())),
                 ("groups", lambda: realm.groups(log, at.prefix, metadata, usable)),
                 ("evidence", lambda: realm.evidence(log, at.prefix)),
-                ("history", lambda: written_history.written(log, at.prefix, self._interval_s, self._now_s, no_history)),
+                ("history", lambda: written_history.written(log, at.prefix, self._interval_s, self._now_s)),
                 ("clocks", lambda: realm.clock(log, at.prefix, self._now_s)),
                 ("disk", lambda: machine.disk(self._settings, inspected)),
                 ("open", lambda: machine.exposure(self._settings, bool(metadata.acl))),

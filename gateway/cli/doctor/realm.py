@@ -5,7 +5,7 @@ Each check yields findings; `LogError` is the caller's. Blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 
 import orjson
 
@@ -24,8 +24,6 @@ from native_backend.nodes.topic_settings import Wanted, faults
 _DEADLINE_S = 10.0
 _AHEAD_S = 2.0
 _TAIL = 200
-MayBeMissing = Mapping[str, Callable[[str], Finding | None]]
-"""By topic, what its absence means to a check; None: it is lost."""
 
 
 def lease_of(log: Log, prefix: str) -> LeaseRecords | None:
@@ -93,28 +91,33 @@ def broker(inspected: Inspection | LogError | None) -> Iterator[Finding]:
         yield ok("broker", f"Kafka {inspected.version} or later, brokers: {inspected.brokers}")
 
 
+def _missing(log: Log, prefix: str, there: Set[str]) -> Iterator[Finding]:
+    """The realm's own topics that were deleted; `ok` where its owner is of a release that makes no such topic."""
+    own = realm_topics(prefix)
+    if there.isdisjoint(own):
+        return
+    owner = lease_of(log, prefix) or LeaseRecords()
+    for topic in sorted(own.keys() - there):
+        if topic.removeprefix(f"{prefix}.") in owner.topics:
+            words = f"{topic} is not there, though the realm was opened"
+            yield fail("topics", words, "restore it from a backup; the next start makes an empty one")
+        else:
+            words = f"{topic} comes with the upgrade: run {owner.run} is of an earlier release, which makes none"
+            yield ok("topics", words)
+
+
 def topics(
-    inspected: Inspection | LogError | None,
-    prefix: str,
-    usable: list[Node],
-    there: Set[str],
-    may_be_missing: MayBeMissing,
+    log: Log, inspected: Inspection | LogError | None, prefix: str, usable: list[Node], there: Set[str]
 ) -> Iterator[Finding]:
     """Those of the realm that are not there, and settings by which Kafka would delete what the realm counts on."""
-    own = realm_topics(prefix)
-    lost = 0
-    for topic in sorted(own) if not there.isdisjoint(own) else ():
-        if topic not in there:
-            meaning = may_be_missing[topic]("topics") if topic in may_be_missing else None
-            lost += meaning is None
-            words = f"{topic} is not there, though the realm was opened"
-            yield meaning or fail("topics", words, "restore it from a backup; the next start makes an empty one")
+    missing = [*_missing(log, prefix, there)]
+    yield from missing
     if isinstance(inspected, LogError):
         yield not_looked_at("topics", f"their settings: {inspected}")
         return
-    wanted = {topic: Wanted(compacted) for topic, compacted in own.items()}
+    wanted = {topic: Wanted(compacted) for topic, compacted in realm_topics(prefix).items()}
     wanted |= {node.topic: Wanted(adopted=node.adopted) for node in usable}
-    found, looked_at = lost, 0
+    found, looked_at = sum(each.status == "FAIL" for each in missing), 0
     for topic in [each for each in sorted(wanted) if each in there]:
         state = inspected.topics.get(topic) if inspected is not None else None
         if inspected is not None and state is None:

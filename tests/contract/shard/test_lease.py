@@ -11,6 +11,7 @@ import pytest
 from native_backend.journal.lease_records import LeaseRecords, What, encode_lease, lease_topic
 from native_backend.limits import RealmLimits
 from native_backend.log.port import LogError, TopicSpec
+from native_backend.nodes.metadata import realm_topics
 from native_backend.subscriptions.subscription import SubscriptionLost
 from tests.kit.realm.fixtures import Start, bodies, realm, start, world
 from tests.kit.realm.realm_process import RealmProcess
@@ -143,19 +144,20 @@ def test_the_order_of_the_log_decides_who_owns(world: World, start: Start) -> No
     assert put("hold", "c", last).at > last.at
 
 
-def test_a_lease_of_a_release_that_did_not_say_how_long_it_is(world: World, start: Start) -> None:
-    """It was five seconds there."""
+def test_a_lease_of_a_release_that_said_less(world: World, start: Start) -> None:
+    """It was five seconds there, and its realm had no history."""
     first = start(SHARP)
     log, prefix = first.log, f"{first.prefix}.before"
     log.control.create_topics([TopicSpec(lease_topic(prefix))])
     tenure = LeaseRecords()
     for what, released in (("take", False), ("release", True)):
         record = orjson.loads(encode_lease(cast(What, what), tenure, "earlier", {}, 0, 7.0))
-        del record["lease_ms"]
+        del record["lease_ms"], record["topics"]
         end = log.control.put(lease_topic(prefix), b"earlier", orjson.dumps(record)) + 1
         while tenure.position < end:
             tenure.read(log, prefix, 10.0)
         assert (tenure.run, tenure.released, tenure.lease_s) == ("earlier", released, 5.0)
+        assert tenure.topics == {topic.removeprefix(f"{prefix}.") for topic in realm_topics(prefix)} - {"history"}
     after = RealmProcess(world, prefix, SHARP)
     after.open()
     assert after.publish(after.create("orders"), bodies(1))
