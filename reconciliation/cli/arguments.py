@@ -10,6 +10,8 @@ from reconciliation.model.connector import default_directory
 from reconciliation.model.settings import SettingsError
 from reconciliation.model.window import BEGINNING, END, Window, parse
 
+EVERY_LEAST_S, EVERY_MOST_S = 1, 86_400
+
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """Ends the process with exit code 2 where the words make no sense."""
@@ -31,7 +33,9 @@ def _problem(arguments: argparse.Namespace) -> str:
         return "--json goes with --history"
     if missing and not arguments.fetch_jars:
         return f"the following arguments are required: {', '.join(missing)}"
-    return ""
+    if arguments.every is not None and arguments.state is None:
+        return "--every wants --state DIR: each reconciliation continues from the one before"
+    return "--listen goes with --every" if arguments.listen is not None and arguments.every is None else ""
 
 
 def _problem_of_acknowledging(arguments: argparse.Namespace) -> str:
@@ -66,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR|URI",
         help="continue from what an earlier reconciliation has left there, and leave it for the next one",
     )
+    _add_every(parser)
     add_window(parser, "report")
     _add_history(parser)
     add_spark(parser)
@@ -78,6 +83,38 @@ def _parser() -> argparse.ArgumentParser:
         help="fetch Spark's connector for Kafka, and do nothing else",
     )
     return parser
+
+
+def _add_every(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--every",
+        metavar="SECONDS",
+        type=_interval,
+        help="reconcile again and again, this long from one beginning to the next, until it is stopped; wants --state",
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="[HOST:]PORT",
+        type=_address,
+        help="with --every: answer GET /metrics and GET /verdict there; HOST is 127.0.0.1 where none is named",
+    )
+
+
+def _interval(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not EVERY_LEAST_S <= seconds <= EVERY_MOST_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from {EVERY_LEAST_S} to {EVERY_MOST_S:,}")
+    return seconds
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not [HOST:]PORT")
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
 def _add_history(parser: argparse.ArgumentParser) -> None:

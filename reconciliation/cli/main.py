@@ -2,17 +2,20 @@
 `realmgate reconcile --fetch-jars [DIR]`: what that needs for a realm on Kafka.
 
 Exit code: 0 clean, or clean but for what is acknowledged; 1 not clean or incomplete (`reconciliation.report.verdict`);
-2 could not run. With `--since-last`: 0 nothing is new since the reconciliation before, 1 something is.
+2 could not run. With `--since-last`: 0 nothing is new since the reconciliation before, 1 something is. With `--every`:
+0 it was stopped.
 Progress goes to standard error, the summary to `out`. Runs beside a live gateway.
 """
 
 from __future__ import annotations
 
+import argparse
+import logging
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -23,11 +26,11 @@ from pyspark.sql import SparkSession
 from reconciliation.cli import history
 from reconciliation.cli.acknowledge import acknowledge, read_acknowledged
 from reconciliation.cli.arguments import parsed, window_of
-from reconciliation.cli.places import HISTORY, folder, history_of, scratch_of
+from reconciliation.cli.judging import ALONE, STEPS, Earlier, Task, judged
+from reconciliation.cli.listening import listening
+from reconciliation.cli.places import folder, history_of, scratch_of
 from reconciliation.cli.progress import Progress, SparkWork
-from reconciliation.history import kept
-from reconciliation.history.acknowledged import NOTHING, Acknowledged
-from reconciliation.jobs.reconcile import judge
+from reconciliation.cli.rounds import Rounds, Stopped, signals
 from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.folder import Folder, LocalFolder, named
@@ -35,15 +38,11 @@ from reconciliation.model.ranges import Extent
 from reconciliation.model.settings import Realm, SettingsError, load_realm
 from reconciliation.model.spark_settings import Asked
 from reconciliation.model.window import Window
-from reconciliation.read import increments, landing
-from reconciliation.read.increments import Increment
-from reconciliation.report import page, report, summary
-from reconciliation.report.result import result_of
+from reconciliation.read import landing
+from reconciliation.report import latest, summary
+from reconciliation.report.latest import Latest
 
 CLEAN, ANOMALIES, COULD_NOT_RUN = 0, 1, 2
-STEPS = 6
-"""Landing, four of `reconciliation.jobs.reconcile.judge`, and the report."""
-_MAKING = "making"
 
 
 def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
@@ -69,16 +68,52 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
             try:
                 directory = folder(place, session, scratch)
                 state = None if arguments.state is None else folder(named(arguments.state), session, scratch)
+                records = history_of(arguments, session, scratch)
+                if arguments.every is not None:
+                    task = Task(session, realm, window, directory, state, repeated=True)
+                    return _go_on(
+                        task, arguments, lambda: Earlier(records, True, read_acknowledged(file, directory)), out
+                    )
                 acknowledged = read_acknowledged(file, directory) if known is None else known
-                earlier = Earlier(history_of(arguments, session, scratch), arguments.since_last, acknowledged)
+                earlier = Earlier(records, arguments.since_last, acknowledged)
                 return run(session, realm, extent, window, directory, out, state=state, earlier=earlier)
             finally:
-                session.stop()
+                _end(session)
     except (SettingsError, SourceError, SetupError, OSError) as error:
         sys.stderr.write(f"reconcile: {error}\n")
     except (PySparkException, Py4JError) as error:
         sys.stderr.write(f"reconcile: Spark failed: {error}\n")
     return COULD_NOT_RUN
+
+
+def _end(session: SparkSession) -> None:
+    """Its JVM may be gone, as systemd and a terminal signal all processes of a command."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it would log the traceback
+    with warnings.catch_warnings(), suppress(Py4JError, OSError):
+        warnings.simplefilter("ignore")
+        session.stop()
+
+
+def _go_on(task: Task, arguments: argparse.Namespace, earlier: Callable[[], Earlier], out: TextIO) -> int:
+    """`--every`: until a signal ends it."""
+
+    def say(text: str) -> None:
+        out.write(text)
+        out.flush()
+
+    def now_us() -> int:
+        return time.time_ns() // 1000
+
+    rounds = Rounds(task, arguments.every, earlier, say, now_us)
+    with listening(arguments.listen, rounds.latest, now_us) as port:
+        if port:
+            say(f"reconcile: GET /metrics and GET /verdict on port {port}\n")
+        try:
+            with signals(rounds.stop):
+                rounds.go_on()
+        except Stopped:
+            say("reconcile: stopped\n")
+    return CLEAN
 
 
 def _fetch(directory: Path, conf: dict[str, str], out: TextIO) -> int:
@@ -93,16 +128,6 @@ def jars_of(realm: Realm, directory: Path | None) -> list[Path]:
     return [] if realm.kind != "kafka" or spark.is_loaded(connector.CLASS) else connector.jars_in(directory)
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """What earlier reconciliations and operators have left. `history`: where records are; None: beside the report.
-    `since_last`: only what is new since the last one is to be named."""
-
-    history: Folder | None = None
-    since_last: bool = False
-    acknowledged: Acknowledged = NOTHING
-
-
 def run(
     session: SparkSession,
     realm: Realm,
@@ -112,81 +137,17 @@ def run(
     out: TextIO,
     now_us: int | None = None,
     state: Folder | None = None,
-    earlier: Earlier = Earlier(),
+    earlier: Earlier = ALONE,
 ) -> int:
     """With a session that is there: land, judge, report. `now_us`: another time than it is. `state`: where an earlier
     reconciliation has left how far it came, and this one does."""
-    now = time.time_ns() // 1000 if now_us is None else now_us
+    now, task = time.time_ns() // 1000 if now_us is None else now_us, Task(session, realm, window, directory, state)
     with Progress(SparkWork(session), "reconcile", STEPS) as progress:
-        return _run(session, realm, extent, window, directory, out, now, progress, state, earlier)
-
-
-def _run(
-    session: SparkSession, realm: Realm, extent: Extent, window: Window, directory: Folder, out: TextIO, now_us: int,
-    progress: Progress, state: Folder | None, earlier: Earlier,
-) -> int:  # fmt: skip
-    began_s = time.monotonic()
-    directory.make()
-    records = earlier.history or directory / HISTORY
-    records.make()  # now: what keeps it from being written is known before an hour of judging
-    directory.remove(report.MANIFEST)
-    directory.remove(_MAKING)
-    making = directory / _MAKING
-    progress.begin("landing the realm's records")
-    increment = _land(session, realm, extent, directory, now_us, progress, state)
-    landed = increment.landed
-    try:
-        judgement = judge(session, landed, realm, window, making, progress.begin, now_us)
-    finally:
-        increment.check()  # before all that Spark says of records that were removed meanwhile
-    progress.begin("writing the report")
-    report.add_findings(making, judgement.findings)
-    findings = report.condense(making, window, judgement.catalog.parts)
-    known, took_s = kept.read(records, kept.LOOKED_AT), time.monotonic() - began_s
-    result = result_of(
-        realm, window, landed, judgement, findings, known, earlier.acknowledged, versions(), now_us, took_s
-    )
-    text = summary.write(result)
-    shown = page.render(result)
-    report.publish(_MAKING, directory, window)
-    directory.write("summary.txt", text.encode())
-    directory.write("index.html", shown.encode())
-    report.write_since(directory, result.since)
-    verdict = result.verdict
-    report.write_manifest(
-        directory, window, landed, judgement, findings, result.sheet, verdict, versions(), result.known
-    )
-    try:
-        increment.keep()  # after all of the report: what ends before has judged nothing
-    except SetupError:
-        directory.remove(report.MANIFEST)
-        raise
-    kept.keep(records, result.record)
-    out.write(summary.since_last(result) if earlier.since_last else text)
-    out.write(f"\nPage: {directory / 'index.html'}\n")
-    progress.end("done")
+        result = judged(task, extent, earlier, now, progress)
+        latest.write(directory, Latest(result.record, realm.prefix))
+        out.write(summary.since_last(result) if earlier.since_last else summary.write(result))
+        out.write(f"\nPage: {directory / 'index.html'}\n")
+        progress.end("done")
     if earlier.since_last:
         return ANOMALIES if result.since.is_news else CLEAN
-    return CLEAN if verdict.passes else ANOMALIES
-
-
-def _land(
-    session: SparkSession, realm: Realm, extent: Extent, directory: Folder, now_us: int, progress: Progress,
-    state: Folder | None,
-) -> Increment:  # fmt: skip
-    """Without a state: all of it, and nothing is left for the next one."""
-    if state is not None:
-        return increments.land(realm, extent, session, state, now_us, progress.note)
-    landed = landing.land(realm, extent, session, directory / "landed", note=progress.note)
-    return Increment(landed)
-
-
-def versions() -> dict[str, str]:
-    return {name: _version(name) for name in ("realmgate", "pyspark")} | {"connector": connector.CONNECTOR}
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"  # its files came in an archive, or with Spark itself
+    return CLEAN if result.verdict.passes else ANOMALIES

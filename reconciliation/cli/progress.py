@@ -89,7 +89,8 @@ def _to_stderr(line: str) -> None:
 
 class Progress:
     """`worker`: asked each `every_s` seconds. `command`: begins each line. `steps`: how many it has. `say`: gets each
-    line; None: standard error. `idle_s`: so long nothing may run though there is work."""
+    line; None: standard error. `idle_s`: so long nothing may run though there is work. `steps_said`: each step is said,
+    not only one that takes `every_s`."""
 
     def __init__(
         self,
@@ -99,9 +100,11 @@ class Progress:
         say: Callable[[str], object] | None = None,
         every_s: float = EVERY_S,
         idle_s: float = IDLE_S,
+        steps_said: bool = True,
     ) -> None:
         self._worker, self._command, self._steps = worker, command, steps
         self._say, self._every_s, self._idle_s = say or _to_stderr, every_s, idle_s
+        self._steps_said = steps_said
         self._began = time.monotonic()
         self._step, self._step_began, self._noted = 0, self._began, ""
         self._busy_at = self._began
@@ -118,7 +121,8 @@ class Progress:
 
     def begin(self, step: str) -> None:
         self._step, self._step_began, self._noted = self._step + 1, time.monotonic(), ""
-        self._write(f"{self._step} of {self._steps}  {step}")
+        if self._steps_said:
+            self._write(f"{self._step} of {self._steps}  {step}")
 
     def note(self, words: str) -> None:
         """What remains of this step, by who does it without Spark; it is said when it is due."""

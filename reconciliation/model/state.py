@@ -29,10 +29,16 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What one reconciliation has landed, and the ranges of it that count."""
+    """What one reconciliation has landed, and the ranges of it that count. `merges`: how often its records were
+    made one with those of other links."""
 
     name: str
     ranges: tuple[Range, ...]
+    merges: int = 0
+
+    @property
+    def records_max(self) -> int:
+        return sum(one.end - one.first for one in self.ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,8 @@ def state_of(content: bytes, place: object) -> State:
                 **said,
                 "reached": tuple(Reached(**one) for one in said["reached"]),
                 "links": tuple(
-                    Link(one["name"], tuple(Range(**each) for each in one["ranges"])) for one in said["links"]
+                    Link(one["name"], tuple(Range(**each) for each in one["ranges"]), one.get("merges", 0))
+                    for one in said["links"]
                 ),
                 "remarks": tuple(Remark(**one) for one in said["remarks"]),
             }

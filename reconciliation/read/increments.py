@@ -5,8 +5,8 @@ the highest number is in force: it names the links that count. It is written las
 (`Increment.keep`), so a reconciliation that ends before leaves the earlier state in force. Each one lands in a link of
 its own, and nothing of a link is removed before a state is in force that does not name it: so of two at once the first
 to end is right, and the other one sees that it is not. Each partition is read from its last known record on, which has
-to be the same still: so a store that became shorter and grew again is seen. Errors: `SettingsError`, `SetupError`,
-`SourceError`.
+to be the same still: so a store that became shorter and grew again is seen. Many small links become one
+(`reconciliation.read.merging`), which has no extent.json. Errors: `SettingsError`, `SetupError`, `SourceError`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from reconciliation.model.state import (
     state_of,
     words_of,
 )
-from reconciliation.read import landing
+from reconciliation.read import landing, merging
 from reconciliation.read.export import Note
 from reconciliation.read.landing import COMPLETE, TRIES, Chain, Landed
 
@@ -126,6 +126,8 @@ def land(
     own.write(COMPLETE, json.dumps(extent.as_json(), indent=1).encode())
     state = next_state(before, extent, realm.prefix, asked, seen, name, now_us)
     torn = any(one.why == TORN for one in extent.unread)  # a backup may bring those records back: they are read again
+    if not torn:
+        state = merging.merged(spark, links, state, realm.prefix)
     after = None if torn else state
     landed = Landed(
         own,

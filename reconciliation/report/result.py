@@ -20,6 +20,8 @@ from reconciliation.report.recorded import recorded
 from reconciliation.report.trend import Step, steps
 from reconciliation.report.verdict import Verdict, verdict_of
 
+DAY_US = 86_400_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -40,6 +42,14 @@ class Result:
     damaged: Sequence[str] = ()
     known: Sequence[Known] = ()
     acknowledged_in: str = ""
+
+    @property
+    def is_for_history(self) -> bool:
+        """Of one of a row: is there anything that its last record does not say, or is that a day old?"""
+        before, changed = self.since.before, self.since.counts
+        if before is None or before.verdict != self.record.verdict or self.record.at_us - before.at_us >= DAY_US:
+            return True
+        return self.since.is_news or any(changed[name] for name in ("new", "grown", "reopened", "gone"))
 
 
 def result_of(

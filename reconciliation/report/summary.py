@@ -41,8 +41,12 @@ def write(result: Result) -> str:
 def since_last(result: Result) -> str:
     """The verdict, and only what the reconciliation before did not have."""
     verdict, known = result.verdict, "\n".join(acknowledged.write(result.known, result.acknowledged_in))
-    told = since.write(result.since, result.damaged)
-    return f"Verdict: {verdict.words}\n\n{told}{known}\n{since.exit_words(result.since, verdict.title)}\n"
+    return f"Verdict: {verdict.words}\n\n{news(result)}{known}\n{since.exit_words(result.since, verdict.title)}\n"
+
+
+def news(result: Result) -> str:
+    """Only what the reconciliation before did not have."""
+    return since.write(result.since, result.damaged)
 
 
 def made_words(result: Result) -> str:

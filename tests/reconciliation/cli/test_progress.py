@@ -16,7 +16,7 @@ from mappings import load_tables
 from native_backend.log.open import open_embedded
 from reconciliation.cli import main as commands
 from reconciliation.cli import what_if
-from reconciliation.cli.main import STEPS
+from reconciliation.cli.judging import STEPS
 from reconciliation.cli.progress import Progress, SparkWork, Work, Worker
 from reconciliation.model.errors import SourceError
 from reconciliation.model.folder import LocalFolder

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from native_backend.log.open import open_embedded
 from reconciliation.cli import main as commands
 from reconciliation.cli.acknowledge import read_acknowledged
-from reconciliation.cli.main import Earlier
+from reconciliation.cli.judging import Earlier
 from reconciliation.history import kept
 from reconciliation.model.folder import LocalFolder
 from reconciliation.model.settings import Realm

@@ -1,0 +1,97 @@
+"""Many small links made one: a reconciliation each minute would leave 1,440 of them a day, each with files to open.
+
+When the newest `LEAST` links were merged equally often, their records are written again as one link, of which all
+records count. A record is so written again once, and once more for each `LEAST` times as many; none is that is in a
+link of more than `RECORDS_MAX`. The old links stay until a state is in force that does not name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import cast
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from reconciliation.model import schemas
+from reconciliation.model.folder import Folder
+from reconciliation.model.ranges import Kind, Range, kind_of
+from reconciliation.model.state import CHAINED, Link, Partition, State
+
+LEAST = 32
+RECORDS_MAX = 20_000_000
+_FILE_RECORDS = 1_000_000
+
+
+def due(links: Sequence[Link], least: int) -> Sequence[Link]:
+    """The newest of these that are to be one; empty: none. With those that become as often merged as the ones before
+    them, these too."""
+    taken: list[Link] = []
+    while len(taken) < len(links):
+        rest = links[: len(links) - len(taken)]
+        alike = [*_alike(rest, rest[-1].merges if not taken else taken[-1].merges + 1)]
+        wanted = least - bool(taken)
+        chosen = alike[:wanted]
+        if len(chosen) < wanted or sum(one.records_max for one in (*taken, *chosen)) > RECORDS_MAX:
+            break
+        taken += chosen
+    return taken[::-1]
+
+
+def _alike(links: Sequence[Link], merges: int) -> Iterator[Link]:
+    """From the newest on, those that were merged so often."""
+    for one in reversed(links):
+        if one.merges != merges:
+            return
+        yield one
+
+
+def merged(spark: SparkSession, links: Folder, state: State, prefix: str) -> State:
+    """With fewer links, where so many are due. The last one is what was landed now, and stays."""
+    chosen = due(state.links[:-1], LEAST)
+    if not chosen:
+        return state
+    name = f"{chosen[-1].name.partition('-')[0]}-{uuid4().hex[:8]}"
+    for kind in CHAINED:
+        records = _records(spark, links, prefix, chosen, kind)
+        if records is not None:
+            files = 1 + sum(one.records_max for one in chosen) // _FILE_RECORDS
+            records.coalesce(files).write.parquet((links / f"link={name}" / f"kind={kind}").url, mode="overwrite")
+    one = Link(name, tuple(_ranges(chosen)), max(each.merges for each in chosen) + 1)
+    at = state.links.index(chosen[0])
+    return replace(state, links=(*state.links[:at], one, *state.links[at + len(chosen) :]))
+
+
+def _records(spark: SparkSession, links: Folder, prefix: str, chosen: Sequence[Link], kind: Kind) -> DataFrame | None:
+    """Those of a kind that count."""
+    rows = [
+        (link.name, one.topic, one.partition, one.first)
+        for link in chosen
+        for one in link.ranges
+        if kind_of(prefix, one.topic) == kind
+    ]
+    names = list(dict.fromkeys(row[0] for row in rows))
+    folders = [folder for name in names if (folder := links / f"link={name}" / f"kind={kind}").exists()]
+    if not folders:
+        return None
+    columns = cast(StructType, StructType.fromDDL(schemas.COUNTING))
+    table = pa.table([pa.array(column) for column in zip(*rows, strict=True)], names=columns.names)
+    counting = F.broadcast(spark.createDataFrame(table, columns))
+    reader = spark.read.option("basePath", links.url).schema(f"link string, {schemas.RECORD_DDL}")
+    records = reader.parquet(*(folder.url for folder in folders))
+    counted = records.join(counting, ["link", "topic", "partition"], "inner").where(F.col("offset") >= F.col("counts"))
+    return counted.select("topic", "partition", "offset", "timestamp", "key", "value")
+
+
+def _ranges(chosen: Sequence[Link]) -> Iterator[Range]:
+    """One of each partition."""
+    found: dict[Partition, Range] = {}
+    for one in (each for link in chosen for each in link.ranges):
+        before = found.get((one.topic, one.partition), one)
+        ends = min(before.first, one.first), max(before.end, one.end)
+        found[one.topic, one.partition] = replace(one, first=ends[0], end=ends[1])
+    yield from found.values()
